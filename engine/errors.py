@@ -1,0 +1,130 @@
+"""What can go wrong: one class per status, each error with the user's line and a remedy.
+
+The first line of a message says who, what was expected and what came; the lines after it name the
+layer, the user's file and line, and what to do.
+"""
+
+from __future__ import annotations
+
+import linecache
+from typing import Any
+
+from .source import Location, layer_path, user_location
+
+
+class LaminarError(Exception):
+    """Base of all errors that laminar raises.
+
+    Args:
+        message: who, what was expected, what came.
+        remedy: what the user can do about it.
+        location: the user's line; by default the one that is running now.
+        layer: the path of the layer; by default the one that is running now.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        remedy: str | None = None,
+        location: Location | None = None,
+        layer: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+        self.location = location if location is not None else user_location()
+        self.layer = layer if layer is not None else layer_path()
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        if self.layer:
+            lines.append(f"  layer: {self.layer}")
+        if self.location is not None:
+            source = linecache.getline(self.location.filename, self.location.line).strip()
+            lines.append(f"  at: {self.location}" + (f": {source}" if source else ""))
+        if self.remedy:
+            lines.append(f"  try: {self.remedy}")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> Any:
+        # An error crosses process borders (input workers) with its text and place.
+        return (_rebuild, (type(self), self.message, self.remedy, self.location, self.layer))
+
+
+def _rebuild(
+    kind: type[LaminarError],
+    message: str,
+    remedy: str | None,
+    location: Location | None,
+    layer: str,
+) -> LaminarError:
+    return kind(message, remedy=remedy, location=location, layer=layer)
+
+
+class CancelledError(LaminarError):
+    """The step was cancelled."""
+
+
+class InvalidArgumentError(LaminarError, ValueError):
+    """An argument has a value that the operation does not take."""
+
+
+class ShapeError(InvalidArgumentError):
+    """A shape does not fit."""
+
+
+class DTypeError(LaminarError, TypeError):
+    """An element type does not fit."""
+
+
+class NotFoundError(LaminarError, KeyError):
+    """A name, key or file does not exist."""
+
+
+class MissingFileError(LaminarError, FileNotFoundError):
+    """A file does not exist."""
+
+
+class OutOfRangeError(LaminarError):
+    """An input has come to its end."""
+
+
+class FailedPreconditionError(LaminarError, RuntimeError):
+    """The system is not in the state that the operation needs."""
+
+
+class AbortedError(LaminarError):
+    """The operation was given up, most often because another one failed."""
+
+
+class UnavailableError(LaminarError, ConnectionError):
+    """A service, a network or another process cannot be reached."""
+
+
+class UnimplementedError(LaminarError, NotImplementedError):
+    """Not implemented for these arguments or on this device."""
+
+
+class DeadlineExceededError(LaminarError, TimeoutError):
+    """The time allowed has run out."""
+
+
+class ResourceExhaustedError(LaminarError, MemoryError):
+    """Memory, or a limit set by the user, has run out."""
+
+
+class DataLossError(LaminarError, ValueError):
+    """Stored data is damaged, truncated or not what it claims to be."""
+
+
+class PermissionDeniedError(LaminarError, PermissionError):
+    """Refused for want of a right or because it would not be safe."""
+
+
+class AlreadyExistsError(LaminarError, ValueError):
+    """The name is already taken."""
+
+
+class InternalError(LaminarError, AssertionError):
+    """A bug in laminar."""

@@ -1,0 +1,359 @@
+"""ConcreteFunction: a graph with chosen inputs and outputs as a callable.
+
+Called on values it runs, as one plan; called while another graph is built it is copied into that.
+A tape sees a run as one operation, whose gradient is another concrete function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeGuard
+
+from ..errors import (
+    DTypeError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    LaminarError,
+    ShapeError,
+)
+from ..gradients.backprop import backpropagate
+from ..graph import (
+    EagerTensor,
+    Graph,
+    GraphTensor,
+    Operation,
+    Tensor,
+    TensorSpec,
+    building,
+    resource,
+)
+from ..ops.basic import identity, zeros_like
+from ..ops.convert import convert_to_tensor
+from ..ops.dispatch import as_input, symbolic_graph
+from ..ops.recording import Record, notify, paused, recorders
+from ..ops.state import VariableStore
+from ..passes import needed_operations
+from ..runtime import Plan, StepContext
+from ..tree import flatten, map_structure
+from .func_graph import FuncGraph
+
+_CONTEXT = StepContext()
+
+
+class ConcreteFunction:
+    """A graph as a callable.
+
+    Attributes:
+        graph: the graph.
+        inputs: its arguments, flat: placeholders of a trace, or any tensors of the graph.
+        outputs: its output tensors, flat.
+        structured_outputs: the outputs in the structure that a call gives; None stands where it
+            gives None.
+        captured: the tensors and resource handles that it uses from outside.
+        captured_inputs: the placeholders of `captured`.
+        effects: operations that a call runs although no output needs them.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        name: str,
+        inputs: Sequence[GraphTensor],
+        structured_outputs: Any,
+        effects: Sequence[Operation] = (),
+        context: StepContext = _CONTEXT,
+    ) -> None:
+        self.graph = graph
+        self.name = name
+        self.inputs = list(inputs)
+        self.structured_outputs = structured_outputs
+        self.outputs: list[GraphTensor] = [
+            leaf for leaf in flatten(structured_outputs) if isinstance(leaf, GraphTensor)
+        ]
+        self.effects = list(effects)
+        taken = {id(x) for x in self.inputs}
+        captures = [(o, i) for o, i in graph.captures.values() if id(i) not in taken]
+        self.captured: list[Tensor] = [outer for outer, _ in captures]
+        self.captured_inputs: list[GraphTensor] = [inner for _, inner in captures]
+        self._symbol = next((t for t in self.captured if isinstance(t, GraphTensor)), None)
+        self._context = context
+        self._plans: dict[tuple[int, ...], Plan] = {}
+        self._backwards: dict[tuple[int, ...], _Backward] = {}
+        self._replays: dict[tuple[int, ...], ConcreteFunction] = {}
+        self._call: _Call | _CallWithoutGradient | None = None
+
+    @property
+    def captured_state(self) -> list[Any]:
+        """The variables and other resources that it uses from outside, each once."""
+        return [_owner(t.value) for t in self.captured if is_resource(t)]
+
+    @property
+    def operations(self) -> list[Operation]:
+        """What a call runs."""
+        return self.needed_for(self.outputs, self.effects)
+
+    def needed_for(
+        self, tensors: Sequence[GraphTensor], effects: Sequence[Operation] = ()
+    ) -> list[Operation]:
+        """The operations that compute `tensors` from the inputs and captures."""
+        return needed_operations(tensors, effects, [*self.inputs, *self.captured_inputs])
+
+    def __call__(self, *args: Any) -> Any:
+        """Run on the leaves of `args`, one for each input; gives the structure of the outputs."""
+        leaves = flatten(args)
+        if len(leaves) == len(self.inputs):
+            leaves = [
+                convert_to_tensor(leaf, None if hasattr(leaf, "dtype") else x.dtype)
+                for x, leaf in zip(self.inputs, leaves, strict=True)
+            ]
+        return self.pack(self.call_flat(leaves))
+
+    def pack(self, flat: Sequence[Tensor]) -> Any:
+        """Flat outputs in the structure that a call gives."""
+        values = iter(flat)
+        return map_structure(
+            lambda leaf: next(values) if isinstance(leaf, GraphTensor) else leaf,
+            self.structured_outputs,
+        )
+
+    def call_flat(self, arguments: Sequence[Tensor]) -> list[Tensor]:
+        """Run on flat arguments, or add a copy of the graph to the one that is being built."""
+        self._check(arguments)
+        graph = building()
+        if graph is None:
+            graph = symbolic_graph(self.name, arguments)
+        if graph is not None:
+            return self._inline(graph, arguments)
+        if not recorders.active:
+            return self._run(arguments, self.outputs)
+        return self._run_recorded(arguments)
+
+    def _check(self, arguments: Sequence[Tensor]) -> None:
+        if len(arguments) != len(self.inputs):
+            raise InvalidArgumentError(
+                f"{self.name}: expected {len(self.inputs)} tensors, got {len(arguments)}"
+            )
+        for x, given in zip(self.inputs, arguments, strict=True):
+            if given.dtype != x.dtype or not given.shape.is_compatible_with(x.shape):
+                kind = DTypeError if given.dtype != x.dtype else ShapeError
+                raise kind(
+                    f"{self.name}: the argument {x.op.name!r} was traced as {x.spec}, "
+                    f"got {given.spec}",
+                    remedy="call the function itself, which traces again for other shapes",
+                )
+
+    def fits(self, graph: Graph | None) -> bool:
+        """Whether it can be called while `graph` is built: what it captures must be there."""
+        if self._symbol is None:
+            return True
+        while graph is not None:
+            if graph is self._symbol.graph:
+                return True
+            graph = graph.outer
+        return False
+
+    # Running
+
+    def _run(self, arguments: Sequence[Tensor], fetches: Sequence[GraphTensor]) -> list[Tensor]:
+        key = tuple(map(id, fetches))
+        plan = self._plans.get(key)
+        if plan is None:
+            feeds = [*self.inputs, *self.captured_inputs]
+            plan = self._plans[key] = Plan(fetches, feeds, self.effects)
+        found = plan.run([_value(t) for t in (*arguments, *self.captured)], self._context)
+        return [EagerTensor(v, t.dtype) for v, t in zip(found, fetches, strict=True)]
+
+    def _run_recorded(self, arguments: Sequence[Tensor]) -> list[Tensor]:
+        inputs = [*arguments, *self.captured]
+        _watch_variables(self.captured, self.captured)
+        if not any(r.is_tracking(inputs) for r in recorders.active):
+            return self._run(arguments, self.outputs)
+        if self._call is None:
+            try:
+                self._call = _Call(self)
+            except LaminarError as error:  # matters only if a gradient is asked for
+                self._call = _CallWithoutGradient(self, error)
+        values = self._run(arguments, self._call.fetches)
+        call: Any = self._call
+        notify(call, inputs, {}, values)
+        return values[: len(self.outputs)]
+
+    def backward(self, ys: Sequence[GraphTensor]) -> _Backward:
+        """The function that computes gradients for inputs and captures from those of `ys`."""
+        key = tuple(map(id, ys))
+        found = self._backwards.get(key)
+        if found is None:
+            found = self._backwards[key] = _Backward(self, ys)
+        return found
+
+    def impure_values(self) -> list[GraphTensor]:
+        """What a second run might compute otherwise: what depends on state."""
+        return [
+            y
+            for op in self.operations
+            if op.definition.stateful or any(x.dtype == resource for x in op.inputs)
+            for y in op.outputs
+            if y.dtype != resource
+        ]
+
+    def replay(
+        self, known: Sequence[GraphTensor], wanted: Sequence[GraphTensor]
+    ) -> ConcreteFunction:
+        """The function of inputs, captures and `known` that computes `wanted` again."""
+        key = tuple(map(id, wanted))
+        found = self._replays.get(key)
+        if found is None:
+            inputs = [*self.inputs, *self.captured_inputs, *known]
+            found = ConcreteFunction(self.graph, self.name, inputs, list(wanted))
+            self._replays[key] = found
+        return found
+
+    # Copying into another graph
+
+    def _inline(self, graph: Graph, arguments: Sequence[Tensor]) -> list[Tensor]:
+        inside: dict[int, GraphTensor] = {}
+        copies: dict[str, Operation] = {}
+        given = [*arguments, *self.captured]
+        for x, value in zip((*self.inputs, *self.captured_inputs), given, strict=True):
+            inside[id(x)] = as_input(graph, value)
+        _watch_variables(self.captured, [inside[id(x)] for x in self.captured_inputs])
+        with graph.name_scope(self.name):
+            for op in self.operations:
+                inputs = [inside[id(x)] for x in op.inputs]
+                controls = [copies[c.name] for c in op.control_inputs if c.name in copies]
+                with graph.control_dependencies(controls), graph.device(op.device):
+                    copy = graph.add(op.definition, inputs, op.attrs, name=op.name)
+                copy.location, copy.layer = op.location, op.layer
+                copy.colocation += tuple(copies[n].name for n in op.colocation if n in copies)
+                copies[op.name] = copy
+                for y, twin in zip(op.outputs, copy.outputs, strict=True):
+                    twin.set_shape(y.shape)
+                    inside.setdefault(id(y), twin)
+                if recorders.active:
+                    notify(op.definition, inputs, copy.attrs, copy.outputs)  # type: ignore[arg-type]  # the table's only kind
+            found = [inside[id(y)] for y in self.outputs]
+            effects = [copies[op.name] for op in self.effects]
+            if not effects or graph.captures_values:  # the graph of a function runs them by itself
+                return list(found)
+            with graph.control_dependencies(effects):
+                return [identity(y) for y in found]
+
+
+class _Backward:
+    """The gradient of a concrete function, as another one.
+
+    `live` tells which of `ys` carry gradients; `needed` are the tensors of the forward graph whose
+    values it takes.
+    """
+
+    def __init__(self, forward: ConcreteFunction, ys: Sequence[GraphTensor]) -> None:
+        graph = FuncGraph(f"{forward.name}_backward", outer=forward.graph)
+        xs = [*forward.inputs, *forward.captured_inputs]
+        self.live = [y.dtype.is_differentiable for y in ys]
+        with graph.as_default(), paused():
+            live = [y for y in ys if y.dtype.is_differentiable]
+            dys = [
+                graph.add_argument(TensorSpec(y.shape, y.dtype), f"d_{i}")
+                for i, y in enumerate(live)
+            ]
+            found = backpropagate(forward.needed_for(ys), live, xs, dys)
+            dxs = [None if dx is None else as_input(graph, dx) for dx in found]
+        pairs = [
+            (outer, inner)
+            for outer, inner in graph.captures.values()
+            if isinstance(outer, GraphTensor) and outer.graph is forward.graph
+        ]
+        self.needed = [outer for outer, _ in pairs]
+        inputs = [*dys, *(inner for _, inner in pairs)]
+        self.function = ConcreteFunction(graph, graph.name, inputs, dxs)
+
+    def __call__(self, dys: Sequence[Tensor], needed: Sequence[Tensor]) -> list[Tensor | None]:
+        found: list[Tensor | None] = self.function.pack(self.function.call_flat([*dys, *needed]))
+        return found
+
+
+class _Call:
+    """What a tape records for a call: an op whose gradient is the backward function.
+
+    Its outputs are `fetches`: those of the function, and the intermediate values that the backward
+    function takes, or that cannot be computed a second time.
+    """
+
+    stateful = False
+    read_only = False
+
+    def __init__(self, function: ConcreteFunction) -> None:
+        self.type = function.name
+        self.function = function
+        self.backward = function.backward(function.outputs)
+        self.impure = function.impure_values()
+        outputs = {id(y) for y in function.outputs}
+        more = {id(t): t for t in (*self.backward.needed, *self.impure) if id(t) not in outputs}
+        self.fetches = [*function.outputs, *more.values()]
+
+    def gradient(self, record: Record, *dys: Tensor | None) -> list[Tensor | None]:
+        """The gradients for the inputs and captures."""
+        function = self.function
+        count = len(function.outputs)
+        values = dict(zip(map(id, self.fetches), record.outputs, strict=True))
+        if all(d is None for d in dys[count:]):
+            backward = self.backward
+            needed = [values[id(t)] for t in backward.needed]
+        else:  # of higher order: gradients arrive for the intermediate values too
+            count = len(dys)
+            backward = function.backward(self.fetches)
+            known = [values[id(t)] for t in self.impure]
+            replay = function.replay(self.impure, backward.needed)
+            needed = replay.call_flat([*record.inputs, *known])
+        full = [
+            zeros_like(y) if dy is None else dy
+            for y, dy, live in zip(
+                record.outputs[:count], dys[:count], backward.live[:count], strict=True
+            )
+            if live
+        ]
+        return backward(full, needed)
+
+
+class _CallWithoutGradient:
+    """What a tape records for a call whose backward function cannot be made."""
+
+    stateful = False
+    read_only = False
+
+    def __init__(self, function: ConcreteFunction, error: LaminarError) -> None:
+        self.type = function.name
+        self.fetches = function.outputs
+        self.error = error
+
+    def gradient(self, record: Record, *dys: Tensor | None) -> list[Tensor | None]:
+        """Tell why there is none."""
+        raise self.error
+
+
+def is_resource(tensor: Tensor) -> TypeGuard[EagerTensor]:
+    """Whether `tensor` is a handle with its resource at hand."""
+    return isinstance(tensor, EagerTensor) and tensor.dtype == resource
+
+
+def _owner(held: Any) -> Any:
+    """The object in the user's hand for a resource: a variable, else the resource itself."""
+    owner = held.owner() if isinstance(held, VariableStore) and held.owner is not None else None
+    return held if owner is None else owner
+
+
+def _watch_variables(captured: Sequence[Tensor], handles: Sequence[Tensor]) -> None:
+    """Tell the tapes of the trainable variables that a call reads, by their handles there."""
+    for outer, handle in zip(captured, handles, strict=True):
+        if is_resource(outer) and getattr(outer.value, "trainable", False):
+            for recorder in recorders.active:
+                recorder.watched_variable(handle)
+
+
+def _value(tensor: Tensor) -> Any:
+    if isinstance(tensor, EagerTensor):
+        return tensor.value
+    raise FailedPreconditionError(
+        f"{tensor!r} is symbolic, and the call runs outside of its graph",
+        remedy="return the tensor from the function that made it",
+    )

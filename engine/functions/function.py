@@ -1,0 +1,235 @@
+"""`function`: a Python function as a callable that builds a graph once and runs it many times.
+
+State of a `Function`: `_concrete[key]` is the graph of a trace key (see signature.py), replaced as
+a whole under `_lock` and read without it; `_made` are the variables that its first trace made;
+`_methods[id]` is the function of an instance; `_calls` counts for the warning alone, roughly.
+
+Source: "RFC: Functions, not sessions", 2018.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..graph import building, get_default_graph
+from ..ops.convert import convert_to_tensor
+from ..ops.dispatch import as_input
+from ..ops.recording import paused
+from ..source import user_location
+from ..state import variable as variables
+from ..tree import flatten, pack_sequence_as
+from .concrete import ConcreteFunction
+from .func_graph import FuncGraph
+from .signature import Arguments, Binder, is_dead, trace_key
+
+# A function that traces more often than this, and on more than half of its calls, gets a warning.
+_MANY_TRACES = 8
+
+
+class Function:
+    """What `function` makes of a Python function: call it as the original.
+
+    A call traces the function into a graph when its trace key is new: the dtypes and shapes of the
+    tensors, the values of all other arguments, the device scope. Then it runs the graph.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        input_signature: Sequence[Any] | None = None,
+        infer_signature: bool = False,
+    ) -> None:
+        functools.update_wrapper(self, fn)
+        self.__name__ = getattr(fn, "__name__", type(fn).__name__)
+        self._fn = fn
+        self._options = (input_signature, infer_signature)
+        self._binder = Binder(fn, input_signature)
+        self._infers = infer_signature
+        self._concrete: dict[Any, ConcreteFunction] = {}
+        self._made: list[weakref.ref[variables.Variable]] = []
+        self._lock = threading.RLock()
+        self._calls = 0
+        self._traces = 0
+        self._methods: dict[int, tuple[weakref.ref[Any], Function]] = {}
+        self._warned = False
+
+    def __get__(self, instance: Any, owner: Any = None) -> Function:
+        """As a method: each instance has its own traces, and may make variables once."""
+        if instance is None:
+            return self
+        key = id(instance)
+        with self._lock:
+            found = self._methods.get(key)
+            if found is None:
+                bound = Function(_weak_method(self._fn, instance), *self._options)
+                reference = weakref.ref(instance, lambda _: self._methods.pop(key, None))
+                found = self._methods[key] = (reference, bound)
+        return found[1]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        arguments = self._binder.bind(args, kwargs)
+        concrete = self._lookup(arguments)
+        return concrete.pack(concrete.call_flat(arguments.tensors))
+
+    def concrete(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The graph for given specs (or tensors), traced if it is new; the function is not run."""
+        return self._lookup(self._binder.bind(args, kwargs))
+
+    def _lookup(self, arguments: Arguments) -> ConcreteFunction:
+        key = trace_key(arguments, _context())
+        self._calls += 1
+        found = self._concrete.get(key)
+        if found is None or not found.fits(building()):
+            with self._lock:  # one trace at a time, of which other threads get the result
+                found = self._concrete.get(key)
+                if found is None or not found.fits(building()):
+                    found = self._trace(arguments)
+                    self._keep(key, found)
+                    self._warn_of_traces()
+        for made in self._made:
+            if made() is None:
+                raise FailedPreconditionError(
+                    f"{self.__name__}: a variable that the function made no longer exists",
+                    remedy="keep the variables alive where the function stores them",
+                )
+        return found
+
+    def _keep(self, key: Any, concrete: ConcreteFunction) -> None:
+        alive = {k: c for k, c in self._concrete.items() if not is_dead(k)}
+        self._concrete = {**alive, key: concrete}
+
+    def _trace(self, arguments: Arguments) -> ConcreteFunction:
+        first = not self._concrete
+        with variables.variables_made() as made:
+            concrete = self._trace_once(arguments)
+        if made and first:
+            # State is made in the first trace alone; the graph to keep is one that makes none.
+            self._made = [weakref.ref(v) for v in made]
+            del concrete
+            with variables.variables_made() as made:
+                concrete = self._trace_once(arguments)
+        if made:
+            raise InvalidArgumentError(
+                f"{self.__name__}: the function makes a variable ({made[0].path!r}) "
+                f"each time it is traced; it may do so on its first call only",
+                remedy="make the variable outside, or only `if self.v is None`",
+            )
+        if first and self._infers:
+            self._binder.infer(arguments)
+        return concrete
+
+    def _trace_once(self, arguments: Arguments) -> ConcreteFunction:
+        graph = FuncGraph(self.__name__)
+        self._traces += 1
+        with graph.as_default(), paused():
+            placeholders = [graph.add_argument(s, name) for name, s in arguments.named_specs()]
+            graph.given = arguments.tensors
+            result = self._binder.call(self._fn, arguments.with_tensors(placeholders))
+            outputs = pack_sequence_as(result, [self._output(graph, y) for y in flatten(result)])
+            graph.given = ()
+        return ConcreteFunction(graph, graph.name, graph.arguments, outputs, graph.effects)
+
+    def _output(self, graph: FuncGraph, y: Any) -> Any:
+        if y is None:
+            return None
+        try:
+            return as_input(graph, convert_to_tensor(y))
+        except (TypeError, ValueError) as cause:
+            raise InvalidArgumentError(
+                f"{self.__name__}: a function may return tensors and None, got {y!r}",
+                remedy="return tensors, and keep other results outside",
+            ) from cause
+
+    def _warn_of_traces(self) -> None:
+        if self._warned or self._traces < _MANY_TRACES or 2 * self._traces < self._calls:
+            return
+        self._warned = True
+        text = (
+            f"{self.__name__} was traced {self._traces} times in {self._calls} calls: each Python "
+            f"number or new shape is another graph. Pass tensors, or give an input_signature."
+        )
+        where = user_location()
+        if where is None:
+            warnings.warn(text, stacklevel=2)
+        else:
+            warnings.warn_explicit(text, UserWarning, where.filename, where.line)
+
+    @property
+    def trace_count(self) -> int:
+        """How often the function has been traced."""
+        return self._traces
+
+    @property
+    def variables(self) -> list[Any]:
+        """The variables (and other state) that its graphs use from outside, each once."""
+        found = {id(s): s for c in self._concrete.values() for s in c.captured_state}
+        return list(found.values())
+
+    def __repr__(self) -> str:
+        return f"<function {self.__name__}, {self._traces} traces>"
+
+
+def _weak_method(fn: Callable[..., Any], instance: Any) -> Callable[..., Any]:
+    """`fn` bound to `instance`, without keeping it alive."""
+    reference = weakref.ref(instance)
+
+    @functools.wraps(fn)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        alive = reference()
+        if alive is None:
+            raise FailedPreconditionError(
+                f"{fn.__name__}: the object that the method belongs to no longer exists",
+                remedy="keep the object alive as long as its methods are called",
+            )
+        return fn(alive, *args, **kwargs)
+
+    signature = inspect.signature(fn)
+    method.__signature__ = signature.replace(  # type: ignore[attr-defined]  # what inspect reads
+        parameters=list(signature.parameters.values())[1:]
+    )
+    return method
+
+
+def _context() -> Any:
+    """What besides the arguments decides about a trace: devices, and the compute type."""
+    return (get_default_graph().scopes.device_name, variables.autocast_dtype())
+
+
+def function(
+    fn: Callable[..., Any] | None = None,
+    *,
+    input_signature: Sequence[Any] | None = None,
+    infer_signature_from_first_call: bool = False,
+) -> Any:
+    """Make a Python function run as a graph: decorator, with or without arguments.
+
+    The function is traced once for each combination of tensor dtypes and shapes and of other
+    argument values (an object by identity: a change inside of it is not seen). Python code in it
+    runs while tracing only; variables that it uses are inputs by reference, and the order of their
+    reads and updates is kept. It may make variables on its first call.
+
+    Args:
+        fn: returns tensors, None, or a structure of these.
+        input_signature: for each argument a TensorSpec, a pair (dtype, shape), a structure of
+            these, or PYTHON_VALUE; None in a shape stands for any size, [spec] for a list of any
+            length. Calls then share one graph. With TRACE_ON_NEW_VALUE as the dtype, each new
+            dtype is traced.
+        infer_signature_from_first_call: take the tensors of the first call as the signature.
+
+    Returns:
+        A `Function`: callable, with `.concrete(*specs)`, `.trace_count` and `.variables`.
+
+    Source: "RFC: Functions, not sessions", 2018.
+    """
+
+    def wrap(f: Callable[..., Any]) -> Function:
+        return Function(f, input_signature, infer_signature_from_first_call)
+
+    return wrap if fn is None else wrap(fn)

@@ -1,0 +1,279 @@
+"""What of a call decides which graph it runs: the trace key.
+
+A key holds the dtype and shape of each tensor, the value of each other argument, and the context.
+Source: "RFC: Functions, not sessions", 2018, sections "Trace Caches" and "Input Signatures".
+"""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError, InvalidArgumentError, ShapeError
+from ..graph import Tensor, TensorShape, TensorSpec
+from ..ops.convert import convert_to_tensor
+from ..tree import (
+    children,
+    flatten,
+    flatten_with_path,
+    is_nested,
+    map_structure,
+    pack_sequence_as,
+    rebuild,
+)
+
+
+class PythonValue:
+    """Marks an argument of an input signature that is not a tensor."""
+
+
+class AnyDType:
+    """Stands for the dtype in an input signature: each new dtype is traced."""
+
+
+PYTHON_VALUE = PythonValue()
+TRACE_ON_NEW_VALUE = AnyDType()
+
+
+class _ShapePattern:
+    """A tensor of any dtype; its dtype is part of the key."""
+
+    def __init__(self, shape: Any) -> None:
+        self.shape = TensorShape(shape)
+
+    def __str__(self) -> str:
+        return f"any dtype{self.shape}"
+
+
+def as_pattern(entry: Any) -> Any:
+    """An entry of an input signature as TensorSpecs and markers, nested as it is.
+
+    Raises:
+        InvalidArgumentError: it is neither a TensorSpec, nor (dtype, shape), nor a marker.
+    """
+    if isinstance(entry, TensorSpec | PythonValue):
+        return entry
+    if isinstance(entry, tuple) and len(entry) == 2:
+        first, shape = entry
+        if isinstance(first, AnyDType):
+            return _ShapePattern(shape)
+        if isinstance(first, str | np.dtype | type):
+            return TensorSpec(shape, first)
+    if isinstance(entry, list | tuple):
+        return type(entry)(as_pattern(e) for e in entry)
+    if isinstance(entry, dict):
+        return {key: as_pattern(e) for key, e in entry.items()}
+    if hasattr(entry, "shape") and hasattr(entry, "dtype"):
+        return TensorSpec(entry.shape, entry.dtype)
+    raise InvalidArgumentError(
+        f"input_signature: expected TensorSpec, (dtype, shape) or PYTHON_VALUE, got {entry!r}"
+    )
+
+
+class Arguments:
+    """The arguments of a call in one canonical form.
+
+    Attributes:
+        structure: the bound arguments, by name.
+        leaves: their leaves.
+        specs: for each leaf that is a tensor, what it is traced as; None for the others.
+    """
+
+    def __init__(self, structure: Any, leaves: list[Any], patterns: list[Any]) -> None:
+        self.structure = structure
+        self.leaves = leaves
+        self.specs: list[TensorSpec | None] = [
+            _traced_as(leaf, pattern) for leaf, pattern in zip(leaves, patterns, strict=True)
+        ]
+
+    @property
+    def tensors(self) -> list[Any]:
+        """The tensors among the leaves."""
+        return [t for t, spec in zip(self.leaves, self.specs, strict=True) if spec is not None]
+
+    def named_specs(self) -> list[tuple[str, TensorSpec]]:
+        """What the tensors are traced as, each with the name of its argument: "x", "batch_0"."""
+        paths = [path for path, _ in flatten_with_path(self.structure)]
+        return [
+            (spec.name or "_".join(map(str, path)), spec)
+            for path, spec in zip(paths, self.specs, strict=True)
+            if spec is not None
+        ]
+
+    def with_tensors(self, tensors: Sequence[Any]) -> Any:
+        """The structure with its tensors replaced."""
+        given = iter(tensors)
+        leaves = [
+            leaf if spec is None else next(given)
+            for leaf, spec in zip(self.leaves, self.specs, strict=True)
+        ]
+        return pack_sequence_as(self.structure, leaves)
+
+
+def _traced_as(leaf: Any, pattern: Any) -> TensorSpec | None:
+    if not isinstance(leaf, Tensor | TensorSpec):
+        return None
+    if isinstance(pattern, TensorSpec):
+        return pattern
+    shape = pattern.shape if isinstance(pattern, _ShapePattern) else leaf.shape
+    return TensorSpec(shape, leaf.dtype, leaf.name if isinstance(leaf, TensorSpec) else None)
+
+
+class Binder:
+    """Brings the calls of one Python function to canonical form."""
+
+    def __init__(self, fn: Callable[..., Any], input_signature: Sequence[Any] | None) -> None:
+        self.signature = inspect.signature(fn)
+        self.name = getattr(fn, "__name__", type(fn).__name__)
+        self.patterns: dict[str, Any] = {}
+        if input_signature is not None:
+            entries = [as_pattern(entry) for entry in input_signature]
+            try:
+                self.patterns = dict(self.signature.bind_partial(*entries).arguments)
+            except TypeError as cause:
+                raise InvalidArgumentError(
+                    f"{self.name}: input_signature has {len(entries)} entries, "
+                    f"the function takes {self.signature}"
+                ) from cause
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Arguments:
+        """Positional, keyword and default forms of one call give one result."""
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        structure = dict(bound.arguments)
+        patterns: dict[str, Any] = {}
+        for name, pattern in self.patterns.items():
+            structure[name], patterns[name] = self._match(name, pattern, structure[name])
+        leaves = [_as_leaf(leaf) for leaf in flatten(structure)]
+        if not patterns:
+            return Arguments(structure, leaves, [None] * len(leaves))
+        for name in structure.keys() - patterns.keys():
+            patterns[name] = _unmatched(structure[name])
+        return Arguments(structure, leaves, flatten(patterns))
+
+    def infer(self, arguments: Arguments) -> None:
+        """Take the tensors of a call as the signature of all calls."""
+        specs = [PYTHON_VALUE if spec is None else spec for spec in arguments.specs]
+        self.patterns = pack_sequence_as(arguments.structure, specs)
+
+    def call(self, fn: Callable[..., Any], structure: Mapping[str, Any]) -> Any:
+        """Call `fn` with bound arguments."""
+        bound = inspect.BoundArguments(self.signature, dict(structure))
+        return fn(*bound.args, **bound.kwargs)
+
+    def _match(self, name: str, pattern: Any, value: Any) -> tuple[Any, Any]:
+        """`value` converted as `pattern` asks, and the pattern of each of its leaves."""
+        if isinstance(pattern, PythonValue):
+            return value, _unmatched(value)
+        if isinstance(pattern, TensorSpec | _ShapePattern):
+            return self._match_tensor(name, pattern, value), pattern
+        if not isinstance(value, dict if isinstance(pattern, dict) else list | tuple):
+            raise InvalidArgumentError(
+                f"{self.name}: the argument {name!r} must be a {type(pattern).__name__}, "
+                f"as in input_signature, got {value!r}"
+            )
+        entries = dict(children(pattern))
+        if isinstance(pattern, list) and len(pattern) == 1:  # the pattern of each element
+            entries = dict.fromkeys(range(len(value)), pattern[0])
+        if list(entries) != [key for key, _ in children(value)]:
+            raise InvalidArgumentError(
+                f"{self.name}: the argument {name!r} has other elements than input_signature"
+            )
+        pairs = [self._match(f"{name}_{k}", entries[k], v) for k, v in children(value)]
+        matched = rebuild(value, [v for v, _ in pairs])
+        return matched, rebuild(value, [p for _, p in pairs])
+
+    def _match_tensor(self, name: str, pattern: Any, value: Any) -> Any:
+        """`value` as a tensor of the pattern (a TensorSpec stays one)."""
+        given = value
+        wanted = pattern.dtype if isinstance(pattern, TensorSpec) else None
+        if not isinstance(value, TensorSpec):
+            dtype = getattr(value, "dtype", None)
+            if dtype is None or wanted is None or str(dtype) == wanted:
+                given = convert_to_tensor(value, wanted)
+        if wanted is not None and str(given.dtype) != wanted:
+            raise DTypeError(
+                f"{self.name}: the argument {name!r} must be {pattern}, got {given.dtype}",
+                remedy="cast it, or leave input_signature out",
+            )
+        if not given.shape.is_compatible_with(pattern.shape):
+            raise ShapeError(
+                f"{self.name}: the argument {name!r} must be {pattern}, "
+                f"got {TensorSpec(given.shape, given.dtype)}",
+                remedy="write None in input_signature for sizes that vary",
+            )
+        return given
+
+
+def _unmatched(value: Any) -> Any:
+    return map_structure(lambda leaf: None, value)
+
+
+def _as_leaf(leaf: Any) -> Any:
+    """Arrays of NumPy and of other libraries as tensors; anything else as it is."""
+    if isinstance(leaf, Tensor | TensorSpec) or hasattr(leaf, "handle"):
+        return leaf
+    return convert_to_tensor(leaf) if hasattr(type(leaf), "__array__") else leaf
+
+
+def trace_key(arguments: Arguments, context: Any) -> Any:
+    """The key of a call: equal for calls that may share a graph."""
+    parts = [
+        _python_key(leaf) if spec is None else spec
+        for leaf, spec in zip(arguments.leaves, arguments.specs, strict=True)
+    ]
+    return (_form(arguments.structure), tuple(parts), context)
+
+
+def _form(x: Any) -> Any:
+    if not is_nested(x):
+        return None
+    return (type(x), tuple((key, _form(value)) for key, value in children(x)))
+
+
+def _python_key(value: Any) -> Any:
+    if isinstance(value, float):
+        return (float, value.hex())  # NaN equals itself, -0.0 differs from 0.0
+    if isinstance(value, complex):
+        return (complex, value.real.hex(), value.imag.hex())
+    if value is None or isinstance(value, bool | int | str | bytes):
+        return (type(value), value)
+    hashing: Any = type(value).__hash__
+    if hashing is object.__hash__ or hasattr(value, "handle"):
+        return _Identity(value)
+    try:
+        hash(value)
+    except TypeError:  # it is mutable, or something in it is
+        return _Identity(value)
+    return (type(value), value)
+
+
+class _Identity:
+    """Equal for one object while it lives; keeps nothing alive that can be referred to weakly."""
+
+    __slots__ = ("held", "key")
+
+    def __init__(self, value: Any) -> None:
+        self.key = id(value)
+        try:
+            self.held: Callable[[], Any] = weakref.ref(value)
+        except TypeError:
+            self.held = lambda: value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Identity) or self.key != other.key:
+            return False
+        held = self.held()
+        return held is not None and held is other.held()
+
+    def __hash__(self) -> int:
+        return self.key
+
+
+def is_dead(key: Any) -> bool:
+    """Whether an object that a key refers to has gone, so that no call can have the key again."""
+    return any(isinstance(part, _Identity) and part.held() is None for part in key[1])

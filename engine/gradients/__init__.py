@@ -1,0 +1,8 @@
+"""Reverse mode: as graph extension, and as an eager tape over the same registered gradients."""
+
+from .backprop import backpropagate as backpropagate
+from .forward import jvp as jvp
+from .symbolic import gradients as gradients
+from .tape import GradientTape as GradientTape
+from .transforms import grad as grad
+from .transforms import value_and_grad as value_and_grad

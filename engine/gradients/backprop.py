@@ -1,0 +1,144 @@
+"""Reverse mode over a list of applied ops: the one algorithm behind tapes and `gradients`.
+
+`records` are in order of application, so inputs stand before what is computed from them. State:
+    reached: ids of the tensors that depend on `xs`;
+    partials[id]: contributions to the gradient of a tensor, summed when they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+from ..errors import InternalError, InvalidArgumentError, UnimplementedError
+from ..graph import OpView, Tensor, resource
+from ..ops.arithmetic import add
+from ..ops.basic import ones_like, zeros_like
+from ..ops.convert import convert_to_tensor
+from ..ops.registry import OpDef
+
+
+class AppliedOp(OpView, Protocol):
+    """An application of an op: an operation of a graph, or a record of a tape."""
+
+    @property
+    def definition(self) -> Any: ...
+
+
+def backpropagate(
+    records: Iterable[AppliedOp],
+    ys: Sequence[Tensor],
+    xs: Sequence[Tensor],
+    dys: Sequence[Tensor | None] | None = None,
+) -> list[Tensor | None]:
+    """The gradient of sum(ys * dys) with respect to each of `xs`, None where no y depends on it.
+
+    Args:
+        records: the applications between `xs` and `ys`, and any others, in order.
+        ys: what is differentiated.
+        xs: with respect to what. For a variable, its handle.
+        dys: weights of `ys`; ones by default.
+
+    Raises:
+        UnimplementedError: an op on the way has no gradient.
+        InvalidArgumentError: a y is neither real nor weighted, or a weight does not fit.
+    """
+    wanted = {id(x) for x in xs}
+    reached = set(wanted)
+    path: list[AppliedOp] = []
+    for record in records:
+        if any(id(x) in reached for x in record.inputs):
+            live = [y for y in record.outputs if y.dtype.is_differentiable or y.dtype == resource]
+            if live:
+                reached.update(id(y) for y in live)
+                path.append(record)
+    partials: dict[int, list[Tensor]] = {}
+    for i, y in enumerate(ys):
+        dy = dys[i] if dys is not None else None
+        if id(y) in reached:
+            partials.setdefault(id(y), []).append(_seed(y, dy))
+    for record in reversed(path):
+        douts = [_total(partials, y, keep=id(y) in wanted) for y in record.outputs]
+        if all(d is None for d in douts):
+            continue
+        for x, dx in zip(record.inputs, _gradient_of(record, douts), strict=True):
+            if dx is not None and id(x) in reached:
+                partials.setdefault(id(x), []).append(dx)
+    return [_total(partials, x, keep=True) for x in xs]
+
+
+def fill_unconnected(
+    found: Sequence[Tensor | None], leaves: Sequence[Any], unconnected: str
+) -> list[Tensor | None]:
+    """The gradients for `leaves` (tensors or variables); what is missing is None or zeros.
+
+    Raises:
+        InvalidArgumentError: `unconnected` is neither "none" nor "zero".
+    """
+    if unconnected not in ("none", "zero"):
+        raise InvalidArgumentError(
+            f'unconnected gradients can be "none" or "zero", got {unconnected!r}'
+        )
+    if unconnected == "none":
+        return list(found)
+    return [
+        zeros_like(convert_to_tensor(leaf)) if dx is None else dx
+        for leaf, dx in zip(leaves, found, strict=True)
+    ]
+
+
+def weights_of(ys: Sequence[Tensor], weights: Sequence[Any]) -> list[Tensor | None]:
+    """The weights given for `ys` as tensors; None stands for ones."""
+    if len(weights) != len(ys):
+        raise InvalidArgumentError(f"{len(ys)} results are weighted by {len(weights)} gradients")
+    return [
+        None if w is None else convert_to_tensor(w, None if isinstance(w, Tensor) else y.dtype)
+        for y, w in zip(ys, weights, strict=True)
+    ]
+
+
+def _seed(y: Tensor, dy: Tensor | None) -> Tensor:
+    if dy is None:
+        if not y.dtype.is_floating:
+            raise InvalidArgumentError(
+                f"the gradient of {y!r} is not defined: it is {y.dtype}",
+                remedy="differentiate a real floating tensor, or weight it with grad_ys",
+            )
+        return ones_like(y)
+    if dy.dtype != y.dtype or not dy.shape.is_compatible_with(y.shape):
+        raise InvalidArgumentError(
+            f"the weight of {y.spec} in a gradient must have its shape and dtype, got {dy.spec}"
+        )
+    return dy
+
+
+def _total(partials: dict[int, list[Tensor]], x: Tensor, *, keep: bool) -> Tensor | None:
+    parts = partials.get(id(x)) if keep else partials.pop(id(x), None)
+    if parts is None:
+        return None
+    total = parts[0]
+    for part in parts[1:]:
+        total = add(total, part)
+    if keep:
+        partials[id(x)] = [total]
+    return total
+
+
+def _gradient_of(record: AppliedOp, douts: list[Tensor | None]) -> Sequence[Tensor | None]:
+    definition: OpDef = record.definition
+    if definition.gradient is None:
+        raise UnimplementedError(
+            f"{definition.type} has no gradient, and the result depends on its inputs through it",
+            remedy="register one with .grad, or cut it off with stop_gradient",
+            location=getattr(record, "location", None),
+            layer=getattr(record, "layer", None),
+        )
+    result = definition.gradient(record, *douts)
+    if result is None or isinstance(result, Tensor):
+        result = (result,)
+    if len(result) != len(record.inputs):
+        raise InternalError(
+            f"the gradient of {definition.type} gives {len(result)} values "
+            f"for {len(record.inputs)} inputs"
+        )
+    return result

@@ -1,0 +1,162 @@
+"""GradientTape: remember what is computed, then walk it backwards.
+
+State of a tape:
+    _tracked: ids of the tensors that depend on a watched one, while it records;
+    _records: the applications that touch them, in order (they keep the tensors alive);
+    _watched: the watched tensors themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any
+
+from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..graph import Tensor, building, resource
+from ..ops.convert import convert_to_tensor
+from ..ops.recording import Record, paused, recorders
+from ..tree import flatten, map_structure, pack_sequence_as
+from .backprop import backpropagate, fill_unconnected, weights_of
+from .symbolic import source_tensor
+
+
+class GradientTape:
+    """Records the operations of a `with` block, so that `gradient` can differentiate them.
+
+    Trainable variables are watched when they are read. It works the same on values computed at
+    once and inside a function that is being traced.
+
+    Args:
+        persistent: keep the record after `gradient`, for more than one call.
+        watch_accessed_variables: whether trainable variables are watched by themselves.
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent = persistent
+        self._watch_variables = watch_accessed_variables
+        self._tracked: set[int] = set()
+        self._records: list[Record] = []
+        self._watched: list[Tensor] = []
+        self._recording = False
+        self._used = False
+
+    def __enter__(self) -> GradientTape:
+        if self._recording:
+            raise FailedPreconditionError("this tape is recording already")
+        self._recording = True
+        recorders.active = [*recorders.active, self]
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
+        self._recording = False
+        recorders.active = [r for r in recorders.active if r is not self]
+
+    def watch(self, tensors: Any) -> None:
+        """Track what is computed from `tensors` (a structure of tensors or variables).
+
+        Raises:
+            InvalidArgumentError: something in it is neither.
+        """
+        for leaf in flatten(tensors):
+            if not isinstance(leaf, Tensor) and not hasattr(leaf, "handle"):
+                raise InvalidArgumentError(
+                    f"a tape watches tensors and variables, got {leaf!r}",
+                    remedy="make a tensor of it first: convert_to_tensor(value)",
+                )
+            source = source_tensor(building(), leaf)
+            self._tracked.add(id(source))
+            self._watched.append(source)
+
+    def watched_variable(self, handle: Tensor) -> None:
+        """Called when a trainable variable is read, with its handle."""
+        if self._watch_variables and id(handle) not in self._tracked:
+            self._tracked.add(id(handle))
+            self._watched.append(handle)
+
+    def is_tracking(self, tensors: Iterable[Tensor]) -> bool:
+        """Whether what is computed from `tensors` matters to this tape."""
+        tracked = self._tracked
+        return any(id(x) in tracked for x in tensors)
+
+    def record(self, record: Record) -> None:
+        """Called for each application of an op in this thread."""
+        if not self.is_tracking(record.inputs):
+            return
+        live = [y for y in record.outputs if y.dtype.is_differentiable or y.dtype == resource]
+        if live:
+            self._tracked.update(id(y) for y in live)
+            self._records.append(record)
+
+    def reset(self) -> None:
+        """Forget everything recorded."""
+        self._tracked.clear()
+        self._records.clear()
+        self._watched.clear()
+        self._used = False
+
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: str = "none",
+    ) -> Any:
+        """d sum(target) / d source for each source, in the structure of `sources`.
+
+        Args:
+            target: a tensor, or a structure of tensors, which are summed.
+            sources: tensors or variables in any structure.
+            output_gradients: a weight for each target, ones by default.
+            unconnected_gradients: what a source gives that target does not depend on, or that was
+                not watched: "none" or "zero".
+
+        Raises:
+            FailedPreconditionError: the tape has been used and is not persistent.
+            InvalidArgumentError: a weight does not fit.
+            UnimplementedError: an op on the way has no gradient.
+        """
+        if self._used and not self._persistent:
+            raise FailedPreconditionError(
+                "gradient() was called a second time on a tape that keeps nothing",
+                remedy="make it with GradientTape(persistent=True)",
+            )
+        self._used = True
+        if self._recording and not self._persistent:
+            self._stop()
+        graph = building()
+        leaves = flatten(sources)
+        xs = [source_tensor(graph, convert_leaf(leaf)) for leaf in leaves]
+        ys = [convert_to_tensor(y) for y in flatten(target)]
+        dys = None if output_gradients is None else weights_of(ys, flatten(output_gradients))
+        records = list(self._records)
+        # What was not watched has no full record: no gradient, rather than a part of one.
+        watched = [x for x in xs if id(x) in self._tracked]
+        if not self._persistent:
+            self.reset()
+            self._used = True
+        gradients = dict(zip(map(id, watched), backpropagate(records, ys, watched, dys), strict=True))
+        found = [gradients.get(id(x)) for x in xs]
+        return pack_sequence_as(sources, fill_unconnected(found, leaves, unconnected_gradients))
+
+    def stop_recording(self) -> Any:
+        """A block inside which nothing is recorded, on this tape or any other of the thread."""
+        return paused()
+
+
+def convert_leaf(leaf: Any) -> Any:
+    """A source as it is when it carries gradients, else as a tensor."""
+    return leaf if hasattr(leaf, "handle") or isinstance(leaf, Tensor) else convert_to_tensor(leaf)
+
+
+def to_tensors(structure: Any) -> Any:
+    """The structure with arrays and numbers made tensors; variables stay."""
+    return map_structure(convert_leaf, structure)

@@ -1,0 +1,88 @@
+"""The `with` blocks of the default graph, as functions.
+
+Outside of any graph they work on the implicit one; what computes at once takes its device from
+there, and needs no control dependencies: it runs in the order in which it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from .default import building, get_default_graph
+from .device import DeviceSpec
+from .graph import Graph
+from .operation import Operation
+from .scopes import DeviceRule
+from .tensor import GraphTensor
+
+
+def graph_of(values: Iterable[Any]) -> Graph:
+    """The graph that is being built, else that of the first symbol, else the default one."""
+    graph = building()
+    if graph is None:
+        graph = next((g for v in values if (g := getattr(v, "graph", None)) is not None), None)
+    return graph if isinstance(graph, Graph) else get_default_graph()
+
+
+def name_scope(
+    name: str | None, default_name: str | None = None, values: Sequence[Any] = ()
+) -> AbstractContextManager[str]:
+    """Prefix the names of the operations made inside with `name/`.
+
+    Args:
+        name: the scope; one that ends in "/" is re-entered, "" leads to the root.
+        default_name: used when `name` is None.
+        values: tensors whose graph is meant when none is being built.
+    """
+    return graph_of(values).name_scope(default_name if name is None else name)
+
+
+def control_dependencies(controls: Sequence[Any] | None) -> AbstractContextManager[None]:
+    """Have the operations made inside run after `controls`; None forgets the outer ones.
+
+    Tensors and variables that have their value already are there before anything runs.
+    """
+    if controls is None:
+        return get_default_graph().control_dependencies(None)
+    symbols = [c for c in controls if _is_symbol(c)]
+    if not symbols and building() is None:
+        return nullcontext()
+    return graph_of(symbols).control_dependencies(symbols)
+
+
+def _is_symbol(value: Any) -> bool:
+    if isinstance(value, str | GraphTensor | Operation):
+        return True
+    return getattr(value, "graph", None) is not None  # a variable of a graph
+
+
+def device(where: str | DeviceSpec | DeviceRule | None) -> AbstractContextManager[None]:
+    """Constrain what is made inside to a device; inner blocks win part by part.
+
+    Args:
+        where: a device name or spec, a function `(operation) -> name`, or None to hide the outer
+            blocks.
+    """
+    return get_default_graph().device(where)
+
+
+def colocate_with(target: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
+    """Place the operations made inside where `target` (a tensor, operation or variable) is."""
+    return graph_of([target]).colocate_with(target, ignore_existing)
+
+
+def container(name: str) -> AbstractContextManager[None]:
+    """Keep the state of the operations made inside in the container `name`."""
+    return get_default_graph().container(name)
+
+
+def add_to_collection(key: str, value: Any) -> None:
+    """Append `value` to the list under `key` of the default graph."""
+    get_default_graph().add_to_collection(key, value)
+
+
+def get_collection(key: str, scope: str | None = None) -> list[Any]:
+    """A copy of the default graph's list under `key`; see `Graph.get_collection`."""
+    return get_default_graph().get_collection(key, scope)

@@ -1,0 +1,63 @@
+"""The default graph: a stack per thread, and one implicit graph of the process under it.
+
+`stack.items` of a thread holds graphs and None; None (see `eager_scope`) computes at once again,
+inside whatever is being traced.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..errors import FailedPreconditionError
+from .graph import Graph
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.items: list[Graph | None] = []
+
+    def push(self, graph: Graph | None) -> None:
+        self.items.append(graph)
+
+    def pop(self, graph: Graph | None) -> None:
+        if not self.items or self.items[-1] is not graph:
+            raise FailedPreconditionError("default graphs must be left in the order of entering")
+        self.items.pop()
+
+
+stack = _Stack()
+_implicit = [Graph()]
+
+
+def building() -> Graph | None:
+    """The graph that this thread builds, or None when operations compute at once."""
+    items = stack.items
+    return items[-1] if items else None
+
+
+def get_default_graph() -> Graph:
+    """The graph of the innermost `as_default`, else the implicit one of the process."""
+    return building() or _implicit[0]
+
+
+def reset_default_graph() -> None:
+    """Replace the implicit graph by an empty one.
+
+    Raises:
+        FailedPreconditionError: called inside a `with graph.as_default()`.
+    """
+    if stack.items:
+        raise FailedPreconditionError("reset_default_graph() inside a graph's as_default()")
+    _implicit[0] = Graph()
+
+
+@contextmanager
+def eager_scope() -> Iterator[None]:
+    """Compute at once inside, whatever graph is being built around: state is made this way."""
+    stack.push(None)
+    try:
+        yield
+    finally:
+        stack.pop(None)

@@ -1,0 +1,106 @@
+"""Device names: "/job:worker/replica:0/task:1/device:gpu:0", any part of which may be missing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..errors import InvalidArgumentError
+
+_PART = re.compile(
+    r"/(?:(?P<field>job|replica|task):(?P<value>[A-Za-z_][\w.-]*|\d+|\*)"
+    r"|(?:device:)?(?P<type>[A-Za-z]\w*)(?::(?P<index>\d+|\*))?)",
+)
+_WORDS = ("job", "replica", "task", "device")  # a part that lacks its value
+
+
+@dataclass(frozen=True)
+class DeviceSpec:
+    """A device name in parts; None where the name says nothing.
+
+    The device type is kept in lower case, which is how `to_string` writes it.
+    """
+
+    job: str | None = None
+    replica: int | None = None
+    task: int | None = None
+    device_type: str | None = None
+    device_index: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.device_type is not None:
+            object.__setattr__(self, "device_type", self.device_type.lower())
+
+    @classmethod
+    def from_string(cls, text: str) -> DeviceSpec:
+        """Parse a name; "" is the empty spec, an index may be "*" for any.
+
+        Raises:
+            InvalidArgumentError: `text` is not a device name.
+        """
+        fields: dict[str, str | int | None] = {}
+        position = 0
+        # "cpu:0" alone is how people speak of a device.
+        source = text if not text or text.startswith("/") else "/" + text
+        while position < len(source):
+            match = _PART.match(source, position)
+            if match is None:
+                break
+            position = match.end()
+            name, value = match["field"], match["value"]
+            if name is not None:
+                if name != "job" and value != "*" and not value.isdigit():
+                    break
+                part = value if name == "job" else int(value) if value.isdigit() else None
+                found: dict[str, str | int | None] = {name: None if value == "*" else part}
+            else:
+                kind, index = match["type"].lower(), match["index"]
+                if kind in _WORDS:
+                    break
+                found = {
+                    "device_type": kind,
+                    "device_index": None if index in (None, "*") else int(index),
+                }
+            if fields.keys() & found.keys():
+                raise InvalidArgumentError(f"device {text!r}: a part is given twice")
+            fields.update(found)
+        else:
+            return cls(**fields)  # type: ignore[arg-type]  # the parts have the fields' types
+        raise InvalidArgumentError(
+            f"device {text!r} is not a device name",
+            remedy='write it as "/job:worker/task:0/device:gpu:0", "/gpu:0" or "cpu:0"',
+        )
+
+    def merge_from(self, other: DeviceSpec) -> DeviceSpec:
+        """This spec with the parts that `other` sets taken from `other`."""
+        return DeviceSpec(
+            *(
+                mine if theirs is None else theirs
+                for mine, theirs in zip(self._parts(), other._parts(), strict=True)
+            )  # type: ignore[arg-type]  # parts keep their place
+        )
+
+    def to_string(self) -> str:
+        """The canonical name."""
+        parts = []
+        for field in ("job", "replica", "task"):
+            value = getattr(self, field)
+            if value is not None:
+                parts.append(f"/{field}:{value}")
+        if self.device_type is not None:
+            index = "*" if self.device_index is None else self.device_index
+            parts.append(f"/device:{self.device_type}:{index}")
+        return "".join(parts)
+
+    def is_compatible_with(self, other: DeviceSpec) -> bool:
+        """Whether one device could have both names."""
+        return all(
+            a is None or b is None or a == b
+            for a, b in zip(self._parts(), other._parts(), strict=True)
+        )
+
+    def _parts(self) -> tuple[str | int | None, ...]:
+        return (self.job, self.replica, self.task, self.device_type, self.device_index)
+
+    def __str__(self) -> str:
+        return self.to_string()

@@ -1,0 +1,129 @@
+"""Element types. A dtype is its name: `x.dtype == "float32"` holds."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+
+from ..errors import DTypeError
+
+# What the kernels compute on: an array of the device's own array library.
+Array: TypeAlias = Any
+
+
+class DType(str):
+    """An element type; a string with the properties of the type it names."""
+
+    __slots__ = ()
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy dtype of this type (object for strings and resources)."""
+        return _NUMPY[self]
+
+    @property
+    def size(self) -> int:
+        """Bytes of one element; 0 for strings and resources."""
+        return _NUMPY[self].itemsize if self not in (string, resource) else 0
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether it is a real floating type."""
+        return self in FLOATING
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether it is a complex type."""
+        return self in COMPLEX
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is a signed or unsigned integer type."""
+        return self in INTEGER
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether gradients flow through tensors of this type."""
+        return self in INEXACT
+
+
+bool_ = DType("bool")
+int8, int16, int32, int64 = (DType(f"int{n}") for n in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (DType(f"uint{n}") for n in (8, 16, 32, 64))
+float16, float32, float64 = (DType(f"float{n}") for n in (16, 32, 64))
+bfloat16 = DType("bfloat16")
+complex64, complex128 = DType("complex64"), DType("complex128")
+string = DType("string")
+resource = DType("resource")  # a handle to state: variable, queue, table, generator
+
+SIGNED = frozenset({int8, int16, int32, int64})
+UNSIGNED = frozenset({uint8, uint16, uint32, uint64})
+INTEGER = SIGNED | UNSIGNED
+FLOATING = frozenset({float16, bfloat16, float32, float64})
+COMPLEX = frozenset({complex64, complex128})
+INEXACT = FLOATING | COMPLEX
+REAL = INTEGER | FLOATING
+NUMERIC = INTEGER | INEXACT
+BOOLEAN = frozenset({bool_})
+DENSE = NUMERIC | BOOLEAN
+STRING = frozenset({string})
+ANY = DENSE | STRING
+
+_NUMPY: dict[str, np.dtype[Any]] = {d: np.dtype(str(d)) for d in DENSE - {bfloat16}}
+_NUMPY[bfloat16] = np.dtype(ml_dtypes.bfloat16)
+_NUMPY[string] = _NUMPY[resource] = np.dtype(object)
+
+_BY_NAME: dict[str, DType] = {str(d): d for d in [*DENSE, string, resource]}
+_BY_NUMPY: dict[Any, DType] = {_NUMPY[d]: d for d in DENSE}
+_ALIASES: dict[Any, DType] = {
+    "half": float16,
+    "float": float32,
+    "double": float64,
+    "complex": complex64,
+    "int": int32,
+    "str": string,
+    "bytes": string,
+    float: float32,
+    int: int32,
+    bool: bool_,
+    complex: complex64,
+    str: string,
+    bytes: string,
+}
+
+
+def as_dtype(value: Any) -> DType:
+    """The DType that a name, a NumPy dtype, a Python type or another library's dtype means.
+
+    Raises:
+        DTypeError: `value` names no element type.
+    """
+    if type(value) is DType:
+        return value
+    if isinstance(value, str) and value in _BY_NAME:
+        return _BY_NAME[value]
+    try:
+        if value in _ALIASES:
+            return _ALIASES[value]
+        if value in _BY_NUMPY:
+            return _BY_NUMPY[value]
+    except TypeError:  # unhashable: not a dtype
+        pass
+    name = str(value).removeprefix("torch.")
+    if name in _BY_NAME and not isinstance(value, str):
+        return _BY_NAME[name]
+    try:
+        found = None if value is None else np.dtype(value).newbyteorder("=")
+    except (TypeError, ValueError):
+        found = None
+    if found is not None:
+        if found in _BY_NUMPY:
+            return _BY_NUMPY[found]
+        if found.kind in "OSU":
+            return string
+    raise DTypeError(
+        f"dtype: expected one of {', '.join(sorted(_BY_NAME))}, got {value!r}",
+        remedy='name the element type, such as "float32"',
+    )

@@ -1,0 +1,349 @@
+"""The graph: makes operations, keeps them by name and in order, and holds the scopes they get.
+
+State of a `Graph`, all of it guarded by `_lock`:
+    _operations[name]: every operation, in order of creation (so inputs stand before consumers);
+    _names[lower-case name]: how often the name was asked for, to make names unique;
+    _consumers[tensor id]: operations that take the tensor;
+    _collections[key]: tagged lists of objects;
+    captures[id]: tensors from outside that the graph takes as inputs, with the placeholder of each;
+    _constants[id]: tensors that became constants, with the output of each;
+    edits: how often an operation was changed after it was made.
+Each thread has `scopes` and `sessions` (those entered as default for this graph) of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from ..errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from ..source import layer_path, user_location
+from .device import DeviceSpec
+from .operation import OpDefinition, Operation
+from .scopes import DeviceRule, Scopes
+from .tensor import EagerTensor, GraphTensor, Tensor
+
+_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*")
+
+
+class Runner(Protocol):
+    """What `Tensor.eval` and `Operation.run` need of a session."""
+
+    def run(self, fetches: Any, feed_dict: Any = None) -> Any:
+        """Compute the fetches."""
+
+
+class _Entered(threading.local):
+    def __init__(self) -> None:
+        self.sessions: list[Runner] = []
+
+
+class Graph:
+    """A dataflow graph: operations joined by tensors and control edges."""
+
+    # Whether eager tensors used inside become inputs (a function) or constants (a plain graph).
+    captures_values = False
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._operations: dict[str, Operation] = {}
+        self._names: dict[str, int] = {}
+        self._consumers: dict[int, list[Operation]] = {}
+        self._collections: dict[str, list[Any]] = {}
+        self._finalized = False
+        self.captures: dict[int, tuple[Tensor, GraphTensor]] = {}
+        self._constants: dict[int, tuple[Tensor, GraphTensor]] = {}
+        self.outer: Graph | None = None
+        self.seed: int | None = None
+        self.edits = 0
+        self.scopes = Scopes()
+        self._entered = _Entered()
+
+    # Building
+
+    def add(
+        self,
+        definition: OpDefinition,
+        inputs: Sequence[GraphTensor] = (),
+        attrs: Mapping[str, Any] | None = None,
+        *,
+        name: str | None = None,
+    ) -> Operation:
+        """Add an operation: shapes and dtypes are inferred and checked before anything changes.
+
+        Raises:
+            FailedPreconditionError: the graph is finalized.
+            InvalidArgumentError: an input belongs to another graph, or the op refuses the inputs.
+        """
+        for x in inputs:
+            if not isinstance(x, GraphTensor) or x.graph is not self:
+                raise InvalidArgumentError(
+                    f"{definition.type}: the input {x!r} does not belong to this graph",
+                    remedy="build it in this graph, or capture it",
+                )
+        specs, full = definition.infer([x.spec for x in inputs], attrs or {})
+        with self._lock:
+            self.check_open(f"adding {definition.type}")
+            scopes = self.scopes
+            op = Operation(
+                self,
+                definition,
+                self.unique_name(name or definition.type),
+                tuple(inputs),
+                full,
+                specs,
+                len(self._operations),
+            )
+            op.control_inputs.extend(scopes.control_inputs())
+            op.colocation = scopes.colocation
+            op.location = user_location()
+            op.layer = layer_path()
+            op.device = scopes.device_for(op)
+            self._operations[op.name] = op
+            for x in op.inputs:
+                self._consumers.setdefault(id(x), []).append(op)
+            self._added(op)
+        return op
+
+    def _added(self, op: Operation) -> None:
+        """Called with each new operation, under the lock; subclasses keep order with it."""
+
+    def unique_name(self, name: str) -> str:
+        """`name` under the current name scope, made unique and marked as used.
+
+        A name that ends in "/" is taken as it is, for the operation that the scope belongs to.
+        """
+        if not _NAME.fullmatch(name):
+            raise InvalidArgumentError(
+                f"{name!r} is not a name for an operation",
+                remedy="use letters, digits and _ . - /, starting with a letter or digit",
+            )
+        with self._lock:
+            absolute = name.endswith("/")
+            full = name[:-1] if absolute else self.scopes.name + name
+            key = full.lower()
+            count = self._names.get(key, 0)
+            if absolute and full not in self._operations:
+                count = 0  # the operation that a scope was opened for has the scope's name
+            self._names[key] = count + 1
+            unique = full
+            while count:
+                unique = f"{full}_{count}"
+                if unique.lower() not in self._names:
+                    self._names[unique.lower()] = 1
+                    break
+                count += 1
+            return unique
+
+    def value_of(self, tensor: GraphTensor) -> EagerTensor | None:
+        """The value of `tensor` while the graph is built, None when it is not known yet."""
+        return None
+
+    def finalize(self) -> None:
+        """Freeze the graph: whatever would change it raises from now on."""
+        with self._lock:
+            self._finalized = True
+
+    @property
+    def finalized(self) -> bool:
+        """Whether the graph is frozen."""
+        return self._finalized
+
+    def check_open(self, what: str) -> None:
+        """Raise FailedPreconditionError when the graph is finalized."""
+        if self._finalized:
+            raise FailedPreconditionError(
+                f"{what}: the graph is finalized", remedy="build before finalize(), or a new graph"
+            )
+
+    # Reading
+
+    @property
+    def version(self) -> int:
+        """Rises with each operation added."""
+        return len(self._operations)
+
+    @property
+    def operations(self) -> list[Operation]:
+        """All operations in order of creation."""
+        with self._lock:
+            return list(self._operations.values())
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """The operation of that name; NotFoundError (a KeyError) when there is none."""
+        op = self._operations.get(name)
+        if op is None:
+            raise NotFoundError(f"no operation is named {name!r}", remedy=self._near(name))
+        return op
+
+    def get_tensor_by_name(self, name: str) -> GraphTensor:
+        """The tensor "operation:index"; NotFoundError (a KeyError) when there is none."""
+        op_name, _, index = name.rpartition(":")
+        if not op_name or not index.isdecimal():
+            raise InvalidArgumentError(
+                f"{name!r} does not name a tensor", remedy=f'write "{name}:0" for its first output'
+            )
+        op = self.get_operation_by_name(op_name)
+        if int(index) >= len(op.outputs):
+            raise NotFoundError(f"{op_name!r} has {len(op.outputs)} outputs, asked for {name!r}")
+        return op.outputs[int(index)]
+
+    def as_graph_element(self, value: Any) -> GraphTensor | Operation:
+        """The tensor or operation that an object or a name stands for."""
+        if isinstance(value, str):
+            return self.get_tensor_by_name(value) if ":" in value else self._operation(value)
+        inner = getattr(value, "graph_element", None)  # a variable stands for its value
+        element = value if inner is None else inner(self)
+        if isinstance(element, GraphTensor | Operation):
+            if element.graph is not self:
+                raise InvalidArgumentError(f"{element!r} belongs to another graph")
+            return element
+        raise InvalidArgumentError(
+            f"expected a tensor, an operation or a name of this graph, got {value!r}"
+        )
+
+    def _operation(self, name: str) -> Operation:
+        return self.get_operation_by_name(name.removeprefix("^"))
+
+    def _near(self, name: str) -> str:
+        import difflib  # only for an error's text
+
+        near = difflib.get_close_matches(name, self._operations, 3)
+        return f"did you mean {', '.join(near)}?" if near else "list graph.operations"
+
+    def consumers_of(self, tensor: GraphTensor) -> Sequence[Operation]:
+        """The operations that take `tensor`."""
+        return self._consumers.get(id(tensor), ())
+
+    @property
+    def sessions(self) -> list[Runner]:
+        """The sessions that this thread has entered as default for this graph."""
+        return self._entered.sessions
+
+    def session_for(self, session: Runner | None, who: str) -> Runner:
+        """`session`, or the default session of this graph."""
+        if session is not None:
+            return session
+        if not self.sessions:
+            raise InvalidArgumentError(
+                f"{who} needs a session and none is the default",
+                remedy="call it inside `with Session(graph=...):`, or pass session=",
+            )
+        return self.sessions[-1]
+
+    # Collections
+
+    def add_to_collection(self, key: str, value: Any) -> None:
+        """Append `value` to the list under `key`."""
+        with self._lock:
+            self.check_open(f"adding to collection {key!r}")
+            self._collections.setdefault(key, []).append(value)
+
+    def get_collection(self, key: str, scope: str | None = None) -> list[Any]:
+        """A copy of the list under `key`; with `scope`, the items whose name starts so."""
+        items = list(self._collections.get(key, ()))
+        if scope is None:
+            return items
+        return [i for i in items if re.match(scope, getattr(i, "name", ""))]
+
+    @property
+    def collection_keys(self) -> list[str]:
+        """The keys in use."""
+        return list(self._collections)
+
+    # Scopes
+
+    @contextmanager
+    def as_default(self) -> Iterator[Graph]:
+        """Make this the graph that the calls of this thread build."""
+        from .default import stack  # default.py makes graphs
+
+        stack.push(self)
+        try:
+            yield self
+        finally:
+            stack.pop(self)
+
+    @contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        """Prefix the names of the operations made inside with `name/`.
+
+        A name that ends in "/" is taken as it is (re-entering a scope); "" and None go to the root.
+        """
+        scopes = self.scopes
+        before = scopes.name
+        if not name:
+            scopes.name = ""
+        elif name.endswith("/"):
+            scopes.name = name
+        else:
+            scopes.name = self.unique_name(name) + "/"
+        try:
+            yield scopes.name
+        finally:
+            scopes.name = before
+
+    @contextmanager
+    def control_dependencies(self, controls: Sequence[Any] | None) -> Iterator[None]:
+        """Have the operations made inside run after `controls`; None forgets the outer ones."""
+        ops: list[Operation] | None = None
+        if controls is not None:
+            ops = []
+            for control in controls:
+                element = self.as_graph_element(control)
+                ops.append(element.op if isinstance(element, GraphTensor) else element)
+        with self.scopes.controls(ops):
+            yield
+
+    @contextmanager
+    def device(self, where: str | DeviceSpec | DeviceRule | None) -> Iterator[None]:
+        """Constrain the operations made inside to a device; inner scopes win part by part."""
+        with self.scopes.device(where):
+            yield
+
+    @contextmanager
+    def colocate_with(self, target: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Place the operations made inside where `target` is."""
+        element = self.as_graph_element(target)
+        op = element.op if isinstance(element, GraphTensor) else element
+        scopes = self.scopes
+        before = scopes.colocation
+        scopes.colocation = (op.name,) if ignore_existing else (*before, op.name)
+        try:
+            yield
+        finally:
+            scopes.colocation = before
+
+    @contextmanager
+    def container(self, name: str) -> Iterator[None]:
+        """Keep the state of the operations made inside in the container `name`."""
+        scopes = self.scopes
+        before, scopes.container = scopes.container, name
+        try:
+            yield
+        finally:
+            scopes.container = before
+
+    def capture(self, tensor: Tensor, make: Callable[[], GraphTensor]) -> GraphTensor:
+        """The placeholder of a tensor from outside, made by `make` the first time."""
+        return self._once(self.captures, tensor, make)
+
+    def constant(self, tensor: Tensor, make: Callable[[], GraphTensor]) -> GraphTensor:
+        """The constant of a tensor with a value, made by `make` the first time."""
+        return self._once(self._constants, tensor, make)
+
+    def _once(
+        self,
+        table: dict[int, tuple[Tensor, GraphTensor]],
+        tensor: Tensor,
+        make: Callable[[], GraphTensor],
+    ) -> GraphTensor:
+        with self._lock:
+            found = table.get(id(tensor))
+            if found is None:
+                with self.control_dependencies(None):
+                    found = table[id(tensor)] = (tensor, make())
+            return found[1]

@@ -1,0 +1,125 @@
+"""A node of a graph: an instance of an op, with its inputs, attributes and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..source import Location
+from .spec import TensorSpec
+from .tensor import GraphTensor, Tensor
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+
+class OpDefinition(Protocol):
+    """What a graph needs to know of an op; the op table in the room above provides it."""
+
+    @property
+    def type(self) -> str:
+        """The op's name."""
+
+    @property
+    def stateful(self) -> bool:
+        """Whether running it has an effect or depends on one."""
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it only reads the resources among its inputs."""
+
+    def infer(
+        self, specs: Sequence[TensorSpec], attrs: Mapping[str, Any]
+    ) -> tuple[tuple[TensorSpec, ...], dict[str, Any]]:
+        """The specs of the outputs, and the attributes with defaults filled in."""
+
+
+class OpView(Protocol):
+    """What a gradient function may see of the operation that it differentiates."""
+
+    @property
+    def inputs(self) -> Sequence[Tensor]: ...
+    @property
+    def outputs(self) -> Sequence[Tensor]: ...
+    @property
+    def attrs(self) -> Mapping[str, Any]: ...
+
+
+class Operation:
+    """A node. Made by `Graph.add` alone.
+
+    Attributes:
+        definition: the op it is an instance of.
+        name: unique in the graph, with its scopes: "model/dense/MatMul".
+        inputs: the tensors it takes.
+        outputs: the tensors it makes.
+        attrs: the op's attributes.
+        control_inputs: operations that must have run before it.
+        device: constraint on where it runs, "" for none.
+        id: its place in the order of creation.
+        location: the user's line that made it.
+        layer: the path of the layer that made it.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_outputs",
+        "attrs",
+        "colocation",
+        "control_inputs",
+        "definition",
+        "device",
+        "graph",
+        "id",
+        "inputs",
+        "layer",
+        "location",
+        "name",
+    )
+
+    def __init__(
+        self,
+        graph: Graph,
+        definition: OpDefinition,
+        name: str,
+        inputs: tuple[GraphTensor, ...],
+        attrs: dict[str, Any],
+        specs: tuple[TensorSpec, ...],
+        op_id: int,
+    ) -> None:
+        self.graph = graph
+        self.definition = definition
+        self.name = name
+        self.inputs = inputs
+        self.attrs = attrs
+        self.id = op_id
+        self.control_inputs: list[Operation] = []
+        self.device = ""
+        self.colocation: tuple[str, ...] = ()
+        self.location: Location | None = None
+        self.layer = ""
+        self._outputs = tuple(GraphTensor(self, i, spec) for i, spec in enumerate(specs))
+
+    @property
+    def type(self) -> str:
+        """The name of the op it is an instance of."""
+        return self.definition.type
+
+    @property
+    def outputs(self) -> tuple[GraphTensor, ...]:
+        """The tensors it makes."""
+        return self._outputs
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Run it and what it needs, in `session` or in the default one."""
+        self.graph.session_for(session, f"{self.name}.run()").run(self, feed_dict)
+
+    def add_control_input(self, op: Operation) -> None:
+        """Have `op` run before this operation."""
+        if op is not self and op not in self.control_inputs:
+            self.graph.check_open(f"adding a control input to {self.name!r}")
+            self.control_inputs.append(op)
+            self.graph.edits += 1
+
+    def __repr__(self) -> str:
+        return f"<Operation {self.name!r} {self.type}>"

@@ -1,0 +1,81 @@
+"""The scopes of a graph under construction: names, control inputs, devices, containers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from .device import DeviceSpec
+from .operation import Operation
+
+DeviceRule: TypeAlias = "Callable[[Operation], str | DeviceSpec | None]"
+
+
+class Scopes(threading.local):
+    """What a new operation gets from the `with` blocks around it; each thread has its own.
+
+    Attributes:
+        name: prefix of names, "" or "a/b/".
+        container: where state is kept, "" for the default container.
+        colocation: names of the operations to be placed with.
+    """
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.container = ""
+        self.colocation: tuple[str, ...] = ()
+        self._controls: list[list[Operation]] = []
+        self._devices: list[DeviceSpec | DeviceRule | None] = []
+
+    def control_inputs(self) -> list[Operation]:
+        """The operations that a new one must wait for, outermost first, each once."""
+        return list(dict.fromkeys(op for level in self._controls for op in level))
+
+    def inherit_device(self, device: str) -> None:
+        """Start from the device that surrounds the making of the graph."""
+        self._devices.append(DeviceSpec.from_string(device))
+
+    @contextmanager
+    def controls(self, ops: list[Operation] | None) -> Iterator[None]:
+        """Add a level of control inputs; None starts afresh."""
+        before = self._controls
+        self._controls = [] if ops is None else [*before, ops]
+        try:
+            yield
+        finally:
+            self._controls = before
+
+    @contextmanager
+    def device(self, where: str | DeviceSpec | DeviceRule | None) -> Iterator[None]:
+        """Add a level of device constraint; None hides the outer ones."""
+        self._devices.append(DeviceSpec.from_string(where) if isinstance(where, str) else where)
+        try:
+            yield
+        finally:
+            self._devices.pop()
+
+    def device_for(self, op: Operation) -> str:
+        """The device of a new operation: innermost scope first, what is already set wins."""
+        spec = DeviceSpec.from_string(op.device)
+        for level in reversed(self._devices):
+            if level is None:
+                break
+            found = level if isinstance(level, DeviceSpec) else level(op)
+            if isinstance(found, str):
+                found = DeviceSpec.from_string(found)
+            if found is not None:
+                spec = found.merge_from(spec)
+        return spec.to_string()
+
+    @property
+    def device_name(self) -> str:
+        """The device that the scopes alone give (functions among them are not asked)."""
+        spec = DeviceSpec()
+        for level in reversed(self._devices):
+            if level is None:
+                break
+            if isinstance(level, DeviceSpec):
+                spec = level.merge_from(spec)
+        return spec.to_string()

@@ -1,0 +1,205 @@
+"""Static shapes: fully known, with unknown dimensions, or of unknown rank."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn, TypeAlias
+
+from ..errors import ShapeError
+
+Dim: TypeAlias = int | None
+
+
+class TensorShape(tuple[Dim, ...]):
+    """A tuple of dimensions, None where the size is unknown until run time.
+
+    `TensorShape(None)` has unknown rank: it has no length and cannot be iterated.
+    """
+
+    def __new__(cls, dims: Any = ()) -> TensorShape:
+        """Make a shape of dimensions, of another shape, of one number (rank 1), or of None."""
+        if isinstance(dims, TensorShape):
+            return dims
+        if dims is None:
+            return _UNKNOWN
+        if not isinstance(dims, Iterable):
+            dims = (dims,)
+        return tuple.__new__(cls, [_as_dim(d) for d in dims])
+
+    @property
+    def rank(self) -> int | None:
+        """The number of axes, or None."""
+        return len(self)
+
+    @property
+    def ndims(self) -> int | None:
+        """The number of axes, or None."""
+        return self.rank
+
+    @property
+    def dims(self) -> tuple[Dim, ...] | None:
+        """The dimensions as a plain tuple, or None when the rank is unknown."""
+        return tuple(self)
+
+    @property
+    def is_fully_defined(self) -> bool:
+        """Whether every dimension is known."""
+        return None not in self
+
+    def num_elements(self) -> int | None:
+        """The product of the dimensions, or None when it is unknown."""
+        known = [d for d in self if d is not None]
+        return math.prod(known) if len(known) == len(self) else None
+
+    def as_list(self) -> list[Dim]:
+        """The dimensions as a list; ValueError when the rank is unknown."""
+        return list(self)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether one value could have both shapes."""
+        other = TensorShape(other)
+        if self.rank is None or other.rank is None:
+            return True
+        return len(self) == len(other) and all(
+            a is None or b is None or a == b for a, b in zip(self, other, strict=True)
+        )
+
+    def merge_with(self, shape: Any) -> TensorShape:
+        """What both shapes together say.
+
+        Raises:
+            ShapeError: they contradict each other.
+        """
+        other = TensorShape(shape)
+        if not self.is_compatible_with(other):
+            raise ShapeError(f"shapes {self} and {other} do not agree")
+        if self.rank is None:
+            return other
+        if other.rank is None:
+            return self
+        return TensorShape(
+            [b if a is None else a for a, b in zip(self, other, strict=True)],
+        )
+
+    def __str__(self) -> str:
+        return "[" + ", ".join("?" if d is None else str(d) for d in self) + "]"
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return (tuple(self),)
+
+
+class _UnknownShape(TensorShape):
+    """The one shape of unknown rank."""
+
+    def __new__(cls) -> _UnknownShape:
+        return tuple.__new__(cls, ())
+
+    @property
+    def rank(self) -> int | None:
+        return None
+
+    @property
+    def dims(self) -> tuple[Dim, ...] | None:
+        return None
+
+    @property
+    def is_fully_defined(self) -> bool:
+        return False
+
+    def num_elements(self) -> int | None:
+        return None
+
+    def _refuse(self) -> NoReturn:
+        raise ShapeError(
+            "this shape has unknown rank: it has no dimensions to count or list",
+            remedy="give the tensor a shape (set_shape), or test `shape.rank is None` first",
+        )
+
+    def __len__(self) -> int:
+        self._refuse()
+
+    def __iter__(self) -> Iterator[Dim]:
+        self._refuse()
+
+    def __getitem__(self, index: Any) -> Any:
+        self._refuse()
+
+    def __contains__(self, item: object) -> bool:
+        self._refuse()
+
+    def __add__(self, other: Any) -> Any:
+        self._refuse()
+
+    def __radd__(self, other: Any) -> Any:
+        self._refuse()
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _UnknownShape)
+
+    def __ne__(self, other: object) -> bool:
+        return not isinstance(other, _UnknownShape)
+
+    def __hash__(self) -> int:
+        return hash(_UnknownShape)
+
+    def __str__(self) -> str:
+        return "[...]"
+
+    def __repr__(self) -> str:
+        return "TensorShape(None)"
+
+    def __reduce__(self) -> Any:
+        return (TensorShape, (None,))
+
+
+_UNKNOWN = _UnknownShape()
+
+
+def _as_dim(value: Any) -> Dim:
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        raise ShapeError(f"a dimension is a whole number or None, got {value!r}")
+    try:
+        dim = value.__index__()
+    except (AttributeError, TypeError):
+        raise ShapeError(f"a dimension is a whole number or None, got {value!r}") from None
+    if dim < 0:
+        raise ShapeError(
+            f"a dimension cannot be negative, got {dim}", remedy="write None for an unknown size"
+        )
+    return int(dim)
+
+
+def unknown_shape(rank: int | None = None) -> TensorShape:
+    """A shape of `rank` unknown dimensions, or of unknown rank."""
+    return TensorShape(None if rank is None else [None] * rank)
+
+
+def broadcast_shapes(who: str, *shapes: TensorShape) -> TensorShape:
+    """The shape that NumPy's broadcasting gives, as far as it is known.
+
+    An unknown dimension against n > 1 gives n (it is 1 or n), against 1 or unknown it is unknown.
+
+    Raises:
+        ShapeError: two known dimensions differ and neither is 1.
+    """
+    if any(s.rank is None for s in shapes):
+        return _UNKNOWN
+    rank = max((len(s) for s in shapes), default=0)
+    dims: list[Dim] = []
+    for axis in range(-rank, 0):
+        here = [s[axis] for s in shapes if len(s) >= -axis]
+        known = {d for d in here if d is not None and d != 1}
+        if len(known) > 1:
+            raise ShapeError(
+                f"{who}: the shapes {' and '.join(map(str, shapes))} do not broadcast "
+                f"(axis {axis}: {' against '.join('?' if d is None else str(d) for d in here)})",
+                remedy="make the sizes equal, or one of them 1",
+            )
+        dims.append(known.pop() if known else (None if None in here else 1))
+    return TensorShape(dims)

@@ -1,0 +1,275 @@
+"""Tensors: a value at hand (EagerTensor), or the edge of a graph that will carry one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import FailedPreconditionError, InvalidArgumentError
+from .dtypes import Array, DType, as_dtype, resource
+from .operators import Operators
+from .shapes import TensorShape
+from .spec import TensorSpec
+
+if TYPE_CHECKING:
+    from .graph import Graph
+    from .operation import Operation
+
+
+class Tensor(Operators):
+    """An array of one element type. Abstract: `EagerTensor` and `GraphTensor` are the two kinds."""
+
+    # The layers keep the mask of a tensor (which of its time steps count) on the tensor itself:
+    # a mask refers to its graph, so a table of masks beside it would keep both alive.
+    __slots__ = ("__weakref__", "_keras_mask")
+
+    @property
+    def shape(self) -> TensorShape:
+        """The dimensions; None for those that are unknown while a graph is built."""
+        raise NotImplementedError
+
+    @property
+    def dtype(self) -> DType:
+        """The element type, a string such as "float32"."""
+        raise NotImplementedError
+
+    @property
+    def device(self) -> str:
+        """The device that holds or computes it."""
+        raise NotImplementedError
+
+    @property
+    def spec(self) -> TensorSpec:
+        """Shape and dtype together."""
+        return TensorSpec(self.shape, self.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def T(self) -> Any:  # noqa: N802  # NumPy's name
+        """The tensor with its axes reversed."""
+        return self.table.transpose(self)  # type: ignore[attr-defined]  # every table has it
+
+    def numpy(self) -> Any:
+        """The value as a NumPy array of its own."""
+        raise NotImplementedError
+
+
+class EagerTensor(Tensor):
+    """A tensor with a value. The value never changes: an update makes another tensor."""
+
+    __slots__ = ("_dtype", "_shape", "_value")
+
+    def __init__(self, value: Array, dtype: DType | None = None) -> None:
+        """Wrap `value`, an array of the device's library (or a resource), without a copy."""
+        self._value = value
+        self._dtype = dtype
+        self._shape: TensorShape | None = None
+
+    @property
+    def value(self) -> Array:
+        """The array itself, shared: it must not be written to."""
+        return self._value
+
+    @property
+    def shape(self) -> TensorShape:
+        shape = self._shape
+        if shape is None:
+            shape = self._shape = TensorShape(getattr(self._value, "shape", ()))
+        return shape
+
+    @property
+    def dtype(self) -> DType:
+        dtype = self._dtype
+        if dtype is None:
+            dtype = self._dtype = as_dtype(self._value.dtype)
+        return dtype
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(self._value.size)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the value."""
+        return int(self._value.nbytes)
+
+    @property
+    def device(self) -> str:
+        held = getattr(self._value, "device", "cpu")
+        index = getattr(held, "id", None)
+        return "/device:cpu:0" if index is None else f"/device:gpu:{index}"
+
+    def _host(self) -> np.ndarray[Any, Any]:
+        if self.dtype == resource:
+            raise InvalidArgumentError(f"a handle to {self._value} has no numeric value")
+        value = self._value
+        return value if isinstance(value, np.ndarray) else np.asarray(value.get())
+
+    def numpy(self) -> Any:
+        """The value as a NumPy array of its own: writing to it leaves the tensor as it is."""
+        return self._host().copy()
+
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+        return self._host().item()
+
+    def tolist(self) -> Any:
+        """The value as nested Python lists."""
+        return self._host().tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        host = self._host()
+        if dtype is not None and np.dtype(dtype) != host.dtype:
+            return host.astype(dtype)
+        if copy:
+            return host.copy()
+        view = host.view()
+        view.flags.writeable = False
+        return view
+
+    def __dlpack__(self, **options: Any) -> Any:
+        # A copy: DLPack has no agreed way to say "read only".
+        return self._value.copy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        found: tuple[int, int] = self._value.__dlpack_device__()
+        return found
+
+    def __bool__(self) -> bool:
+        return bool(self._host())
+
+    def __int__(self) -> int:
+        return int(self._host().item())
+
+    def __float__(self) -> float:
+        return float(self._host().item())
+
+    def __complex__(self) -> complex:
+        return complex(self._host().item())
+
+    def __index__(self) -> int:
+        return int(self._host().__index__())
+
+    def __len__(self) -> int:
+        return len(self._host())
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise InvalidArgumentError("a scalar tensor cannot be iterated")
+        return (self[i] for i in range(len(self)))
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec else str(self)
+
+    def __repr__(self) -> str:
+        if self.dtype == resource:
+            return f"Tensor({self._value}, resource)"
+        text = np.array2string(self._host(), separator=", ", prefix="Tensor(", threshold=100)
+        return f"Tensor({text}, shape={tuple(self.shape)}, dtype={self.dtype})"
+
+
+class Literal(EagerTensor):
+    """A value written in the code that builds `home`: a constant of that graph, not a capture."""
+
+    __slots__ = ("home",)
+
+    def __init__(self, value: Array, dtype: DType, home: Graph) -> None:
+        super().__init__(value, dtype)
+        self.home = home
+
+
+class GraphTensor(Tensor):
+    """Output `value_index` of operation `op`: a symbol of its graph, without a value."""
+
+    __slots__ = ("_dtype", "_shape", "op", "value_index")
+
+    def __init__(self, op: Operation, value_index: int, spec: TensorSpec) -> None:
+        self.op = op
+        self.value_index = value_index
+        self._shape = spec.shape
+        self._dtype = spec.dtype
+
+    @property
+    def graph(self) -> Graph:
+        """The graph it belongs to."""
+        return self.op.graph
+
+    @property
+    def name(self) -> str:
+        """ "operation:index", unique in the graph."""
+        return f"{self.op.name}:{self.value_index}"
+
+    @property
+    def shape(self) -> TensorShape:
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    @property
+    def device(self) -> str:
+        return self.op.device
+
+    def set_shape(self, shape: Any) -> None:
+        """Add what is known of the shape; ShapeError when it contradicts the shape so far."""
+        self._shape = self._shape.merge_with(shape)
+
+    def consumers(self) -> list[Operation]:
+        """The operations that take this tensor as an input."""
+        return list(self.graph.consumers_of(self))
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Compute the value in `session`, or in the default one."""
+        return self.graph.session_for(session, f"{self.name}.eval()").run(self, feed_dict)
+
+    def numpy(self) -> Any:
+        """Refuse: a symbol has no value.
+
+        Raises:
+            FailedPreconditionError: always.
+        """
+        raise FailedPreconditionError(
+            f"tensor {self.name} ({self.spec}) is symbolic: it has no value while a graph is built",
+            remedy="return it from the function, or fetch it with Session.run, and read it there",
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        self.numpy()
+        raise AssertionError  # numpy() has raised
+
+    def __int__(self) -> int:
+        return int(self.numpy())
+
+    def __float__(self) -> float:
+        return float(self.numpy())
+
+    def __bool__(self) -> bool:
+        raise FailedPreconditionError(
+            f"data-dependent control flow: the truth of tensor {self.name} is asked while a graph "
+            f"is built, and Python cannot branch on a value that does not exist yet",
+            remedy="use laminar.ops.cond or while_loop, or make the condition a Python value",
+        )
+
+    def __len__(self) -> int:
+        if self.shape.rank is None or not self.shape or self.shape[0] is None:
+            raise InvalidArgumentError(f"len() of {self.name} ({self.spec}) is not known yet")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.shape.rank is None or not self.shape or self.shape[0] is None:
+            raise InvalidArgumentError(
+                f"iterating over {self.name} ({self.spec}) needs a first axis of known size",
+                remedy="use laminar.ops.scan or map, or give the first axis a size",
+            )
+        return (self[i] for i in range(self.shape[0]))
+
+    def __repr__(self) -> str:
+        return f"<Tensor {self.name} {self.spec}>"

@@ -1,0 +1,170 @@
+"""Apply an op: compute it at once, or add it to the graph that is being built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import (
+    FailedPreconditionError,
+    InternalError,
+    InvalidArgumentError,
+    LaminarError,
+    ResourceExhaustedError,
+)
+from ..graph import EagerTensor, Graph, GraphTensor, Literal, Tensor, building, resource
+from .convert import convert_to_tensor
+from .recording import notify, recorders
+from .registry import HOST, OpDef, lookup
+
+
+class EagerContext:
+    """The machine that eager kernels with effects run on: resources come as inputs, by object."""
+
+    xp = HOST
+
+    def resource(self, container: str, name: str, make: Callable[[], Any]) -> Any:
+        """A new resource: an eager handle owns what it stands for."""
+        return make()
+
+
+EAGER = EagerContext()
+
+
+def apply(
+    op: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], name: str | None = None
+) -> tuple[Tensor, ...]:
+    """Apply `op`; inputs that are not tensors yet are converted.
+
+    Raises:
+        LaminarError: what the op's rule or kernel refuses.
+    """
+    tensors = [x if isinstance(x, Tensor) else convert_to_tensor(x) for x in inputs]
+    graph = building()
+    if graph is None:
+        graph = symbolic_graph(op.type, tensors)
+    if graph is None:
+        outputs, full = _compute(op, tensors, attrs)
+    else:
+        inside = [as_input(graph, x) for x in tensors]
+        node = graph.add(op, inside, attrs, name=name)
+        tensors, outputs, full = list(inside), node.outputs, node.attrs
+    if recorders.active:
+        notify(op, tensors, full, outputs)
+    return outputs
+
+
+def symbolic_graph(who: str, tensors: Sequence[Tensor]) -> Graph | None:
+    """The graph of the symbols among `tensors`: it is built on without `with graph.as_default()`.
+
+    Raises:
+        FailedPreconditionError: a symbol belongs to a function whose trace has ended.
+    """
+    for x in tensors:
+        if isinstance(x, GraphTensor):
+            if x.graph.captures_values:
+                raise FailedPreconditionError(
+                    f"{who}: the tensor {x.name} belongs to a function that has been traced; "
+                    f"outside of it, it has no value",
+                    remedy="return it from the function instead of keeping it",
+                )
+            return x.graph
+    return None
+
+
+def _compute(
+    op: OpDef, tensors: Sequence[Tensor], attrs: Mapping[str, Any]
+) -> tuple[tuple[Tensor, ...], Mapping[str, Any]]:
+    specs, full = op.infer([x.spec for x in tensors], attrs)
+    arrays = [x._value for x in tensors]  # type: ignore[attr-defined]  # all are eager here
+    result = run_kernel(op, arrays, full)
+    if len(specs) == 1:
+        return (EagerTensor(as_array(result), specs[0].dtype),), full
+    return tuple(
+        EagerTensor(as_array(r), s.dtype) for r, s in zip(result, specs, strict=True)
+    ), full
+
+
+def run_kernel(op: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Compute an op on host arrays; what NumPy refuses becomes an error that names the op."""
+    try:
+        with np.errstate(all="ignore"):  # IEEE values are the result; nothing is printed
+            if op.context_kernel is not None:
+                return op.context_kernel(EAGER, *arrays, **attrs)
+            kernel = op.kernels.get("cpu")
+            if kernel is not None:
+                return kernel(*arrays, **attrs)
+            if op.reference_kernel is None:
+                raise InternalError(f"{op.type} has no kernel")
+            return op.reference_kernel(HOST, *arrays, **attrs)
+    except LaminarError:
+        raise
+    except Exception as cause:
+        kind, message = kernel_failure(op.type, arrays, cause)
+        raise kind(message) from cause
+
+
+def kernel_failure(
+    who: str, arrays: Sequence[Any], cause: Exception
+) -> tuple[type[LaminarError], str]:
+    """The class and the message of the error that tells of a kernel's exception."""
+    got = ", ".join(describe(a) for a in arrays)
+    kind = ResourceExhaustedError if isinstance(cause, MemoryError) else InvalidArgumentError
+    return kind, f"{who}({got}): {cause}"
+
+
+def describe(array: Any) -> str:
+    """How an error shows an argument of a kernel."""
+    if isinstance(array, np.ndarray | np.generic):
+        return f"{array.dtype}[{', '.join(map(str, array.shape))}]"
+    return str(array)
+
+
+def as_array(value: Any) -> Any:
+    """NumPy's scalars, which some kernels return, as arrays of rank 0."""
+    return np.asarray(value) if isinstance(value, np.generic | int | float | bool) else value
+
+
+def as_input(graph: Graph, x: Tensor) -> GraphTensor:
+    """`x` as an input of operations of `graph`: itself, a constant, or a captured placeholder."""
+    if isinstance(x, GraphTensor):
+        if x.graph is graph:
+            return x
+        if not graph.captures_values or not _encloses(x.graph, graph):
+            raise FailedPreconditionError(
+                f"the tensor {x.name} belongs to another graph, or to a function that has ended",
+                remedy="pass it as an argument, or return it from the function that made it",
+            )
+        return _capture(graph, x)
+    own = isinstance(x, Literal) and x.home is graph
+    if x.dtype != resource and (own or not graph.captures_values):
+        return _constant(graph, x)
+    return _capture(graph, x)
+
+
+def _constant(graph: Graph, x: Tensor) -> GraphTensor:
+    def make() -> GraphTensor:
+        attrs = {"value": x._value, "dtype": x.dtype}  # type: ignore[attr-defined]  # eager
+        return graph.add(lookup("Const"), (), attrs).outputs[0]
+
+    return graph.constant(x, make)
+
+
+def _capture(graph: Graph, x: Tensor) -> GraphTensor:
+    def make() -> GraphTensor:
+        with graph.name_scope(None):
+            attrs = {"shape": x.shape, "dtype": x.dtype}
+            return graph.add(lookup("Placeholder"), (), attrs, name="captured").outputs[0]
+
+    return graph.capture(x, make)
+
+
+def _encloses(outer: Graph, inner: Graph) -> bool:
+    graph = inner.outer
+    while graph is not None:
+        if graph is outer:
+            return True
+        graph = graph.outer
+    return False

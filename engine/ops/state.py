@@ -1,0 +1,179 @@
+"""Variables as ops: a handle, reads, and updates.
+
+A variable's storage is a `VariableStore`; the ops take it as a resource input. A read gives the
+array that is stored, and an update stores another one, so a value once read never changes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
+from ..graph import (
+    ANY,
+    NUMERIC,
+    Array,
+    OpView,
+    Tensor,
+    TensorShape,
+    TensorSpec,
+    as_dtype,
+    bool_,
+    resource,
+)
+from .registry import Grads, OpDef, define, no_gradient
+
+_RESOURCE = frozenset({resource})
+
+
+class VariableStore:
+    """What a variable's handle stands for: a name, and an array once it is initialised.
+
+    `value` is replaced, never written to; `lock` makes read-modify-write updates atomic; `spec` is
+    what a graph declared for one that a container holds; `owner` leads to the object that the user
+    has in hand, while that lives.
+    """
+
+    __slots__ = ("__weakref__", "lock", "name", "owner", "spec", "trainable", "value")
+
+    def __init__(
+        self,
+        name: str,
+        value: Array | None = None,
+        *,
+        trainable: bool = False,
+        spec: TensorSpec | None = None,
+        owner: Callable[[], Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.value = value
+        self.trainable = trainable
+        self.spec = spec
+        self.owner = owner
+        self.lock = threading.Lock()
+
+    def read(self) -> Array:
+        """The value; FailedPreconditionError before it is initialised."""
+        if self.value is None:
+            raise FailedPreconditionError(
+                f"variable {self.name!r} is read before it is initialised",
+                remedy="run its initializer, or global_variables_initializer(), first",
+            )
+        return self.value
+
+    def __repr__(self) -> str:
+        return f"variable {self.name!r}"
+
+
+@define("VarHandle", stateful=True)
+def var_handle(*, shape: TensorShape, dtype: str, container: str, shared_name: str) -> TensorSpec:
+    """The handle of the variable `shared_name` in `container`, made when it does not exist."""
+    return TensorSpec((), resource)
+
+
+@var_handle.effect
+def _var_handle_kernel(
+    context: Any, *, shape: TensorShape, dtype: str, container: str, shared_name: str
+) -> Any:
+    spec = TensorSpec(shape, dtype)
+    store = context.resource(container, shared_name, lambda: VariableStore(shared_name, spec=spec))
+    if not isinstance(store, VariableStore):
+        raise InvalidArgumentError(f"{shared_name!r} in container {container!r} is {store!r}")
+    if store.spec != spec:
+        raise InvalidArgumentError(
+            f"variable {shared_name!r} is {spec} here, and {store.spec} in container {container!r}",
+            remedy="declare it alike everywhere, or use another name or container",
+        )
+    return store
+
+
+var_handle.grad(no_gradient)
+
+
+@define("ReadVariable", dtypes={"handle": _RESOURCE}, read_only=True)
+def read_variable(handle: TensorSpec, *, shape: TensorShape, dtype: str) -> TensorSpec:
+    """The value of the variable now."""
+    return TensorSpec(shape, as_dtype(dtype))
+
+
+@read_variable.effect
+def _read_kernel(context: Any, handle: VariableStore, *, shape: TensorShape, dtype: str) -> Array:
+    return handle.read()
+
+
+@read_variable.grad
+def _read_grad(op: OpView, dy: Tensor) -> Grads:
+    return (dy,)  # the handle stands for the value: its gradient is the value's
+
+
+@define("VarIsInitialized", dtypes={"handle": _RESOURCE}, read_only=True)
+def var_is_initialized(handle: TensorSpec) -> TensorSpec:
+    """Whether the variable has a value."""
+    return TensorSpec((), bool_)
+
+
+@var_is_initialized.effect
+def _is_initialized_kernel(context: Any, handle: VariableStore) -> bool:
+    return handle.value is not None
+
+
+var_is_initialized.grad(no_gradient)
+
+
+def _update(
+    type: str, doc: str, combine: Callable[[Array | None, Array], Array], any_: bool
+) -> OpDef:
+    """Define an op that replaces the value by combine(old value, operand) and gives the new one."""
+
+    def rule(
+        handle: TensorSpec, value: TensorSpec, *, shape: TensorShape, dtype: str
+    ) -> TensorSpec:
+        if value.dtype != dtype:
+            raise DTypeError(
+                f"{type}: the variable is {dtype}{TensorShape(shape)}, the value is {value}",
+                remedy=f'cast the value to "{dtype}"',
+            )
+        if not value.shape.is_compatible_with(shape):
+            raise ShapeError(
+                f"{type}: the variable is {dtype}{TensorShape(shape)}, the value is {value}",
+                remedy="give a value of the variable's shape",
+            )
+        return TensorSpec(shape, as_dtype(dtype))
+
+    rule.__doc__ = doc
+    op = define(
+        type, dtypes={"handle": _RESOURCE, "value": ANY if any_ else NUMERIC}, same_dtype=False
+    )(rule)
+
+    @op.effect
+    def kernel(
+        context: Any, handle: VariableStore, value: Array, *, shape: TensorShape, dtype: str
+    ) -> Array:
+        if not TensorShape(shape).is_compatible_with(value.shape):
+            raise ShapeError(
+                f"{type}: variable {handle.name!r} is {dtype}{TensorShape(shape)}, "
+                f"the value has shape {TensorShape(value.shape)}"
+            )
+        with handle.lock:
+            handle.value = combine(None if any_ else handle.read(), value)
+            return handle.value
+
+    op.grad(no_gradient)
+    return op
+
+
+assign = _update("Assign", "Store `value`, and give it back.", lambda old, value: value, any_=True)
+assign_add = _update(
+    "AssignAdd",
+    "Add `value` to the variable, and give the sum.",
+    lambda old, value: (old + value).astype(value.dtype, copy=False),
+    any_=False,
+)
+assign_sub = _update(
+    "AssignSub",
+    "Subtract `value` from the variable, and give the difference.",
+    lambda old, value: (old - value).astype(value.dtype, copy=False),
+    any_=False,
+)

@@ -1,0 +1,33 @@
+"""Prune: keep what the fetches need, and cut it at the feeds.
+
+A fed tensor stops the search: its producer is kept only if something else needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from ..graph import GraphTensor, Operation
+
+
+def needed_operations(
+    fetches: Sequence[GraphTensor],
+    targets: Sequence[Operation] = (),
+    feeds: Collection[GraphTensor] = (),
+) -> list[Operation]:
+    """The operations to run for `fetches` and `targets` when `feeds` are given, in order.
+
+    Source: "TensorFlow: Large-Scale Machine Learning on Heterogeneous Distributed Systems", 2015,
+        arXiv:1603.04467, section 4.2.
+    """
+    fed = {id(t) for t in feeds}
+    needed: dict[int, Operation] = {}
+    stack = [*targets, *(t.op for t in fetches if id(t) not in fed)]
+    while stack:
+        op = stack.pop()
+        if op.id in needed:
+            continue
+        needed[op.id] = op
+        stack.extend(op.control_inputs)
+        stack.extend(x.op for x in op.inputs if id(x) not in fed)
+    return [op for _, op in sorted(needed.items())]

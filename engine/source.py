@@ -1,0 +1,92 @@
+"""Where in the user's program something happened: file and line, and the path of layers.
+
+`_path` holds, per thread, the names of the layers whose `call` is running, outermost first.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NamedTuple
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+_FOLDERS = ("laminar", "engine", "layers", "optimizers", "datasets", "distribute")
+# Frames of these folders are laminar's own: in a checkout they stand side by side, and the links
+# inside laminar/ lead there; an installed package is one folder.
+_OWN = (
+    (_ROOT + os.sep,)
+    if os.path.exists(os.path.join(_ROOT, "__init__.py"))
+    else tuple(os.path.join(_ROOT, folder) + os.sep for folder in _FOLDERS)
+)
+# Library files between the user and us (context managers, functools, threads) are not theirs.
+_LIBRARY = os.path.dirname(os.path.realpath(threading.__file__)) + os.sep
+_SITE = os.sep + "site-packages" + os.sep
+
+_is_own: dict[str, bool] = {}
+
+
+class Location(NamedTuple):
+    """A line of a source file, and the function it stands in."""
+
+    filename: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.filename}:{self.line}"
+
+
+class _Path(threading.local):
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+
+_path = _Path()
+
+
+def _is_own_file(filename: str) -> bool:
+    known = _is_own.get(filename)
+    if known is None:
+        path = os.path.realpath(filename)
+        known = (
+            path.startswith(_OWN)
+            or (path.startswith(_LIBRARY) and _SITE not in path)
+            or filename.startswith("<frozen")
+        )
+        _is_own[filename] = known
+    return known
+
+
+def user_frame(start: FrameType | None = None) -> FrameType | None:
+    """The innermost frame that is not laminar's own."""
+    frame: FrameType | None = start if start is not None else sys._getframe(1)
+    while frame is not None and _is_own_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def user_location() -> Location | None:
+    """The user's line that led here, or None when laminar runs by itself (a thread of its own)."""
+    frame = user_frame(sys._getframe(1))
+    if frame is None:
+        return None
+    return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+def layer_path() -> str:
+    """The layers whose `call` is running in this thread, as "model/block/dense"."""
+    return "/".join(_path.names)
+
+
+@contextmanager
+def inside_layer(name: str) -> Iterator[None]:
+    """Name the layer that the operations and errors of this block belong to."""
+    _path.names.append(name)
+    try:
+        yield
+    finally:
+        _path.names.pop()

@@ -1,0 +1,95 @@
+"""Groups of variables of a graph, and the operations that initialise them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import AlreadyExistsError
+from ..graph import Graph, Operation, Tensor, TensorSpec, get_default_graph, resource, string
+from ..ops.basic import group
+from ..ops.registry import define, no_gradient
+from .collections import GraphKeys
+from .variable import Variable
+
+
+def global_variables() -> list[Variable]:
+    """The variables of the default graph that are shared and saved."""
+    return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
+
+
+def local_variables() -> list[Variable]:
+    """The variables of the default graph that belong to one process and are not saved."""
+    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES)
+
+
+def trainable_variables() -> list[Variable]:
+    """The variables of the default graph that training changes."""
+    return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES)
+
+
+def variables_initializer(variables: Sequence[Variable], name: str = "init") -> Operation:
+    """An operation that gives each of `variables` its initial value."""
+    init: Operation = group(*(v.initializer for v in variables), name=name)
+    return init
+
+
+def global_variables_initializer() -> Operation:
+    """An operation that initialises all global variables of the default graph."""
+    return variables_initializer(global_variables())
+
+
+def local_variables_initializer() -> Operation:
+    """An operation that initialises all local variables of the default graph."""
+    return variables_initializer(local_variables(), name="init_local")
+
+
+@define("ReportUninitialized", dtypes={"handles": {resource}}, read_only=True)
+def _report(*handles: TensorSpec, names: tuple[str, ...]) -> TensorSpec:
+    """The names of the variables among `handles` that have no value, as a vector of strings."""
+    return TensorSpec([None], string)
+
+
+@_report.effect
+def _report_kernel(context: Any, *handles: Any, names: tuple[str, ...]) -> Any:
+    missing = [n.encode() for n, h in zip(names, handles, strict=True) if h.value is None]
+    return np.array(missing, object)
+
+
+_report.grad(no_gradient)
+
+
+def report_uninitialized_variables(
+    variables: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
+) -> Tensor:
+    """A vector of the names of the variables that have no value yet; empty when all are ready."""
+    found = [*global_variables(), *local_variables()] if variables is None else list(variables)
+    return _report(*(v.handle for v in found), names=tuple(v.name for v in found), name=name)
+
+
+def create_global_step(graph: Graph | None = None) -> Variable:
+    """Make the step counter of a graph: int64, zero, named "global_step".
+
+    Raises:
+        AlreadyExistsError: the graph has one.
+    """
+    graph = graph or get_default_graph()
+    if graph.get_collection(GraphKeys.GLOBAL_STEP):
+        raise AlreadyExistsError(
+            "the graph has a global_step already", remedy="use get_global_step()"
+        )
+    with graph.as_default(), graph.name_scope(None):
+        return Variable(
+            np.zeros((), np.int64),
+            trainable=False,
+            name="global_step",
+            collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
+        )
+
+
+def get_global_step(graph: Graph | None = None) -> Variable | None:
+    """The step counter of a graph, or None."""
+    found = (graph or get_default_graph()).get_collection(GraphKeys.GLOBAL_STEP)
+    return found[0] if found else None

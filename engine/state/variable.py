@@ -1,0 +1,445 @@
+"""Variable: a tensor that is kept from one step to the next."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError, InvalidArgumentError, ShapeError
+from ..graph import (
+    DType,
+    EagerTensor,
+    Graph,
+    GraphTensor,
+    Operation,
+    Operators,
+    Tensor,
+    TensorShape,
+    TensorSpec,
+    as_dtype,
+    building,
+    eager_scope,
+    resource,
+)
+from ..ops import state
+from ..ops.basic import identity
+from ..ops.cast import cast
+from ..ops.convert import convert_to_tensor
+from ..ops.dispatch import apply, as_input
+from ..ops.recording import recorders
+from ..source import layer_path
+from .collections import GraphKeys
+
+
+class _Local(threading.local):
+    """What this thread reads floating variables as, and who wants to know of new variables."""
+
+    def __init__(self) -> None:
+        self.dtype: DType | None = None
+        self.made: list[list[Variable]] = []
+
+
+_local = _Local()
+
+
+@contextmanager
+def autocast(dtype: Any) -> Iterator[None]:
+    """Read floating variables as `dtype` inside (None: as they are)."""
+    before, _local.dtype = _local.dtype, None if dtype is None else as_dtype(dtype)
+    try:
+        yield
+    finally:
+        _local.dtype = before
+
+
+def autocast_dtype() -> DType | None:
+    """The type that floating variables are read as now, None for their own."""
+    return _local.dtype
+
+
+@contextmanager
+def variables_made() -> Iterator[list[Variable]]:
+    """A list that receives the variables made inside."""
+    made: list[Variable] = []
+    _local.made.append(made)
+    try:
+        yield made
+    finally:
+        _local.made.pop()
+
+
+class Variable(Operators):
+    """A tensor that keeps its value between steps, and can be updated.
+
+    Outside a graph, and inside a function that is being traced, the value is there at once and
+    lives as long as this object. Inside a plain graph the variable is operations: a handle, a
+    read, an initializer; each session holds a value of its own, in a container.
+
+    Args:
+        initializer: an array, tensor or number, or a callable `(shape, dtype) -> value`.
+        shape: needed when `initializer` is a callable.
+        dtype: element type; by default that of the initial value, float32 for a callable.
+        trainable: whether training may change it.
+        autocast: whether it is read in the compute type of a mixed-precision policy.
+        aggregation: how replicas combine it: "none", "mean", "sum" or "only_first_replica".
+        name: last part of its path; made unique in a graph.
+        collections: keys under which a graph lists it, by default global (and trainable).
+        container: where a session keeps it; by default that of the graph's container scope.
+
+    Raises:
+        InvalidArgumentError: a callable without a shape.
+        ShapeError: the initial value has another shape.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_aggregation",
+        "_autocast",
+        "_dtype",
+        "_graph",
+        "_handle",
+        "_name",
+        "_path",
+        "_read",
+        "_shape",
+        "_store",
+        "constraint",
+        "initial_value",
+        "initializer",
+        "overwrite_with_gradient",
+        "regularizer",
+        "synchronization",
+        "_trainable",
+    )
+
+    def __init__(
+        self,
+        initializer: Any,
+        shape: Any = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        autocast: bool = True,
+        aggregation: str = "none",
+        synchronization: str = "auto",
+        name: str | None = None,
+        *,
+        collections: Sequence[str] | None = None,
+        container: str | None = None,
+    ) -> None:
+        if aggregation not in ("none", "mean", "sum", "only_first_replica"):
+            raise InvalidArgumentError(
+                f"Variable: aggregation must be none, mean, sum or only_first_replica, "
+                f"got {aggregation!r}"
+            )
+        self._trainable = trainable
+        self.regularizer: Callable[..., Any] | None = None
+        self.constraint: Callable[..., Any] | None = None
+        self.overwrite_with_gradient = False
+        self.synchronization = synchronization
+        self._aggregation = aggregation
+        self._autocast = autocast
+        graph = building()
+        self._graph = graph if graph is not None and not graph.captures_values else None
+        if self._graph is not None:
+            self._build(self._graph, initializer, shape, dtype, name, collections, container)
+        else:
+            self._create(initializer, shape, dtype, name)
+        for made in _local.made:
+            made.append(self)
+
+    def _create(self, initializer: Any, shape: Any, dtype: Any, name: str | None) -> None:
+        if isinstance(initializer, GraphTensor):
+            # A symbol of the function that is being traced: its value in the call traced for.
+            found = initializer.graph.value_of(initializer)
+            if found is None:
+                raise InvalidArgumentError(
+                    f"Variable {name!r}: the initial value is symbolic ({initializer!r}), "
+                    f"and not known while the function is traced",
+                    remedy="pass a function, an array or a number as the initializer",
+                )
+            initializer = found
+        with eager_scope():
+            value = _initial(initializer, shape, dtype, name)
+        assert isinstance(value, EagerTensor)
+        self._shape, self._dtype = value.shape, value.dtype
+        self._name = name or "variable"
+        layers = layer_path()
+        self._path = f"{layers}/{self._name}" if layers else self._name
+        self._store = state.VariableStore(
+            self._path, value.value, trainable=self._trainable, owner=weakref.ref(self)
+        )
+        self._handle: Tensor = EagerTensor(self._store, resource)
+
+    def _build(
+        self,
+        graph: Graph,
+        initializer: Any,
+        shape: Any,
+        dtype: Any,
+        name: str | None,
+        collections: Sequence[str] | None,
+        container: str | None,
+    ) -> None:
+        with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
+            value = _initial(initializer, shape, dtype, name)
+            self.initial_value = as_input(graph, value)
+            self._shape, self._dtype = value.shape, value.dtype
+            self._path = self._name = scope[:-1]
+            attrs = {
+                "shape": self._shape,
+                "dtype": self._dtype,
+                "container": graph.scopes.container if container is None else container,
+                "shared_name": self._name,
+            }
+            with graph.name_scope(None):
+                handle = graph.add(state.var_handle, (), attrs, name=scope)
+            self._handle = handle.outputs[0]
+            with graph.colocate_with(handle):
+                self.initializer = graph.add(
+                    state.assign,
+                    (handle.outputs[0], self.initial_value),
+                    self._attrs,
+                    name="Assign",
+                )
+                self._read = graph.add(
+                    state.read_variable, (handle.outputs[0],), self._attrs, name="read"
+                ).outputs[0]
+        keys = collections
+        if keys is None:
+            keys = [GraphKeys.GLOBAL_VARIABLES]
+            if self.trainable:
+                keys = [*keys, GraphKeys.TRAINABLE_VARIABLES]
+        for key in keys:
+            graph.add_to_collection(key, self)
+
+    @property
+    def _attrs(self) -> dict[str, Any]:
+        return {"shape": self._shape, "dtype": self._dtype}
+
+    # What it is
+
+    @property
+    def trainable(self) -> bool:
+        """Whether training may change it."""
+        return self._trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._trainable = bool(value)
+        if self._graph is None:
+            self._store.trainable = self._trainable
+
+    @property
+    def handle(self) -> Tensor:
+        """The resource tensor that stands for it; gradients with respect to it arrive there."""
+        return self._handle
+
+    @property
+    def store(self) -> state.VariableStore:
+        """Where the value of a variable outside of graphs is kept."""
+        return self._store
+
+    @property
+    def graph(self) -> Graph | None:
+        """The plain graph it belongs to, None for a variable that has its value at hand."""
+        return self._graph
+
+    @property
+    def name(self) -> str:
+        """The last part of its path; in a graph, the name of its operation."""
+        return self._name
+
+    @property
+    def path(self) -> str:
+        """The layers it was made under, and its name: "model/dense/kernel"."""
+        return self._path
+
+    @path.setter
+    def path(self, value: str) -> None:
+        self._path = value
+        if self._graph is None:
+            self._store.name = value
+
+    @property
+    def shape(self) -> TensorShape:
+        """Its dimensions."""
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """Its element type, as read: under a mixed-precision policy, the compute type."""
+        wanted = _local.dtype
+        return wanted if wanted is not None and self._casts else self._dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(np.prod([d or 0 for d in self._shape], dtype=np.int64))
+
+    @property
+    def spec(self) -> TensorSpec:
+        """Shape and dtype together."""
+        return TensorSpec(self._shape, self.dtype)
+
+    @property
+    def aggregation(self) -> str:
+        """How replicas combine it."""
+        return self._aggregation
+
+    @property
+    def device(self) -> str:
+        """The device that holds it."""
+        return self._handle.device
+
+    @property
+    def op(self) -> Operation:
+        """The operation that makes the handle, in a graph."""
+        if not isinstance(self._handle, GraphTensor):
+            raise InvalidArgumentError(f"variable {self._path!r} belongs to no graph")
+        return self._handle.op
+
+    @property
+    def _casts(self) -> bool:
+        return self._autocast and self._dtype.is_floating
+
+    # Reading
+
+    @property
+    def value(self) -> Tensor:
+        """The value now, as a tensor."""
+        read = self.read_value()
+        wanted = _local.dtype
+        return cast(read, wanted) if wanted is not None and self._casts else read
+
+    def read_value(self) -> Tensor:
+        """The value at this point of the program, in its own type."""
+        graph = building()
+        handle = self._handle if graph is None else as_input(graph, self._handle)
+        if self.trainable and recorders.active:
+            for recorder in recorders.active:
+                recorder.watched_variable(handle)
+        if graph is None and self._graph is not None:
+            return self._read
+        return apply(state.read_variable, (handle,), self._attrs)[0]
+
+    def graph_element(self, graph: Graph) -> GraphTensor:
+        """The tensor that stands for it among the fetches and feeds of a graph."""
+        if self._graph is not graph:
+            raise InvalidArgumentError(f"variable {self._path!r} belongs to another graph")
+        return self._read
+
+    def initialized_value(self) -> Tensor:
+        """The value, in a graph, after the initializer has run: for initial values of others."""
+        if self._graph is None:
+            return self.value
+        with self._graph.as_default(), self._graph.control_dependencies([self.initializer]):
+            return identity(self.read_value())
+
+    def __laminar_tensor__(self) -> Tensor:
+        return self.value
+
+    def numpy(self) -> Any:
+        """The value as a NumPy array of its own."""
+        return self.read_value().numpy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self.read_value(), dtype=dtype, copy=copy)
+
+    def eval(self, session: Any = None) -> Any:
+        """The value in a session."""
+        return self._read.eval(session=session)
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __int__(self) -> int:
+        return int(self.value)  # type: ignore[call-overload,no-any-return]  # an eager tensor
+
+    def __float__(self) -> float:
+        return float(self.value)  # type: ignore[arg-type]  # an eager tensor
+
+    def __len__(self) -> int:
+        return len(self.value)  # type: ignore[arg-type]  # tensors have a length
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.value)
+
+    # Updating
+
+    def assign(self, value: Any) -> Tensor:
+        """Store `value`, cast to the variable's dtype; gives the new value."""
+        return self._apply(state.assign, value)
+
+    def assign_add(self, value: Any) -> Tensor:
+        """Add `value`; gives the sum."""
+        return self._apply(state.assign_add, value)
+
+    def assign_sub(self, value: Any) -> Tensor:
+        """Subtract `value`; gives the difference."""
+        return self._apply(state.assign_sub, value)
+
+    def _apply(self, op: Any, value: Any) -> Tensor:
+        operand = convert_to_tensor(value)
+        if operand.dtype != self._dtype:
+            operand = convert_to_tensor(operand, self._dtype)
+        if not operand.shape.is_compatible_with(self._shape):
+            raise ShapeError(
+                f"variable {self._path!r} is {self._dtype}{self._shape}, "
+                f"the value assigned to it is {operand.spec}",
+                remedy="give a value of the variable's shape",
+            )
+        return apply(op, (self._handle, operand), self._attrs)[0]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
+        copied = Variable(
+            self.numpy(),
+            dtype=self._dtype,
+            trainable=self.trainable,
+            autocast=self._autocast,
+            aggregation=self._aggregation,
+            name=self._name,
+        )
+        copied.path = self._path
+        memo[id(self)] = copied
+        return copied
+
+    def __repr__(self) -> str:
+        kind = "trainable" if self.trainable else "not trainable"
+        return f"<Variable {self._path!r} {self._dtype}{self._shape}, {kind}>"
+
+
+def _initial(initializer: Any, shape: Any, dtype: Any, name: str | None) -> Tensor:
+    """The initial value of a variable, with the shape and dtype that were asked for."""
+    if callable(initializer) and not hasattr(initializer, "shape"):
+        if shape is None:
+            raise InvalidArgumentError(
+                f"Variable {name!r}: the initializer is a function, so shape= is needed"
+            )
+        full = TensorShape(shape)
+        if not full.is_fully_defined:
+            raise ShapeError(
+                f"Variable {name!r}: the shape must be fully known, got {full}",
+                remedy="give the layer before it a full input shape",
+            )
+        kind = as_dtype("float32" if dtype is None else dtype)
+        value = convert_to_tensor(initializer(tuple(full), dtype=kind), kind)
+    else:
+        value = convert_to_tensor(initializer, dtype)
+    if shape is not None and not value.shape.is_compatible_with(shape):
+        raise ShapeError(
+            f"Variable {name!r}: expected an initial value of shape {TensorShape(shape)}, "
+            f"got {value.spec}"
+        )
+    if value.dtype == resource:
+        raise DTypeError(f"Variable {name!r}: a handle cannot be stored in a variable")
+    return value

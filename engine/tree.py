@@ -1,0 +1,100 @@
+"""Nested structures: lists, tuples, named tuples and dicts of anything else (the leaves)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from .errors import InvalidArgumentError
+
+Path = tuple[Any, ...]
+
+
+def is_nested(x: Any) -> bool:
+    """Whether `x` is a container rather than a leaf."""
+    return isinstance(x, list | tuple | dict) and not hasattr(x, "is_compatible_with")
+
+
+def children(x: Any) -> list[tuple[Any, Any]]:
+    """The keys and values of a container in order; dicts by sorted key."""
+    if isinstance(x, dict):
+        try:
+            return [(key, x[key]) for key in sorted(x)]
+        except TypeError:  # keys of mixed types keep their order
+            return list(x.items())
+    return list(enumerate(x))
+
+
+def flatten(x: Any) -> list[Any]:
+    """The leaves of `x` in order; dicts by sorted key."""
+    if not is_nested(x):
+        return [x]
+    return [leaf for _, child in children(x) for leaf in flatten(child)]
+
+
+def flatten_with_path(x: Any, path: Path = ()) -> list[tuple[Path, Any]]:
+    """The leaves of `x` in order, each with the keys that lead to it."""
+    if not is_nested(x):
+        return [(path, x)]
+    return [leaf for key, child in children(x) for leaf in flatten_with_path(child, (*path, key))]
+
+
+def pack_sequence_as(structure: Any, flat: Sequence[Any]) -> Any:
+    """The leaves `flat` in the structure of `structure`.
+
+    Raises:
+        InvalidArgumentError: the numbers of leaves differ.
+    """
+    expected = len(flatten(structure))
+    if expected != len(flat):
+        raise InvalidArgumentError(f"the structure has {expected} leaves, got {len(flat)}")
+    return _pack(structure, iter(flat))
+
+
+def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
+    if not is_nested(structure):
+        return next(leaves)
+    return rebuild(structure, [_pack(child, leaves) for _, child in children(structure)])
+
+
+def rebuild(structure: Any, values: Sequence[Any]) -> Any:
+    """A container like `structure` that holds `values`, in the order of `children`."""
+    if isinstance(structure, dict):
+        by_key = dict(zip((key for key, _ in children(structure)), values, strict=True))
+        items = [(key, by_key[key]) for key in structure]
+        if isinstance(structure, defaultdict):
+            return defaultdict(structure.default_factory, items)
+        return type(structure)(items)
+    if isinstance(structure, tuple) and hasattr(structure, "_fields"):
+        return type(structure)(*values)
+    return list(values) if isinstance(structure, list) else tuple(values)
+
+
+def map_structure(fn: Callable[..., Any], *structures: Any) -> Any:
+    """Apply `fn` to the leaves of structures of one form; the result has that form."""
+    first = structures[0]
+    for other in structures[1:]:
+        assert_same_structure(first, other)
+    flat = [flatten(s) for s in structures]
+    return pack_sequence_as(first, [fn(*leaves) for leaves in zip(*flat, strict=True)])
+
+
+def assert_same_structure(a: Any, b: Any) -> None:
+    """InvalidArgumentError unless `a` and `b` nest in the same way."""
+    if is_nested(a) != is_nested(b):
+        raise InvalidArgumentError(f"the structures differ: {_form(a)} against {_form(b)}")
+    if not is_nested(a):
+        return
+    if isinstance(a, Mapping) != isinstance(b, Mapping) or len(a) != len(b):
+        raise InvalidArgumentError(f"the structures differ: {_form(a)} against {_form(b)}")
+    for (key, child), (other_key, other) in zip(children(a), children(b), strict=True):
+        if key != other_key:
+            raise InvalidArgumentError(f"the structures differ: {_form(a)} against {_form(b)}")
+        assert_same_structure(child, other)
+
+
+def _form(x: Any) -> str:
+    if isinstance(x, dict):
+        return f"a dict of {sorted(map(str, x))}"
+    return f"a {type(x).__name__} of {len(x)}" if is_nested(x) else f"a {type(x).__name__}"

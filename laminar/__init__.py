@@ -1,0 +1,128 @@
+"""laminar: a Keras-style deep-learning toolkit on its own dataflow engine.
+
+Every public name is here; what stands behind it is loaded when it is first used, so that
+`import laminar` takes no time.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import activations as activations
+    from . import callbacks as callbacks
+    from . import config as config
+    from . import constraints as constraints
+    from . import datasets as datasets
+    from . import dtype_policies as dtype_policies
+    from . import engine as engine
+    from . import initializers as initializers
+    from . import layers as layers
+    from . import losses as losses
+    from . import metrics as metrics
+    from . import models as models
+    from . import ops as ops
+    from . import optimizers as optimizers
+    from . import random as random
+    from . import regularizers as regularizers
+    from . import saving as saving
+    from . import tree as tree
+    from . import utils as utils
+    from .callbacks import Callback as Callback
+    from .constraints import Constraint as Constraint
+    from .dtype_policies import DTypePolicy as DTypePolicy
+    from .engine import errors as errors
+    from .engine.functions import custom_gradient as custom_gradient
+    from .engine.functions import function as function
+    from .engine.gradients import GradientTape as GradientTape
+    from .engine.gradients import grad as grad
+    from .engine.gradients import value_and_grad as value_and_grad
+    from .engine.graph import Tensor as Tensor
+    from .engine.state import Variable as Variable
+    from .initializers import Initializer as Initializer
+    from .layers import Input as Input
+    from .layers import InputSpec as InputSpec
+    from .layers import KerasTensor as KerasTensor
+    from .layers import Layer as Layer
+    from .losses import Loss as Loss
+    from .metrics import Metric as Metric
+    from .models import Model as Model
+    from .models import Sequential as Sequential
+    from .ops import stop_gradient as stop_gradient
+    from .optimizers import Optimizer as Optimizer
+    from .random import set_random_seed as set_random_seed
+    from .regularizers import Regularizer as Regularizer
+
+__version__ = "0.1.0"
+
+_MODULES = frozenset(
+    {
+        "activations",
+        "callbacks",
+        "config",
+        "constraints",
+        "datasets",
+        "dtype_policies",
+        "engine",
+        "initializers",
+        "layers",
+        "losses",
+        "metrics",
+        "models",
+        "ops",
+        "optimizers",
+        "random",
+        "regularizers",
+        "saving",
+        "serialization",
+        "tree",
+        "utils",
+    }
+)
+# name -> the module that has it
+_NAMES = {
+    "Callback": "callbacks",
+    "Constraint": "constraints",
+    "DTypePolicy": "dtype_policies",
+    "GradientTape": "engine.gradients",
+    "Initializer": "initializers",
+    "Input": "layers",
+    "InputSpec": "layers",
+    "KerasTensor": "layers",
+    "Layer": "layers",
+    "Loss": "losses",
+    "Metric": "metrics",
+    "Model": "models",
+    "Optimizer": "optimizers",
+    "Regularizer": "regularizers",
+    "Sequential": "models",
+    "Tensor": "engine.graph",
+    "Variable": "engine.state",
+    "custom_gradient": "engine.functions",
+    "errors": "engine",
+    "function": "engine.functions",
+    "grad": "engine.gradients",
+    "set_random_seed": "random",
+    "stop_gradient": "ops",
+    "value_and_grad": "engine.gradients",
+}
+
+
+def version() -> str:
+    """The version of laminar."""
+    return __version__
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    if name in _NAMES:
+        value = getattr(importlib.import_module(f".{_NAMES[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'laminar' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_NAMES})

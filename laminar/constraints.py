@@ -1,0 +1,170 @@
+"""Constraints: what weights are brought back to after each update."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from . import ops
+from .serialization import deserialize_keras_object, list_builtins, lookup, serialize_keras_object
+from .settings import epsilon
+
+__all__ = [
+    "Constraint",
+    "MaxNorm",
+    "MinMaxNorm",
+    "NonNeg",
+    "UnitNorm",
+    "deserialize",
+    "get",
+    "max_norm",
+    "min_max_norm",
+    "non_neg",
+    "serialize",
+    "unit_norm",
+]
+
+Axes = int | Sequence[int]
+
+
+class Constraint:
+    """A projection of weights. Abstract: a subclass defines `__call__` and `get_config`."""
+
+    def __call__(self, w: Any) -> Any:
+        """The weights that stand in for `w`."""
+        return w
+
+    def get_config(self) -> dict[str, Any]:
+        """What `from_config` needs to make an equal one."""
+        return {}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Constraint:
+        """The constraint that `get_config` described."""
+        return cls(**config)
+
+
+def _lengths(w: Any, axis: Axes) -> Any:
+    """The lengths of the vectors of `w` along `axis`, which stays with size 1."""
+    return ops.sqrt(ops.sum(ops.square(w), axis=axis, keepdims=True))
+
+
+class MaxNorm(Constraint):
+    """Vectors longer than `max_value` are shortened to it.
+
+    Args:
+        max_value: the greatest length.
+        axis: the axis, or axes, of the vectors: 0 for the inputs of each unit of a Dense layer,
+            [0, 1, 2] for each filter of a Conv2D layer.
+    """
+
+    def __init__(self, max_value: float = 2, axis: Axes = 0) -> None:
+        self.max_value = max_value
+        self.axis = axis
+
+    def __call__(self, w: Any) -> Any:
+        w = ops.convert_to_tensor(w)
+        lengths = _lengths(w, self.axis)
+        return w * (ops.clip(lengths, 0, self.max_value) / (epsilon() + lengths))
+
+    def get_config(self) -> dict[str, Any]:
+        return {"max_value": self.max_value, "axis": self.axis}
+
+
+class NonNeg(Constraint):
+    """Negative weights become 0."""
+
+    def __call__(self, w: Any) -> Any:
+        return ops.maximum(w, 0)
+
+
+class UnitNorm(Constraint):
+    """Vectors get the length 1.
+
+    Args:
+        axis: the axis, or axes, of the vectors; see `MaxNorm`.
+    """
+
+    def __init__(self, axis: Axes = 0) -> None:
+        self.axis = axis
+
+    def __call__(self, w: Any) -> Any:
+        w = ops.convert_to_tensor(w)
+        return w / (epsilon() + _lengths(w, self.axis))
+
+    def get_config(self) -> dict[str, Any]:
+        return {"axis": self.axis}
+
+
+class MinMaxNorm(Constraint):
+    """The lengths of vectors move towards a range.
+
+    Args:
+        min_value: the least length.
+        max_value: the greatest length.
+        rate: how far a length moves to the nearest one of the range: 1 all the way.
+        axis: the axis, or axes, of the vectors; see `MaxNorm`.
+    """
+
+    def __init__(
+        self,
+        min_value: float = 0.0,
+        max_value: float = 1.0,
+        rate: float = 1.0,
+        axis: Axes = 0,
+    ) -> None:
+        self.min_value = min_value
+        self.max_value = max_value
+        self.rate = rate
+        self.axis = axis
+
+    def __call__(self, w: Any) -> Any:
+        w = ops.convert_to_tensor(w)
+        lengths = _lengths(w, self.axis)
+        inside = ops.clip(lengths, self.min_value, self.max_value)
+        wanted = self.rate * inside + (1 - self.rate) * lengths
+        return w * (wanted / (epsilon() + lengths))
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "min_value": self.min_value,
+            "max_value": self.max_value,
+            "rate": self.rate,
+            "axis": self.axis,
+        }
+
+
+max_norm, non_neg, unit_norm, min_max_norm = MaxNorm, NonNeg, UnitNorm, MinMaxNorm
+
+_NAMES: dict[str, Any] = {
+    "Constraint": Constraint,
+    "constraint": Constraint,
+    "MaxNorm": MaxNorm,
+    "max_norm": MaxNorm,
+    "MinMaxNorm": MinMaxNorm,
+    "min_max_norm": MinMaxNorm,
+    "NonNeg": NonNeg,
+    "non_neg": NonNeg,
+    "UnitNorm": UnitNorm,
+    "unit_norm": UnitNorm,
+}
+list_builtins("keras.constraints", _NAMES)
+
+
+def serialize(constraint: Any) -> Any:
+    """A constraint as plain data."""
+    return serialize_keras_object(constraint)
+
+
+def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """The constraint that `serialize` described."""
+    return deserialize_keras_object(config, custom_objects, module_objects=_NAMES)
+
+
+def get(identifier: Any) -> Any:
+    """A constraint: given as such, as a callable, by name, as a class or config; None is None.
+
+    Raises:
+        InvalidArgumentError: nothing of that name exists.
+    """
+    return lookup("constraint", identifier, _NAMES)

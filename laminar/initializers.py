@@ -1,0 +1,502 @@
+"""Initializers: the first values of weights.
+
+A seeded initializer gives the same values at every call; one that holds a `SeedGenerator` gives new
+ones. Without a seed it gets one from the process's own sequence of seeds, which starts anew with
+`set_random_seed`: the same program makes the same weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.graph import Tensor, TensorShape
+
+from . import ops, random
+from .serialization import deserialize_keras_object, list_builtins, lookup, serialize_keras_object
+from .settings import floatx
+
+__all__ = [
+    "Constant",
+    "GlorotNormal",
+    "GlorotUniform",
+    "HeNormal",
+    "HeUniform",
+    "Identity",
+    "Initializer",
+    "LecunNormal",
+    "LecunUniform",
+    "Ones",
+    "Orthogonal",
+    "RandomInitializer",
+    "RandomNormal",
+    "RandomUniform",
+    "TruncatedNormal",
+    "VarianceScaling",
+    "Zeros",
+    "compute_fans",
+    "deserialize",
+    "get",
+    "serialize",
+]
+
+Seed = int | random.SeedGenerator | None
+Axes = Sequence[int] | None
+
+# The standard deviation of a standard normal number that is drawn again outside of [-2, 2].
+_TRUNCATED_STDDEV = 0.87962566103423978
+
+
+class Initializer:
+    """Makes the first value of a variable. Abstract: a subclass defines `__call__`."""
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        """A tensor of `shape`; `dtype` is by default the default float."""
+        raise NotImplementedError(f"{type(self).__name__} does not define __call__()")
+
+    def get_config(self) -> dict[str, Any]:
+        """What `from_config` needs to make an equal one."""
+        return {}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Initializer:
+        """The initializer that `get_config` described."""
+        return cls(**config)
+
+    def clone(self) -> Initializer:
+        """Another initializer with the same config."""
+        return type(self).from_config(self.get_config())
+
+
+class Constant(Initializer):
+    """One value everywhere.
+
+    Args:
+        value: a number, or an array that broadcasts to the shape.
+    """
+
+    def __init__(self, value: Any = 0.0) -> None:
+        self.value = value
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        return ops.full(shape, self.value, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"value": serialize_keras_object(self.value)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Constant:
+        return cls(deserialize_keras_object(config["value"]))
+
+
+class Zeros(Initializer):
+    """0 everywhere."""
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        return ops.zeros(shape, dtype)
+
+
+class Ones(Initializer):
+    """1 everywhere."""
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        return ops.ones(shape, dtype)
+
+
+class Identity(Initializer):
+    """`gain` on the main diagonal of a matrix, 0 elsewhere.
+
+    Args:
+        gain: the value on the diagonal.
+    """
+
+    def __init__(self, gain: float = 1.0) -> None:
+        self.gain = gain
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        if len(shape) != 2:
+            raise ShapeError(f"Identity: expected the shape of a matrix, got {tuple(shape)}")
+        return ops.multiply(ops.eye(shape[0], shape[1], dtype=dtype), self.gain)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"gain": self.gain}
+
+
+class RandomInitializer(Initializer):
+    """Random values. Abstract.
+
+    Args:
+        seed: an int, a `SeedGenerator`, or None for a seed from the process's sequence.
+    """
+
+    def __init__(self, seed: Any = None) -> None:
+        self._given = seed
+        if seed is None:
+            seed = random.make_default_seed()
+        elif isinstance(seed, dict):
+            seed = deserialize_keras_object(
+                seed, module_objects={"SeedGenerator": random.SeedGenerator}
+            )
+        elif not isinstance(seed, int | np.integer | random.SeedGenerator):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: seed must be an int or a SeedGenerator, got {seed!r}"
+            )
+        self.seed: int | random.SeedGenerator = seed
+
+    def get_config(self) -> dict[str, Any]:
+        return {"seed": serialize_keras_object(self._given)}
+
+
+class RandomNormal(RandomInitializer):
+    """Normal numbers.
+
+    Args:
+        mean: of the numbers.
+        stddev: standard deviation.
+        seed: see `RandomInitializer`.
+    """
+
+    def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: Any = None) -> None:
+        self.mean = mean
+        self.stddev = stddev
+        super().__init__(seed)
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        return random.normal(shape, self.mean, self.stddev, dtype, self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "mean": self.mean, "stddev": self.stddev}
+
+
+class TruncatedNormal(RandomInitializer):
+    """Normal numbers, drawn again where they lie more than two standard deviations off.
+
+    Args:
+        mean: of the numbers.
+        stddev: standard deviation before truncation.
+        seed: see `RandomInitializer`.
+    """
+
+    def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: Any = None) -> None:
+        self.mean = mean
+        self.stddev = stddev
+        super().__init__(seed)
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        return random.truncated_normal(shape, self.mean, self.stddev, dtype, self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "mean": self.mean, "stddev": self.stddev}
+
+
+class RandomUniform(RandomInitializer):
+    """Uniform numbers.
+
+    Args:
+        minval: lower bound.
+        maxval: upper bound, itself left out.
+        seed: see `RandomInitializer`.
+    """
+
+    def __init__(self, minval: float = -0.05, maxval: float = 0.05, seed: Any = None) -> None:
+        self.minval = minval
+        self.maxval = maxval
+        super().__init__(seed)
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        return random.uniform(shape, self.minval, self.maxval, dtype, self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "minval": self.minval, "maxval": self.maxval}
+
+
+_MODES = ("fan_in", "fan_out", "fan_avg")
+_DISTRIBUTIONS = ("truncated_normal", "untruncated_normal", "uniform")
+
+
+class VarianceScaling(RandomInitializer):
+    """Numbers of variance scale / n, where n counts the units on one side of the weights.
+
+    Args:
+        scale: of the variance.
+        mode: "fan_in" (n inputs), "fan_out" (n outputs) or "fan_avg" (their mean).
+        distribution: "truncated_normal" (the variance is that after truncation),
+            "untruncated_normal" or "uniform".
+        seed: see `RandomInitializer`.
+        input_axes: the axes of the inputs, where they are not the usual ones.
+        output_axes: the axes of the outputs.
+    """
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: Any = None,
+        input_axes: Axes = None,
+        output_axes: Axes = None,
+    ) -> None:
+        if scale <= 0:
+            raise InvalidArgumentError(f"VarianceScaling: scale must be positive, got {scale}")
+        if mode not in _MODES:
+            raise InvalidArgumentError(
+                f"VarianceScaling: mode must be one of {', '.join(_MODES)}, got {mode!r}"
+            )
+        distribution = distribution.lower()
+        if distribution == "normal":
+            distribution = "truncated_normal"
+        if distribution not in _DISTRIBUTIONS:
+            raise InvalidArgumentError(
+                f"VarianceScaling: distribution must be one of {', '.join(_DISTRIBUTIONS)}, "
+                f"got {distribution!r}"
+            )
+        self.scale = scale
+        self.mode = mode
+        self.distribution = distribution
+        self.input_axes = input_axes
+        self.output_axes = output_axes
+        super().__init__(seed)
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        fan_in, fan_out = compute_fans(shape, self.input_axes, self.output_axes)
+        n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
+        variance = self.scale / max(1.0, n)
+        if self.distribution == "truncated_normal":
+            stddev = math.sqrt(variance) / _TRUNCATED_STDDEV
+            return random.truncated_normal(shape, 0.0, stddev, dtype, self.seed)
+        if self.distribution == "untruncated_normal":
+            return random.normal(shape, 0.0, math.sqrt(variance), dtype, self.seed)
+        limit = math.sqrt(3.0 * variance)
+        return random.uniform(shape, -limit, limit, dtype, self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "scale": self.scale,
+            "mode": self.mode,
+            "distribution": self.distribution,
+            "input_axes": self.input_axes,
+            "output_axes": self.output_axes,
+        }
+
+
+class _Scaled(VarianceScaling):
+    """A `VarianceScaling` with a name: only seed and axes are free."""
+
+    def get_config(self) -> dict[str, Any]:
+        config = super().get_config()
+        return {key: config[key] for key in ("seed", "input_axes", "output_axes")}
+
+
+class GlorotUniform(_Scaled):
+    """Uniform numbers of variance 2 / (fan_in + fan_out).
+
+    Source: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
+        networks", 2010, equation 16.
+    """
+
+    def __init__(self, seed: Any = None, input_axes: Axes = None, output_axes: Axes = None) -> None:
+        super().__init__(1.0, "fan_avg", "uniform", seed, input_axes, output_axes)
+
+
+class GlorotNormal(_Scaled):
+    """Truncated normal numbers of variance 2 / (fan_in + fan_out).
+
+    Source: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
+        networks", 2010, equation 12.
+    """
+
+    def __init__(self, seed: Any = None, input_axes: Axes = None, output_axes: Axes = None) -> None:
+        super().__init__(1.0, "fan_avg", "truncated_normal", seed, input_axes, output_axes)
+
+
+class LecunNormal(_Scaled):
+    """Truncated normal numbers of variance 1 / fan_in.
+
+    Source: LeCun et al., "Efficient BackProp", 1998, section 4.6.
+    """
+
+    def __init__(self, seed: Any = None, input_axes: Axes = None, output_axes: Axes = None) -> None:
+        super().__init__(1.0, "fan_in", "truncated_normal", seed, input_axes, output_axes)
+
+
+class LecunUniform(_Scaled):
+    """Uniform numbers of variance 1 / fan_in.
+
+    Source: LeCun et al., "Efficient BackProp", 1998, section 4.6.
+    """
+
+    def __init__(self, seed: Any = None, input_axes: Axes = None, output_axes: Axes = None) -> None:
+        super().__init__(1.0, "fan_in", "uniform", seed, input_axes, output_axes)
+
+
+class HeNormal(_Scaled):
+    """Truncated normal numbers of variance 2 / fan_in.
+
+    Source: He et al., "Delving deep into rectifiers", 2015, arXiv:1502.01852, equation 10.
+    """
+
+    def __init__(self, seed: Any = None, input_axes: Axes = None, output_axes: Axes = None) -> None:
+        super().__init__(2.0, "fan_in", "truncated_normal", seed, input_axes, output_axes)
+
+
+class HeUniform(_Scaled):
+    """Uniform numbers of variance 2 / fan_in.
+
+    Source: He et al., "Delving deep into rectifiers", 2015, arXiv:1502.01852, equation 10.
+    """
+
+    def __init__(self, seed: Any = None, input_axes: Axes = None, output_axes: Axes = None) -> None:
+        super().__init__(2.0, "fan_in", "uniform", seed, input_axes, output_axes)
+
+
+class Orthogonal(RandomInitializer):
+    """A random matrix with orthonormal columns (or rows, where these are fewer).
+
+    A shape with more axes is that of a matrix (product of all but the last, last).
+
+    Args:
+        gain: factor of the matrix.
+        seed: see `RandomInitializer`.
+
+    Source: Saxe, McClelland and Ganguli, "Exact solutions to the nonlinear dynamics of learning in
+        deep linear neural networks", 2014, arXiv:1312.6120.
+    """
+
+    def __init__(self, gain: float = 1.0, seed: Any = None) -> None:
+        self.gain = gain
+        super().__init__(seed)
+
+    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+        if len(shape) < 2:
+            raise ShapeError(f"Orthogonal: expected at least two axes, got {tuple(shape)}")
+        rows, columns = math.prod(shape[:-1]), shape[-1]
+        wide = "float64" if dtype == "float64" else "float32"  # what factors are computed in
+        numbers = random.normal((max(rows, columns), min(rows, columns)), 0, 1, wide, self.seed)
+        q, r = ops.qr(numbers)
+        # With a positive diagonal of r the factors are unique, and q is uniformly distributed.
+        q = ops.multiply(q, ops.sign(ops.diagonal(r)))
+        if rows < columns:
+            q = ops.transpose(q)
+        matrix = ops.multiply(ops.reshape(q, shape), self.gain)
+        return ops.cast(matrix, floatx() if dtype is None else dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "gain": self.gain}
+
+
+def compute_fans(
+    shape: Sequence[int], input_axes: Axes = None, output_axes: Axes = None
+) -> tuple[int, int]:
+    """The numbers of inputs and outputs of a unit, for weights of `shape`.
+
+    Args:
+        shape: (inputs, outputs), or (*window, inputs, outputs) of a convolution.
+        input_axes: the axes of the inputs, used when both are given.
+        output_axes: the axes of the outputs.
+    """
+    if input_axes is not None and output_axes is not None:
+        return (
+            math.prod(shape[axis] for axis in input_axes),
+            math.prod(shape[axis] for axis in output_axes),
+        )
+    if not shape:
+        return 1, 1
+    if len(shape) == 1:
+        return int(shape[0]), int(shape[0])
+    window = math.prod(shape[:-2])
+    return int(shape[-2] * window), int(shape[-1] * window)
+
+
+_CLASSES: tuple[type[Initializer], ...] = (
+    Initializer,
+    Constant,
+    Identity,
+    Ones,
+    Zeros,
+    GlorotNormal,
+    GlorotUniform,
+    HeNormal,
+    HeUniform,
+    LecunNormal,
+    LecunUniform,
+    Orthogonal,
+    RandomNormal,
+    RandomUniform,
+    TruncatedNormal,
+    VarianceScaling,
+)
+
+
+constant, zeros, ones, identity = Constant, Zeros, Ones, Identity
+glorot_normal, glorot_uniform = GlorotNormal, GlorotUniform
+he_normal, he_uniform = HeNormal, HeUniform
+lecun_normal, lecun_uniform = LecunNormal, LecunUniform
+random_normal, random_uniform, truncated_normal = RandomNormal, RandomUniform, TruncatedNormal
+variance_scaling, orthogonal = VarianceScaling, Orthogonal
+IdentityInitializer, OrthogonalInitializer = Identity, Orthogonal
+
+_NAMES: dict[str, Any] = {
+    **{cls.__name__: cls for cls in _CLASSES},
+    "constant": Constant,
+    "zeros": Zeros,
+    "zero": Zeros,
+    "ones": Ones,
+    "one": Ones,
+    "identity": Identity,
+    "IdentityInitializer": Identity,
+    "glorot_normal": GlorotNormal,
+    "glorot_uniform": GlorotUniform,
+    "he_normal": HeNormal,
+    "he_uniform": HeUniform,
+    "lecun_normal": LecunNormal,
+    "lecun_uniform": LecunUniform,
+    "random_normal": RandomNormal,
+    "normal": RandomNormal,
+    "random_uniform": RandomUniform,
+    "uniform": RandomUniform,
+    "truncated_normal": TruncatedNormal,
+    "variance_scaling": VarianceScaling,
+    "orthogonal": Orthogonal,
+    "OrthogonalInitializer": Orthogonal,
+}
+list_builtins("keras.initializers", _NAMES)
+
+
+def serialize(initializer: Any) -> Any:
+    """An initializer as plain data."""
+    return serialize_keras_object(initializer)
+
+
+def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> Any:
+    """The initializer that `serialize` described."""
+    return deserialize_keras_object(config, custom_objects, module_objects=_NAMES)
+
+
+def get(identifier: Any) -> Any:
+    """An initializer: given as such, as a callable, by name, as a class, config or array.
+
+    An array or tensor becomes an initializer that gives it; None is None.
+
+    Raises:
+        InvalidArgumentError: nothing of that name exists.
+    """
+    if isinstance(identifier, Tensor | np.ndarray | np.generic):
+        return _giving(identifier)
+    return lookup("initializer", identifier, _NAMES)
+
+
+def _giving(value: Any) -> Callable[..., Tensor]:
+    def initialize(shape: Sequence[int], dtype: Any = None) -> Tensor:
+        if tuple(shape) != tuple(value.shape):
+            raise ShapeError(
+                f"an array of shape {tuple(value.shape)} cannot initialize a variable of "
+                f"shape {TensorShape(shape)}"
+            )
+        return ops.convert_to_tensor(value, dtype)
+
+    return initialize

@@ -1,0 +1,63 @@
+"""Losses between distributions: Kullback-Leibler and Poisson."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar.engine.graph import Tensor
+
+from .. import config, ops
+from .alignment import align
+from .loss import LossFunctionWrapper
+
+
+def kl_divergence(y_true: Any, y_pred: Any) -> Tensor:
+    """sum(y_true * log(y_true / y_pred)) over the last axis, both clipped to [epsilon, 1].
+
+    Args:
+        y_true: probabilities, shape of `y_pred`.
+        y_pred: probabilities: (batch, ..., n).
+
+    Returns:
+        (batch, ...).
+
+    Raises:
+        ShapeError: the shapes differ.
+    """
+    y_true, y_pred = align("kl_divergence", y_true, y_pred)
+    y_true = ops.clip(y_true, config.epsilon(), 1.0)
+    y_pred = ops.clip(y_pred, config.epsilon(), 1.0)
+    return ops.sum(y_true * ops.log(y_true / y_pred), axis=-1)
+
+
+def poisson(y_true: Any, y_pred: Any) -> Tensor:
+    """mean(y_pred - y_true * log(y_pred + epsilon)) over the last axis.
+
+    The negative log-likelihood of counts `y_true` under rates `y_pred`, less log(y_true!).
+    """
+    y_true, y_pred = align("poisson", y_true, y_pred)
+    return ops.mean(y_pred - y_true * ops.log(y_pred + config.epsilon()), axis=-1)
+
+
+class KLDivergence(LossFunctionWrapper):
+    """Kullback-Leibler divergence of predictions from labels; see `kl_divergence` and `Loss`."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "kl_divergence",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(kl_divergence, reduction, name, dtype)
+
+
+class Poisson(LossFunctionWrapper):
+    """Negative log-likelihood of counts under predicted rates; see `poisson` and `Loss`."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "poisson",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(poisson, reduction, name, dtype)

@@ -1,0 +1,93 @@
+"""Losses that ask for a margin between right and wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar.engine.graph import Tensor
+
+from .. import ops
+from .alignment import align
+from .loss import LossFunctionWrapper
+
+
+def hinge(y_true: Any, y_pred: Any) -> Tensor:
+    """mean(max(1 - y_true * y_pred, 0)) over the last axis.
+
+    Args:
+        y_true: -1 and 1, or 0 and 1 (then 0 is taken as -1), shape of `y_pred`.
+        y_pred: (batch, ..., n).
+
+    Raises:
+        ShapeError: the shapes differ.
+    """
+    y_true, y_pred = align("hinge", y_true, y_pred)
+    return ops.mean(ops.maximum(1.0 - _signs(y_true) * y_pred, 0.0), axis=-1)
+
+
+def squared_hinge(y_true: Any, y_pred: Any) -> Tensor:
+    """mean(max(1 - y_true * y_pred, 0)**2) over the last axis; labels as in `hinge`."""
+    y_true, y_pred = align("squared_hinge", y_true, y_pred)
+    return ops.mean(ops.square(ops.maximum(1.0 - _signs(y_true) * y_pred, 0.0)), axis=-1)
+
+
+def categorical_hinge(y_true: Any, y_pred: Any) -> Tensor:
+    """max(1 + best wrong score - right score, 0), along the last axis.
+
+    Args:
+        y_true: one-hot labels, shape of `y_pred`.
+        y_pred: scores: (batch, ..., classes).
+
+    Returns:
+        (batch, ...).
+
+    Raises:
+        ShapeError: the shapes differ.
+    """
+    y_true, y_pred = align("categorical_hinge", y_true, y_pred)
+    right = ops.sum(y_true * y_pred, axis=-1)
+    wrong = ops.max((1.0 - y_true) * y_pred, axis=-1)
+    return ops.maximum(wrong - right + 1.0, 0.0)
+
+
+def _signs(y_true: Tensor) -> Tensor:
+    """Labels of 0 and 1 as -1 and 1; labels with any other value as they are."""
+    binary = ops.all(ops.logical_or(ops.equal(y_true, 0.0), ops.equal(y_true, 1.0)))
+    signs: Tensor = ops.where(binary, 2.0 * y_true - 1.0, y_true)
+    return signs
+
+
+class Hinge(LossFunctionWrapper):
+    """Mean of max(1 - y_true * y_pred, 0); see `hinge` and, for the arguments, `Loss`."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "hinge",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(hinge, reduction, name, dtype)
+
+
+class SquaredHinge(LossFunctionWrapper):
+    """Mean of max(1 - y_true * y_pred, 0)**2; see `squared_hinge` and `Loss`."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "squared_hinge",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(squared_hinge, reduction, name, dtype)
+
+
+class CategoricalHinge(LossFunctionWrapper):
+    """Margin between the right class and the best wrong one; see `categorical_hinge` and `Loss`."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "categorical_hinge",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(categorical_hinge, reduction, name, dtype)

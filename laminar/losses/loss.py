@@ -1,0 +1,175 @@
+"""Loss: what all losses have in common, and the losses that wrap a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from laminar.engine.errors import UnimplementedError
+from laminar.engine.graph import DType, Tensor, as_dtype
+from laminar.layers.masking import get_mask
+
+from .. import config, ops, tree
+from ..naming import auto_name
+from ..serialization import deserialize_keras_object, serialize_keras_object
+from .alignment import squeeze_or_expand_to_same_rank
+from .reduction import reduce_weighted_values, standardize_reduction
+
+_NEVER = object()  # equal to no value of an option
+
+
+class Loss:
+    """A number that says how far predictions are from labels. Abstract: write `call`.
+
+    Args:
+        name: by default the class name in snake case.
+        reduction: how the values of a batch become one number: "sum_over_batch_size" (or "mean"),
+            "sum", "mean_with_sample_weight", or "none" (or None) to keep them; see `reduce_values`.
+        dtype: type in which the loss is computed, by default `config.floatx()`.
+
+    Raises:
+        InvalidArgumentError: another reduction.
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        reduction: str | None = "sum_over_batch_size",
+        dtype: Any = None,
+    ) -> None:
+        self.name = name or auto_name(type(self).__name__)
+        self.reduction = standardize_reduction(reduction)
+        self._given_dtype = None if dtype is None else dtype_of(dtype)
+
+    @property
+    def dtype(self) -> DType:
+        """The type in which the loss is computed."""
+        return self._given_dtype or as_dtype(config.floatx())
+
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
+        """The reduced loss of predictions.
+
+        Args:
+            y_true: labels: an array, or a structure of arrays like `y_pred`.
+            y_pred: predictions: (batch, ...).
+            sample_weight: a number, or one weight for each sample or for each value of `call`.
+
+        Raises:
+            ShapeError: labels and predictions do not belong together.
+        """
+        mask = get_mask(y_pred)
+        y_pred = _map_arrays(lambda y: ops.convert_to_tensor(y, dtype=self.dtype), y_pred)
+        y_true = _map_arrays(self._convert_labels, y_true)
+        values = self.call(y_true, y_pred)
+        out_mask = get_mask(values)
+        if mask is None:
+            mask = out_mask
+        elif out_mask is not None:
+            mask = ops.logical_and(mask, out_mask)
+        return reduce_weighted_values(
+            values, sample_weight, mask, reduction=self.reduction, dtype=self.dtype
+        )
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        """The loss of each sample: (batch, ...).
+
+        Raises:
+            UnimplementedError: the class does not write it.
+        """
+        raise UnimplementedError(
+            f"{type(self).__name__} has no call(self, y_true, y_pred)",
+            remedy="write it: it gives one value for each sample",
+        )
+
+    def _convert_labels(self, y_true: Any) -> Tensor:
+        return ops.convert_to_tensor(y_true, dtype=self.dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make this loss again, as plain data."""
+        given: dict[str, Any] = {"name": self.name, "reduction": self.reduction}
+        if self._given_dtype is not None:
+            given["dtype"] = str(self._given_dtype)
+        return given
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Loss:
+        """The loss that `get_config` describes."""
+        return cls(**config)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}, reduction {self.reduction!r}>"
+
+
+class LossFunctionWrapper(Loss):
+    """A function (y_true, y_pred, **options) -> values of (batch, ...) as a `Loss`.
+
+    Args:
+        fn: the function.
+        reduction: see `Loss`.
+        name: by default that of the function.
+        dtype: see `Loss`.
+        **kwargs: options of the function.
+    """
+
+    # Options that Keras never writes to a config: here they are written unless they are these.
+    _unwritten: ClassVar[dict[str, Any]] = {}
+    # Where Keras keeps it, for files that Keras is to read.
+    _keras_module: ClassVar[str | None] = "keras.src.losses.losses"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._keras_module = None
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name or getattr(fn, "__name__", None), reduction, dtype)
+        self.fn = fn
+        self._options = kwargs
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        if tree.is_nested(y_pred) or tree.is_nested(y_true):
+            return self.fn(y_true, y_pred, **self._options)
+        return self.fn(*squeeze_or_expand_to_same_rank(y_true, y_pred), **self._options)
+
+    def get_config(self) -> dict[str, Any]:
+        given = super().get_config()
+        if type(self) is LossFunctionWrapper:
+            options = serialize_keras_object(self._options)
+            return {**given, "fn": serialize_keras_object(self.fn), **options}
+        written = {k: v for k, v in self._options.items() if self._unwritten.get(k, _NEVER) != v}
+        return given | written
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Loss:
+        return cls(**deserialize_keras_object(config))
+
+
+class ClassNumberLoss(LossFunctionWrapper):
+    """A `LossFunctionWrapper` whose labels are class numbers: they keep their type and shape.
+
+    As floats, those above 256 would be rounded in bfloat16.
+    """
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        return self.fn(y_true, y_pred, **self._options)
+
+    def _convert_labels(self, y_true: Any) -> Tensor:
+        return ops.convert_to_tensor(y_true)
+
+
+def _map_arrays(fn: Callable[[Any], Any], x: Any) -> Any:
+    """Apply `fn` to each array of a structure; nested lists of numbers are one array."""
+    if all(isinstance(leaf, bool | int | float) for leaf in tree.flatten(x)):
+        return fn(x)
+    return tree.map_structure(fn, x)
+
+
+def dtype_of(dtype: Any) -> DType:
+    """The element type that a name, dtype or dtype policy means."""
+    return as_dtype(getattr(dtype, "compute_dtype", dtype))

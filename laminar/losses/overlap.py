@@ -1,0 +1,100 @@
+"""Losses of segmentation: how far predicted and true regions are from covering each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar.engine.graph import Tensor
+
+from .. import config, ops
+from .alignment import align
+from .loss import LossFunctionWrapper
+
+
+def dice(y_true: Any, y_pred: Any, axis: Any = None) -> Tensor:
+    """1 - 2 * sum(y_true * y_pred) / (sum(y_true) + sum(y_pred) + epsilon).
+
+    Args:
+        y_true: between 0 and 1, shape of `y_pred`.
+        y_pred: between 0 and 1.
+        axis: the axes of the sums; None for all, the batch included.
+
+    Returns:
+        The shape of `y_pred` without `axis`.
+
+    Raises:
+        ShapeError: the shapes differ.
+
+    Source: Milletari et al., "V-Net", 2016, arXiv:1606.04797, section 3.
+    """
+    y_true, y_pred = align("dice", y_true, y_pred)
+    axis = _axes(axis)
+    both = 2.0 * ops.sum(y_true * y_pred, axis=axis)
+    sizes = ops.sum(y_true, axis=axis) + ops.sum(y_pred, axis=axis)
+    loss: Tensor = 1.0 - both / (sizes + config.epsilon())
+    return loss
+
+
+def tversky(
+    y_true: Any, y_pred: Any, alpha: float = 0.5, beta: float = 0.5, axis: Any = None
+) -> Tensor:
+    """1 - t / (t + alpha * missed + beta * wrong + epsilon).
+
+    t = sum(y_true * y_pred), missed = sum(y_true * (1 - y_pred)), wrong = sum((1 - y_true) *
+    y_pred). alpha and beta have the roles that they have in Keras; in the paper they are exchanged.
+
+    Args:
+        y_true: between 0 and 1, shape of `y_pred`.
+        y_pred: between 0 and 1.
+        alpha: weight of what is missed.
+        beta: weight of what is predicted wrongly.
+        axis: the axes of the sums; None for all, the batch included.
+
+    Returns:
+        The shape of `y_pred` without `axis`.
+
+    Raises:
+        ShapeError: the shapes differ.
+
+    Source: Salehi et al., "Tversky loss function for image segmentation using 3D fully
+        convolutional deep networks", 2017, arXiv:1706.05721, equation 3.
+    """
+    y_true, y_pred = align("tversky", y_true, y_pred)
+    axis = _axes(axis)
+    hits = ops.sum(y_true * y_pred, axis=axis)
+    wrong = ops.sum((1.0 - y_true) * y_pred, axis=axis)
+    missed = ops.sum(y_true * (1.0 - y_pred), axis=axis)
+    loss: Tensor = 1.0 - hits / (hits + alpha * missed + beta * wrong + config.epsilon())
+    return loss
+
+
+def _axes(axis: Any) -> Any:
+    return tuple(axis) if isinstance(axis, list) else axis
+
+
+class Dice(LossFunctionWrapper):
+    """Dice loss; see `dice` and, for the other arguments, `Loss`."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "dice",
+        axis: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(dice, reduction, name, dtype, axis=axis)
+
+
+class Tversky(LossFunctionWrapper):
+    """Tversky loss; see `tversky` and, for the other arguments, `Loss`."""
+
+    def __init__(
+        self,
+        alpha: float = 0.5,
+        beta: float = 0.5,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "tversky",
+        axis: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(tversky, reduction, name, dtype, alpha=alpha, beta=beta, axis=axis)

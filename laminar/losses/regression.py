@@ -1,0 +1,176 @@
+"""Losses of numbers: distances between labels and predictions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from laminar.engine.graph import Tensor
+
+from .. import config, ops
+from .alignment import align
+from .loss import LossFunctionWrapper
+
+
+def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
+    """mean((y_true - y_pred)**2) over the last axis.
+
+    Args:
+        y_true: shape of `y_pred`.
+        y_pred: (batch, ..., n).
+
+    Returns:
+        (batch, ...).
+
+    Raises:
+        ShapeError: the shapes differ.
+    """
+    y_true, y_pred = align("mean_squared_error", y_true, y_pred)
+    return ops.mean(ops.square(y_true - y_pred), axis=-1)
+
+
+def mean_absolute_error(y_true: Any, y_pred: Any) -> Tensor:
+    """mean(|y_true - y_pred|) over the last axis; shapes as in `mean_squared_error`."""
+    y_true, y_pred = align("mean_absolute_error", y_true, y_pred)
+    return ops.mean(ops.abs(y_true - y_pred), axis=-1)
+
+
+def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Tensor:
+    """100 * mean(|y_true - y_pred| / max(|y_true|, epsilon)) over the last axis."""
+    y_true, y_pred = align("mean_absolute_percentage_error", y_true, y_pred)
+    size = ops.maximum(ops.abs(y_true), config.epsilon())
+    percent: Tensor = 100.0 * ops.mean(ops.abs((y_true - y_pred) / size), axis=-1)
+    return percent
+
+
+def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
+    """mean((log(1 + y_true) - log(1 + y_pred))**2) over the last axis.
+
+    Both are raised to at least epsilon first, so negative values count as 0.
+    """
+    y_true, y_pred = align("mean_squared_logarithmic_error", y_true, y_pred)
+    log_true = ops.log(ops.maximum(y_true, config.epsilon()) + 1.0)
+    log_pred = ops.log(ops.maximum(y_pred, config.epsilon()) + 1.0)
+    return ops.mean(ops.square(log_true - log_pred), axis=-1)
+
+
+def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Tensor:
+    """Mean over the last axis of e**2 / 2 where |e| <= delta, else delta * |e| - delta**2 / 2.
+
+    e = y_pred - y_true.
+
+    Source: Huber, "Robust estimation of a location parameter", 1964, section 1.
+    """
+    y_true, y_pred = align("huber", y_true, y_pred)
+    size = ops.abs(y_pred - y_true)
+    near = 0.5 * ops.square(size)
+    far = delta * size - 0.5 * delta**2
+    return ops.mean(ops.where(size <= delta, near, far), axis=-1)
+
+
+def log_cosh(y_true: Any, y_pred: Any) -> Tensor:
+    """mean(log(cosh(y_pred - y_true))) over the last axis."""
+    y_true, y_pred = align("log_cosh", y_true, y_pred)
+    error = y_pred - y_true
+    # cosh overflows: log(cosh(e)) = e + log(1 + exp(-2 e)) - log(2)
+    return ops.mean(error + ops.softplus(-2.0 * error) - math.log(2.0), axis=-1)
+
+
+def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
+    """Minus the cosine of the angle between labels and predictions along `axis`.
+
+    -1 for the same direction, 0 for a right angle or a vector of zeros, 1 for opposite ones.
+    """
+    y_true, y_pred = align("cosine_similarity", y_true, y_pred)
+    product = ops.normalize(y_true, axis=axis) * ops.normalize(y_pred, axis=axis)
+    return ops.negative(ops.sum(product, axis=axis))
+
+
+class MeanSquaredError(LossFunctionWrapper):
+    """Mean of (y_true - y_pred)**2; see `mean_squared_error` and, for the arguments, `Loss`."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "mean_squared_error",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(mean_squared_error, reduction, name, dtype)
+
+
+class MeanAbsoluteError(LossFunctionWrapper):
+    """Mean of |y_true - y_pred|; see `mean_absolute_error` and, for the arguments, `Loss`."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "mean_absolute_error",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(mean_absolute_error, reduction, name, dtype)
+
+
+class MeanAbsolutePercentageError(LossFunctionWrapper):
+    """Mean error in percent of the label; see `mean_absolute_percentage_error` and `Loss`."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "mean_absolute_percentage_error",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(mean_absolute_percentage_error, reduction, name, dtype)
+
+
+class MeanSquaredLogarithmicError(LossFunctionWrapper):
+    """Mean squared difference of logarithms; see `mean_squared_logarithmic_error` and `Loss`."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "mean_squared_logarithmic_error",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(mean_squared_logarithmic_error, reduction, name, dtype)
+
+
+class Huber(LossFunctionWrapper):
+    """Squared error that grows linearly beyond `delta`; see `huber` and `Loss`."""
+
+    _unwritten: ClassVar[dict[str, Any]] = {"delta": 1.0}
+
+    def __init__(
+        self,
+        delta: float = 1.0,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "huber_loss",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(huber, reduction, name, dtype, delta=delta)
+
+
+class LogCosh(LossFunctionWrapper):
+    """Mean of log(cosh(y_pred - y_true)); see `log_cosh` and `Loss`."""
+
+    def __init__(
+        self,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "log_cosh",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(log_cosh, reduction, name, dtype)
+
+
+class CosineSimilarity(LossFunctionWrapper):
+    """Minus the cosine similarity along `axis`; see `cosine_similarity` and `Loss`."""
+
+    _unwritten: ClassVar[dict[str, Any]] = {"axis": -1}
+
+    def __init__(
+        self,
+        axis: int = -1,
+        reduction: str | None = "sum_over_batch_size",
+        name: str | None = "cosine_similarity",
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(cosine_similarity, reduction, name, dtype, axis=axis)

@@ -1,0 +1,72 @@
+"""Correlation of labels and predictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar.engine.graph import Tensor
+
+from .. import config, ops
+from ..losses.alignment import align
+from .reduction import MeanMetricWrapper
+
+
+def pearson_correlation(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
+    """Covariance of labels and predictions along `axis` over the product of their deviations.
+
+    NaN where the labels, or the predictions, are all equal.
+
+    Args:
+        y_true: shape of `y_pred`.
+        y_pred: (batch, ..., n).
+        axis: one axis or several.
+
+    Returns:
+        The shape of `y_pred` without `axis`, between -1 and 1.
+
+    Raises:
+        ShapeError: the shapes differ.
+    """
+    y_true, y_pred = align("pearson_correlation", y_true, y_pred)
+    d_true, d_pred = _deviations(y_true, axis), _deviations(y_pred, axis)
+    covariance = ops.mean(d_true * d_pred, axis=axis)
+    variances = ops.mean(ops.square(d_true), axis=axis) * ops.mean(ops.square(d_pred), axis=axis)
+    return ops.divide(covariance, ops.sqrt(variances))
+
+
+def concordance_correlation(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
+    """2 * covariance / (variance of labels + variance of predictions + (difference of means)**2).
+
+    Arguments and shapes are those of `pearson_correlation`.
+
+    Source: Lin, "A concordance correlation coefficient to evaluate reproducibility", 1989,
+        equation 2.
+    """
+    y_true, y_pred = align("concordance_correlation", y_true, y_pred)
+    d_true, d_pred = _deviations(y_true, axis), _deviations(y_pred, axis)
+    covariance = ops.mean(d_true * d_pred, axis=axis)
+    spread = ops.mean(ops.square(d_true), axis=axis) + ops.mean(ops.square(d_pred), axis=axis)
+    shift = ops.square(ops.mean(y_true, axis=axis) - ops.mean(y_pred, axis=axis))
+    return ops.divide(2.0 * covariance, spread + shift + config.epsilon())
+
+
+def _deviations(x: Tensor, axis: Any) -> Tensor:
+    return ops.subtract(x, ops.mean(x, axis=axis, keepdims=True))
+
+
+class PearsonCorrelation(MeanMetricWrapper):
+    """Mean of the samples' `pearson_correlation`."""
+
+    def __init__(
+        self, name: str | None = "pearson_correlation", dtype: Any = None, axis: Any = -1
+    ) -> None:
+        super().__init__(pearson_correlation, name, dtype, axis=axis)
+
+
+class ConcordanceCorrelation(MeanMetricWrapper):
+    """Mean of the samples' `concordance_correlation`."""
+
+    def __init__(
+        self, name: str | None = "concordance_correlation", dtype: Any = None, axis: Any = -1
+    ) -> None:
+        super().__init__(concordance_correlation, name, dtype, axis=axis)

@@ -1,0 +1,173 @@
+"""Metric: a quantity that is gathered over the batches of an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from laminar.engine.errors import InvalidArgumentError, UnimplementedError
+from laminar.engine.graph import DType, Tensor, as_dtype
+from laminar.engine.state import Variable
+from laminar.layers.tracking import Tracked
+
+from .. import config, initializers, ops
+from ..losses.loss import dtype_of
+from ..naming import auto_name
+
+
+class Metric(Tracked):
+    """A quantity over many batches. Abstract: write `__init__`, `update_state` and `result`.
+
+    `__init__` makes variables with `add_variable`, `update_state` adds what a batch contributes,
+    `result` computes the quantity from the variables, and `reset_state` sets them to 0 again. All
+    of it works on values at hand and inside a function that is being traced.
+
+    Args:
+        dtype: type of the variables and of the computation, by default `config.floatx()`.
+        name: by default the class name in snake case, with a number from the second on.
+    """
+
+    def __init__(self, dtype: Any = None, name: str | None = None) -> None:
+        self.name = name or auto_name(type(self).__name__)
+        self._dtype = as_dtype(config.floatx()) if dtype is None else dtype_of(dtype)
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the variables and of the computation."""
+        return self._dtype
+
+    @property
+    def variables(self) -> list[Variable]:
+        """What the metric remembers: its variables, and those of metrics it holds."""
+        found = {id(v): v for v in self._own_variables}
+        for metric in self._find(Metric):
+            found.update((id(v), v) for v in metric.variables)
+        return list(found.values())
+
+    def add_variable(
+        self,
+        shape: Any,
+        initializer: Any,
+        dtype: Any = None,
+        aggregation: str = "sum",
+        name: str | None = None,
+    ) -> Variable:
+        """Make a variable that belongs to the metric.
+
+        Args:
+            shape: its dimensions.
+            initializer: name or object; None for zeros.
+            dtype: by default that of the metric.
+            aggregation: how replicas combine it: "sum", "mean" or "only_first_replica".
+            name: last part of its path.
+        """
+        variable = Variable(
+            initializers.get(initializer or "zeros"),
+            tuple(shape),
+            dtype=self.dtype if dtype is None else dtype_of(dtype),
+            trainable=False,
+            autocast=False,
+            aggregation=aggregation,
+            name=name,
+        )
+        variable.path = f"{self.name}/{variable.name}"
+        self.__dict__.setdefault("_own", []).append(variable)
+        return variable
+
+    def add_weight(
+        self,
+        shape: Any = (),
+        initializer: Any = None,
+        dtype: Any = None,
+        name: str | None = None,
+    ) -> Variable:
+        """Make a variable that belongs to the metric; see `add_variable`."""
+        return self.add_variable(shape, initializer, dtype=dtype, name=name)
+
+    def update_state(self, *args: Any, **kwargs: Any) -> None:
+        """Add what a batch contributes.
+
+        Raises:
+            UnimplementedError: the class does not write it.
+        """
+        raise UnimplementedError(f"{type(self).__name__} has no update_state()")
+
+    def result(self) -> Any:
+        """The quantity as of now: a tensor, or a dict of tensors.
+
+        Raises:
+            UnimplementedError: the class does not write it.
+        """
+        raise UnimplementedError(f"{type(self).__name__} has no result()")
+
+    def reset_state(self) -> None:
+        """Forget all batches: set the variables to 0."""
+        for variable in self.variables:
+            variable.assign(ops.zeros(variable.shape, dtype=variable.dtype))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Add what a batch contributes, and give the result."""
+        self.update_state(*args, **kwargs)
+        return self.result()
+
+    # Without state: the values of the variables come and go as arguments
+
+    def stateless_update_state(
+        self, metric_variables: Sequence[Any], *args: Any, **kwargs: Any
+    ) -> list[Tensor]:
+        """The values that the variables would have after `update_state`, had they been these.
+
+        Args:
+            metric_variables: one value for each of `variables`.
+            *args: passed to `update_state`.
+            **kwargs: passed to `update_state`.
+
+        Raises:
+            InvalidArgumentError: another number of values.
+        """
+        with self._holding(metric_variables):
+            self.update_state(*args, **kwargs)
+            return [v.read_value() for v in self.variables]
+
+    def stateless_result(self, metric_variables: Sequence[Any]) -> Any:
+        """The result if the variables had these values."""
+        with self._holding(metric_variables):
+            return self.result()
+
+    def stateless_reset_state(self) -> list[Tensor]:
+        """The values of the variables after `reset_state`."""
+        with self._holding(self.variables):
+            self.reset_state()
+            return [v.read_value() for v in self.variables]
+
+    @contextmanager
+    def _holding(self, values: Sequence[Any]) -> Iterator[None]:
+        """Let the variables have other values inside the block."""
+        variables = self.variables
+        if len(values) != len(variables):
+            raise InvalidArgumentError(
+                f"metric {self.name!r}: expected {len(variables)} values of variables, "
+                f"got {len(values)}",
+                remedy="pass one value for each of metric.variables, in their order",
+            )
+        before = [v.read_value() for v in variables]
+        for variable, value in zip(variables, values, strict=True):
+            variable.assign(value)
+        try:
+            yield
+        finally:
+            for variable, value in zip(variables, before, strict=True):
+                variable.assign(value)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make this metric again, as plain data."""
+        return {"name": self.name, "dtype": str(self.dtype)}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Metric:
+        """The metric that `get_config` describes."""
+        return cls(**config)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"

@@ -1,0 +1,83 @@
+"""Means of losses between distributions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import losses
+from .reduction import MeanMetricWrapper
+
+
+class BinaryCrossentropy(MeanMetricWrapper):
+    """Mean of `losses.binary_crossentropy`, whose options the arguments are."""
+
+    def __init__(
+        self,
+        name: str | None = "binary_crossentropy",
+        dtype: Any = None,
+        from_logits: bool = False,
+        label_smoothing: float = 0,
+    ) -> None:
+        super().__init__(
+            losses.binary_crossentropy,
+            name,
+            dtype,
+            from_logits=from_logits,
+            label_smoothing=label_smoothing,
+        )
+
+
+class CategoricalCrossentropy(MeanMetricWrapper):
+    """Mean of `losses.categorical_crossentropy`, whose options the arguments are."""
+
+    def __init__(
+        self,
+        name: str | None = "categorical_crossentropy",
+        dtype: Any = None,
+        from_logits: bool = False,
+        label_smoothing: float = 0,
+        axis: int = -1,
+    ) -> None:
+        super().__init__(
+            losses.categorical_crossentropy,
+            name,
+            dtype,
+            from_logits=from_logits,
+            label_smoothing=label_smoothing,
+            axis=axis,
+        )
+
+
+class SparseCategoricalCrossentropy(MeanMetricWrapper):
+    """Mean of `losses.sparse_categorical_crossentropy`, whose options the arguments are."""
+
+    def __init__(
+        self,
+        name: str | None = "sparse_categorical_crossentropy",
+        dtype: Any = None,
+        from_logits: bool = False,
+        ignore_class: int | None = None,
+        axis: int = -1,
+    ) -> None:
+        super().__init__(
+            losses.sparse_categorical_crossentropy,
+            name,
+            dtype,
+            from_logits=from_logits,
+            ignore_class=ignore_class,
+            axis=axis,
+        )
+
+
+class KLDivergence(MeanMetricWrapper):
+    """Mean of `losses.kl_divergence`."""
+
+    def __init__(self, name: str | None = "kl_divergence", dtype: Any = None) -> None:
+        super().__init__(losses.kl_divergence, name, dtype)
+
+
+class Poisson(MeanMetricWrapper):
+    """Mean of `losses.poisson`."""
+
+    def __init__(self, name: str | None = "poisson", dtype: Any = None) -> None:
+        super().__init__(losses.poisson, name, dtype)

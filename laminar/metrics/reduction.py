@@ -1,0 +1,158 @@
+"""Sums and means over all batches, and the mean of any function of labels and predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from laminar.engine.graph import DType, Tensor
+from laminar.layers.masking import get_mask
+
+from .. import ops
+from ..losses.alignment import squeeze_or_expand_to_same_rank
+from ..losses.reduction import apply_mask
+from ..serialization import deserialize_keras_object, serialize_keras_object
+from .metric import Metric
+
+_NEVER = object()  # equal to no value of an option
+
+
+def weights_of(y_pred: Any, sample_weight: Any, dtype: DType) -> Any:
+    """The weights of predictions: `sample_weight`, and 0 where the mask of `y_pred` is false.
+
+    None when there are neither weights nor a mask.
+    """
+    if sample_weight is not None:
+        sample_weight = ops.convert_to_tensor(sample_weight, dtype=dtype)
+    return apply_mask(sample_weight, get_mask(y_pred), dtype, reduction="sum")
+
+
+def reduce_to_samplewise_values(
+    values: Any, sample_weight: Any, reduce_fn: Callable[..., Tensor], dtype: DType
+) -> tuple[Tensor, Tensor | None]:
+    """One weighted value and one weight for each sample.
+
+    Args:
+        values: (batch, ...), or a number.
+        sample_weight: weights that broadcast to `values` from the first axis on, or None.
+        reduce_fn: `ops.mean` or `ops.sum`: how the other axes are reduced.
+        dtype: type of the results.
+
+    Returns:
+        values * sample_weight (the values without weights), and the weights or None: (batch,).
+    """
+    weights = weights_of(values, sample_weight, dtype)
+    values = ops.cast(values, dtype)
+    if weights is not None:
+        values, weights = squeeze_or_expand_to_same_rank(values, weights)
+        rank = len(weights.shape)
+        values = _reduce(values, rank, reduce_fn)
+        weights = ops.broadcast_to(weights, ops.shape(values))
+        values = values * weights
+        weights = _reduce(weights, 1, reduce_fn)
+    return _reduce(values, 1, reduce_fn), weights
+
+
+def _reduce(x: Tensor, first: int, reduce_fn: Callable[..., Tensor]) -> Tensor:
+    """Reduce the axes from `first` on."""
+    axes = tuple(range(first, len(x.shape)))
+    return reduce_fn(x, axis=axes) if axes else x
+
+
+class Sum(Metric):
+    """The weighted sum of all values.
+
+    Args:
+        name: of the metric.
+        dtype: of the sum.
+    """
+
+    def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
+        super().__init__(name=name, dtype=dtype)
+        self.total = self.add_variable((), "zeros", name="total")
+
+    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+        values, _ = reduce_to_samplewise_values(
+            values, sample_weight, reduce_fn=ops.sum, dtype=self.dtype
+        )
+        self.total.assign_add(ops.sum(values))
+
+    def result(self) -> Any:
+        return ops.cast(self.total.value, self.dtype)
+
+
+class Mean(Metric):
+    """The weighted mean of all values: sum(values * weights) / sum(weights).
+
+    The axes of a sample's values are averaged first.
+
+    Args:
+        name: of the metric.
+        dtype: of the mean.
+    """
+
+    def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
+        super().__init__(name=name, dtype=dtype)
+        self.total = self.add_variable((), "zeros", name="total")
+        self.count = self.add_variable((), "zeros", name="count")
+
+    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+        values, weights = reduce_to_samplewise_values(
+            values, sample_weight, reduce_fn=ops.mean, dtype=self.dtype
+        )
+        self.total.assign_add(ops.sum(values))
+        if weights is not None:
+            self.count.assign_add(ops.sum(weights))
+        elif len(values.shape):
+            self.count.assign_add(ops.cast(ops.shape(values)[0], self.dtype))
+        else:
+            self.count.assign_add(ops.ones((), dtype=self.dtype))
+
+    def result(self) -> Any:
+        return ops.divide_no_nan(self.total.value, self.count.value)
+
+
+class MeanMetricWrapper(Mean):
+    """The weighted mean of a function of labels and predictions.
+
+    A mask on the predictions, or on what the function gives, leaves the masked values out, with
+    sample weights or without.
+
+    Args:
+        fn: (y_true, y_pred, **options) -> (batch, ...).
+        name: of the metric; by default that of the function.
+        dtype: of the mean.
+        **kwargs: options of the function.
+    """
+
+    # Options that Keras never writes to a config: here they are written unless they are these.
+    _unwritten: ClassVar[dict[str, Any]] = {}
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        name: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name, dtype=dtype)
+        self._fn = fn
+        self._fn_kwargs = kwargs
+
+    def update_state(  # type: ignore[override]  # the class tree is Keras's
+        self, y_true: Any, y_pred: Any, sample_weight: Any = None
+    ) -> None:
+        weights = weights_of(y_pred, sample_weight, self.dtype)
+        super().update_state(self._fn(y_true, y_pred, **self._fn_kwargs), weights)
+
+    def get_config(self) -> dict[str, Any]:
+        given = super().get_config()
+        if type(self) is MeanMetricWrapper:
+            options = serialize_keras_object(self._fn_kwargs)
+            return {**given, "fn": serialize_keras_object(self._fn), **options}
+        written = {k: v for k, v in self._fn_kwargs.items() if self._unwritten.get(k, _NEVER) != v}
+        return given | written
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Metric:
+        return cls(**deserialize_keras_object(config))

@@ -1,0 +1,28 @@
+"""Models: layers that train together, and the loops that train them."""
+
+from typing import Any
+
+from laminar.serialization import list_builtins
+
+from . import op_layers as op_layers
+from .cloning import clone_model as clone_model
+from .cloning import model_from_json as model_from_json
+from .functional import Functional as Functional
+from .model import Model as Model
+from .sequential import Sequential as Sequential
+
+list_builtins("keras", {"Model": Model, "Sequential": Sequential, "Functional": Functional})
+
+
+def load_model(*args: Any, **kwargs: Any) -> Any:
+    """Read a model from a file; see `laminar.saving.load_model`."""
+    from laminar import saving  # the room above
+
+    return saving.load_model(*args, **kwargs)
+
+
+def save_model(*args: Any, **kwargs: Any) -> None:
+    """Write a model to a file; see `laminar.saving.save_model`."""
+    from laminar import saving  # the room above
+
+    saving.save_model(*args, **kwargs)

@@ -1,0 +1,311 @@
+"""Model: layers that train together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Self
+
+from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from laminar.layers.layer import Layer
+from laminar.serialization import serialize_keras_object
+from laminar.tree import flatten, map_structure
+
+from .network import Network
+from .trainer import Trainer
+
+
+class Model(Trainer, Layer):
+    """Layers that are trained, evaluated and saved together.
+
+    Three ways to make one: `Model(inputs, outputs)` from symbolic tensors (the functional API);
+    a subclass that makes its layers in `__init__` and uses them in `call`; or `Sequential`.
+
+    Args:
+        inputs: a symbolic tensor, or a list or dict of them.
+        outputs: symbolic tensors computed from `inputs`.
+        name: of the model.
+        trainable: whether training changes its weights.
+    """
+
+    _untracked = Layer._untracked | {"_network", "_compiled", "_train_state"}
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """`Model(inputs, outputs)` is a Functional."""
+        if cls is Model and (args or "inputs" in kwargs or "outputs" in kwargs):
+            from .functional import Functional
+
+            return Functional.__new__(Functional, *args, **kwargs)
+        return super().__new__(cls, *args, **kwargs)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        network = None
+        if args or "inputs" in kwargs or "outputs" in kwargs:
+            inputs, outputs, kwargs = _functional_arguments(type(self).__name__, args, kwargs)
+            Layer.__init__(self, **kwargs)
+            network = Network(inputs, outputs, f"{type(self).__name__} {self.name!r}")
+        else:
+            Layer.__init__(self, **kwargs)
+        self._network: Network | None = network
+        self.built = network is not None
+        Trainer.__init__(self)
+
+    # Layers
+
+    @property
+    def network(self) -> Network | None:
+        """The graph of symbolic calls, for functional and built sequential models."""
+        return self._network
+
+    @property
+    def sublayers(self) -> list[Layer]:
+        found = {id(layer): layer for layer in (self._network.layers if self._network else ())}
+        for layer in self._find(Layer):
+            found.setdefault(id(layer), layer)
+        return list(found.values())
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers of the model, without those inside other layers."""
+        return self.sublayers
+
+    @layers.setter
+    def layers(self, value: Any) -> None:
+        raise InvalidArgumentError(
+            "`layers` lists what the model has; it cannot be assigned",
+            remedy="keep your layers in an attribute of another name",
+        )
+
+    def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
+        """The layer of that name, or at that place.
+
+        Raises:
+            NotFoundError: there is none.
+            InvalidArgumentError: neither or both are given.
+        """
+        if (name is None) == (index is None):
+            raise InvalidArgumentError("get_layer: give a name or an index")
+        layers = self.layers
+        if index is not None:
+            if not -len(layers) <= index < len(layers):
+                raise NotFoundError(f"get_layer: the model has {len(layers)} layers, not {index}")
+            return layers[index]
+        for layer in layers:
+            if layer.name == name:
+                return layer
+        raise NotFoundError(
+            f"the model {self.name!r} has no layer {name!r}",
+            remedy=f"its layers are {', '.join(layer.name for layer in layers)}",
+        )
+
+    @property
+    def input(self) -> Any:
+        return self._network.inputs_structure if self._network else super().input
+
+    @property
+    def output(self) -> Any:
+        return self._network.outputs_structure if self._network else super().output
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The symbolic inputs, flat."""
+        return list(self._network.inputs) if self._network else []
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The symbolic outputs, flat."""
+        return list(self._network.outputs) if self._network else []
+
+    @property
+    def input_shape(self) -> Any:
+        """The shape of each symbolic input."""
+        return map_structure(lambda x: tuple(x.shape), self.input)
+
+    @property
+    def output_shape(self) -> Any:
+        """The shape of each symbolic output."""
+        return map_structure(lambda y: tuple(y.shape), self.output)
+
+    @property
+    def output_names(self) -> list[str]:
+        """The names of the outputs: keys for losses and metrics."""
+        return self._network.output_names if self._network else []
+
+    # Building and calling
+
+    def build(self, input_shape: Any) -> None:
+        """Make the weights: the model is called on symbolic inputs of `input_shape`."""
+        if self._network is None and not self.built:
+            self._build_shapes = {"input_shape": input_shape}
+            self.compute_output_shape(input_shape)
+        self.built = True
+
+    def _maybe_build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self.built:
+            return
+        if type(self).build is not Model.build:
+            super()._maybe_build(args, kwargs)
+            return
+        if self._build_shapes is None and args and flatten(args[0]):
+            leaves = flatten(args[0])
+            if all(hasattr(leaf, "shape") for leaf in leaves):
+                shape = map_structure(lambda x: tuple(x.shape), args[0])
+                self._build_shapes = {"input_shape": shape}
+        self.built = True
+
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+        """Compute the outputs; a subclass without symbolic inputs writes its own."""
+        if self._network is None:
+            raise InvalidArgumentError(
+                f"the model {self.name!r} does not say what it computes",
+                remedy="write call(self, inputs) in the class, or make it with "
+                "Model(inputs, outputs)",
+            )
+        return self._network.run(inputs)
+
+    # Information
+
+    def summary(
+        self,
+        line_length: int | None = None,
+        positions: Any = None,
+        print_fn: Any = None,
+        expand_nested: bool = False,
+        show_trainable: bool = False,
+        layer_range: Any = None,
+    ) -> None:
+        """Print the layers with their output shapes and numbers of weights.
+
+        Args:
+            line_length: width in characters, by default that of the terminal.
+            positions: taken for Keras's sake; columns size themselves.
+            print_fn: called with the text instead of printing it.
+            expand_nested: whether to show the layers inside layers.
+            show_trainable: whether to show which layers train.
+            layer_range: (first, last) names, or patterns, of the layers to show.
+        """
+        from laminar.utils.summary import print_summary  # loads rich
+
+        print_summary(self, line_length, print_fn, expand_nested, show_trainable, layer_range)
+
+    # Saving
+
+    def save(self, filepath: Any, overwrite: bool = True, zipped: bool | None = None) -> None:
+        """Write architecture, weights and optimizer state to a `.keras` file."""
+        from laminar.saving import save_model
+
+        save_model(self, filepath, overwrite=overwrite, zipped=zipped)
+
+    def save_weights(
+        self, filepath: Any, overwrite: bool = True, max_shard_size: float | None = None
+    ) -> None:
+        """Write the weights to a `.weights.h5` file."""
+        from laminar.saving import save_weights
+
+        save_weights(self, filepath, overwrite=overwrite, max_shard_size=max_shard_size)
+
+    def load_weights(self, filepath: Any, skip_mismatch: bool = False, **kwargs: Any) -> None:
+        """Read the weights from a `.weights.h5` or `.keras` file."""
+        from laminar.saving import load_weights
+
+        load_weights(self, filepath, skip_mismatch=skip_mismatch, **kwargs)
+
+    def to_json(self, **kwargs: Any) -> str:
+        """The architecture as JSON."""
+        return json.dumps(serialize_keras_object(self), **kwargs)
+
+    @classmethod
+    def from_config(
+        cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Make a model from what `get_config` gave."""
+        from .functional import Functional, functional_from_config
+
+        if "input_layers" in config and "layers" in config:
+            kind = Functional if cls is Model else cls
+            return functional_from_config(kind, config, custom_objects)  # type: ignore[return-value]  # a Model either way
+        return super().from_config(dict(config))
+
+    def get_state_tree(self, value_format: str = "backend_tensor") -> dict[str, Any]:
+        """All variables as nested dicts by path: trainable, non-trainable, optimizer, metrics."""
+        if value_format not in ("backend_tensor", "numpy_array"):
+            raise InvalidArgumentError(
+                f"get_state_tree: value_format must be backend_tensor or numpy_array, "
+                f"got {value_format!r}"
+            )
+        groups = self._state_groups()
+        as_numpy = value_format == "numpy_array"
+        return {
+            key: _nest({v.path: v.numpy() if as_numpy else v.read_value() for v in variables})
+            for key, variables in groups.items()
+        }
+
+    def set_state_tree(self, state_tree: Mapping[str, Any]) -> None:
+        """Set the variables from what `get_state_tree` gave; unknown paths are refused."""
+        for key, variables in self._state_groups().items():
+            if key in state_tree:
+                values = _unnest(state_tree[key])
+                by_path = {v.path: v for v in variables}
+                for path, value in values.items():
+                    if path not in by_path:
+                        raise NotFoundError(f"set_state_tree: no variable has the path {path!r}")
+                    by_path[path].assign(value)
+
+    def _state_groups(self) -> dict[str, list[Any]]:
+        optimizer = self.optimizer
+        return {
+            "trainable_variables": self.trainable_variables,
+            "non_trainable_variables": self.non_trainable_variables,
+            "optimizer_variables": [] if optimizer is None else list(optimizer.variables),
+            "metrics_variables": self.metrics_variables,
+        }
+
+
+def _functional_arguments(
+    who: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, Any, dict[str, Any]]:
+    rest = dict(kwargs)
+    given = list(args)
+    inputs = given.pop(0) if given else rest.pop("inputs", None)
+    outputs = given.pop(0) if given else rest.pop("outputs", None)
+    if given:
+        rest.setdefault("name", given.pop(0))
+    if inputs is None or outputs is None:
+        raise InvalidArgumentError(
+            f"{who}: inputs and outputs are given together or not at all",
+            remedy="Model(inputs=..., outputs=...)",
+        )
+    rest.pop("inputs", None)
+    rest.pop("outputs", None)
+    return inputs, outputs, rest
+
+
+def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for path, value in flat.items():
+        *parents, name = path.split("/")
+        level = tree
+        for parent in parents:
+            level = level.setdefault(parent, {})
+        level[name] = value
+    return tree
+
+
+def _unnest(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in tree.items():
+        path = f"{prefix}{name}"
+        if isinstance(value, Mapping):
+            flat |= _unnest(value, path + "/")
+        else:
+            flat[path] = value
+    return flat
+
+
+def require_built(model: Model, what: str) -> None:
+    """FailedPreconditionError when the model has no weights yet."""
+    if not model.built and not model.weights:
+        raise FailedPreconditionError(
+            f"{what}: the model {model.name!r} has no weights yet",
+            remedy="call it on data, fit it, or build(input_shape) first",
+        )

@@ -1,0 +1,219 @@
+"""Network: the graph of symbolic calls between the inputs and outputs of a model.
+
+State: `nodes` are the calls in an order in which inputs stand before what uses them;
+`operations` are the layers and ops called, deepest first, in Keras's order, which is that of the
+weights and of the config.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from laminar import ops
+from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, ShapeError
+from laminar.engine.graph import Tensor, TensorShape, as_dtype
+from laminar.engine.ops.cast import cast
+from laminar.engine.ops.convert import convert_to_tensor
+from laminar.layers.input import InputLayer
+from laminar.layers.layer import Layer
+from laminar.layers.operation import Operation
+from laminar.layers.symbolic import KerasTensor, Node, unique
+from laminar.tree import flatten, pack_sequence_as
+
+
+class Network:
+    """The calls that lead from `inputs` to `outputs` (structures of symbolic tensors).
+
+    Raises:
+        InvalidArgumentError: something that is not a symbolic tensor, two layers of one name, or
+            outputs that need an input which is not given.
+    """
+
+    def __init__(self, inputs: Any, outputs: Any, who: str) -> None:
+        self.who = who
+        self.inputs_structure = inputs
+        self.outputs_structure = outputs
+        self.inputs: list[KerasTensor] = self._symbols(inputs, "inputs")
+        self.outputs: list[KerasTensor] = self._symbols(outputs, "outputs")
+        if len(unique(self.inputs)) != len(self.inputs):
+            raise InvalidArgumentError(f"{who}: an input is listed twice")
+        self._order()
+        self._check_names()
+
+    def _symbols(self, structure: Any, what: str) -> list[KerasTensor]:
+        leaves = flatten(structure)
+        for leaf in leaves:
+            if not isinstance(leaf, KerasTensor):
+                raise InvalidArgumentError(
+                    f"{self.who}: {what} must be symbolic tensors, got {leaf!r}",
+                    remedy="start from Input(shape=...) and call layers on it",
+                )
+        if not leaves:
+            raise InvalidArgumentError(f"{self.who}: there are no {what}")
+        return leaves
+
+    def _order(self) -> None:
+        """Find `nodes` and `operations`, walking back from the outputs."""
+        fed = {id(x) for x in self.inputs}
+        seen: dict[int, Node] = {}
+        first_seen: dict[int, int] = {}
+        finished: list[Node] = []
+        for output in self.outputs:
+            stack = [(_node_of(output), False)]
+            while stack:
+                node, done = stack.pop()
+                if done:
+                    finished.append(node)
+                    continue
+                if id(node) in seen:
+                    continue
+                seen[id(node)] = node
+                first_seen.setdefault(id(node.operation), len(first_seen))
+                stack.append((node, True))
+                if any(id(t) in fed for t in node.outputs):
+                    continue
+                if isinstance(node.operation, InputLayer):
+                    raise InvalidArgumentError(
+                        f"{self.who}: the outputs need the input {node.operation.name!r}, "
+                        f"which is not among the inputs of the model",
+                        remedy="add it to inputs=",
+                    )
+                stack.extend((_node_of(x), False) for x in reversed(node.inputs))
+        self.nodes = finished
+        self._rank(finished, first_seen, fed)
+
+    def _rank(self, nodes: list[Node], first_seen: dict[int, int], fed: set[int]) -> None:
+        depths: dict[int, int] = {}
+        of_operation: dict[int, int] = {}
+        for node in reversed(nodes):
+            key = id(node.operation)
+            depth = max(depths.get(id(node), 0), of_operation.get(key, 0))
+            depths[id(node)] = of_operation[key] = depth
+            if not any(id(t) in fed for t in node.outputs):
+                for parent in node.parents:
+                    depths[id(parent)] = max(depth + 1, depths.get(id(parent), 0))
+        operations = {id(n.operation): n.operation for n in nodes}
+        for x in self.inputs:  # an input that nothing uses is still fed
+            operations.setdefault(id(x.history.operation), x.history.operation)
+        self.operations: list[Operation] = sorted(
+            operations.values(),
+            key=lambda op: (-of_operation.get(id(op), 0), first_seen.get(id(op), -1)),
+        )
+
+    def _check_names(self) -> None:
+        names: set[str] = set()
+        for op in self.operations:
+            if op.name in names:
+                raise InvalidArgumentError(
+                    f"{self.who}: two layers are named {op.name!r}",
+                    remedy="give each layer of a model a name of its own, or none",
+                )
+            names.add(op.name)
+
+    @property
+    def layers(self) -> list[Layer]:
+        """The layers among the operations."""
+        return [op for op in self.operations if isinstance(op, Layer)]
+
+    @property
+    def input_names(self) -> list[str]:
+        """The names of the inputs, in order."""
+        return [x.history.operation.name for x in self.inputs]
+
+    @property
+    def output_names(self) -> list[str]:
+        """The name of the operation behind each output."""
+        return [y.history.operation.name for y in self.outputs]
+
+    def run(self, inputs: Any) -> Any:
+        """Compute the outputs from the inputs, calling each operation as it was called."""
+        values: dict[int, Any] = {}
+        for x, value in zip(self.inputs, self._match(inputs), strict=True):
+            values[id(x)] = value
+        for node in self.nodes:
+            if all(id(t) in values for t in node.outputs):
+                continue
+            args, kwargs = node.fill(values)
+            result = flatten(node.operation(*args, **kwargs))
+            made = [r for r in result if r is not None]
+            for tensor, value in zip(node.outputs, made, strict=True):
+                values[id(tensor)] = value
+        return pack_sequence_as(self.outputs_structure, [values[id(y)] for y in self.outputs])
+
+    def _match(self, inputs: Any) -> list[Any]:
+        """The given inputs in the order of the model's, checked and cast."""
+        names = self.input_names
+        if isinstance(inputs, dict):
+            keys = names
+            if isinstance(self.inputs_structure, dict):
+                keys = sorted(self.inputs_structure)
+            missing = [k for k in keys if k not in inputs]
+            if missing:
+                raise InvalidArgumentError(
+                    f"{self.who}: the inputs {', '.join(missing)} are missing, "
+                    f"got {', '.join(map(str, inputs))}",
+                    remedy="name the data after the inputs of the model",
+                )
+            flat = [inputs[k] for k in keys]
+        else:
+            flat = flatten(inputs)
+        if len(flat) != len(self.inputs):
+            raise InvalidArgumentError(
+                f"{self.who}: expected {len(self.inputs)} input"
+                f"{'s' if len(self.inputs) != 1 else ''} ({', '.join(names)}), got {len(flat)}"
+            )
+        return [self._fit(x, v, n) for x, v, n in zip(self.inputs, flat, names, strict=True)]
+
+    def _fit(self, x: KerasTensor, value: Any, name: str) -> Any:
+        if isinstance(value, KerasTensor):
+            shape = value.shape
+        else:
+            value = convert_to_tensor(value)
+            shape = value.shape
+        if shape.rank is None:
+            return value
+        wanted = x.shape
+        if len(shape) == len(wanted) - 1 and wanted[-1] == 1:
+            return ops.expand_dims(value, -1)
+        if len(shape) == len(wanted) + 1 and shape[-1] == 1:
+            return ops.squeeze(value, -1)
+        if not TensorShape(shape[1:]).is_compatible_with(wanted[1:]) or len(shape) != len(wanted):
+            raise ShapeError(
+                f"{self.who}: the input {name!r} must have shape {_batch(wanted)}, "
+                f"got {_batch(shape)}",
+                remedy=_shape_remedy(wanted, shape),
+            )
+        if isinstance(value, Tensor) and value.dtype != x.dtype:
+            if value.dtype.is_floating or value.dtype.is_integer or value.dtype == "bool":
+                return cast(value, as_dtype(x.dtype)) if x.dtype != "string" else value
+            raise InvalidArgumentError(
+                f"{self.who}: the input {name!r} must be {x.dtype}, got {value.dtype}"
+            )
+        return value
+
+
+def _node_of(tensor: KerasTensor) -> Node:
+    operation, node_index, _ = tensor.history
+    return operation.inbound_nodes[node_index]
+
+
+def _batch(shape: TensorShape) -> str:
+    return "(" + ", ".join("?" if d is None else str(d) for d in shape) + ")"
+
+
+def _shape_remedy(wanted: TensorShape, got: TensorShape) -> str:
+    if len(got) == len(wanted) - 1 and TensorShape(got).is_compatible_with(wanted[1:]):
+        return "add the batch axis: x[None]"
+    if len(got) == len(wanted) - 1:
+        return "an axis is missing: add channels with x[..., None], or change Input(shape=...)"
+    return "reshape the data, or change Input(shape=...)"
+
+
+def index_of_node(node: Node, nodes: Sequence[Node]) -> int:
+    """The place of a call among the calls of its operation that belong to a network."""
+    own = [n for n in node.operation.inbound_nodes if any(n is m for m in nodes)]
+    for i, candidate in enumerate(own):
+        if candidate is node:
+            return i
+    raise FailedPreconditionError(f"a call of {node.operation.name!r} is not part of the network")

@@ -1,0 +1,182 @@
+"""Ops of `laminar.ops` as parts of a functional model: `ops.mean(x, axis=1) + 1` on symbols.
+
+Each op has a class of its own, made when it is first asked for, under the name that Keras 3 gives
+it in files: `mean` is the class "Mean" of module "keras.src.ops.numpy".
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+from laminar import ops
+from laminar.layers.operation import Operation
+from laminar.layers.symbolic import any_symbolic
+from laminar.ops.recording import set_recorder
+from laminar.serialization import list_builtins
+
+# Parameters that are data; all others are part of the op's config.
+_DATA = frozenset(
+    """
+    a abs_ angle array arrays b beta bias bins branches choicelist condition condlist
+    constant_values coordinates data default depthwise_kernel elements elems end_points
+    fill_value gamma image1 image2 images index indices init init_val inputs kernel key
+    loop_vars mask mean offset operands output output_length pointwise_kernel pred predictions
+    q query rtol atol scale segment_ids sequence_lengths sorted_sequence start start_indices
+    start_points step stop target target_length targets transform translation updates value
+    values variance weights x x1 x2 xs y
+    """.split()  # noqa: SIM905  # a list of words
+)
+# Where a parameter of that name is config in one op.
+_CONFIG = {
+    ("diagonal", "offset"),
+    ("trace", "offset"),
+    ("unique", "fill_value"),
+    ("resize", "fill_value"),
+    ("affine_transform", "fill_value"),
+    ("map_coordinates", "fill_value"),
+    ("perspective_transform", "fill_value"),
+    ("elastic_transform", "fill_value"),
+    ("bincount", "weights"),
+    ("histogram", "bins"),
+    ("allclose", "atol"),
+    ("allclose", "rtol"),
+    ("squareplus", "b"),
+    ("trapezoid", "x"),
+}
+# Classes whose names do not follow from the function's.
+_CLASS_NAMES = {
+    "allclose": "AllClose",
+    "isin": "IsIn",
+    "searchsorted": "SearchSorted",
+    "batch_normalization": "BatchNorm",
+    "rms_normalization": "RMSNorm",
+    "layer_normalization": "LayerNorm",
+    "cdist": "CDist",
+    "ctc_decode": "CTCDecode",
+    "ctc_loss": "CTCLoss",
+    "fft": "FFT",
+    "fft2": "FFT2",
+    "ifft2": "IFFT2",
+    "irfft": "IRFFT",
+    "istft": "ISTFT",
+    "psnr": "PSNR",
+    "rfft": "RFFT",
+    "rgb_to_grayscale": "RGBToGrayscale",
+    "rgb_to_hsv": "RGBToHSV",
+    "hsv_to_rgb": "HSVToRGB",
+    "ssim": "SSIM",
+    "stft": "STFT",
+    "svd": "SVD",
+    "swish": "Silu",
+    "hard_swish": "HardSilu",
+}
+
+
+class OpLayer(Operation):
+    """One use of an op in a model; abstract: `op_class` makes a subclass for each op.
+
+    Args:
+        name: unique in a model.
+        **config: the arguments of the op that are not data.
+    """
+
+    function: Callable[..., Any]
+    _keras_module: str
+
+    def __init__(self, name: str | None = None, **config: Any) -> None:
+        super().__init__(name)
+        self._config = config
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Apply the op; symbolic tensors are recorded."""
+        if any_symbolic(args, kwargs):
+            return self.symbolic_call(*args, **kwargs)
+        return self.call(*args, **kwargs)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Apply the op."""
+        return type(self).function(*args, **kwargs, **self._config)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), **self._config}
+
+
+def _class_name(function_name: str) -> str:
+    known = _CLASS_NAMES.get(function_name)
+    return known or "".join(part.capitalize() for part in function_name.split("_"))
+
+
+def _home(function_name: str) -> str:
+    for module in ("nn", "linalg", "image", "core", "math"):
+        if hasattr(getattr(ops, module, None), function_name):
+            return f"keras.src.ops.{module}"
+    return "keras.src.ops.numpy"
+
+
+@cache
+def op_class(function_name: str) -> type[OpLayer]:
+    """The class for an op of `laminar.ops`."""
+    function = getattr(ops, function_name, None) or getattr(ops.image, function_name)
+    attributes = {"function": staticmethod(function), "__doc__": function.__doc__}
+    kind = type(_class_name(function_name), (OpLayer,), attributes)
+    kind._keras_module = _home(function_name)
+    return kind
+
+
+def is_data(function_name: str, parameter: str) -> bool:
+    """Whether a parameter of an op is data rather than config."""
+    return parameter in _DATA and (function_name, parameter) not in _CONFIG
+
+
+def record(name: str, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Record a call of `fn` with symbolic arguments: the hook of `laminar.ops`."""
+    signature = inspect.signature(fn)
+    bound = signature.bind(*args, **kwargs)
+    data: dict[str, Any] = {}
+    positional: list[Any] = []
+    config: dict[str, Any] = {}
+    for parameter, value in bound.arguments.items():
+        kind = signature.parameters[parameter].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            positional.extend(value)
+        elif kind is inspect.Parameter.VAR_KEYWORD:
+            config |= value
+        elif not is_data(name, parameter):
+            config[parameter] = value
+        elif data or kind is inspect.Parameter.KEYWORD_ONLY or config:
+            data[parameter] = value
+        else:
+            positional.append(value)
+    return op_class(name)(**config)(*positional, **data)
+
+
+class _OpClasses(Mapping[str, Any]):
+    """The op classes by name, for reading configs."""
+
+    @staticmethod
+    @cache
+    def _functions() -> dict[str, str]:
+        return {
+            _class_name(name): name
+            for room in (ops, ops.image)
+            for name, value in vars(room).items()
+            if isinstance(value, FunctionType) and not name.startswith("_")
+        }
+
+    def __getitem__(self, name: str) -> Any:
+        return op_class(self._functions()[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions())
+
+    def __len__(self) -> int:
+        return len(self._functions())
+
+
+set_recorder(record)
+for _module in ("numpy", "nn", "core", "math", "linalg", "image"):
+    list_builtins(f"keras.src.ops.{_module}", _OpClasses())

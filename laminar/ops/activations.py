@@ -1,0 +1,265 @@
+"""Activation functions. Integers become the default float first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar.engine.graph import Tensor
+from laminar.engine.ops import activations as engine
+from laminar.engine.ops import arithmetic, cumulative, join, reduce
+from laminar.engine.ops import softmax as engine_softmax
+from laminar.engine.ops.axes import canonical_axis
+from laminar.engine.ops.cast import cast
+from laminar.engine.ops.compare import greater
+from laminar.engine.ops.creation import arange
+from laminar.engine.ops.math import sigmoid as engine_sigmoid
+from laminar.engine.ops.shape import dim_of, reshape
+from laminar.engine.ops.sort import sort
+
+from .arguments import floating, known_rank, numeric, tensor
+from .recording import public
+
+__all__ = [
+    "celu",
+    "elu",
+    "gelu",
+    "glu",
+    "hard_shrink",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_swish",
+    "hard_tanh",
+    "leaky_relu",
+    "log_sigmoid",
+    "log_softmax",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "soft_shrink",
+    "softmax",
+    "softplus",
+    "softsign",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "sparsemax",
+    "squareplus",
+    "swish",
+    "tanh_shrink",
+    "threshold",
+]
+
+
+@public
+def relu(x: Any) -> Tensor:
+    """max(x, 0)."""
+    return engine.relu(numeric(x))
+
+
+@public
+def relu6(x: Any) -> Tensor:
+    """min(max(x, 0), 6)."""
+    return engine.relu6(floating(x))
+
+
+@public
+def leaky_relu(x: Any, negative_slope: float = 0.2) -> Tensor:
+    """x where x > 0, negative_slope * x elsewhere."""
+    return engine.leaky_relu(floating(x), negative_slope=float(negative_slope))
+
+
+@public
+def elu(x: Any, alpha: float = 1.0) -> Tensor:
+    """x where x > 0, alpha * (exp(x) - 1) elsewhere.
+
+    Source: Clevert, Unterthiner and Hochreiter, "Fast and accurate deep network learning by
+        exponential linear units", 2016, arXiv:1511.07289.
+    """
+    return engine.elu(floating(x), alpha=float(alpha))
+
+
+@public
+def celu(x: Any, alpha: float = 1.0) -> Tensor:
+    """max(x, 0) + min(0, alpha * (exp(x / alpha) - 1)).
+
+    Source: Barron, "Continuously differentiable exponential linear units", 2017, arXiv:1704.07483.
+    """
+    return engine.celu(floating(x), alpha=float(alpha))
+
+
+@public
+def selu(x: Any) -> Tensor:
+    """scale * x where x > 0, scale * alpha * (exp(x) - 1) elsewhere.
+
+    Source: Klambauer et al., "Self-normalizing neural networks", 2017, arXiv:1706.02515.
+    """
+    return engine.selu(floating(x))
+
+
+@public
+def gelu(x: Any, approximate: bool = True) -> Tensor:
+    """x times the probability that a standard normal number is below x.
+
+    Args:
+        x: any tensor.
+        approximate: whether to use 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3))).
+
+    Source: Hendrycks and Gimpel, "Gaussian error linear units", 2016, arXiv:1606.08415.
+    """
+    return engine.gelu(floating(x), approximate=bool(approximate))
+
+
+@public
+def sigmoid(x: Any) -> Tensor:
+    """1 / (1 + exp(-x))."""
+    return engine_sigmoid(floating(x))
+
+
+@public
+def log_sigmoid(x: Any) -> Tensor:
+    """log(1 / (1 + exp(-x)))."""
+    return engine.log_sigmoid(floating(x))
+
+
+@public
+def hard_sigmoid(x: Any) -> Tensor:
+    """min(max(x + 3, 0), 6) / 6."""
+    return engine.hard_sigmoid(floating(x))
+
+
+@public
+def sparse_sigmoid(x: Any) -> Tensor:
+    """min(max((x + 1) / 2, 0), 1)."""
+    return engine.sparse_sigmoid(floating(x))
+
+
+@public
+def silu(x: Any) -> Tensor:
+    """x * sigmoid(x), also called swish.
+
+    Source: Ramachandran, Zoph and Le, "Searching for activation functions", 2017, arXiv:1710.05941.
+    """
+    return engine.silu(floating(x))
+
+
+swish = silu
+
+
+@public
+def hard_silu(x: Any) -> Tensor:
+    """x * min(max(x + 3, 0), 6) / 6, also called hard swish.
+
+    Source: Howard et al., "Searching for MobileNetV3", 2019, arXiv:1905.02244, section 5.2.
+    """
+    return engine.hard_silu(floating(x))
+
+
+hard_swish = hard_silu
+
+
+@public
+def softplus(x: Any) -> Tensor:
+    """log(1 + exp(x))."""
+    return engine.softplus(floating(x))
+
+
+@public
+def sparse_plus(x: Any) -> Tensor:
+    """0 where x <= -1, x where x >= 1, (x + 1)**2 / 4 between."""
+    return engine.sparse_plus(floating(x))
+
+
+@public
+def squareplus(x: Any, b: float = 4) -> Tensor:
+    """(x + sqrt(x**2 + b)) / 2.
+
+    Source: Barron, "Squareplus: a softplus-like algebraic rectifier", 2021, arXiv:2112.11687.
+    """
+    return engine.squareplus(floating(x), b=float(b))
+
+
+@public
+def softsign(x: Any) -> Tensor:
+    """x / (1 + |x|)."""
+    return engine.softsign(floating(x))
+
+
+@public
+def hard_tanh(x: Any) -> Tensor:
+    """min(max(x, -1), 1)."""
+    return engine.hard_tanh(floating(x))
+
+
+@public
+def tanh_shrink(x: Any) -> Tensor:
+    """x - tanh(x)."""
+    return engine.tanh_shrink(floating(x))
+
+
+@public
+def soft_shrink(x: Any, threshold: float = 0.5) -> Tensor:
+    """x moved towards 0 by `threshold`, and 0 where |x| is not more than that."""
+    return engine.soft_shrink(floating(x), threshold=float(threshold))
+
+
+@public
+def hard_shrink(x: Any, threshold: float = 0.5) -> Tensor:
+    """0 where |x| <= threshold, x elsewhere."""
+    return engine.hard_shrink(floating(x), threshold=float(threshold))
+
+
+@public
+def threshold(x: Any, threshold: float, default_value: float) -> Tensor:
+    """x where x > threshold, `default_value` elsewhere."""
+    return engine.threshold(floating(x), threshold=float(threshold), value=float(default_value))
+
+
+@public
+def glu(x: Any, axis: int = -1) -> Tensor:
+    """The first half of `x` along `axis` times the sigmoid of the second half.
+
+    Source: Dauphin et al., "Language modeling with gated convolutional networks", 2017,
+        arXiv:1612.08083, equation 1.
+    """
+    value, gate = join.split(floating(x), 2, axis)
+    return arithmetic.multiply(value, engine_sigmoid(gate))
+
+
+@public
+def softmax(x: Any, axis: Any = -1) -> Tensor:
+    """exp(x) / sum(exp(x)) over one axis, or several together; half types in float32."""
+    return engine_softmax.softmax(floating(x), axis)
+
+
+@public
+def log_softmax(x: Any, axis: Any = -1) -> Tensor:
+    """log(softmax(x)), exact where softmax rounds to 0."""
+    return engine_softmax.log_softmax(floating(x), axis)
+
+
+@public
+def sparsemax(x: Any, axis: int = -1) -> Tensor:
+    """The point of the probability simplex nearest to `x`: small entries become 0.
+
+    With z the entries in falling order and k the greatest number for which 1 + k z[k] > z[1] + ...
+    + z[k]: max(x - tau, 0), where tau = (z[1] + ... + z[k] - 1) / k.
+
+    Source: Martins and Astudillo, "From softmax to sparsemax", 2016, arXiv:1602.02068, algorithm 1.
+    """
+    x = floating(x)
+    rank = known_rank("sparsemax", x)
+    place = canonical_axis("sparsemax", axis, rank)
+    size = x.shape[place]
+    count = dim_of(x, axis=place) if size is None else size
+    along = [-1 if i == place else 1 for i in range(rank)]
+    ordered = sort(x, place, descending=True)
+    k = cast(reshape(arange(1, count + 1, dtype="int32"), along), x.dtype)
+    total = cumulative.cumsum(ordered, place)
+    one = tensor(1.0, x.dtype)
+    inside = greater(arithmetic.add(one, arithmetic.multiply(k, ordered)), total)
+    support = cast(inside, x.dtype)
+    taken = reduce.reduce_sum(arithmetic.multiply(support, ordered), place, keepdims=True)
+    number = reduce.reduce_sum(support, place, keepdims=True)
+    tau = arithmetic.divide(arithmetic.subtract(taken, one), number)
+    return engine.relu(arithmetic.subtract(x, tau))

@@ -1,0 +1,322 @@
+"""Arithmetic, element by element; operands broadcast and are brought to a common type first.
+
+A Python number is weak: `x + 1.5` has the type of a floating `x`. Integers never widen floats.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from laminar.engine.graph import BOOLEAN, Tensor, bool_
+from laminar.engine.ops import arithmetic as engine
+from laminar.engine.ops import compare, complex_numbers, numbers
+from laminar.engine.ops import math as mathematics
+from laminar.engine.ops.basic import zeros_like
+
+from .arguments import (
+    common,
+    floating,
+    floating_pair,
+    numeric,
+    numeric_pair,
+    pair,
+    tensor,
+)
+from .recording import public
+
+__all__ = [
+    "abs",
+    "absolute",
+    "add",
+    "ceil",
+    "clip",
+    "divide",
+    "divide_no_nan",
+    "fabs",
+    "floor",
+    "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
+    "gcd",
+    "heaviside",
+    "hypot",
+    "lcm",
+    "ldexp",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "nan_to_num",
+    "negative",
+    "nextafter",
+    "power",
+    "reciprocal",
+    "round",
+    "sign",
+    "signbit",
+    "square",
+    "subtract",
+    "true_divide",
+    "trunc",
+]
+
+
+@public
+def add(x1: Any, x2: Any) -> Tensor:
+    """x1 + x2; for two bools, x1 or x2."""
+    return engine.add(*pair(x1, x2))
+
+
+@public
+def subtract(x1: Any, x2: Any) -> Tensor:
+    """x1 - x2."""
+    return engine.subtract(*pair(x1, x2))
+
+
+@public
+def multiply(x1: Any, x2: Any) -> Tensor:
+    """x1 * x2; for two bools, x1 and x2."""
+    return engine.multiply(*pair(x1, x2))
+
+
+@public
+def true_divide(x1: Any, x2: Any) -> Tensor:
+    """x1 / x2, with fractions: integers give the default float."""
+    return engine.divide(*floating_pair(x1, x2))
+
+
+@public
+def divide(x1: Any, x2: Any) -> Tensor:
+    """x1 / x2, with fractions: integers give the default float."""
+    return engine.divide(*floating_pair(x1, x2))
+
+
+@public
+def divide_no_nan(x1: Any, x2: Any) -> Tensor:
+    """x1 / x2, and 0 where x2 is 0; the gradient there is 0 too."""
+    return mathematics.divide_no_nan(*floating_pair(x1, x2))
+
+
+@public
+def floor_divide(x1: Any, x2: Any) -> Tensor:
+    """floor(x1 / x2)."""
+    return engine.floor_divide(*numeric_pair(x1, x2))
+
+
+@public
+def mod(x1: Any, x2: Any) -> Tensor:
+    """x1 - floor(x1 / x2) * x2: the remainder with the sign of x2."""
+    return engine.mod(*numeric_pair(x1, x2))
+
+
+@public
+def fmod(x1: Any, x2: Any) -> Tensor:
+    """x1 - trunc(x1 / x2) * x2: the remainder with the sign of x1."""
+    return engine.fmod(*numeric_pair(x1, x2))
+
+
+@public
+def power(x1: Any, x2: Any) -> Tensor:
+    """x1 ** x2."""
+    return mathematics.power(*numeric_pair(x1, x2))
+
+
+@public
+def negative(x: Any) -> Tensor:
+    """-x."""
+    return engine.negative(tensor(x))
+
+
+@public
+def abs(x: Any) -> Tensor:
+    """|x|, real for complex numbers."""
+    found = tensor(x)
+    return found if found.dtype == bool_ else complex_numbers.magnitude(found)
+
+
+absolute = abs
+
+
+@public
+def fabs(x: Any) -> Tensor:
+    """|x| as a float."""
+    return engine.absolute(floating(x))
+
+
+@public
+def sign(x: Any) -> Tensor:
+    """-1, 0 or 1 as x is negative, 0 or positive."""
+    return engine.sign(numeric(x))
+
+
+@public
+def signbit(x: Any) -> Tensor:
+    """Whether the sign bit of x is set, which it is for -0.0."""
+    x = numeric(x)
+    if not x.dtype.is_floating:
+        return compare.less(x, zeros_like(x))
+    return numbers.signbit(x)
+
+
+@public
+def square(x: Any) -> Tensor:
+    """x * x."""
+    return engine.square(numeric(x))
+
+
+@public
+def reciprocal(x: Any) -> Tensor:
+    """1 / x."""
+    return engine.reciprocal(floating(x))
+
+
+@public
+def maximum(x1: Any, x2: Any) -> Tensor:
+    """The greater of x1 and x2; NaN if either is."""
+    a, b = pair(x1, x2)
+    return compare.logical_or(a, b) if a.dtype in BOOLEAN else engine.maximum(a, b)
+
+
+@public
+def minimum(x1: Any, x2: Any) -> Tensor:
+    """The lesser of x1 and x2; NaN if either is."""
+    a, b = pair(x1, x2)
+    return compare.logical_and(a, b) if a.dtype in BOOLEAN else engine.minimum(a, b)
+
+
+@public
+def fmax(x1: Any, x2: Any) -> Tensor:
+    """The greater of x1 and x2; the other one where one is NaN."""
+    a, b = pair(x1, x2)
+    return _skipping_nan(maximum(a, b), a, b)
+
+
+@public
+def fmin(x1: Any, x2: Any) -> Tensor:
+    """The lesser of x1 and x2; the other one where one is NaN."""
+    a, b = pair(x1, x2)
+    return _skipping_nan(minimum(a, b), a, b)
+
+
+def _skipping_nan(chosen: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    if not a.dtype.is_floating:
+        return chosen
+    return compare.where(compare.is_nan(a), b, compare.where(compare.is_nan(b), a, chosen))
+
+
+@public
+def floor(x: Any) -> Tensor:
+    """The greatest whole number <= x, as a float."""
+    return engine.floor(floating(x))
+
+
+@public
+def ceil(x: Any) -> Tensor:
+    """The least whole number >= x, as a float."""
+    return engine.ceil(floating(x))
+
+
+@public
+def trunc(x: Any) -> Tensor:
+    """The whole part of x, towards 0."""
+    x = tensor(x)
+    return engine.trunc(x) if x.dtype.is_floating else x
+
+
+@public
+def round(x: Any, decimals: int = 0) -> Tensor:
+    """x to `decimals` places after the point (before it, when negative), halves to even."""
+    number = numeric(x)
+    if not number.dtype.is_floating and decimals >= 0:
+        return number
+    if decimals == 0:
+        return engine.rint(number)
+    scale = 10.0 ** builtins.abs(decimals)
+    wide = floating(number)
+    factor = tensor(scale, wide.dtype)
+    if decimals > 0:
+        rounded = engine.divide(engine.rint(engine.multiply(wide, factor)), factor)
+    else:
+        rounded = engine.multiply(engine.rint(engine.divide(wide, factor)), factor)
+    return tensor(rounded, number.dtype)
+
+
+@public
+def clip(x: Any, x_min: Any, x_max: Any) -> Tensor:
+    """x limited to the range from x_min to x_max."""
+    dtype = common(x, x_min, x_max)
+    if dtype == bool_:
+        dtype = common(bool, int)
+    low, high = tensor(x_min, dtype), tensor(x_max, dtype)
+    return numbers.clip(tensor(x, dtype), low, high)
+
+
+@public
+def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+    """x with NaN and the infinities replaced.
+
+    Args:
+        x: any tensor; integers have nothing to replace.
+        nan: stands in for NaN.
+        posinf: stands in for infinity, by default the greatest number of the type.
+        neginf: stands in for minus infinity, by default the least number of the type.
+    """
+    given = tensor(x)
+    if not given.dtype.is_floating:
+        return given
+    limits = _LIMITS[given.dtype]
+    high = tensor(limits if posinf is None else posinf, given.dtype)
+    low = tensor(-limits if neginf is None else neginf, given.dtype)
+    zero = tensor(0.0, given.dtype)
+    finite = compare.where(compare.is_nan(given), tensor(nan, given.dtype), given)
+    at_end = compare.is_inf(given)
+    finite = compare.where(compare.logical_and(at_end, compare.greater(given, zero)), high, finite)
+    return compare.where(compare.logical_and(at_end, compare.less(given, zero)), low, finite)
+
+
+# The greatest finite number of each type.
+_LIMITS = {
+    "float16": 65504.0,
+    "bfloat16": (2 - 2.0**-7) * 2.0**127,
+    "float32": (2 - 2.0**-23) * 2.0**127,
+    "float64": (2 - 2.0**-52) * 2.0**1023,
+}
+
+
+@public
+def heaviside(x1: Any, x2: Any) -> Tensor:
+    """0 where x1 < 0, x2 where x1 is 0, 1 where x1 > 0."""
+    return numbers.heaviside(*floating_pair(x1, x2))
+
+
+@public
+def hypot(x1: Any, x2: Any) -> Tensor:
+    """sqrt(x1**2 + x2**2), without overflow on the way."""
+    return mathematics.hypot(*floating_pair(x1, x2))
+
+
+@public
+def ldexp(x1: Any, x2: Any) -> Tensor:
+    """x1 * 2**x2, for integers x2."""
+    x = floating(x1)
+    return engine.multiply(x, mathematics.exp2(tensor(x2, x.dtype)))
+
+
+@public
+def nextafter(x1: Any, x2: Any) -> Tensor:
+    """The number next to x1 in the direction of x2."""
+    return numbers.next_after(*floating_pair(x1, x2))
+
+
+@public
+def gcd(x1: Any, x2: Any) -> Tensor:
+    """The greatest common divisor of integers."""
+    return numbers.gcd(*numeric_pair(x1, x2))
+
+
+@public
+def lcm(x1: Any, x2: Any) -> Tensor:
+    """The least common multiple of integers."""
+    return numbers.lcm(*numeric_pair(x1, x2))

@@ -1,0 +1,288 @@
+"""Comparison, logic, bits, and choice by condition; operands broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor, string
+from laminar.engine.ops import arithmetic
+from laminar.engine.ops import compare as engine
+from laminar.engine.ops.basic import zeros_like
+from laminar.engine.ops.reduce import reduce_all
+from laminar.engine.ops.registry import OpDef
+from laminar.engine.ops.search import nonzero as _nonzero
+
+from .arguments import boolean, common, floating_pair, pair, tensor
+from .recording import public
+
+__all__ = [
+    "allclose",
+    "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "equal",
+    "greater",
+    "greater_equal",
+    "isclose",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "isreal",
+    "left_shift",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "not_equal",
+    "right_shift",
+    "select",
+    "where",
+]
+
+
+def _compare(op: OpDef, x1: Any, x2: Any) -> Tensor:
+    """Apply a comparison to operands of a common type; strings compare with strings."""
+    if isinstance(x1, str | bytes | list) or isinstance(x2, str | bytes | list):
+        x1, x2 = tensor(x1), tensor(x2)
+    if isinstance(x1, Tensor) and isinstance(x2, Tensor) and x1.dtype == x2.dtype == string:
+        return op(x1, x2)
+    return op(*pair(x1, x2))
+
+
+@public
+def equal(x1: Any, x2: Any) -> Tensor:
+    """x1 == x2."""
+    return _compare(engine.equal, x1, x2)
+
+
+@public
+def not_equal(x1: Any, x2: Any) -> Tensor:
+    """x1 != x2."""
+    return _compare(engine.not_equal, x1, x2)
+
+
+@public
+def less(x1: Any, x2: Any) -> Tensor:
+    """x1 < x2."""
+    return engine.less(*pair(x1, x2))
+
+
+@public
+def less_equal(x1: Any, x2: Any) -> Tensor:
+    """x1 <= x2."""
+    return engine.less_equal(*pair(x1, x2))
+
+
+@public
+def greater(x1: Any, x2: Any) -> Tensor:
+    """x1 > x2."""
+    return engine.greater(*pair(x1, x2))
+
+
+@public
+def greater_equal(x1: Any, x2: Any) -> Tensor:
+    """x1 >= x2."""
+    return engine.greater_equal(*pair(x1, x2))
+
+
+@public
+def logical_and(x1: Any, x2: Any) -> Tensor:
+    """Whether both hold (are not 0)."""
+    return engine.logical_and(boolean(x1), boolean(x2))
+
+
+@public
+def logical_or(x1: Any, x2: Any) -> Tensor:
+    """Whether one holds (is not 0)."""
+    return engine.logical_or(boolean(x1), boolean(x2))
+
+
+@public
+def logical_xor(x1: Any, x2: Any) -> Tensor:
+    """Whether exactly one holds (is not 0)."""
+    return engine.logical_xor(boolean(x1), boolean(x2))
+
+
+@public
+def logical_not(x: Any) -> Tensor:
+    """Whether x does not hold (is 0)."""
+    return engine.logical_not(boolean(x))
+
+
+@public
+def bitwise_and(x: Any, y: Any) -> Tensor:
+    """The bits set in both; for bools, logical and."""
+    return engine.bitwise_and(*pair(x, y))
+
+
+@public
+def bitwise_or(x: Any, y: Any) -> Tensor:
+    """The bits set in either; for bools, logical or."""
+    return engine.bitwise_or(*pair(x, y))
+
+
+@public
+def bitwise_xor(x: Any, y: Any) -> Tensor:
+    """The bits set in one alone; for bools, logical exclusive or."""
+    return engine.bitwise_xor(*pair(x, y))
+
+
+@public
+def bitwise_not(x: Any) -> Tensor:
+    """All bits turned; for bools, logical not."""
+    return engine.bitwise_not(tensor(x))
+
+
+@public
+def bitwise_invert(x: Any) -> Tensor:
+    """All bits turned; for bools, logical not."""
+    return engine.bitwise_not(tensor(x))
+
+
+@public
+def bitwise_left_shift(x: Any, y: Any) -> Tensor:
+    """x * 2**y, for integers."""
+    return engine.left_shift(*pair(x, y))
+
+
+@public
+def left_shift(x: Any, y: Any) -> Tensor:
+    """x * 2**y, for integers."""
+    return engine.left_shift(*pair(x, y))
+
+
+@public
+def bitwise_right_shift(x: Any, y: Any) -> Tensor:
+    """floor(x / 2**y), for integers."""
+    return engine.right_shift(*pair(x, y))
+
+
+@public
+def right_shift(x: Any, y: Any) -> Tensor:
+    """floor(x / 2**y), for integers."""
+    return engine.right_shift(*pair(x, y))
+
+
+def _none(x: Tensor) -> Tensor:
+    """False for every element of `x`."""
+    return zeros_like(boolean(x))
+
+
+@public
+def isnan(x: Any) -> Tensor:
+    """Whether x is NaN."""
+    x = tensor(x)
+    return engine.is_nan(x) if x.dtype.is_differentiable else _none(x)
+
+
+@public
+def isinf(x: Any) -> Tensor:
+    """Whether x is infinite."""
+    x = tensor(x)
+    return engine.is_inf(x) if x.dtype.is_differentiable else _none(x)
+
+
+@public
+def isfinite(x: Any) -> Tensor:
+    """Whether x is neither infinite nor NaN."""
+    x = tensor(x)
+    if x.dtype.is_floating:
+        return engine.is_finite(x)
+    if x.dtype.is_complex:
+        return engine.logical_not(engine.logical_or(engine.is_nan(x), engine.is_inf(x)))
+    return engine.logical_not(_none(x))
+
+
+@public
+def isposinf(x: Any) -> Tensor:
+    """Whether x is infinity."""
+    x = tensor(x)
+    return engine.equal(x, tensor(float("inf"), x.dtype)) if x.dtype.is_floating else _none(x)
+
+
+@public
+def isneginf(x: Any) -> Tensor:
+    """Whether x is minus infinity."""
+    x = tensor(x)
+    return engine.equal(x, tensor(float("-inf"), x.dtype)) if x.dtype.is_floating else _none(x)
+
+
+@public
+def isreal(x: Any) -> Tensor:
+    """Whether x has no imaginary part."""
+    x = tensor(x)
+    return engine.equal(x, arithmetic.conj(x)) if x.dtype.is_complex else _all(x)
+
+
+def _all(x: Tensor) -> Tensor:
+    return engine.logical_not(_none(x))
+
+
+@public
+def isclose(
+    x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    """Whether |x1 - x2| <= atol + rtol * |x2|; equal infinities are close."""
+    a, b = floating_pair(x1, x2)
+    limit = arithmetic.add(
+        arithmetic.multiply(arithmetic.absolute(b), tensor(rtol, b.dtype)), tensor(atol, b.dtype)
+    )
+    near = engine.less_equal(arithmetic.absolute(arithmetic.subtract(a, b)), limit)
+    near = engine.logical_and(near, engine.is_finite(b))
+    close = engine.logical_or(near, engine.equal(a, b))
+    if equal_nan:
+        close = engine.logical_or(close, engine.logical_and(engine.is_nan(a), engine.is_nan(b)))
+    return close
+
+
+@public
+def allclose(
+    x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    """Whether `isclose` holds everywhere, a scalar."""
+    return reduce_all(isclose(x1, x2, rtol, atol, equal_nan))
+
+
+@public
+def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
+    """x1 where the condition holds (is not 0), x2 elsewhere.
+
+    With the condition alone: for each axis, the coordinates of the places where it holds.
+
+    Raises:
+        InvalidArgumentError: one of x1 and x2 is given without the other.
+    """
+    if (x1 is None) != (x2 is None):
+        raise InvalidArgumentError("where: give both x1 and x2, or neither")
+    if x1 is None:
+        return _nonzero(boolean(condition))
+    return engine.where(boolean(condition), *pair(x1, x2))
+
+
+@public
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
+    """The choice of the first condition that holds, `default` where none does.
+
+    Raises:
+        InvalidArgumentError: the lists differ in length, or are empty.
+    """
+    if len(condlist) != len(choicelist) or not condlist:
+        raise InvalidArgumentError(
+            f"select: expected as many choices as conditions, at least one; "
+            f"got {len(condlist)} conditions and {len(choicelist)} choices"
+        )
+    dtype = common(*choicelist, default)
+    chosen = tensor(default, dtype)
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        chosen = engine.where(boolean(condition), tensor(choice, dtype), chosen)
+    return chosen

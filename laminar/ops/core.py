@@ -1,0 +1,226 @@
+"""What a tensor is: conversion, types, shapes; and reading and writing parts of one by position."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.functions import custom_gradient as custom_gradient
+from laminar.engine.graph import (
+    INTEGER,
+    DType,
+    GraphTensor,
+    Tensor,
+    as_dtype,
+    bool_,
+    int32,
+)
+from laminar.engine.ops import basic, gather, slicing
+from laminar.engine.ops import join as engine_join
+from laminar.engine.ops import scatter as engine
+from laminar.engine.ops.arithmetic import maximum, minimum
+from laminar.engine.ops.cast import cast as engine_cast
+from laminar.engine.ops.compare import is_nan, where
+from laminar.engine.ops.convert import convert_to_tensor as engine_convert
+from laminar.engine.ops.shape import dim_of
+from laminar.engine.state import Variable
+
+from .arguments import known_rank, one_of, tensor
+from .recording import public
+
+__all__ = [
+    "cast",
+    "convert_to_numpy",
+    "convert_to_tensor",
+    "custom_gradient",
+    "dtype",
+    "is_tensor",
+    "saturate_cast",
+    "scatter",
+    "scatter_update",
+    "shape",
+    "slice",
+    "slice_update",
+    "stop_gradient",
+    "unstack",
+]
+
+
+def shape(x: Any) -> tuple[Any, ...]:
+    """The dimensions of `x`: ints, and scalar tensors for those known at run time only.
+
+    Those of a symbolic tensor of the functional API are ints and None.
+
+    Raises:
+        ShapeError: the number of axes is unknown.
+    """
+    if not isinstance(x, GraphTensor):
+        return tuple(x.shape) if hasattr(x, "shape") else tuple(tensor(x).shape)
+    known_rank("shape", x)
+    return tuple(dim_of(x, axis=i) if d is None else d for i, d in enumerate(x.shape))
+
+
+def dtype(x: Any) -> str:
+    """The element type of `x`, as a string."""
+    return str(as_dtype(x.dtype) if hasattr(x, "dtype") else tensor(x).dtype)
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether `x` is a tensor of laminar's."""
+    return isinstance(x, Tensor)
+
+
+@public
+def convert_to_tensor(x: Any, dtype: Any = None, sparse: Any = None, ragged: Any = None) -> Tensor:
+    """A tensor of a number, nested list, array, variable or tensor.
+
+    Args:
+        x: the value; Python floats become the default float, ints int32, arrays keep their type.
+        dtype: element type.
+        sparse: must not be true: laminar has dense tensors only.
+        ragged: must not be true.
+    """
+    if sparse or ragged:
+        raise InvalidArgumentError("convert_to_tensor: there are dense tensors only")
+    return tensor(x, None if dtype is None else as_dtype(dtype))
+
+
+def convert_to_numpy(x: Any) -> np.ndarray[Any, Any]:
+    """The value of `x` as a NumPy array of its own.
+
+    Raises:
+        FailedPreconditionError: `x` is symbolic.
+    """
+    found: np.ndarray[Any, Any] = engine_convert(x).numpy()
+    return found
+
+
+@public
+def cast(x: Any, dtype: Any) -> Tensor:
+    """`x` with another element type."""
+    wanted = as_dtype(dtype)
+    return engine_cast(x if isinstance(x, Tensor) else engine_convert(x), wanted)
+
+
+@public
+def saturate_cast(x: Any, dtype: Any) -> Tensor:
+    """`x` with another element type; values beyond the range of that type become its limits."""
+    x, wanted = tensor(x), as_dtype(dtype)
+    if x.dtype.is_complex or wanted not in INTEGER or x.dtype == bool_:
+        return engine_cast(x, wanted)
+    low, high = _common_range(x.dtype, wanted)
+    if x.dtype.is_floating:
+        x = where(is_nan(x), basic.zeros_like(x), x)
+    return engine_cast(minimum(maximum(x, tensor(low, x.dtype)), tensor(high, x.dtype)), wanted)
+
+
+def _common_range(source: DType, target: DType) -> tuple[Any, Any]:
+    """The least and the greatest number of the integer type `target` that `source` can hold."""
+    limits = np.iinfo(target.numpy)
+    if source in INTEGER:
+        own = np.iinfo(source.numpy)
+        return max(int(limits.min), int(own.min)), min(int(limits.max), int(own.max))
+    # Rounded towards 0: the float next to 2**31 - 1 may be 2**31, which int32 does not have.
+    low, high = (np.float64(v).astype(source.numpy) for v in (limits.min, limits.max))
+    if float(high) > limits.max:
+        high = np.nextafter(high, np.zeros((), high.dtype), dtype=high.dtype)
+    return float(max(low, np.finfo("float64").min)), float(high)
+
+
+@public
+def stop_gradient(variable: Any) -> Tensor:
+    """`variable` itself, through which no gradient flows."""
+    return basic.stop_gradient(tensor(variable))
+
+
+@public
+def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Tensor]:
+    """The slices of `x` along `axis`, without that axis.
+
+    Args:
+        x: any tensor.
+        num: how many, needed where the size of the axis is unknown.
+        axis: the axis to take apart.
+    """
+    return list(engine_join.unstack(tensor(x), num, axis))
+
+
+@public
+def slice(inputs: Any, start_indices: Any, shape: Any) -> Tensor:
+    """The block of `inputs` that begins at `start_indices` and has the sizes `shape`.
+
+    Args:
+        inputs: any tensor.
+        start_indices: for each axis where the block begins; ints or scalar tensors.
+        shape: for each axis how many elements it has, -1 for all that follow.
+
+    Raises:
+        InvalidArgumentError: the block does not lie inside.
+    """
+    return slicing.slice_at(tensor(inputs), _integers(start_indices), _integers(shape))
+
+
+@public
+def slice_update(inputs: Any, start_indices: Any, updates: Any) -> Tensor:
+    """`inputs` with the block that begins at `start_indices` replaced by `updates`.
+
+    Raises:
+        InvalidArgumentError: the block does not lie inside.
+    """
+    x = tensor(inputs)
+    return slicing.slice_update(x, _integers(start_indices), tensor(updates, x.dtype))
+
+
+def _integers(values: Any) -> Any:
+    """A sequence of whole numbers whose items may be tensors, or one tensor of them."""
+    if isinstance(values, Tensor | Variable):
+        return tensor(values)
+    return [v if isinstance(v, Tensor) else int(v) for v in values]
+
+
+@public
+def scatter(indices: Any, values: Any, shape: Any) -> Tensor:
+    """Zeros of `shape`, with `values` added at `indices`; repeated indices add up.
+
+    Args:
+        indices: (i..., k), integers: positions in the first k axes.
+        values: (i..., q...).
+        shape: (n_0, ..., n_k-1, q...).
+    """
+    return gather.scatter_nd(_index(indices), tensor(values), shape)
+
+
+def _index(indices: Any) -> Tensor:
+    found = tensor(indices)
+    return found if found.dtype in INTEGER else engine_cast(found, int32)
+
+
+_SCATTER = {
+    None: engine.scatter_update,
+    "add": engine.scatter_add,
+    "mul": engine.scatter_mul,
+    "max": engine.scatter_max,
+    "min": engine.scatter_min,
+}
+
+
+@public
+def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | None = None) -> Tensor:
+    """`inputs` with the elements or slices at `indices` replaced by `updates`, or combined.
+
+    Args:
+        inputs: (n_0, ..., n_k-1, q...).
+        indices: (i..., k), integers.
+        updates: (i..., q...).
+        reduction: None replaces (of equal indices the last counts); "add", "mul", "max" and "min"
+            combine with what is there.
+
+    Raises:
+        InvalidArgumentError: another reduction, or an index out of range.
+    """
+    if reduction not in _SCATTER:
+        one_of("scatter_update", "reduction", reduction, ["add", "mul", "max", "min"])
+    x = tensor(inputs)
+    return _SCATTER[reduction](x, _index(indices), tensor(updates, x.dtype))

@@ -1,0 +1,116 @@
+"""How often values occur."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.graph import INTEGER, Tensor, int32
+from laminar.engine.ops import arithmetic, axes, creation, join, segment
+from laminar.engine.ops.cast import cast
+from laminar.engine.ops.compare import equal, greater_equal, less_equal, logical_and, where
+from laminar.engine.ops.index import get_item
+from laminar.engine.ops.reduce import reduce_max, reduce_min
+from laminar.engine.ops.search import searchsorted
+from laminar.engine.ops.shape import dim_of, reshape
+
+from .arguments import floating, known_rank, tensor
+from .recording import public
+
+__all__ = ["bincount", "histogram"]
+
+
+@public
+def bincount(x: Any, weights: Any = None, minlength: int = 0, sparse: bool = False) -> Tensor:
+    """How often each whole number from 0 on occurs, or the sum of its weights.
+
+    Args:
+        x: (n,), or (batch, n) to count each row; whole numbers of at least 0.
+        weights: of the shape of `x`.
+        minlength: the least length of the result, which else ends with the greatest number.
+        sparse: must be false.
+
+    Returns:
+        (length,) or (batch, length): int32, or of the type of the weights.
+
+    Raises:
+        ShapeError: `x` has another number of axes.
+    """
+    if sparse:
+        raise InvalidArgumentError("bincount: there are dense tensors only, sparse must be false")
+    numbers = tensor(x)
+    numbers = numbers if numbers.dtype in INTEGER else cast(numbers, int32)
+    rank = known_rank("bincount", numbers)
+    if rank not in (1, 2):
+        raise ShapeError(f"bincount: expected (n,) or (batch, n), got {numbers.spec}")
+    amounts = None if weights is None else tensor(weights)
+    # The greatest number may be -1, that of none at all.
+    none = tensor([-1], numbers.dtype)
+    greatest = reduce_max(join.concat((reshape(numbers, (-1,)), none), 0))
+    length = cast(arithmetic.add(greatest, tensor(1, numbers.dtype)), int32)
+    length = arithmetic.maximum(length, tensor(int(minlength), int32))
+    if rank == 1:
+        return segment.bincount(numbers, amounts, length)
+    known = numbers.shape[0]
+    batch = dim_of(numbers, axis=0) if known is None else tensor(known, int32)
+    # Each row counts into a stretch of its own.
+    rows = axes.expand_dims(creation.arange(batch, dtype=int32), 1)
+    places = arithmetic.add(cast(numbers, int32), arithmetic.multiply(rows, length))
+    counts = segment.bincount(places, amounts, arithmetic.multiply(batch, length))
+    return reshape(counts, (-1 if known is None else known, length))
+
+
+@public
+def histogram(
+    x: Any, bins: Any = 10, range: tuple[float, float] | None = None
+) -> tuple[Tensor, Tensor]:
+    """How many elements fall into each bin.
+
+    Args:
+        x: any tensor.
+        bins: the number of bins of equal width, or a vector with their n + 1 edges, rising.
+        range: the lower and the upper end, by default the least and the greatest element; what lies
+            outside is not counted.
+
+    Returns:
+        The counts (n,), in the type of the edges, and the edges (n + 1,). A bin holds its lower
+        edge, the last one its upper edge too.
+
+    Raises:
+        InvalidArgumentError: no bins, or an empty range.
+    """
+    values = reshape(floating(x), (-1,))
+    edges = _edges(values, bins, range)
+    last = get_item(edges, -1)
+    inside = logical_and(greater_equal(values, get_item(edges, 0)), less_equal(values, last))
+    place = arithmetic.subtract(searchsorted(edges, values, "right"), tensor(1, int32))
+    known = edges.shape[0]
+    count = (
+        known - 1
+        if known is not None
+        else arithmetic.subtract(dim_of(edges, axis=0), tensor(1, int32))
+    )
+    final = arithmetic.subtract(tensor(count, int32), tensor(1, int32))
+    place = where(equal(values, last), final, place)
+    return segment.bincount(place, cast(inside, edges.dtype), count), edges
+
+
+def _edges(values: Tensor, bins: Any, ends: tuple[float, float] | None) -> Tensor:
+    if not isinstance(bins, int):
+        return tensor(bins, values.dtype)
+    if bins < 1:
+        raise InvalidArgumentError(f"histogram: expected at least one bin, got {bins}")
+    if ends is not None:
+        low, high = ends
+        if low > high:
+            raise InvalidArgumentError(f"histogram: the range {ends} is empty")
+        least, most = tensor(float(low), values.dtype), tensor(float(high), values.dtype)
+    else:
+        least, most = reduce_min(values), reduce_max(values)
+    half = tensor(0.5, values.dtype)
+    same = equal(least, most)  # a single value gets a bin of width 1 around it
+    least, most = (
+        where(same, arithmetic.subtract(least, half), least),
+        where(same, arithmetic.add(most, half), most),
+    )
+    return creation.linspace(least, most, bins + 1)

@@ -1,0 +1,349 @@
+"""Tensors made of a rule: constants, ranges, grids, diagonals, windows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from laminar.engine.errors import ShapeError
+from laminar.engine.graph import Tensor, as_dtype, float64
+from laminar.engine.ops import arithmetic, basic
+from laminar.engine.ops import creation as engine
+from laminar.engine.ops import diagonal as diagonals
+from laminar.engine.ops import math as mathematics
+from laminar.engine.ops.axes import expand_dims
+from laminar.engine.ops.broadcast import broadcast_like, broadcast_to
+from laminar.engine.ops.cast import cast
+from laminar.engine.ops.shape import reshape, split_shape
+
+from .arguments import (
+    common,
+    dtype_or_float,
+    known_rank,
+    numeric,
+    tensor,
+)
+from .recording import public
+from .reduction import sum as _sum
+
+__all__ = [
+    "arange",
+    "array",
+    "bartlett",
+    "blackman",
+    "diag",
+    "diagflat",
+    "diagonal",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "geomspace",
+    "hamming",
+    "hanning",
+    "identity",
+    "kaiser",
+    "linspace",
+    "logspace",
+    "ones",
+    "ones_like",
+    "trace",
+    "tri",
+    "tril",
+    "triu",
+    "vander",
+    "zeros",
+    "zeros_like",
+]
+
+
+@public
+def array(x: Any, dtype: Any = None) -> Tensor:
+    """A tensor of `x`: a number, nested list, array or tensor."""
+    return tensor(x, None if dtype is None else as_dtype(dtype))
+
+
+def _filled(shape: Any, value: Any, dtype: Any) -> Tensor:
+    attribute, dims = split_shape(shape)
+    return broadcast_to(tensor(value, dtype_or_float(dtype)), attribute, dims)
+
+
+@public
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
+    """A tensor of `shape` with `fill_value` everywhere.
+
+    Args:
+        shape: ints or scalar integer tensors.
+        fill_value: a number, or anything that broadcasts to `shape`.
+        dtype: element type, by default the default float.
+    """
+    return _filled(shape, fill_value, dtype)
+
+
+@public
+def zeros(shape: Any, dtype: Any = None) -> Tensor:
+    """A tensor of `shape` with 0 everywhere; by default of the default float."""
+    return _filled(shape, 0, dtype)
+
+
+@public
+def ones(shape: Any, dtype: Any = None) -> Tensor:
+    """A tensor of `shape` with 1 everywhere; by default of the default float."""
+    return _filled(shape, 1, dtype)
+
+
+@public
+def empty(shape: Any, dtype: Any = None) -> Tensor:
+    """A tensor of `shape` whose values do not matter (they are 0)."""
+    return _filled(shape, 0, dtype)
+
+
+@public
+def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Tensor:
+    """A tensor of the shape of `x`, and by default of its type, with `fill_value` everywhere."""
+    x = tensor(x)
+    return broadcast_like(tensor(fill_value, x.dtype if dtype is None else as_dtype(dtype)), x)
+
+
+@public
+def zeros_like(x: Any, dtype: Any = None) -> Tensor:
+    """Zeros of the shape of `x`, and by default of its type."""
+    found = basic.zeros_like(tensor(x))
+    return found if dtype is None else cast(found, dtype)
+
+
+@public
+def ones_like(x: Any, dtype: Any = None) -> Tensor:
+    """Ones of the shape of `x`, and by default of its type."""
+    found = basic.ones_like(tensor(x))
+    return found if dtype is None else cast(found, dtype)
+
+
+@public
+def empty_like(x: Any, dtype: Any = None) -> Tensor:
+    """A tensor like `x` whose values do not matter (they are 0)."""
+    found = basic.zeros_like(tensor(x))
+    return found if dtype is None else cast(found, dtype)
+
+
+@public
+def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Tensor:  # noqa: N803  # NumPy's
+    """An N by M matrix with 1 on diagonal `k` (above the main one if positive), 0 elsewhere."""
+    return engine.eye(N, M, k, dtype_or_float(dtype))
+
+
+@public
+def identity(n: Any, dtype: Any = None) -> Tensor:
+    """An n by n matrix with 1 on the main diagonal, 0 elsewhere."""
+    return engine.eye(n, None, 0, dtype_or_float(dtype))
+
+
+@public
+def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Tensor:  # noqa: N803  # NumPy's
+    """An N by M matrix with 1 on and below diagonal `k`, 0 above."""
+    return diagonals.tril(_filled((N, N if M is None else M), 1, dtype), k)
+
+
+@public
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) -> Tensor:
+    """The vector start, start + step, ... while below `stop` (above it for a negative step).
+
+    Args:
+        start: the first element; where `stop` is left out, 0 to `start` is meant.
+        stop: the bound, itself left out.
+        step: the distance, by default 1.
+        dtype: element type; by default what the numbers have in common.
+    """
+    if stop is None:
+        start, stop = 0, start
+    if dtype is None:
+        dtype = common(*(v for v in (start, stop, step) if v is not None))
+    return engine.arange(start, stop, 1 if step is None else step, as_dtype(dtype))
+
+
+@public
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
+    """`num` values from `start` to `stop` at equal distances.
+
+    Args:
+        start: the first value, a number or a tensor.
+        stop: the last value; without `endpoint`, the one after it.
+        num: how many values.
+        endpoint: whether `stop` is the last value.
+        retstep: whether to return the distance too, as a second result.
+        dtype: element type, by default floating.
+        axis: the place of the new axis.
+    """
+    found = common(start, stop, 0.0) if dtype is None else as_dtype(dtype)
+    wide = found if found.is_floating else float64
+    first, last = tensor(start, wide), tensor(stop, wide)
+    values = cast(engine.linspace(first, last, num, endpoint, axis=axis), found)
+    if not retstep:
+        return values
+    parts = num - 1 if endpoint else num
+    step = arithmetic.divide(arithmetic.subtract(last, first), tensor(float(parts), wide))
+    return values, step
+
+
+@public
+def logspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Any = 10,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Tensor:
+    """`num` values from base**start to base**stop, each the same factor times the one before."""
+    found = common(start, stop, 0.0) if dtype is None else as_dtype(dtype)
+    wide = found if found.is_floating else float64
+    exponents = engine.linspace(tensor(start, wide), tensor(stop, wide), num, endpoint, axis=axis)
+    return cast(mathematics.power(tensor(base, wide), exponents), found)
+
+
+@public
+def geomspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Tensor:
+    """`num` values from `start` to `stop`, each the same factor times the one before."""
+    found = common(start, stop, 0.0) if dtype is None else as_dtype(dtype)
+    wide = found if found.is_floating else float64
+    first, last = tensor(start, wide), tensor(stop, wide)
+    sign = arithmetic.sign(first)
+    low, high = (mathematics.log(arithmetic.multiply(v, sign)) for v in (first, last))
+    values = mathematics.exp(engine.linspace(low, high, num, endpoint, axis=axis))
+    return cast(arithmetic.multiply(values, expand_dims(sign, axis)), found)
+
+
+@public
+def diag(x: Any, k: int = 0) -> Tensor:
+    """The matrix with the vector `x` on diagonal `k`; of a matrix `x`, that diagonal."""
+    return diagonals.diag(tensor(x), k)
+
+
+@public
+def diagflat(x: Any, k: int = 0) -> Tensor:
+    """The matrix with the elements of `x`, in row order, on diagonal `k`."""
+    return diagonals.matrix_diag(reshape(tensor(x), (-1,)), k)
+
+
+@public
+def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The elements x[..., i, i + offset, ...] of the matrices along two axes, as the last axis."""
+    return diagonals.diagonal(tensor(x), offset, axis1, axis2)
+
+
+@public
+def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The sum along a diagonal."""
+    return _sum(diagonals.diagonal(tensor(x), offset, axis1, axis2), -1)
+
+
+@public
+def tril(x: Any, k: int = 0) -> Tensor:
+    """`x` with zeros above diagonal `k` of its last two axes."""
+    return diagonals.tril(tensor(x), k)
+
+
+@public
+def triu(x: Any, k: int = 0) -> Tensor:
+    """`x` with zeros below diagonal `k` of its last two axes."""
+    return diagonals.triu(tensor(x), k)
+
+
+@public
+def vander(x: Any, N: Any = None, increasing: bool = False) -> Tensor:  # noqa: N803  # NumPy's
+    """The powers of the elements of a vector: row i holds x[i]**(N - 1), ..., x[i], 1.
+
+    Args:
+        x: a vector.
+        N: how many powers, by default as many as elements.
+        increasing: whether the powers rise along a row.
+
+    Raises:
+        ShapeError: `x` is no vector, or its length is unknown and N is left out.
+    """
+    x = numeric(x)
+    if known_rank("vander", x) != 1 or (N is None and x.shape[0] is None):
+        raise ShapeError(
+            f"vander: expected a vector, got {x.spec}", remedy="give N if the length is unknown"
+        )
+    count = x.shape[0] if N is None else int(N)
+    powers = engine.arange(count, dtype=x.dtype)
+    if not increasing:
+        powers = engine.arange(count - 1, -1, -1, dtype=x.dtype)
+    return mathematics.power(expand_dims(x, 1), powers)
+
+
+def _phase(n: Any) -> tuple[Tensor, float]:
+    """The places 0, 1, ... of a window of length `n`, and the last of them (at least 1)."""
+    count = int(n)
+    return engine.arange(max(count, 0), dtype=dtype_or_float(None)), float(max(count - 1, 1))
+
+
+def _cosine_window(n: Any, *terms: float) -> Tensor:
+    """Sum over k of terms[k] * cos(2 pi k i / (n - 1)), and 1 for a window of one point."""
+    if int(n) == 1:
+        return _filled((1,), 1, None)
+    i, last = _phase(n)
+    window = basic.zeros_like(i)
+    for k, term in enumerate(terms):
+        angle = arithmetic.multiply(i, tensor(2 * math.pi * k / last, i.dtype))
+        wave = arithmetic.multiply(mathematics.cos(angle), tensor(term, i.dtype))
+        window = arithmetic.add(window, wave)
+    return window
+
+
+@public
+def hanning(x: Any) -> Tensor:
+    """The Hann window of `x` points: 0.5 - 0.5 cos(2 pi i / (x - 1))."""
+    return _cosine_window(x, 0.5, -0.5)
+
+
+@public
+def hamming(x: Any) -> Tensor:
+    """The Hamming window of `x` points: 0.54 - 0.46 cos(2 pi i / (x - 1))."""
+    return _cosine_window(x, 0.54, -0.46)
+
+
+@public
+def blackman(x: Any) -> Tensor:
+    """The Blackman window: 0.42 - 0.5 cos(t) + 0.08 cos(2 t) with t = 2 pi i / (x - 1)."""
+    return _cosine_window(x, 0.42, -0.5, 0.08)
+
+
+@public
+def bartlett(x: Any) -> Tensor:
+    """The triangular window of `x` points, 0 at both ends."""
+    if int(x) == 1:
+        return _filled((1,), 1, None)
+    i, last = _phase(x)
+    rising = arithmetic.multiply(i, tensor(2 / last, i.dtype))
+    falling = arithmetic.subtract(tensor(2.0, i.dtype), rising)
+    return arithmetic.minimum(rising, falling)
+
+
+@public
+def kaiser(x: Any, beta: Any) -> Tensor:
+    """The Kaiser window of `x` points: i0(beta sqrt(1 - (2 i / (x - 1) - 1)**2)) / i0(beta)."""
+    if int(x) == 1:
+        return _filled((1,), 1, None)
+    i, last = _phase(x)
+    scale = tensor(beta, i.dtype)
+    centred = arithmetic.subtract(
+        arithmetic.multiply(i, tensor(2 / last, i.dtype)), tensor(1.0, i.dtype)
+    )
+    inside = arithmetic.subtract(tensor(1.0, i.dtype), arithmetic.square(centred))
+    inside = arithmetic.maximum(inside, basic.zeros_like(inside))  # rounding may go below 0
+    height = mathematics.i0(arithmetic.multiply(scale, mathematics.sqrt(inside)))
+    return arithmetic.divide(height, mathematics.i0(scale))

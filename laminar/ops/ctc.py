@@ -1,0 +1,107 @@
+"""Connectionist temporal classification: labels without their timing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar.engine.errors import ShapeError, UnimplementedError
+from laminar.engine.graph import Tensor, int32
+from laminar.engine.ops import arithmetic, axes, creation
+from laminar.engine.ops import ctc as engine
+from laminar.engine.ops.along import take_along_axis
+from laminar.engine.ops.basic import zeros_like
+from laminar.engine.ops.cast import cast
+from laminar.engine.ops.compare import equal, greater_equal, where
+from laminar.engine.ops.index import get_item
+from laminar.engine.ops.join import concat
+from laminar.engine.ops.normalize import statistics_dtype
+from laminar.engine.ops.reduce import argmax, reduce_max, reduce_sum
+from laminar.engine.ops.softmax import log_softmax
+from laminar.engine.ops.sort import argsort
+
+from .arguments import floating, known_size, one_of, tensor
+from .recording import public
+
+__all__ = ["ctc_decode", "ctc_loss"]
+
+
+@public
+def ctc_loss(
+    target: Any, output: Any, target_length: Any, output_length: Any, mask_index: int = 0
+) -> Tensor:
+    """-log of the probability that a sequence of predictions spells the target.
+
+    Args:
+        target: (batch, labels), class numbers.
+        output: (batch, time, classes), logits.
+        target_length: (batch,), how many labels count.
+        output_length: (batch,), how many steps count.
+        mask_index: the class that stands for no label.
+
+    Returns:
+        (batch,).
+
+    Source: Graves et al., "Connectionist temporal classification", ICML 2006.
+    """
+    logits = floating(output)
+    logits = cast(logits, statistics_dtype(logits.dtype))
+    labels, label_lengths, lengths = (
+        cast(tensor(x), int32) for x in (target, target_length, output_length)
+    )
+    return engine.ctc_loss(log_softmax(logits), labels, label_lengths, lengths, mask_index)
+
+
+@public
+def ctc_decode(
+    inputs: Any,
+    sequence_lengths: Any,
+    strategy: str = "greedy",
+    beam_width: int = 100,
+    top_paths: int = 1,
+    merge_repeated: bool = True,
+    mask_index: int = 0,
+) -> tuple[Tensor, Tensor]:
+    """The labels that a sequence of predictions spells most likely.
+
+    Args:
+        inputs: (batch, time, classes), logarithms of probabilities, or logits.
+        sequence_lengths: (batch,), how many steps count.
+        strategy: "greedy": the best class of each step.
+        beam_width: of the strategy "beam_search", which laminar does not have.
+        top_paths: how many answers; 1.
+        merge_repeated: whether a run of one class is one label.
+        mask_index: the class that stands for no label.
+
+    Returns:
+        The labels, (1, batch, time), int32, filled up with -1; and minus the sum of the inputs
+        along the path, (batch, 1).
+
+    Raises:
+        UnimplementedError: the strategy "beam_search", or more than one path.
+    """
+    one_of("ctc_decode", "strategy", strategy, ("greedy", "beam_search"))
+    if strategy != "greedy" or top_paths != 1:
+        raise UnimplementedError(
+            "ctc_decode: there is the strategy 'greedy' only, with one path",
+            remedy="decode with a library for beam search, such as pyctcdecode",
+        )
+    scores = floating(inputs)
+    if scores.shape.rank != 3:
+        raise ShapeError(f"ctc_decode: expected (batch, time, classes), got {scores.spec}")
+    time = known_size("ctc_decode", scores, 1)
+    lengths = cast(tensor(sequence_lengths), int32)
+    step = creation.arange(time, dtype=int32)
+    over = greater_equal(step, axes.expand_dims(lengths, 1))
+    blank = tensor(mask_index, int32)
+    best = where(over, blank, argmax(scores, -1))
+    score = reduce_max(scores, -1)
+    score = reduce_sum(where(over, zeros_like(score), score), 1, keepdims=True)
+    if merge_repeated and time:
+        first, rest = get_item(best, (slice(None), slice(0, 1))), slice(1, None)
+        later, earlier = (get_item(best, (slice(None), part)) for part in (rest, slice(0, -1)))
+        best = concat((first, where(equal(later, earlier), blank, later)), 1)
+    dropped = equal(best, blank)
+    labels = where(dropped, tensor(-1, int32), best)
+    order = argsort(cast(dropped, int32), 1)  # stable: labels first, in their order
+    labels = take_along_axis(labels, order, 1)
+    return axes.expand_dims(labels, 0), arithmetic.negative(score)

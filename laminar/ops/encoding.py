@@ -1,0 +1,60 @@
+"""Class numbers as vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import INTEGER, Tensor, int32
+from laminar.engine.ops import creation
+from laminar.engine.ops.cast import cast
+from laminar.engine.ops.reduce import reduce_max
+
+from .arguments import dtype_or_float, known_rank, tensor
+from .recording import public
+
+__all__ = ["multi_hot", "one_hot"]
+
+
+def _classes(x: Any, num_classes: Any, sparse: bool) -> tuple[Tensor, int]:
+    if sparse:
+        raise InvalidArgumentError("one_hot: there are dense tensors only, sparse must be false")
+    indices = tensor(x)
+    return (indices if indices.dtype in INTEGER else cast(indices, int32)), int(num_classes)
+
+
+@public
+def one_hot(
+    x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False
+) -> Tensor:
+    """Each class number as a vector with 1 at its place and 0 elsewhere.
+
+    Args:
+        x: class numbers, any shape; those outside 0 ... num_classes - 1 give zeros alone.
+        num_classes: the length of the vectors.
+        axis: the place of the new axis.
+        dtype: element type, by default the default float.
+        sparse: must be false.
+    """
+    indices, count = _classes(x, num_classes, sparse)
+    return creation.one_hot(indices, count, axis, dtype_or_float(dtype))
+
+
+@public
+def multi_hot(
+    inputs: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False
+) -> Tensor:
+    """The class numbers of each example as one vector with 1 at each of their places.
+
+    Args:
+        inputs: (..., numbers) or (numbers,); those outside 0 ... num_classes - 1 count for nothing.
+        num_classes: the length of the vectors.
+        axis: the place of the class axis.
+        dtype: element type, by default the default float.
+        sparse: must be false.
+    """
+    indices, count = _classes(inputs, num_classes, sparse)
+    # The numbers of an example stand along axis 1; without a batch, along axis 0.
+    reduced = 1 if known_rank("multi_hot", indices) > 1 else 0
+    hot = creation.one_hot(indices, count, axis, dtype_or_float(dtype))
+    return reduce_max(hot, reduced)

@@ -1,0 +1,310 @@
+"""Images at another size: resized, padded, cropped, cut into patches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
+from laminar.engine.ops import image as engine
+from laminar.engine.ops import padding as engine_padding
+from laminar.engine.ops.arithmetic import maximum, minimum, rint
+from laminar.engine.ops.axes import transpose
+from laminar.engine.ops.cast import cast
+from laminar.engine.ops.index import get_item
+from laminar.engine.ops.linalg import matmul
+from laminar.engine.ops.windows import per_axis
+
+from .arguments import axes_of, floating, one_of, tensor
+from .layout import known_dims, on_batch
+from .patches import windows
+from .recording import public
+from .resampling import resampling_weights
+
+__all__ = [
+    "crop_images",
+    "extract_patches",
+    "extract_patches_3d",
+    "pad_images",
+    "resize",
+    "scale_and_translate",
+]
+
+_INTERPOLATIONS = ("bilinear", "nearest", "lanczos3", "lanczos5", "bicubic")
+
+
+@public
+def resize(
+    images: Any,
+    size: Sequence[int],
+    interpolation: str = "bilinear",
+    antialias: bool = False,
+    crop_to_aspect_ratio: bool = False,
+    pad_to_aspect_ratio: bool = False,
+    fill_mode: str = "constant",
+    fill_value: float = 0.0,
+    data_format: str | None = None,
+) -> Tensor:
+    """Images at another resolution.
+
+    Args:
+        images: a batch, or one image.
+        size: new height and width.
+        interpolation: "bilinear", "nearest", "bicubic", "lanczos3" or "lanczos5".
+        antialias: whether, in shrinking, all pixels count.
+        crop_to_aspect_ratio: whether to cut off borders first, so that nothing is distorted.
+        pad_to_aspect_ratio: whether to add borders first, so that nothing is distorted.
+        fill_mode: "constant", what borders are added.
+        fill_value: the value of added borders.
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Raises:
+        InvalidArgumentError: an unknown choice, or both aspect ratio options.
+    """
+    one_of("resize", "interpolation", interpolation, _INTERPOLATIONS)
+    one_of("resize", "fill_mode", fill_mode, ("constant",))
+    if crop_to_aspect_ratio and pad_to_aspect_ratio:
+        raise InvalidArgumentError(
+            "resize: crop_to_aspect_ratio and pad_to_aspect_ratio exclude each other"
+        )
+    if len(size) != 2:
+        raise InvalidArgumentError(f"resize: size must be (height, width), got {size!r}")
+
+    def compute(x: Tensor) -> Tensor:
+        if crop_to_aspect_ratio or pad_to_aspect_ratio:
+            height, width = known_dims("resize", x, 1, 2)
+            # The height for this width, and the width for this height, in the new ratio.
+            fit = int(width * size[0] / size[1]), int(height * size[1] / size[0])
+            if crop_to_aspect_ratio:
+                inner = (max(min(height, fit[0]), 1), max(min(width, fit[1]), 1))
+                x = _cut(x, ((height - inner[0]) // 2, (width - inner[1]) // 2), inner)
+            else:
+                above = (max(height, fit[0]) - height) // 2
+                left = (max(width, fit[1]) - width) // 2
+                if above:
+                    left = 0
+                pads = [(0, 0), (above, above), (left, left), (0, 0)]
+                x = engine_padding.pad(x, pads, "constant", fill_value)
+        return engine.resize(x, tuple(size), interpolation=interpolation, antialias=antialias)
+
+    return on_batch("resize", images, data_format, compute)
+
+
+def _cut(x: Tensor, begin: Sequence[int], size: Sequence[int]) -> Tensor:
+    (top, left), (height, width) = begin, size
+    return get_item(x, (slice(None), slice(top, top + height), slice(left, left + width)))
+
+
+def _margins(
+    who: str, total: int, before: int | None, after: int | None, target: int | None, sign: int
+) -> tuple[int, int]:
+    """Two margins, given two of: the one before, the one after, the size in the end."""
+    if sum(v is None for v in (before, after, target)) != 1:
+        raise InvalidArgumentError(
+            f"{who}: for height and width alike, give two of the two margins and the target size, "
+            f"got {before}, {after} and {target}"
+        )
+    if target is not None:
+        change = sign * (target - total)
+        if before is None:
+            assert after is not None
+            before = change - after
+        else:
+            after = change - before
+    assert before is not None
+    assert after is not None
+    if before < 0 or after < 0 or (sign < 0 and before + after > total):
+        raise InvalidArgumentError(
+            f"{who}: margins of {before} and {after} do not fit a side of {total}"
+        )
+    return before, after
+
+
+@public
+def pad_images(
+    images: Any,
+    top_padding: int | None = None,
+    left_padding: int | None = None,
+    bottom_padding: int | None = None,
+    right_padding: int | None = None,
+    target_height: int | None = None,
+    target_width: int | None = None,
+    data_format: str | None = None,
+) -> Tensor:
+    """Images with borders of zeros; for each side of two, give its width or the size in the end.
+
+    Args:
+        images: a batch, or one image.
+        top_padding: rows above.
+        left_padding: columns on the left.
+        bottom_padding: rows below.
+        right_padding: columns on the right.
+        target_height: rows in the end.
+        target_width: columns in the end.
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Raises:
+        InvalidArgumentError: too many or too few are given, or a border would be negative.
+    """
+
+    def compute(x: Tensor) -> Tensor:
+        height, width = known_dims("pad_images", x, 1, 2)
+        rows = _margins("pad_images", height, top_padding, bottom_padding, target_height, 1)
+        columns = _margins("pad_images", width, left_padding, right_padding, target_width, 1)
+        return engine_padding.pad(x, [(0, 0), rows, columns, (0, 0)])
+
+    return on_batch("pad_images", images, data_format, compute)
+
+
+@public
+def crop_images(
+    images: Any,
+    top_cropping: int | None = None,
+    left_cropping: int | None = None,
+    bottom_cropping: int | None = None,
+    right_cropping: int | None = None,
+    target_height: int | None = None,
+    target_width: int | None = None,
+    data_format: str | None = None,
+) -> Tensor:
+    """Images without borders; for each side of two, give its width or the size in the end.
+
+    Args:
+        images: a batch, or one image.
+        top_cropping: rows cut off above.
+        left_cropping: columns cut off on the left.
+        bottom_cropping: rows cut off below.
+        right_cropping: columns cut off on the right.
+        target_height: rows in the end.
+        target_width: columns in the end.
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Raises:
+        InvalidArgumentError: too many or too few are given, or more is cut off than there is.
+    """
+
+    def compute(x: Tensor) -> Tensor:
+        height, width = known_dims("crop_images", x, 1, 2)
+        top, bottom = _margins(
+            "crop_images", height, top_cropping, bottom_cropping, target_height, -1
+        )
+        left, right = _margins(
+            "crop_images", width, left_cropping, right_cropping, target_width, -1
+        )
+        return _cut(x, (top, left), (height - top - bottom, width - left - right))
+
+    return on_batch("crop_images", images, data_format, compute)
+
+
+def _patches(
+    who: str,
+    x: Any,
+    size: Any,
+    strides: Any,
+    dilation_rate: Any,
+    padding: str,
+    data_format: str | None,
+    spatial: int,
+) -> Tensor:
+    found = per_axis(who, "size", size, spatial)
+
+    def compute(x: Tensor) -> Tensor:
+        y = windows(floating(x), found, strides or found, dilation_rate, padding)
+        return cast(y, x.dtype)
+
+    return on_batch(who, x, data_format, compute, spatial)
+
+
+@public
+def extract_patches(
+    images: Any,
+    size: int | Sequence[int],
+    strides: int | Sequence[int] | None = None,
+    dilation_rate: int | Sequence[int] = 1,
+    padding: str = "valid",
+    data_format: str | None = None,
+) -> Tensor:
+    """The pixels of each window of images, as the channels of one pixel.
+
+    Args:
+        images: a batch, or one image; with a size of three numbers, volumes.
+        size: height and width of a window.
+        strides: steps of the windows, by default their size.
+        dilation_rate: distance of the pixels of a window.
+        padding: "valid" or "same".
+        data_format: "channels_last" or "channels_first", by default the global one.
+    """
+    spatial = 2 if isinstance(size, int) else len(size)
+    return _patches(
+        "extract_patches", images, size, strides, dilation_rate, padding, data_format, spatial
+    )
+
+
+@public
+def extract_patches_3d(
+    volumes: Any,
+    size: int | Sequence[int],
+    strides: int | Sequence[int] | None = None,
+    dilation_rate: int | Sequence[int] = 1,
+    padding: str = "valid",
+    data_format: str | None = None,
+) -> Tensor:
+    """As `extract_patches`, of volumes (batch, depth, height, width, channels) or of one volume."""
+    return _patches(
+        "extract_patches_3d", volumes, size, strides, dilation_rate, padding, data_format, 3
+    )
+
+
+@public
+def scale_and_translate(
+    images: Any,
+    output_shape: Sequence[int],
+    scale: Any,
+    translation: Any,
+    spatial_dims: Sequence[int],
+    method: str,
+    antialias: bool = True,
+) -> Tensor:
+    """A tensor resampled along some axes: y(i) = x((i + 0.5 - translation) / scale - 0.5).
+
+    Args:
+        images: any tensor.
+        output_shape: the shape of the result.
+        scale: a factor for each of `spatial_dims`.
+        translation: a shift in places of the result, for each of `spatial_dims`.
+        spatial_dims: the axes.
+        method: "linear", "bilinear", "trilinear", "triangle", "cubic", "bicubic", "tricubic",
+            "lanczos3" or "lanczos5".
+        antialias: whether, in shrinking, all places count.
+
+    Places that fall outside of `images` give 0.
+    """
+    given = tensor(images)
+    x = floating(given)
+    factors, shifts = tensor(scale, x.dtype), tensor(translation, x.dtype)
+    for number, axis in enumerate(axes_of(spatial_dims)):
+        (size,) = known_dims("scale_and_translate", x, axis)
+        weights = resampling_weights(
+            size,
+            int(output_shape[axis]),
+            get_item(factors, number),
+            get_item(shifts, number),
+            method,
+            antialias,
+        )
+        rank = x.ndim
+        order = [i for i in range(rank) if i != axis % rank] + [axis % rank]
+        back = [order.index(i) for i in range(rank)]
+        x = transpose(matmul(transpose(x, order), weights), back)
+    if given.dtype.is_floating:
+        return x
+    limits = _limits(given)
+    return cast(minimum(maximum(rint(x), limits[0]), limits[1]), given.dtype)
+
+
+def _limits(x: Tensor) -> tuple[Tensor, Tensor]:
+    bits = 8 * x.dtype.size
+    low, high = (0, 2**bits - 1) if x.dtype[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    dtype = floating(x).dtype
+    return tensor(float(low), dtype), tensor(float(high), dtype)

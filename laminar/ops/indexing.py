@@ -1,0 +1,262 @@
+"""Elements by their position, positions by their value, and order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import INTEGER, Tensor, int32
+from laminar.engine.ops import along, arithmetic, creation, gather, index, search
+from laminar.engine.ops import sort as engine
+from laminar.engine.ops.basic import zeros_like
+from laminar.engine.ops.cast import cast
+from laminar.engine.ops.compare import equal, greater_equal, logical_not, where
+from laminar.engine.ops.reduce import argmax as engine_argmax
+from laminar.engine.ops.reduce import argmin as engine_argmin
+from laminar.engine.ops.reduce import count_nonzero as engine_count_nonzero
+from laminar.engine.ops.reduce import reduce_any
+from laminar.engine.ops.shape import dim_of, reshape, reshape_like
+
+from .arguments import known_rank, numeric, pair, tensor
+from .recording import public
+
+__all__ = [
+    "argmax",
+    "argmin",
+    "argpartition",
+    "argsort",
+    "count_nonzero",
+    "digitize",
+    "get_item",
+    "isin",
+    "nonzero",
+    "searchsorted",
+    "sort",
+    "take",
+    "take_along_axis",
+    "unique",
+    "unravel_index",
+]
+
+
+def _integers(indices: Any) -> Tensor:
+    found = tensor(indices)
+    return found if found.dtype in INTEGER else cast(found, int32)
+
+
+@public
+def get_item(x: Any, key: Any) -> Tensor:
+    """x[key] as NumPy reads it.
+
+    Args:
+        x: any tensor.
+        key: one item, or a tuple of: ints, slices, Ellipsis, None, integer arrays, masks.
+    """
+    return index.get_item(tensor(x), key)
+
+
+@public
+def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
+    """The slices of `x` along `axis` that `indices` name.
+
+    Args:
+        x: any tensor.
+        indices: whole numbers, counted from the end when negative; any shape.
+        axis: the axis; None takes from the elements in row order.
+
+    Raises:
+        InvalidArgumentError: an index is out of range.
+    """
+    found = tensor(x)
+    if axis is None:
+        found, axis = reshape(found, (-1,)), 0
+    return gather.gather(found, _integers(indices), axis)
+
+
+@public
+def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Tensor:
+    """For each place of `indices` the element of `x` at that index along `axis`.
+
+    Args:
+        x: any tensor.
+        indices: whole numbers, with as many axes as `x`; those other than `axis` broadcast.
+        axis: the axis; None takes from the elements in row order.
+    """
+    return along.take_along_axis(tensor(x), _integers(indices), axis)
+
+
+@public
+def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The index of the greatest element along `axis`, int32; the first of several.
+
+    Args:
+        x: any tensor.
+        axis: the axis; None counts the elements in row order.
+        keepdims: whether the axis stays, with size 1.
+    """
+    return engine_argmax(numeric(x), axis, keepdims=keepdims)
+
+
+@public
+def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The index of the least element along `axis`, int32; the first of several; see `argmax`."""
+    return engine_argmin(numeric(x), axis, keepdims=keepdims)
+
+
+@public
+def count_nonzero(x: Any, axis: Any = None) -> Tensor:
+    """How many elements are not 0, over `axis`, by default all; int32."""
+    return engine_count_nonzero(tensor(x), axis)
+
+
+@public
+def nonzero(x: Any) -> tuple[Tensor, ...]:
+    """For each axis, the int32 coordinates of the elements that are not 0, in row order."""
+    return search.nonzero(tensor(x))
+
+
+@public
+def sort(x: Any, axis: int | None = -1) -> Tensor:
+    """The elements along `axis` in rising order; None sorts all of them."""
+    found = tensor(x)
+    if axis is None:
+        found, axis = reshape(found, (-1,)), 0
+    return engine.sort(found, axis)
+
+
+@public
+def argsort(x: Any, axis: int | None = -1) -> Tensor:
+    """The int32 indices that sort `x` along `axis`; equal elements keep their order."""
+    found = tensor(x)
+    if axis is None:
+        found, axis = reshape(found, (-1,)), 0
+    return engine.argsort(found, axis)
+
+
+@public
+def argpartition(x: Any, kth: int, axis: int | None = -1) -> Tensor:
+    """Indices by which place `kth` along `axis` gets what sorting would put there.
+
+    All that comes before is not greater, all that comes after not less. The order here is that of
+    sorting.
+    """
+    found = tensor(x)
+    if axis is None:
+        found, axis = reshape(found, (-1,)), 0
+    size = found.shape[axis] if known_rank("argpartition", found) else None
+    if size is not None and not -size <= kth < size:
+        raise InvalidArgumentError(f"argpartition: {kth} is no place along an axis of {size}")
+    return engine.argsort(found, axis)
+
+
+@public
+def searchsorted(sorted_sequence: Any, values: Any, side: str = "left") -> Tensor:
+    """The place of each value in a sorted vector, int32.
+
+    Args:
+        sorted_sequence: (n,), rising.
+        values: any shape.
+        side: "left" for the first place that keeps the order, "right" for the last.
+    """
+    return search.searchsorted(*pair(sorted_sequence, values), side)
+
+
+@public
+def digitize(x: Any, bins: Any) -> Tensor:
+    """The bin of each element: i where bins[i - 1] <= x < bins[i], int32.
+
+    Args:
+        x: any shape.
+        bins: (n,), rising; 0 stands for below the first, n for not below the last.
+    """
+    edges, values = pair(bins, x)
+    return search.searchsorted(edges, values, "right")
+
+
+@public
+def unravel_index(indices: Any, shape: Sequence[int]) -> tuple[Tensor, ...]:
+    """For each axis of `shape`, the coordinates of elements numbered in row order.
+
+    Args:
+        indices: whole numbers; negative ones count from the end.
+        shape: of the tensor that they number the elements of.
+    """
+    rest = _integers(indices)
+    coordinates = []
+    for size in reversed(tuple(shape)):
+        length = tensor(int(size), rest.dtype)
+        coordinates.append(arithmetic.mod(rest, length))
+        rest = arithmetic.floor_divide(rest, length)
+    return tuple(reversed(coordinates))
+
+
+@public
+def unique(
+    x: Any,
+    sorted: bool = True,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """The distinct elements of `x`, or distinct slices along `axis`, in rising order.
+
+    Args:
+        x: real numbers or bools.
+        sorted: accepted for its name: the result is always sorted.
+        return_index: whether to return the index of the first occurrence of each.
+        return_inverse: whether to return, for each element, the index of its equal.
+        return_counts: whether to return how often each occurs.
+        axis: the axis whose slices are compared; None compares all elements.
+        size: how many to return: cut off, or filled up.
+        fill_value: what fills up, by default the least.
+
+    Returns:
+        The distinct ones, or a tuple of them and what was asked for.
+    """
+    values, first, inverse, counts = engine.unique(tensor(x), axis)
+    place = 0 if axis is None else axis
+    if size is not None:
+        values = _sized(values, place, size, fill_value)
+        first, counts = _sized(first, 0, size, None), _sized(counts, 0, size, 0)
+    wanted = [values]
+    if return_index:
+        wanted.append(first)
+    if return_inverse:
+        wanted.append(inverse)
+    if return_counts:
+        wanted.append(counts)
+    return values if len(wanted) == 1 else tuple(wanted)
+
+
+def _sized(x: Tensor, axis: int, size: int, fill: Any) -> Tensor:
+    """`x` with `size` slices along `axis`: cut off, or filled up with `fill` or the first slice."""
+    places = creation.arange(size, dtype=int32)
+    count = dim_of(x, axis=axis)
+    missing = greater_equal(places, count)
+    taken = gather.gather(x, where(missing, zeros_like(places), places), axis)
+    if fill is None:
+        return taken
+    rank = known_rank("unique", x)
+    missing = reshape(missing, [size if i == axis % rank else 1 for i in range(rank)])
+    return where(missing, tensor(fill, x.dtype), taken)
+
+
+@public
+def isin(x1: Any, x2: Any, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element of `x1` is among the elements of `x2`.
+
+    Args:
+        x1: any shape.
+        x2: any shape.
+        assume_unique: accepted for its name.
+        invert: whether to say where it is not.
+    """
+    a, b = pair(x1, x2)
+    flat = reshape(a, (-1, 1))
+    found = reduce_any(equal(flat, reshape(b, (1, -1))), 1)
+    found = reshape_like(found, a)
+    return logical_not(found) if invert else found

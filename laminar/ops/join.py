@@ -1,0 +1,165 @@
+"""Tensors put together, and cut apart."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.graph import Tensor
+from laminar.engine.ops import axes, creation
+from laminar.engine.ops import join as engine
+from laminar.engine.ops.axes import canonical_axis
+from laminar.engine.ops.shape import reshape
+
+from .arguments import known_rank, known_size, tensor, tensors
+from .recording import public
+
+__all__ = [
+    "append",
+    "array_split",
+    "concatenate",
+    "dsplit",
+    "dstack",
+    "hsplit",
+    "hstack",
+    "meshgrid",
+    "split",
+    "stack",
+    "vsplit",
+    "vstack",
+]
+
+
+@public
+def concatenate(xs: Any, axis: int = 0) -> Tensor:
+    """Tensors one after the other along `axis`.
+
+    Raises:
+        InvalidArgumentError: there are none.
+        ShapeError: they differ in another axis.
+    """
+    return engine.concat(tensors(xs), axis)
+
+
+@public
+def append(x1: Any, x2: Any, axis: int | None = None) -> Tensor:
+    """`x2` after `x1` along `axis`; None appends the elements of both in row order."""
+    a, b = tensors((x1, x2))
+    if axis is None:
+        a, b, axis = reshape(a, (-1,)), reshape(b, (-1,)), 0
+    return engine.concat((a, b), axis)
+
+
+@public
+def stack(x: Any, axis: int = 0) -> Tensor:
+    """Tensors of one shape as the slices of a new axis."""
+    return engine.stack(tensors(x), axis)
+
+
+@public
+def hstack(xs: Any) -> Tensor:
+    """Tensors side by side: along axis 1, vectors along axis 0."""
+    found = [_with_rank("hstack", x, 1) for x in tensors(xs)]
+    return engine.concat(found, 0 if found and found[0].ndim == 1 else 1)
+
+
+@public
+def vstack(xs: Any) -> Tensor:
+    """Tensors one below the other, along axis 0; a vector is a row."""
+    return engine.concat([_with_rank("vstack", x, 2) for x in tensors(xs)], 0)
+
+
+@public
+def dstack(xs: Any) -> Tensor:
+    """Tensors one behind the other, along axis 2; a matrix is a layer."""
+    return engine.concat([_with_rank("dstack", x, 3) for x in tensors(xs)], 2)
+
+
+def _with_rank(who: str, x: Tensor, least: int) -> Tensor:
+    """`x` with at least so many axes: [n] becomes [1, n], and [m, n] becomes [m, n, 1]."""
+    rank = known_rank(who, x)
+    if rank == 0:
+        return reshape(x, (1,) * least)
+    if rank == 1 and least > 1:
+        x = axes.expand_dims(x, 0)
+    return axes.expand_dims(x, 2) if least == 3 and x.ndim == 2 else x
+
+
+@public
+def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    """`x` cut along `axis`.
+
+    Args:
+        x: any tensor.
+        indices_or_sections: the number of equal pieces, or the places at which to cut.
+        axis: the axis to cut.
+
+    Raises:
+        ShapeError: the axis cannot be cut into so many equal pieces.
+    """
+    x = tensor(x)
+    if isinstance(indices_or_sections, int):
+        return list(engine.split(x, indices_or_sections, axis))
+    return _cut(x, [int(i) for i in indices_or_sections], axis)
+
+
+def _cut(x: Tensor, places: list[int], axis: int) -> list[Tensor]:
+    rank = known_rank("split", x)
+    size = x.shape[canonical_axis("split", axis, rank)]
+    if size is not None:
+        places = [min(max(i + size if i < 0 else i, 0), size) for i in places]
+    elif any(i < 0 for i in places):
+        raise ShapeError(
+            f"split: a place counted from the end needs an axis of known size, got {x.spec}"
+        )
+    sizes = [b - a for a, b in itertools.pairwise([0, *places])]
+    if any(n < 0 for n in sizes):
+        raise InvalidArgumentError(f"split: the places must not fall, got {places}")
+    return list(engine.split(x, [*sizes, -1], axis))
+
+
+@public
+def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    """As `split`, but the pieces may differ by one in size: the first ones are the longer."""
+    x = tensor(x)
+    if not isinstance(indices_or_sections, int):
+        return split(x, indices_or_sections, axis)
+    if indices_or_sections < 1:
+        raise InvalidArgumentError(
+            f"array_split: expected at least one piece, got {indices_or_sections}"
+        )
+    each, longer = divmod(known_size("array_split", x, axis), indices_or_sections)
+    sizes = [each + (i < longer) for i in range(indices_or_sections)]
+    return list(engine.split(x, sizes, axis))
+
+
+@public
+def hsplit(x: Any, indices_or_sections: Any) -> list[Tensor]:
+    """`x` cut along axis 1; a vector along axis 0."""
+    x = tensor(x)
+    return split(x, indices_or_sections, 0 if known_rank("hsplit", x) == 1 else 1)
+
+
+@public
+def vsplit(x: Any, indices_or_sections: Any) -> list[Tensor]:
+    """`x` cut along axis 0."""
+    return split(x, indices_or_sections, 0)
+
+
+@public
+def dsplit(x: Any, indices_or_sections: Any) -> list[Tensor]:
+    """`x` cut along axis 2."""
+    return split(x, indices_or_sections, 2)
+
+
+@public
+def meshgrid(*x: Any, indexing: str = "xy") -> list[Tensor]:
+    """The coordinates of a grid, from those along each axis.
+
+    Args:
+        *x: vectors.
+        indexing: "xy" puts the first vector along axis 1 and the second along axis 0, "ij" puts
+            each along its own axis.
+    """
+    return list(creation.meshgrid(*(tensor(v) for v in x), indexing=indexing))

@@ -1,0 +1,213 @@
+"""Linear algebra: factors, inverses, solutions, norms. Leading axes are stacks of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.gradients import jvp as engine_jvp
+from laminar.engine.graph import Tensor
+from laminar.engine.ops import decompositions, lu, norms
+from laminar.engine.ops import solve as engine
+from laminar.tree import map_structure
+
+from .arguments import floating, floating_pair, one_of, tensor
+from .recording import public
+
+__all__ = [
+    "cholesky",
+    "cholesky_inverse",
+    "det",
+    "eig",
+    "eigh",
+    "inv",
+    "jvp",
+    "lstsq",
+    "lu_factor",
+    "matrix_rank",
+    "norm",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+    "svd",
+]
+
+
+@public
+def cholesky(x: Any, upper: bool = False) -> Tensor:
+    """The lower triangular L with L L^T = x, or the upper triangular U with U^T U = x.
+
+    Args:
+        x: (..., n, n), symmetric and positive definite.
+        upper: which of the two.
+
+    Raises:
+        InvalidArgumentError: a matrix is not positive definite.
+    """
+    return decompositions.cholesky(floating(x), upper)
+
+
+@public
+def cholesky_inverse(x: Any, upper: bool = False) -> Tensor:
+    """The inverse of a matrix, given its Cholesky factor.
+
+    Args:
+        x: (..., n, n), what `cholesky` gives.
+        upper: whether it is the upper factor.
+    """
+    return engine.cholesky_inverse(floating(x), upper)
+
+
+@public
+def det(x: Any) -> Tensor:
+    """The determinant of (..., n, n)."""
+    return engine.determinant(floating(x))
+
+
+@public
+def slogdet(x: Any) -> tuple[Tensor, Tensor]:
+    """sign and logarithm with det(x) = sign * exp(logarithm)."""
+    return engine.slogdet(floating(x))
+
+
+@public
+def eig(x: Any) -> tuple[Tensor, Tensor]:
+    """Complex eigenvalues (..., n) and eigenvectors (..., n, n), as columns; no gradient."""
+    return decompositions.eig(floating(x))
+
+
+@public
+def eigh(x: Any) -> tuple[Tensor, Tensor]:
+    """Rising eigenvalues (..., n) and eigenvectors (..., n, n) of symmetric matrices."""
+    return decompositions.eigh(floating(x))
+
+
+@public
+def inv(x: Any) -> Tensor:
+    """The inverse of (..., n, n).
+
+    Raises:
+        InvalidArgumentError: a matrix is singular.
+    """
+    return engine.inverse(floating(x))
+
+
+@public
+def pinv(x: Any, rcond: float | None = None) -> Tensor:
+    """The Moore-Penrose inverse of (..., m, n).
+
+    Args:
+        x: the matrices.
+        rcond: singular values up to `rcond` times the greatest count as 0.
+    """
+    return engine.pinv(floating(x), rcond)
+
+
+@public
+def lstsq(a: Any, b: Any, rcond: float | None = None) -> Tensor:
+    """The x of least norm among those that minimise |a x - b|.
+
+    Args:
+        a: (..., m, n).
+        b: (..., m, k), or (..., m).
+        rcond: see `pinv`.
+    """
+    return engine.lstsq(*floating_pair(a, b), rcond)
+
+
+@public
+def lu_factor(x: Any) -> tuple[Tensor, Tensor]:
+    """The factors of (..., n, n) with rows exchanged: x[rows] = L U.
+
+    Returns:
+        L below the diagonal (where it is 1) and U on and above it, in one matrix; and for each
+        step the row that was exchanged with it, int32.
+    """
+    return lu.lu_factor(floating(x))
+
+
+@public
+def matrix_rank(x: Any, tol: Any = None) -> Tensor:
+    """How many singular values of (..., m, n) are greater than `tol`, int32."""
+    return norms.matrix_rank(floating(x), tol)
+
+
+@public
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The norm of vectors or matrices.
+
+    Args:
+        x: any tensor.
+        ord: for vectors a number p; for matrices "fro", "nuc", 1, -1, 2, -2 or +-infinity; None:
+            the root of the sum of squares.
+        axis: one axis for vectors, two for matrices; None for all of `x`.
+        keepdims: whether the axes stay, with size 1.
+    """
+    return norms.norm(floating(x), ord, tuple(axis) if isinstance(axis, list) else axis, keepdims)
+
+
+@public
+def qr(x: Any, mode: str = "reduced") -> tuple[Tensor, Tensor]:
+    """q with orthonormal columns and r upper triangular with q r = x.
+
+    Args:
+        x: (..., m, n).
+        mode: "reduced" for min(m, n) columns of q, "complete" for m.
+    """
+    one_of("qr", "mode", mode, ("reduced", "complete"))
+    return decompositions.qr(floating(x), mode)
+
+
+@public
+def solve(a: Any, b: Any) -> Tensor:
+    """x with a x = b.
+
+    Args:
+        a: (..., n, n).
+        b: (..., n, k), or (..., n).
+    """
+    return engine.solve(*floating_pair(a, b))
+
+
+@public
+def solve_triangular(a: Any, b: Any, lower: bool = False) -> Tensor:
+    """x with t x = b, where t is the upper (or `lower`) triangle of `a`."""
+    return engine.triangular_solve(*floating_pair(a, b), lower)
+
+
+@public
+def svd(x: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    """u, falling s >= 0, and v^T with x = u diag(s) v^T; or s alone.
+
+    Args:
+        x: (..., m, n).
+        full_matrices: whether u and v are square.
+        compute_uv: whether to compute u and v at all.
+    """
+    x = floating(x)
+    return decompositions.svd(x, full_matrices) if compute_uv else decompositions.singular_values(x)
+
+
+@public
+def jvp(
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> Any:
+    """The value of `fun` and its derivative in a direction.
+
+    Args:
+        fun: takes the primals; with `has_aux` it returns a pair (value, anything).
+        primals: where to evaluate, a tuple or list of arguments.
+        tangents: the direction, of the same form.
+        has_aux: see `fun`.
+
+    Returns:
+        (value, derivative), and what `fun` returned besides with `has_aux`.
+    """
+    if len(primals) != len(tangents):
+        raise InvalidArgumentError(f"jvp: {len(primals)} primals, but {len(tangents)} tangents")
+    return engine_jvp(
+        fun, map_structure(tensor, tuple(primals)), map_structure(tensor, tuple(tangents)), has_aux
+    )

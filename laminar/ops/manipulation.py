@@ -1,0 +1,218 @@
+"""The same elements under another shape, in another order, or repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.graph import Tensor
+from laminar.engine.ops import array as _array
+from laminar.engine.ops import axes as _axes
+from laminar.engine.ops import broadcast as engine_broadcast
+from laminar.engine.ops import padding
+from laminar.engine.ops import shape as engine_shape
+from laminar.engine.ops.axes import canonical_axes
+from laminar.engine.ops.bits import bitcast
+
+from .arguments import dtype_or_float, known_rank, tensor
+from .recording import public
+
+__all__ = [
+    "broadcast_to",
+    "copy",
+    "expand_dims",
+    "flip",
+    "fliplr",
+    "flipud",
+    "moveaxis",
+    "ndim",
+    "pad",
+    "ravel",
+    "repeat",
+    "reshape",
+    "roll",
+    "rot90",
+    "size",
+    "squeeze",
+    "swapaxes",
+    "tile",
+    "transpose",
+    "view",
+]
+
+Axes = int | Sequence[int]
+
+
+@public
+def copy(x: Any) -> Tensor:
+    """A tensor with the value of `x`."""
+    return tensor(x)
+
+
+@public
+def ndim(x: Any) -> int:
+    """The number of axes of `x`."""
+    return known_rank("ndim", tensor(x))
+
+
+@public
+def size(x: Any) -> Any:
+    """The number of elements of `x`: an int, or a scalar tensor where it is not known yet."""
+    x = tensor(x)
+    known = x.shape.num_elements()
+    return engine_shape.size_of(x) if known is None else known
+
+
+@public
+def reshape(x: Any, newshape: Any) -> Tensor:
+    """The elements of `x`, in row order, under another shape.
+
+    Args:
+        x: any tensor.
+        newshape: ints or scalar integer tensors; one may be -1, for what the others leave.
+
+    Raises:
+        ShapeError: the numbers of elements differ.
+    """
+    return engine_shape.reshape(tensor(x), newshape)
+
+
+@public
+def ravel(x: Any) -> Tensor:
+    """The elements of `x`, in row order, as a vector."""
+    return engine_shape.reshape(tensor(x), (-1,))
+
+
+@public
+def transpose(x: Any, axes: Sequence[int] | None = None) -> Tensor:
+    """`x` with its axes in the order `axes`, or reversed."""
+    return _axes.transpose(tensor(x), axes)
+
+
+@public
+def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
+    """`x` with two axes exchanged."""
+    return _axes.swapaxes(tensor(x), axis1, axis2)
+
+
+@public
+def moveaxis(x: Any, source: Axes, destination: Axes) -> Tensor:
+    """`x` with the axes `source` at the places `destination`; the others keep their order."""
+    return _axes.moveaxis(tensor(x), source, destination)
+
+
+@public
+def expand_dims(x: Any, axis: Axes) -> Tensor:
+    """`x` with a new axis of size 1 at each place `axis` of the result."""
+    return _axes.expand_dims(tensor(x), axis)
+
+
+@public
+def squeeze(x: Any, axis: Axes | None = None) -> Tensor:
+    """`x` without its axes `axis` of size 1, by default all of them."""
+    return _axes.squeeze(tensor(x), axis)
+
+
+@public
+def broadcast_to(x: Any, shape: Any) -> Tensor:
+    """`x` repeated along axes of size 1 and new leading axes, to `shape`."""
+    attribute, dims = engine_shape.split_shape(shape)
+    return engine_broadcast.broadcast_to(tensor(x), attribute, dims)
+
+
+@public
+def flip(x: Any, axis: Axes | None = None) -> Tensor:
+    """`x` with the order of its elements reversed along `axis`, by default all axes."""
+    return _array.flip(tensor(x), axis)
+
+
+@public
+def fliplr(x: Any) -> Tensor:
+    """`x` with the order of its columns (axis 1) reversed."""
+    return _array.flip(tensor(x), 1)
+
+
+@public
+def flipud(x: Any) -> Tensor:
+    """`x` with the order of its rows (axis 0) reversed."""
+    return _array.flip(tensor(x), 0)
+
+
+@public
+def rot90(array: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
+    """`array` turned k times by 90 degrees in a plane, from the first of `axes` to the second.
+
+    Raises:
+        ShapeError: `axes` are not two different axes of `array`.
+    """
+    x = tensor(array)
+    if len(axes) != 2:
+        raise ShapeError(f"rot90: expected two axes, got {axes}")
+    first, second = canonical_axes("rot90", axes, known_rank("rot90", x))
+    turns = k % 4
+    if turns == 0:
+        return x
+    if turns == 2:
+        return _array.flip(x, (first, second))
+    if turns == 1:
+        return _axes.swapaxes(_array.flip(x, second), first, second)
+    return _array.flip(_axes.swapaxes(x, first, second), second)
+
+
+@public
+def roll(x: Any, shift: Axes, axis: Axes | None = None) -> Tensor:
+    """`x` with its elements moved along `axis`; those that leave at one end enter at the other."""
+    return _array.roll(tensor(x), shift, axis)
+
+
+@public
+def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
+    """Each slice of `x` along `axis`, several times in a row.
+
+    Args:
+        x: any tensor.
+        repeats: how often; one number for all slices, or one for each.
+        axis: the axis; None repeats the elements in row order.
+    """
+    if isinstance(repeats, np.integer):
+        repeats = int(repeats)
+    return _array.repeat(tensor(x), repeats, axis)
+
+
+@public
+def tile(x: Any, repeats: Any) -> Tensor:
+    """`x` repeated as a whole, `repeats[i]` times along axis i."""
+    return _array.tile(tensor(x), repeats)
+
+
+@public
+def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = None) -> Tensor:
+    """`x` with more elements at the ends of its axes.
+
+    Args:
+        x: any tensor.
+        pad_width: (before, after) for each axis; one pair, or one number, stands for all axes.
+        mode: "constant", "edge" (the last element again), "reflect" (mirrored at the last
+            element) or "symmetric" (mirrored beyond it).
+        constant_values: what "constant" pads with, by default 0.
+
+    Raises:
+        InvalidArgumentError: constant_values with another mode, or an unknown mode.
+    """
+    if constant_values is not None and mode != "constant":
+        raise InvalidArgumentError(
+            f"pad: constant_values has a meaning for mode 'constant' only, the mode is {mode!r}"
+        )
+    x = tensor(x)
+    widths = np.asarray(pad_width).tolist()
+    value = 0 if constant_values is None else np.asarray(constant_values).item()
+    return padding.pad(x, widths, mode, value)
+
+
+@public
+def view(x: Any, dtype: Any = None) -> Tensor:
+    """The bytes of `x` read as another element type; the last axis grows or shrinks to fit."""
+    return bitcast(tensor(x), dtype=dtype_or_float(dtype))

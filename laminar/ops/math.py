@@ -1,0 +1,213 @@
+"""Segments, the greatest k, special functions, distances; complex numbers as pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.graph import INTEGER, Tensor, int32
+from laminar.engine.ops import arithmetic, axes, complex_numbers, reduce, segment, solve, sort
+from laminar.engine.ops import math as engine
+from laminar.engine.ops.cast import cast
+
+from .arguments import floating, floating_pair, known_rank, tensor
+from .recording import public
+
+__all__ = [
+    "cdist",
+    "erf",
+    "erfc",
+    "erfinv",
+    "in_top_k",
+    "logdet",
+    "logsumexp",
+    "polar",
+    "psnr",
+    "rsqrt",
+    "segment_max",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
+    "top_k",
+    "view_as_complex",
+    "view_as_real",
+]
+
+
+@public
+def rsqrt(x: Any) -> Tensor:
+    """1 / sqrt(x)."""
+    return engine.rsqrt(floating(x))
+
+
+@public
+def erf(x: Any) -> Tensor:
+    """The error function: 2 / sqrt(pi) * integral of exp(-t**2) from 0 to x."""
+    return engine.erf(floating(x))
+
+
+@public
+def erfc(x: Any) -> Tensor:
+    """1 - erf(x), exact where it is small."""
+    return engine.erfc(floating(x))
+
+
+@public
+def erfinv(x: Any) -> Tensor:
+    """The y for which erf(y) = x."""
+    return engine.erfinv(floating(x))
+
+
+@public
+def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """log(sum(exp(x))) over one axis, several, or (None) all; without overflow."""
+    return reduce.logsumexp(floating(x), axis, keepdims)
+
+
+@public
+def logdet(x: Any) -> Tensor:
+    """The logarithm of the size of the determinant of (..., n, n)."""
+    return solve.slogdet(floating(x))[1]
+
+
+@public
+def top_k(x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
+    """The k greatest elements along the last axis, and their int32 indices.
+
+    Args:
+        x: (..., n).
+        k: how many, at most n.
+        sorted: from the greatest down; otherwise in the order of `x`.
+    """
+    return sort.top_k(tensor(x), int(k), sorted)
+
+
+@public
+def in_top_k(targets: Any, predictions: Any, k: int) -> Tensor:
+    """Whether the prediction for the target is among the k greatest; ties count.
+
+    Args:
+        targets: (...), class numbers.
+        predictions: (..., classes).
+        k: how many predictions count.
+    """
+    labels = tensor(targets)
+    labels = labels if labels.dtype in INTEGER else cast(labels, int32)
+    return sort.in_top_k(labels, floating(predictions), int(k))
+
+
+def _segments(op: Any, data: Any, segment_ids: Any, num_segments: Any, sorted: bool) -> Tensor:
+    ids = tensor(segment_ids)
+    ids = ids if ids.dtype in INTEGER else cast(ids, int32)
+    found: Tensor = op(tensor(data), ids, num_segments, is_sorted=sorted)
+    return found
+
+
+@public
+def segment_sum(
+    data: Any, segment_ids: Any, num_segments: Any = None, sorted: bool = False
+) -> Tensor:
+    """The sum of the slices of `data` with each segment number.
+
+    Args:
+        data: (n, ...).
+        segment_ids: (n,), which segment each slice belongs to; numbers out of range to none.
+        num_segments: how many segments there are, by default one more than the greatest number.
+        sorted: whether the numbers are known to rise, which saves sorting them.
+
+    Returns:
+        (num_segments, ...); 0 for a segment without slices.
+    """
+    return _segments(segment.segment_sum, data, segment_ids, num_segments, sorted)
+
+
+@public
+def segment_prod(
+    data: Any, segment_ids: Any, num_segments: Any = None, sorted: bool = False
+) -> Tensor:
+    """The product of the slices with each segment number, 1 for none; see `segment_sum`."""
+    return _segments(segment.segment_prod, data, segment_ids, num_segments, sorted)
+
+
+@public
+def segment_max(
+    data: Any, segment_ids: Any, num_segments: Any = None, sorted: bool = False
+) -> Tensor:
+    """The greatest of the slices with each segment number; see `segment_sum`.
+
+    The least number of the type (minus infinity) for a segment without slices.
+    """
+    return _segments(segment.segment_max, data, segment_ids, num_segments, sorted)
+
+
+@public
+def segment_min(
+    data: Any, segment_ids: Any, num_segments: Any = None, sorted: bool = False
+) -> Tensor:
+    """The least of the slices with each segment number; see `segment_sum`.
+
+    The greatest number of the type (infinity) for a segment without slices.
+    """
+    return _segments(segment.segment_min, data, segment_ids, num_segments, sorted)
+
+
+@public
+def cdist(x: Any, y: Any) -> Tensor:
+    """The Euclidean distance of each row of `x` from each row of `y`.
+
+    Args:
+        x: (..., m, d).
+        y: (..., n, d).
+
+    Returns:
+        (..., m, n).
+
+    Raises:
+        ShapeError: less than two axes.
+    """
+    a, b = floating_pair(x, y)
+    if min(known_rank("cdist", a), known_rank("cdist", b)) < 2:
+        raise ShapeError(f"cdist: expected at least two axes each, got {a.spec} and {b.spec}")
+    difference = arithmetic.subtract(axes.expand_dims(a, -2), axes.expand_dims(b, -3))
+    return reduce.euclidean_norm(difference, -1)
+
+
+@public
+def view_as_complex(x: Any) -> Tensor:
+    """Complex numbers from a last axis of two: real and imaginary part."""
+    return complex_numbers.view_as_complex(floating(x))
+
+
+@public
+def view_as_real(x: Any) -> Tensor:
+    """Real and imaginary parts of complex numbers, as a new last axis of two."""
+    return complex_numbers.view_as_real(tensor(x))
+
+
+@public
+def polar(abs_: Any, angle: Any) -> Tensor:
+    """The complex number of a given size and angle."""
+    size, turn = floating_pair(abs_, angle)
+    return complex_numbers.complex_of(
+        arithmetic.multiply(size, engine.cos(turn)), arithmetic.multiply(size, engine.sin(turn))
+    )
+
+
+@public
+def psnr(x1: Any, x2: Any, max_val: float) -> Tensor:
+    """The peak signal-to-noise ratio: 20 log10(max_val) - 10 log10(mean((x1 - x2)**2)).
+
+    Raises:
+        ShapeError: the shapes differ.
+    """
+    a, b = floating_pair(x1, x2)
+    if not a.shape.is_compatible_with(b.shape):
+        raise ShapeError(f"psnr: the shapes differ, {a.spec} and {b.spec}")
+    if max_val <= 0:
+        raise InvalidArgumentError(f"psnr: max_val must be positive, got {max_val}")
+    error = reduce.reduce_mean(arithmetic.square(arithmetic.subtract(a, b)))
+    peak = engine.log10(tensor(float(max_val), a.dtype))
+    return arithmetic.subtract(
+        arithmetic.multiply(tensor(20.0, a.dtype), peak),
+        arithmetic.multiply(tensor(10.0, a.dtype), engine.log10(error)),
+    )

@@ -1,0 +1,164 @@
+"""Normalization: by statistics, by length, by mean square."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor, float32
+from laminar.engine.ops import arithmetic, reduce
+from laminar.engine.ops import normalization as engine
+from laminar.engine.ops.cast import cast
+from laminar.engine.ops.math import power, rsqrt
+from laminar.engine.ops.normalize import statistics_dtype
+from laminar.settings import epsilon as default_epsilon
+
+from .arguments import floating, tensor
+from .recording import public
+
+__all__ = [
+    "batch_normalization",
+    "layer_normalization",
+    "moments",
+    "normalize",
+    "rms_normalization",
+]
+
+Axes = int | Sequence[int]
+
+
+def _parameter(p: Any, x: Tensor) -> Tensor | None:
+    """A parameter of a normalization: of the type of `x`, or float32."""
+    if p is None:
+        return None
+    p = tensor(p)
+    return p if p.dtype in (x.dtype, float32) else cast(p, x.dtype)
+
+
+@public
+def batch_normalization(
+    x: Any,
+    mean: Any,
+    variance: Any,
+    axis: Axes,
+    offset: Any = None,
+    scale: Any = None,
+    epsilon: float = 1e-3,
+) -> Tensor:
+    """(x - mean) / sqrt(variance + epsilon) * scale + offset, for each channel.
+
+    Args:
+        x: any floating tensor.
+        mean: (channels,), of the size of `x` along `axis`.
+        variance: likewise.
+        axis: the axis of the channels.
+        offset: likewise; None for 0.
+        scale: likewise; None for 1.
+        epsilon: added to the variance.
+
+    Source: Ioffe and Szegedy, "Batch Normalization", 2015, arXiv:1502.03167, algorithm 1.
+    """
+    x = floating(x)
+    average, spread, factor, shift = (_parameter(p, x) for p in (mean, variance, scale, offset))
+    assert average is not None
+    assert spread is not None
+    return engine.batch_norm_inference(
+        x, average, spread, factor, shift, axis=axis, epsilon=epsilon
+    )
+
+
+@public
+def layer_normalization(
+    x: Any, gamma: Any = None, beta: Any = None, axis: Axes = -1, epsilon: float | None = None
+) -> Tensor:
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta, with the statistics over `axis`.
+
+    Args:
+        x: any floating tensor.
+        gamma: of the size of `x` along `axis`; None for 1.
+        beta: likewise; None for 0.
+        axis: one axis or several.
+        epsilon: added to the variance, by default `laminar.config.epsilon()`.
+
+    Source: Ba, Kiros and Hinton, "Layer Normalization", 2016, arXiv:1607.06450, equation 3.
+    """
+    x = floating(x)
+    found = default_epsilon() if epsilon is None else epsilon
+    scale, offset = _parameter(gamma, x), _parameter(beta, x)
+    return engine.layer_norm(x, scale, offset, axis=axis, epsilon=found)
+
+
+@public
+def rms_normalization(
+    x: Any, scale: Any = None, axis: Axes = -1, epsilon: float | None = None
+) -> Tensor:
+    """x / sqrt(mean of x**2 over `axis` + epsilon) * scale.
+
+    Args:
+        x: any floating tensor.
+        scale: of the size of `x` along `axis`; None for 1.
+        axis: one axis or several.
+        epsilon: added to the mean square, by default `laminar.config.epsilon()`.
+
+    Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, arXiv:1910.07467,
+        equation 4.
+    """
+    x = floating(x)
+    found = default_epsilon() if epsilon is None else epsilon
+    return engine.rms_norm(x, _parameter(scale, x), axis=axis, epsilon=found)
+
+
+@public
+def moments(
+    x: Any, axes: Axes, keepdims: bool = False, synchronized: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The mean and the (biased) variance of `x` over `axes`.
+
+    Args:
+        x: any floating tensor; half types are computed in float32.
+        axes: one axis or several.
+        keepdims: whether the axes stay, with size 1.
+        synchronized: whether replicas share their statistics; must be false here.
+
+    Raises:
+        InvalidArgumentError: `synchronized` is true.
+    """
+    if synchronized:
+        raise InvalidArgumentError(
+            "moments: statistics are shared by replicas in layers only",
+            remedy="use BatchNormalization(synchronized=True)",
+        )
+    return engine.moments(floating(x), axes, keepdims=keepdims)
+
+
+@public
+def normalize(x: Any, axis: Axes = -1, order: int = 2, epsilon: float | None = None) -> Tensor:
+    """x / max(length of x along `axis`, epsilon).
+
+    Args:
+        x: any tensor.
+        axis: one axis or several.
+        order: p of the length (sum of |x|**p)**(1/p), at least 1.
+        epsilon: the least divisor, by default `laminar.config.epsilon()`.
+
+    Raises:
+        InvalidArgumentError: an order below 1.
+    """
+    if not isinstance(order, int) or order < 1:
+        raise InvalidArgumentError(
+            f"normalize: order must be a whole number of at least 1, got {order!r}"
+        )
+    given = floating(x)
+    dtype = statistics_dtype(given.dtype)  # float16 cannot hold the square of epsilon
+    x = cast(given, dtype)
+    least = default_epsilon() if epsilon is None else epsilon
+    if order == 2:
+        total = reduce.reduce_sum(arithmetic.square(x), axis, keepdims=True)
+        inverse = rsqrt(arithmetic.maximum(total, tensor(least * least, dtype)))
+        return cast(arithmetic.multiply(x, inverse), given.dtype)
+    powers = power(arithmetic.absolute(x), tensor(float(order), dtype))
+    total = reduce.reduce_sum(powers, axis, keepdims=True)
+    length = power(total, tensor(1 / order, dtype))
+    scaled = arithmetic.divide(x, arithmetic.maximum(length, tensor(least, dtype)))
+    return cast(scaled, given.dtype)

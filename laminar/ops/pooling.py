@@ -1,0 +1,112 @@
+"""Pooling over windows, in either layout; blocks of space turned into channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from laminar.engine.graph import Tensor
+from laminar.engine.ops import adaptive_pooling, blocks
+from laminar.engine.ops import pooling as engine
+from laminar.settings import standardize_data_format
+
+from .arguments import floating, tensor
+from .convolution import channels_last
+from .recording import public
+
+__all__ = [
+    "adaptive_average_pool",
+    "adaptive_max_pool",
+    "average_pool",
+    "depth_to_space",
+    "max_pool",
+    "space_to_depth",
+]
+
+Ints = int | Sequence[int]
+
+
+@public
+def max_pool(
+    inputs: Any,
+    pool_size: Ints,
+    strides: Ints | None = None,
+    padding: str = "valid",
+    data_format: str | None = None,
+) -> Tensor:
+    """The maximum of each window.
+
+    Args:
+        inputs: (batch, *spatial, channels), or (batch, channels, *spatial).
+        pool_size: cells of the window along each spatial axis.
+        strides: step along each spatial axis, by default the window.
+        padding: "valid" or "same"; a padded cell is never the maximum.
+        data_format: "channels_last" or "channels_first", by default the global one.
+    """
+    return channels_last(
+        tensor(inputs),
+        data_format,
+        lambda x: engine.max_pool(x, pool_size, strides=strides, padding=padding),
+    )
+
+
+@public
+def average_pool(
+    inputs: Any,
+    pool_size: Ints,
+    strides: Ints | None = None,
+    padding: str = "valid",
+    data_format: str | None = None,
+) -> Tensor:
+    """The mean of each window, over the cells inside of the input; arguments as in `max_pool`."""
+    return channels_last(
+        floating(inputs),
+        data_format,
+        lambda x: engine.average_pool(x, pool_size, strides=strides, padding=padding),
+    )
+
+
+@public
+def adaptive_max_pool(inputs: Any, output_size: Ints, data_format: str | None = None) -> Tensor:
+    """The maximum of each of `output_size` windows that together cover a spatial axis.
+
+    Window i of n along an axis of m cells goes from floor(i m / n) to ceil((i + 1) m / n).
+
+    Args:
+        inputs: (batch, *spatial, channels), or (batch, channels, *spatial).
+        output_size: number of windows along each spatial axis.
+        data_format: "channels_last" or "channels_first", by default the global one.
+    """
+    return channels_last(
+        tensor(inputs),
+        data_format,
+        lambda x: adaptive_pooling.adaptive_max_pool(x, output_size),
+    )
+
+
+@public
+def adaptive_average_pool(inputs: Any, output_size: Ints, data_format: str | None = None) -> Tensor:
+    """The mean of each of `output_size` windows; see `adaptive_max_pool`."""
+    return channels_last(
+        floating(inputs),
+        data_format,
+        lambda x: adaptive_pooling.adaptive_average_pool(x, output_size),
+    )
+
+
+@public
+def depth_to_space(x: Any, block_size: int, data_format: str = "channels_last") -> Tensor:
+    """Channels laid out as blocks of pixels: (h, w, c b**2) becomes (h b, w b, c).
+
+    Args:
+        x: (batch, height, width, channels), or (batch, channels, height, width).
+        block_size: b, the side of a block.
+        data_format: "channels_last" or "channels_first".
+    """
+    return blocks.depth_to_space(tensor(x), block_size, standardize_data_format(data_format))
+
+
+@public
+def space_to_depth(x: Any, block_size: int, data_format: str = "channels_last") -> Tensor:
+    """Blocks of pixels stacked as channels: the inverse of `depth_to_space`."""
+    return blocks.space_to_depth(tensor(x), block_size, standardize_data_format(data_format))

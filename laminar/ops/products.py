@@ -1,0 +1,164 @@
+"""Products that sum: of matrices, of vectors, and in the notation of einsum."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.graph import BOOLEAN, Tensor, int8, int32
+from laminar.engine.ops import array, axes, convolution
+from laminar.engine.ops import einsum as engine_einsum
+from laminar.engine.ops import products as engine
+from laminar.engine.ops.cast import cast
+from laminar.engine.ops.linalg import matmul_nd
+
+from .arguments import floating_pair, known_size, one_of, pair, tensors
+from .recording import public
+
+__all__ = [
+    "correlate",
+    "cross",
+    "dot",
+    "einsum",
+    "inner",
+    "kron",
+    "matmul",
+    "outer",
+    "tensordot",
+    "vdot",
+]
+
+
+def _factors(*xs: Any) -> tuple[Tensor, ...]:
+    """Operands of one type of numbers; products of int8 are summed in int32."""
+    found = tensors(xs)
+    wide = int32 if found[0].dtype in BOOLEAN | {int8} else found[0].dtype
+    return tuple(cast(x, wide) for x in found)
+
+
+@public
+def matmul(x1: Any, x2: Any) -> Tensor:
+    """The matrix product over the last two axes; the others broadcast.
+
+    A vector on the left counts as a row, on the right as a column. Two int8 give int32.
+    """
+    return matmul_nd(*_factors(x1, x2))
+
+
+@public
+def dot(x1: Any, x2: Any) -> Tensor:
+    """The sum of products over the last axis of `x1` and the last but one of `x2`.
+
+    Of vectors the inner product, of matrices the matrix product, with a scalar a plain product.
+    """
+    return engine.dot(*pair(x1, x2))
+
+
+@public
+def inner(x1: Any, x2: Any) -> Tensor:
+    """The sum of products over the last axes of both."""
+    return engine.inner(*pair(x1, x2))
+
+
+@public
+def outer(x1: Any, x2: Any) -> Tensor:
+    """The product of each element of `x1` with each of `x2`, both in row order."""
+    return engine.outer(*pair(x1, x2))
+
+
+@public
+def vdot(x1: Any, x2: Any) -> Tensor:
+    """The sum of conj(x1) * x2 over all elements in row order."""
+    return engine.vdot(*pair(x1, x2))
+
+
+@public
+def kron(x1: Any, x2: Any) -> Tensor:
+    """The Kronecker product: a block x1[i...] * x2 for each element of `x1`."""
+    return engine.kron(*pair(x1, x2))
+
+
+@public
+def tensordot(x1: Any, x2: Any, axes: int | Sequence[Any] = 2) -> Tensor:
+    """The sum of products over some axes of each.
+
+    Args:
+        x1: any tensor.
+        x2: any tensor.
+        axes: a number n, for the last n of `x1` and the first n of `x2`; or the axes of each.
+    """
+    return engine.tensordot(*pair(x1, x2), axes)
+
+
+@public
+def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Tensor:
+    """The sum of products that `subscripts` describes, as "ij,jk->ik".
+
+    Args:
+        subscripts: the axes of each operand as letters, and those of the result.
+        *operands: as many tensors as `subscripts` has terms.
+        **kwargs: optimize, accepted for its name: the order of products is always chosen.
+
+    Raises:
+        InvalidArgumentError: subscripts that do not fit, or an unknown option.
+    """
+    unknown = builtins.sorted(set(kwargs) - {"optimize"})
+    if unknown:
+        raise InvalidArgumentError(f"einsum: there is no option {', '.join(unknown)}")
+    return engine_einsum.einsum(subscripts, *_factors(*operands))
+
+
+@public
+def cross(
+    x1: Any,
+    x2: Any,
+    axisa: int = -1,
+    axisb: int = -1,
+    axisc: int = -1,
+    axis: int | None = None,
+) -> Tensor:
+    """The cross product of vectors of 3 elements, or of 2 (whose third is taken as 0).
+
+    Args:
+        x1: any tensor.
+        x2: any tensor.
+        axisa: the axis of the vectors in `x1`.
+        axisb: the axis of the vectors in `x2`.
+        axisc: the axis of the vectors in the result.
+        axis: all three of these.
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    return engine.cross(*pair(x1, x2), axisa, axisb, axisc)
+
+
+@public
+def correlate(x1: Any, x2: Any, mode: str = "valid") -> Tensor:
+    """The sum of products of `x1`, moved step by step, and `x2`: y[k] = sum of x1[n + k] * x2[n].
+
+    Args:
+        x1: a vector.
+        x2: a vector.
+        mode: "valid" (where both overlap fully), "same" (as long as the longer one) or "full"
+            (where they overlap at all).
+
+    Raises:
+        ShapeError: one is no vector, or its length is unknown.
+    """
+    one_of("correlate", "mode", mode, ("valid", "same", "full"))
+    a, b = floating_pair(x1, x2)
+    for x in (a, b):
+        if x.shape.rank != 1:
+            raise ShapeError(f"correlate: expected vectors, got {a.spec} and {b.spec}")
+    long, short = known_size("correlate", a, 0), known_size("correlate", b, 0)
+    swapped = long < short  # the shorter one moves over the longer: the result is then reversed
+    if swapped:
+        a, b, long, short = b, a, short, long
+    before = {"valid": 0, "same": short // 2, "full": short - 1}[mode]
+    after = {"valid": 0, "same": short - 1 - before, "full": short - 1}[mode]
+    x = axes.expand_dims(a, (0, 2))
+    kernel = axes.expand_dims(b, (1, 2))
+    y = axes.squeeze(convolution.conv(x, kernel, padding=[(before, after)]), (0, 2))
+    return array.flip(y, 0) if swapped else y

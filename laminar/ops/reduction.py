@@ -1,0 +1,231 @@
+"""Sums, means, extremes and their like over some axes, and running along one.
+
+`axis` is one axis or several, None all of them; `keepdims` leaves them with size 1. Bools and small
+integers are summed in 32 bits; means of integers are floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import (
+    DType,
+    Tensor,
+    as_dtype,
+    bool_,
+    int8,
+    int16,
+    int32,
+    uint8,
+    uint16,
+    uint32,
+)
+from laminar.engine.ops import arithmetic, cumulative
+from laminar.engine.ops import reduce as engine
+from laminar.engine.ops.broadcast import broadcast_like
+from laminar.engine.ops.cast import cast
+from laminar.engine.ops.compare import logical_and, logical_or, not_equal
+from laminar.engine.ops.index import get_item
+from laminar.engine.ops.shape import reshape
+
+from .arguments import boolean, common, floating, known_rank, numeric, tensor
+from .recording import public
+
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "average",
+    "cumprod",
+    "cumsum",
+    "diff",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "ptp",
+    "std",
+    "sum",
+    "trapezoid",
+    "var",
+]
+
+Axis = int | Sequence[int] | None
+
+# What the sum of small numbers is counted in.
+_SUM_DTYPE: dict[DType, DType] = {
+    bool_: int32,
+    int8: int32,
+    int16: int32,
+    uint8: uint32,
+    uint16: uint32,
+}
+
+
+def summable(x: Tensor) -> Tensor:
+    """`x` in the type that its sums and products have."""
+    return cast(x, _SUM_DTYPE.get(x.dtype, x.dtype))
+
+
+@public
+def sum(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The sum over `axis`."""
+    return engine.reduce_sum(summable(tensor(x)), axis, keepdims=keepdims)
+
+
+@public
+def prod(x: Any, axis: Axis = None, keepdims: bool = False, dtype: Any = None) -> Tensor:
+    """The product over `axis`; computed in `dtype` if one is given."""
+    x = tensor(x)
+    x = summable(x) if dtype is None else cast(x, as_dtype(dtype))
+    return engine.reduce_prod(x, axis, keepdims=keepdims)
+
+
+@public
+def mean(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The mean over `axis`."""
+    return engine.reduce_mean(floating(x), axis, keepdims=keepdims)
+
+
+@public
+def var(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The mean square of the distance from the mean, over `axis`."""
+    return engine.reduce_variance(floating(x), axis, keepdims=keepdims)
+
+
+@public
+def std(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The root of the mean square of the distance from the mean, over `axis`."""
+    return engine.reduce_std(floating(x), axis, keepdims=keepdims)
+
+
+@public
+def max(x: Any, axis: Axis = None, keepdims: bool = False, initial: Any = None) -> Tensor:
+    """The greatest element over `axis`; at least `initial` if that is given."""
+    x = tensor(x)
+    if x.dtype == bool_:
+        found = engine.reduce_any(x, axis, keepdims=keepdims)
+        return found if initial is None else logical_or(found, boolean(initial))
+    found = engine.reduce_max(x, axis, keepdims=keepdims)
+    return found if initial is None else arithmetic.maximum(found, tensor(initial, x.dtype))
+
+
+@public
+def min(x: Any, axis: Axis = None, keepdims: bool = False, initial: Any = None) -> Tensor:
+    """The least element over `axis`; at most `initial` if that is given."""
+    x = tensor(x)
+    if x.dtype == bool_:
+        found = engine.reduce_all(x, axis, keepdims=keepdims)
+        return found if initial is None else logical_and(found, boolean(initial))
+    found = engine.reduce_min(x, axis, keepdims=keepdims)
+    return found if initial is None else arithmetic.minimum(found, tensor(initial, x.dtype))
+
+
+@public
+def amax(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The greatest element over `axis`."""
+    return max(x, axis, keepdims)
+
+
+@public
+def amin(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The least element over `axis`."""
+    return min(x, axis, keepdims)
+
+
+@public
+def ptp(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The greatest element less the least, over `axis`."""
+    return arithmetic.subtract(numeric(max(x, axis, keepdims)), numeric(min(x, axis, keepdims)))
+
+
+@public
+def all(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Whether every element over `axis` holds (is not 0)."""
+    return engine.reduce_all(boolean(x), axis, keepdims=keepdims)
+
+
+@public
+def any(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Whether some element over `axis` holds (is not 0)."""
+    return engine.reduce_any(boolean(x), axis, keepdims=keepdims)
+
+
+@public
+def average(x: Any, axis: Axis = None, weights: Any = None) -> Tensor:
+    """The mean over `axis`, weighted if `weights` are given.
+
+    Args:
+        x: any tensor.
+        axis: one axis or several, None for all.
+        weights: of the shape of `x`, or a vector of its size along the one axis.
+    """
+    if weights is None:
+        return mean(x, axis)
+    dtype = common(x, weights, 0.0)
+    values, factors = tensor(x, dtype), tensor(weights, dtype)
+    if isinstance(axis, int) and factors.shape.rank == 1:
+        rank = known_rank("average", values)
+        factors = reshape(factors, [-1 if i == axis % rank else 1 for i in range(rank)])
+    factors = broadcast_like(factors, values)
+    total = engine.reduce_sum(arithmetic.multiply(values, factors), axis)
+    return arithmetic.divide(total, engine.reduce_sum(factors, axis))
+
+
+def _running(x: Any, axis: int | None, dtype: Any) -> tuple[Tensor, int]:
+    x = numeric(x) if dtype is None else cast(tensor(x), as_dtype(dtype))
+    return (reshape(x, (-1,)), 0) if axis is None else (x, axis)
+
+
+@public
+def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """The sum of each element and those before it along `axis`; None runs in row order."""
+    return cumulative.cumsum(*_running(x, axis, dtype))
+
+
+@public
+def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """The product of each element and those before it along `axis`; None runs in row order."""
+    return cumulative.cumprod(*_running(x, axis, dtype))
+
+
+@public
+def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
+    """The difference of each element and the one before it along `axis`, `n` times over."""
+    x = tensor(a)
+    if n < 0:
+        raise InvalidArgumentError(f"diff: n cannot be negative, got {n}")
+    rank = known_rank("diff", x)
+    lead = (slice(None),) * (axis % rank if rank else 0)
+    for _ in range(n):
+        later, earlier = (get_item(x, (*lead, part)) for part in (slice(1, None), slice(None, -1)))
+        x = not_equal(later, earlier) if x.dtype == bool_ else arithmetic.subtract(later, earlier)
+    return x
+
+
+@public
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
+    """The integral of `y` along `axis` by trapezoids.
+
+    Args:
+        y: the values.
+        x: where they stand, of the shape of `y` or a vector; None: `dx` apart.
+        dx: the distance where `x` is None.
+        axis: the axis to integrate along.
+    """
+    y = floating(y)
+    rank = known_rank("trapezoid", y)
+    if x is None:
+        widths = tensor(dx, y.dtype)
+    else:
+        places = tensor(x, y.dtype)
+        widths = diff(places, axis=axis if places.ndim == rank else -1)
+        if places.ndim == 1:
+            widths = reshape(widths, [-1 if i == axis % rank else 1 for i in range(rank)])
+    lead = (slice(None),) * (axis % rank)
+    later, earlier = (get_item(y, (*lead, part)) for part in (slice(1, None), slice(None, -1)))
+    heights = arithmetic.multiply(arithmetic.add(later, earlier), tensor(0.5, y.dtype))
+    return engine.reduce_sum(arithmetic.multiply(heights, widths), axis)

@@ -1,0 +1,271 @@
+"""Quantiles, correlations and counts; and reductions that skip NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from laminar.engine.graph import Tensor, float64, int32
+from laminar.engine.ops import arithmetic, axes, basic, cumulative, reduce
+from laminar.engine.ops import quantile as engine
+from laminar.engine.ops.along import take_along_axis
+from laminar.engine.ops.axes import canonical_axes
+from laminar.engine.ops.cast import cast
+from laminar.engine.ops.compare import equal, is_nan, logical_not, where
+from laminar.engine.ops.linalg import matmul
+from laminar.engine.ops.math import sqrt
+from laminar.engine.ops.shape import reshape
+from laminar.engine.ops.sort import sort
+
+from .arguments import floating, known_rank, numeric, one_of, tensor
+from .layout import sizes
+from .recording import public
+from .reduction import summable
+
+__all__ = [
+    "corrcoef",
+    "median",
+    "nanargmax",
+    "nanargmin",
+    "nancumprod",
+    "nancumsum",
+    "nanmax",
+    "nanmean",
+    "nanmedian",
+    "nanmin",
+    "nanpercentile",
+    "nanprod",
+    "nanquantile",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "percentile",
+    "quantile",
+]
+
+Axis = int | Sequence[int] | None
+
+
+@public
+def quantile(
+    x: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False
+) -> Tensor:
+    """The values below which the fractions `q` of the elements lie.
+
+    Args:
+        x: any tensor.
+        q: fractions from 0 to 1: one, or a vector, whose axis is the first of the result.
+        axis: one axis or several, None for all.
+        method: what to take between two elements: "linear", "lower", "higher", "midpoint" or
+            "nearest".
+        keepdims: whether the axes stay, with size 1.
+    """
+    x = floating(x)
+    return engine.quantile(x, tensor(q, float64), axis, method, keepdims)
+
+
+@public
+def percentile(
+    x: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False
+) -> Tensor:
+    """As `quantile`, with `q` in parts of a hundred."""
+    fractions = arithmetic.divide(tensor(q, float64), tensor(100.0, float64))
+    return engine.quantile(floating(x), fractions, axis, method, keepdims)
+
+
+@public
+def median(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The middle of the elements in rising order, or the mean of the two in the middle."""
+    return engine.median(floating(x), axis, keepdims)
+
+
+@public
+def corrcoef(x: Any) -> Tensor:
+    """The correlation of each two rows: their covariance over the product of their deviations."""
+    x = floating(x)
+    if known_rank("corrcoef", x) < 2:
+        return basic.ones_like(reduce.reduce_sum(x))
+    centred = arithmetic.subtract(x, reduce.reduce_mean(x, -1, keepdims=True))
+    covariance = matmul(centred, centred, transpose_b=True)
+    spread = sqrt(reduce.reduce_sum(arithmetic.square(centred), -1))
+    scale = arithmetic.multiply(axes.expand_dims(spread, 1), spread)
+    found = arithmetic.divide(covariance, scale)
+    one = basic.ones_like(found)
+    return arithmetic.maximum(arithmetic.minimum(found, one), arithmetic.negative(one))
+
+
+def _replaced(x: Any, value: float) -> tuple[Tensor, Tensor | None]:
+    """`x` with `value` for each NaN, and where those were (None for integers, which have none)."""
+    x = tensor(x)
+    if not x.dtype.is_floating:
+        return x, None
+    missing = is_nan(x)
+    return where(missing, tensor(value, x.dtype), x), missing
+
+
+def _counted(x: Any, axis: Axis, keepdims: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Floats with 0 for NaN, which of them are there (0 or 1), and how many over `axis`."""
+    x = floating(x)
+    values, missing = _replaced(x, 0.0)
+    assert missing is not None
+    present = cast(logical_not(missing), x.dtype)
+    return values, present, reduce.reduce_sum(present, axis, keepdims=keepdims)
+
+
+@public
+def nansum(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The sum over `axis` of what is not NaN."""
+    return reduce.reduce_sum(summable(_replaced(x, 0.0)[0]), axis, keepdims=keepdims)
+
+
+@public
+def nanprod(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The product over `axis` of what is not NaN."""
+    return reduce.reduce_prod(summable(_replaced(x, 1.0)[0]), axis, keepdims=keepdims)
+
+
+@public
+def nanmean(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The mean over `axis` of what is not NaN; NaN where nothing is."""
+    values, _, count = _counted(x, axis, keepdims)
+    return arithmetic.divide(reduce.reduce_sum(values, axis, keepdims=keepdims), count)
+
+
+@public
+def nanvar(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The mean square of the distance from the mean, of what is not NaN."""
+    values, present, count = _counted(x, axis, True)
+    mean = arithmetic.divide(reduce.reduce_sum(values, axis, keepdims=True), count)
+    distance = arithmetic.multiply(arithmetic.subtract(values, mean), present)
+    total = reduce.reduce_sum(arithmetic.square(distance), axis, keepdims=keepdims)
+    return arithmetic.divide(total, reduce.reduce_sum(present, axis, keepdims=keepdims))
+
+
+@public
+def nanstd(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The root of `nanvar`."""
+    return sqrt(nanvar(x, axis, keepdims))
+
+
+def _extreme(x: Any, axis: Axis, keepdims: bool, sign: int) -> Tensor:
+    """The greatest (or least) of what is not NaN; NaN where nothing is."""
+    found = numeric(x)
+    op = reduce.reduce_max if sign > 0 else reduce.reduce_min
+    values, missing = _replaced(found, -sign * float("inf"))
+    extreme = op(values, axis, keepdims=keepdims)
+    if missing is None:
+        return extreme
+    empty = reduce.reduce_all(missing, axis, keepdims=keepdims)
+    return where(empty, tensor(float("nan"), extreme.dtype), extreme)
+
+
+@public
+def nanmax(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The greatest over `axis` of what is not NaN; NaN where nothing is."""
+    return _extreme(x, axis, keepdims, 1)
+
+
+@public
+def nanmin(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The least over `axis` of what is not NaN; NaN where nothing is."""
+    return _extreme(x, axis, keepdims, -1)
+
+
+def _place(x: Any, axis: int | None, keepdims: bool, sign: int) -> Tensor:
+    values, missing = _replaced(numeric(x), -sign * float("inf"))
+    op = reduce.argmax if sign > 0 else reduce.argmin
+    found = op(values, axis, keepdims=keepdims)
+    if missing is None:
+        return found
+    empty = reduce.reduce_all(missing, axis, keepdims=keepdims)
+    return where(empty, tensor(-1, int32), found)
+
+
+@public
+def nanargmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The index of the greatest of what is not NaN, int32; -1 where nothing is."""
+    return _place(x, axis, keepdims, 1)
+
+
+@public
+def nanargmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The index of the least of what is not NaN, int32; -1 where nothing is."""
+    return _place(x, axis, keepdims, -1)
+
+
+@public
+def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """As `cumsum`, with 0 for NaN."""
+    values = _of_type(_replaced(x, 0.0)[0], dtype)
+    return cumulative.cumsum(*_along(values, axis))
+
+
+@public
+def nancumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """As `cumprod`, with 1 for NaN."""
+    values = _of_type(_replaced(x, 1.0)[0], dtype)
+    return cumulative.cumprod(*_along(values, axis))
+
+
+@public
+def nanquantile(
+    x: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False
+) -> Tensor:
+    """As `quantile`, of what is not NaN; NaN where nothing is."""
+    return _quantile_of_present(x, tensor(q, float64), axis, method, keepdims)
+
+
+@public
+def nanpercentile(
+    x: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False
+) -> Tensor:
+    """As `nanquantile`, with `q` in parts of a hundred."""
+    fractions = arithmetic.divide(tensor(q, float64), tensor(100.0, float64))
+    return _quantile_of_present(x, fractions, axis, method, keepdims)
+
+
+@public
+def nanmedian(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """As `median`, of what is not NaN; NaN where nothing is."""
+    return _quantile_of_present(x, tensor(0.5, float64), axis, "midpoint", keepdims)
+
+
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _quantile_of_present(x: Any, q: Tensor, axis: Axis, method: str, keepdims: bool) -> Tensor:
+    one_of("nanquantile", "method", method, _METHODS)
+    x = floating(x)
+    rank = known_rank("nanquantile", x)
+    reduced = canonical_axes("nanquantile", range(rank) if axis is None else axis, rank)
+    kept = [i for i in range(rank) if i not in reduced]
+    size = sizes(x)
+    line = reshape(axes.transpose(x, [*kept, *reduced]), [*(size[i] for i in kept), -1])
+    ordered = sort(line)  # NaN stands last
+    there = cast(logical_not(is_nan(line)), float64)
+    last: Any = reduce.reduce_sum(there, -1, keepdims=True) - 1
+    place: Any = arithmetic.maximum(last * reshape(q, (-1,)), tensor(0.0, float64))
+    lower, upper = arithmetic.floor(place), arithmetic.ceil(place)
+    nearest = arithmetic.rint(place)
+    weight = {
+        "linear": place - lower,
+        "midpoint": 0.5 * (upper - lower),
+        "lower": basic.zeros_like(place),
+        "higher": upper - lower,
+        "nearest": nearest - lower,
+    }[method]
+    low, high = (take_along_axis(ordered, cast(p, int32), -1) for p in (lower, upper))
+    between = low + cast(weight, x.dtype) * (high - low)
+    found = where(equal(low, high), low, between)  # infinity - infinity is NaN
+    found = axes.moveaxis(found, -1, 0)
+    if not q.ndim:
+        found = axes.squeeze(found, 0)
+    return axes.expand_dims(found, [q.ndim + i for i in reduced]) if keepdims else found
+
+
+def _of_type(x: Tensor, dtype: Any) -> Tensor:
+    return numeric(x) if dtype is None else cast(x, dtype)
+
+
+def _along(x: Tensor, axis: int | None) -> tuple[Tensor, int]:
+    return (reshape(x, (-1,)), 0) if axis is None else (x, axis)

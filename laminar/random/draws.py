@@ -1,0 +1,213 @@
+"""Numbers, choices and orders drawn at random.
+
+All take `seed`: a whole number gives the same numbers at every call, a `SeedGenerator` other ones
+each time, None those of the global generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.graph import Dim, DType, Tensor, as_dtype
+from laminar.engine.ops import dropout as engine_dropout
+from laminar.engine.ops import random as engine
+from laminar.ops.arguments import dtype_or_float, floating, tensor
+from laminar.ops.recording import public
+
+from .seeds import draw_seed
+
+
+def _float(who: str, dtype: Any) -> DType:
+    found = dtype_or_float(dtype)
+    if not found.is_floating:
+        raise InvalidArgumentError(
+            f"{who}: dtype must be a floating type, got {found}",
+            remedy="use randint for integers, or cast the result",
+        )
+    return found
+
+
+def _bound(value: Any) -> Any:
+    """A parameter: a number as it is, anything else as a tensor."""
+    return value if isinstance(value, int | float) else tensor(value)
+
+
+@public
+def normal(
+    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None
+) -> Tensor:
+    """Normal numbers.
+
+    Args:
+        shape: ints or scalar integer tensors.
+        mean: of the numbers.
+        stddev: standard deviation.
+        dtype: a floating type, by default the default float.
+        seed: see above.
+    """
+    found = _float("normal", dtype)
+    return engine.random_normal(draw_seed(seed), shape, _bound(mean), _bound(stddev), found)
+
+
+@public
+def truncated_normal(
+    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None
+) -> Tensor:
+    """Normal numbers, drawn again where they lie more than two standard deviations off the mean.
+
+    Args:
+        shape: ints or scalar integer tensors.
+        mean: of the numbers.
+        stddev: standard deviation before truncation.
+        dtype: a floating type, by default the default float.
+        seed: see above.
+    """
+    found = _float("truncated_normal", dtype)
+    return engine.random_truncated_normal(
+        draw_seed(seed), shape, _bound(mean), _bound(stddev), found
+    )
+
+
+@public
+def uniform(
+    shape: Any, minval: Any = 0.0, maxval: Any = 1.0, dtype: Any = None, seed: Any = None
+) -> Tensor:
+    """Numbers uniform in [minval, maxval).
+
+    Args:
+        shape: ints or scalar integer tensors.
+        minval: lower bound.
+        maxval: upper bound, itself left out.
+        dtype: a floating type, by default the default float.
+        seed: see above.
+    """
+    found = _float("uniform", dtype)
+    return engine.random_uniform(draw_seed(seed), shape, _bound(minval), _bound(maxval), found)
+
+
+@public
+def randint(shape: Any, minval: Any, maxval: Any, dtype: Any = "int32", seed: Any = None) -> Tensor:
+    """Whole numbers uniform in [minval, maxval).
+
+    Args:
+        shape: ints or scalar integer tensors.
+        minval: lower bound.
+        maxval: upper bound, itself left out.
+        dtype: an integer type.
+        seed: see above.
+
+    Raises:
+        InvalidArgumentError: the dtype is not an integer one, or the range is empty.
+    """
+    found = as_dtype(dtype)
+    if not found.is_integer:
+        raise InvalidArgumentError(
+            f"randint: dtype must be an integer type, got {found}",
+            remedy="use uniform for fractions",
+        )
+    low, high = (v if isinstance(v, Tensor) else int(v) for v in (minval, maxval))
+    return engine.random_int(draw_seed(seed), shape, low, high, found)
+
+
+@public
+def categorical(logits: Any, num_samples: int, dtype: Any = "int32", seed: Any = None) -> Tensor:
+    """Classes drawn with the probabilities softmax(logits).
+
+    Args:
+        logits: (batch, classes).
+        num_samples: how many to draw for each row.
+        dtype: an integer type.
+        seed: see above.
+
+    Returns:
+        (batch, num_samples).
+    """
+    x = floating(logits)
+    if x.shape.rank not in (2, None):
+        raise ShapeError(f"categorical: logits must be (batch, classes), got {x.spec}")
+    return engine.random_categorical(draw_seed(seed), x, num_samples, as_dtype(dtype))
+
+
+@public
+def gamma(shape: Any, alpha: Any, dtype: Any = None, seed: Any = None) -> Tensor:
+    """Numbers of the gamma distribution of scale 1.
+
+    Args:
+        shape: ints or scalar integer tensors.
+        alpha: shape parameter, broadcasts to `shape`.
+        dtype: a floating type, by default the default float.
+        seed: see above.
+    """
+    found = _float("gamma", dtype)
+    return engine.random_gamma(draw_seed(seed), shape, tensor(alpha), found)
+
+
+@public
+def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Any = None) -> Tensor:
+    """Numbers of the beta distribution.
+
+    Args:
+        shape: ints or scalar integer tensors.
+        alpha: first parameter, broadcasts to `shape`.
+        beta: second parameter, likewise.
+        dtype: a floating type, by default the default float.
+        seed: see above.
+    """
+    found = _float("beta", dtype)
+    return engine.random_beta(draw_seed(seed), shape, tensor(alpha), tensor(beta), found)
+
+
+@public
+def binomial(
+    shape: Any, counts: Any, probabilities: Any, dtype: Any = None, seed: Any = None
+) -> Tensor:
+    """How many of some trials succeed.
+
+    Args:
+        shape: ints or scalar integer tensors.
+        counts: numbers of trials, broadcast to `shape`.
+        probabilities: of success, likewise.
+        dtype: by default the default float.
+        seed: see above.
+    """
+    found = _float("binomial", dtype)
+    parameters = (tensor(counts), tensor(probabilities))
+    return engine.random_binomial(draw_seed(seed), shape, *parameters, found)
+
+
+@public
+def shuffle(x: Any, axis: int = 0, seed: Any = None) -> Tensor:
+    """`x` with its entries along `axis` in random order."""
+    return engine.random_shuffle(draw_seed(seed), tensor(x), axis)
+
+
+@public
+def dropout(
+    inputs: Any, rate: float, noise_shape: Sequence[Any] | None = None, seed: Any = None
+) -> Tensor:
+    """`inputs` with numbers set to 0 at random, the others divided by 1 - rate.
+
+    Args:
+        inputs: any tensor; integers become the default float.
+        rate: the probability of a number to be dropped.
+        noise_shape: 1 on each axis along which numbers are dropped together; elsewhere the size of
+            the inputs, or None.
+        seed: see above.
+
+    Raises:
+        InvalidArgumentError: the rate is not from 0 to 1.
+
+    Source: Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting",
+        2014, section 4.
+    """
+    x = floating(inputs)
+    if not 0 <= rate <= 1:
+        raise InvalidArgumentError(f"dropout: the rate must be from 0 to 1, got {rate}")
+    if rate == 0:
+        return x
+    shape: list[Dim] | None = None
+    if noise_shape is not None:
+        shape = [d if isinstance(d, int) else None for d in noise_shape]
+    return engine_dropout.dropout(x, draw_seed(seed), float(rate), shape)

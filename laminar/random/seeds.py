@@ -1,0 +1,155 @@
+"""Generators: a state in a variable, and a new one for each draw.
+
+Where no seed is given, one comes from the sequence of the process, which begins at the same place
+in each run: a program gives the same numbers each time. `set_random_seed` begins it elsewhere.
+
+State of the module, guarded by `_lock`:
+    _seeds: the sequence of default seeds;
+    _global: the generator of draws without a seed, made when it is first needed;
+    _of_graph: the same for each graph that is built to be run by a session.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Graph, Tensor, building, eager_scope
+from laminar.engine.ops.convert import convert_to_tensor
+from laminar.engine.ops.random_state import initial_state, next_state
+from laminar.engine.state import Variable
+
+# Any number does; this one is 2**32 over the golden ratio.
+_FIRST_SEED = 0x9E3779B9
+_MOST = 10**9  # a default seed is below it, as in Keras
+
+_lock = threading.RLock()
+_seeds = random.Random(_FIRST_SEED)
+_global: list[SeedGenerator] = []
+_of_graph: weakref.WeakKeyDictionary[Graph, SeedGenerator] = weakref.WeakKeyDictionary()
+
+
+class SeedGenerator:
+    """Gives each draw another state, so that it gives other numbers.
+
+    Args:
+        seed: a whole number, which fixes all numbers that follow; None for one of the process's
+            sequence.
+        name: of the generator.
+
+    Attributes:
+        state: the variable with the state of the next draw, uint32[4].
+
+    Raises:
+        InvalidArgumentError: the seed is no whole number.
+    """
+
+    def __init__(self, seed: int | None = None, name: str | None = None) -> None:
+        if seed is not None and not _is_int(seed):
+            raise InvalidArgumentError(
+                f"SeedGenerator: the seed must be a whole number, got {seed!r}"
+            )
+        self._seed = seed
+        self.name = name or "seed_generator"
+        self.state = Variable(
+            _state(make_default_seed() if seed is None else seed),
+            trainable=False,
+            autocast=False,
+            name="seed_generator_state",
+        )
+
+    def next(self, ordered: bool = True) -> Tensor:
+        """The state for a draw; the generator goes on to the next.
+
+        Args:
+            ordered: accepted for its name: states always follow one another.
+        """
+        state = self.state.value
+        self.state.assign(next_state(state))
+        return state
+
+    def get_config(self) -> dict[str, Any]:
+        """What `from_config` needs to make a generator that begins where this one did."""
+        return {"seed": self._seed, "name": self.name}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> SeedGenerator:
+        """The generator that `get_config` described."""
+        return cls(**config)
+
+
+def _is_int(seed: Any) -> bool:
+    return isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+
+
+def _state(seed: int) -> Any:
+    return initial_state(int(seed) % 2**64)
+
+
+def make_default_seed() -> int:
+    """The next seed of the process's sequence, for what was given none."""
+    with _lock:
+        return _seeds.randint(1, _MOST)
+
+
+def global_seed_generator() -> SeedGenerator:
+    """The generator of draws that were given no seed."""
+    graph = building()
+    with _lock:
+        if graph is not None and not graph.captures_values:
+            found = _of_graph.get(graph)
+            if found is None:
+                found = _of_graph[graph] = SeedGenerator(name="global_seed_generator")
+            return found
+        if not _global:
+            with eager_scope():
+                _global.append(SeedGenerator(name="global_seed_generator"))
+        return _global[0]
+
+
+def set_random_seed(seed: int) -> None:
+    """Begin all random sequences anew: laminar's, NumPy's and Python's.
+
+    Args:
+        seed: a whole number from 0 to 2**32 - 1.
+
+    Raises:
+        InvalidArgumentError: any other value.
+    """
+    if not _is_int(seed) or not 0 <= seed < 2**32:
+        raise InvalidArgumentError(
+            f"set_random_seed: expected a whole number from 0 to 2**32 - 1, got {seed!r}"
+        )
+    random.seed(int(seed))
+    np.random.seed(int(seed))
+    with _lock:
+        _seeds.seed(int(seed))
+        if _global:  # graphs of traced functions hold this variable: it stays, with a new state
+            with eager_scope():
+                _global[0].state.assign(_state(make_default_seed()))
+
+
+def draw_seed(seed: Any) -> Tensor:
+    """The state for one draw.
+
+    Args:
+        seed: a whole number (the same state each time), a `SeedGenerator` (its next), or None (the
+            next of the global generator).
+
+    Raises:
+        InvalidArgumentError: anything else.
+    """
+    if isinstance(seed, SeedGenerator):
+        return seed.next()
+    if seed is None:
+        return global_seed_generator().next()
+    if _is_int(seed):
+        return convert_to_tensor(_state(seed))
+    raise InvalidArgumentError(
+        f"seed: expected a whole number, a SeedGenerator or None, got {seed!r}"
+    )

@@ -1,0 +1,46 @@
+"""Writing a file so that it is there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a new file for writing and reading that takes the place of `path` at the end.
+
+    The bytes go to a temporary file beside `path`; when the block ends without an error they are
+    forced to the disk and the file is renamed over `path` in one step. Any error, in the block or
+    in the last steps, leaves what stood at `path` untouched and removes the temporary file.
+
+    Args:
+        path: where the file shall be; a link there is followed, and a file there keeps its mode.
+    """
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
+    # 32 + 16 random characters: a long name of the user's must not make the temporary one too long.
+    temporary = os.path.join(folder, f".{name[:32]}.{secrets.token_hex(8)}.tmp")
+    file = open(temporary, "x+b")  # noqa: SIM115 (closed before the rename, not after the block)
+    try:
+        with file:
+            yield file
+            file.flush()
+            with suppress(FileNotFoundError):
+                os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    # The rename is durable once the folder is. The file is in place: a file system that cannot
+    # force a folder to the disk is no failure.
+    descriptor = os.open(folder, os.O_RDONLY)
+    with suppress(OSError):
+        os.fsync(descriptor)
+    os.close(descriptor)

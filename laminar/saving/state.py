@@ -1,0 +1,67 @@
+"""Which part of a model is stored under which path: the layout of Keras 3.
+
+The layers of a functional or sequential model stand under "layers/<class>", everything else under
+the names of the attributes that hold it. Names come from classes, not from instances, so that a
+model made again finds its weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from laminar.layers.layer import Layer
+from laminar.models.model import Model
+from laminar.naming import to_snake_case
+from laminar.optimizers import Optimizer
+
+_SKIPPED = frozenset(
+    {"inbound_nodes", "outbound_nodes", "_network", "_compiled", "_stack", "_own", "history"}
+)
+
+
+def stored_objects(root: Any) -> list[tuple[str, Any]]:
+    """What of `root` has variables of its own, with its path; each object once."""
+    found: list[tuple[str, Any]] = []
+    _walk(root, "", found, set())
+    return found
+
+
+def _walk(obj: Any, path: str, found: list[tuple[str, Any]], visited: set[int]) -> None:
+    if id(obj) in visited:
+        return
+    visited.add(id(obj))
+    found.append((path, obj))
+    for name, child in _children(obj):
+        _enter(child, f"{path}/{name}" if path else name, found, visited)
+
+
+def _enter(child: Any, path: str, found: list[tuple[str, Any]], visited: set[int]) -> None:
+    if isinstance(child, Layer | Optimizer):
+        _walk(child, path, found, visited)
+    elif isinstance(child, list | tuple | dict):
+        used: dict[str, int] = {}
+        for item in child.values() if isinstance(child, dict) else child:
+            if isinstance(item, Layer | Optimizer):
+                name = _numbered(to_snake_case(type(item).__name__), used)
+                _walk(item, f"{path}/{name}", found, visited)
+            elif isinstance(item, list | tuple | dict):
+                _enter(item, f"{path}/{_numbered('container', used)}", found, visited)
+
+
+def _children(obj: Any) -> Iterator[tuple[str, Any]]:
+    """The attributes to look into: public ones by name, then private ones by name."""
+    attributes = {k: v for k, v in vars(obj).items() if k not in _SKIPPED}
+    if isinstance(obj, Model):
+        if obj.network is not None:  # the order of the network comes before all else
+            yield "layers", obj.layers
+        else:
+            attributes["layers"] = obj.layers
+    for name in sorted(attributes, key=lambda n: f"~{n}" if n.startswith("_") else n):
+        yield name, attributes[name]
+
+
+def _numbered(name: str, used: dict[str, int]) -> str:
+    count = used.get(name, 0)
+    used[name] = count + 1
+    return f"{name}_{count}" if count else name

@@ -1,0 +1,398 @@
+"""Objects as plain data and back, in the form in which Keras 3 writes them to config.json.
+
+A class or function is found by name in closed tables alone: the built-in ones (each room lists its
+own with `list_builtins`), those registered by the program, and `custom_objects`. Nothing is ever
+imported or run because a file says so.
+"""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from laminar.engine.errors import DataLossError, InvalidArgumentError, NotFoundError
+from laminar.engine.graph import DType, EagerTensor, Tensor, TensorShape, as_dtype
+from laminar.engine.ops.convert import convert_to_tensor
+
+# How deep a config may nest: a guard against files made to exhaust the stack.
+_MAX_DEPTH = 200
+
+# _builtins[module as Keras names it][name] is a class or function; see list_builtins.
+_builtins: dict[str, Mapping[str, Any]] = {}
+_registered: dict[str, Any] = {}  # "package>Name" -> class or function
+_names: dict[Any, str] = {}  # the same, the other way round
+
+
+class _Scopes(threading.local):
+    def __init__(self) -> None:
+        self.custom: list[Mapping[str, Any]] = []
+
+
+_scopes = _Scopes()
+
+
+def list_builtins(module: str, namespace: Mapping[str, Any]) -> None:
+    """Offer the public classes and functions of a room under Keras's name for its module.
+
+    Args:
+        module: such as "keras.layers".
+        namespace: the room's module namespace.
+    """
+    _builtins[module] = namespace
+
+
+def register_keras_serializable(
+    package: str = "Custom", name: str | None = None
+) -> Callable[[Any], Any]:
+    """Decorator: let files name this class or function, as `package>name`.
+
+    Raises:
+        InvalidArgumentError: a class without `get_config`.
+    """
+
+    def decorate(target: Any) -> Any:
+        if isinstance(target, type) and not hasattr(target, "get_config"):
+            raise InvalidArgumentError(
+                f"{target.__name__} cannot be registered: it has no get_config()",
+                remedy="derive it from a laminar class, or write get_config and from_config",
+            )
+        registered = f"{package}>{name or target.__name__}"
+        previous = _registered.get(registered)
+        if previous is not None:
+            _names.pop(previous, None)
+        _registered[registered] = target
+        _names[target] = registered
+        return target
+
+    return decorate
+
+
+def get_custom_objects() -> dict[str, Any]:
+    """The registered classes and functions by name; changing it changes what files may name."""
+    return _registered
+
+
+@contextmanager
+def custom_object_scope(custom_objects: Mapping[str, Any]) -> Iterator[None]:
+    """Let files name these classes and functions inside the block."""
+    _scopes.custom.append(custom_objects)
+    try:
+        yield
+    finally:
+        _scopes.custom.pop()
+
+
+CustomObjectScope = custom_object_scope
+
+
+def get_registered_name(obj: Any) -> str:
+    """The name under which a class or function is registered, else its own."""
+    return _names.get(obj, getattr(obj, "__name__", type(obj).__name__))
+
+
+def get_registered_object(
+    name: str,
+    custom_objects: Mapping[str, Any] | None = None,
+    module_objects: Mapping[str, Any] | None = None,
+) -> Any:
+    """The class or function of that name in scopes, `custom_objects`, or the registry; or None."""
+    short = name.rpartition(">")[2]
+    tables = [custom_objects or {}, *reversed(_scopes.custom), _registered, module_objects or {}]
+    for table in tables:
+        for candidate in (name, short):
+            if candidate in table:
+                return table[candidate]
+    return _registered.get(f"Custom>{short}")
+
+
+# Writing
+
+
+def serialize_keras_object(obj: Any) -> Any:
+    """`obj` as data that JSON can hold.
+
+    Raises:
+        InvalidArgumentError: a lambda, or an object without `get_config`.
+    """
+    if obj is None or isinstance(obj, bool | int | float | str) and not isinstance(obj, DType):
+        return obj
+    if isinstance(obj, DType):
+        return str(obj)
+    if isinstance(obj, TensorShape):
+        return list(obj)
+    if isinstance(obj, bytes):
+        return {"class_name": "__bytes__", "config": {"value": obj.decode("latin-1")}}
+    if isinstance(obj, np.generic):
+        return obj.item()
+    if isinstance(obj, np.ndarray):
+        return _array_config("__numpy__", obj)
+    if isinstance(obj, Tensor):
+        return _array_config("__tensor__", obj.numpy())
+    if isinstance(obj, list):
+        return [serialize_keras_object(item) for item in obj]
+    if isinstance(obj, tuple):
+        items = [serialize_keras_object(item) for item in obj]
+        return {"class_name": "__tuple__", "config": {"value": items}}
+    if isinstance(obj, Mapping):
+        return serialize_dict(obj)
+    if isinstance(obj, slice):
+        parts = {"start": obj.start, "stop": obj.stop, "step": obj.step}
+        return {"class_name": "__slice__", "config": {"value": serialize_dict(parts)}}
+    if obj is Ellipsis:
+        return {"class_name": "__ellipsis__", "config": {}}
+    if isinstance(obj, np.dtype | type) and not hasattr(obj, "get_config"):
+        return str(as_dtype(obj))
+    if getattr(obj, "is_keras_tensor", False):
+        return obj.serialize()
+    if isinstance(obj, FunctionType) or (callable(obj) and not hasattr(obj, "get_config")):
+        return _function_config(obj)
+    if hasattr(obj, "get_config"):
+        return _object_config(obj)
+    raise InvalidArgumentError(
+        f"{obj!r} cannot be saved: it has no get_config()",
+        remedy="write get_config() and from_config(), and register the class",
+    )
+
+
+def serialize_dict(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    """Each value of a mapping as data."""
+    return {key: serialize_keras_object(value) for key, value in mapping.items()}
+
+
+def _array_config(kind: str, value: Any) -> dict[str, Any]:
+    return {"class_name": kind, "config": {"value": value.tolist(), "dtype": str(value.dtype)}}
+
+
+def _builtin_module(target: Any) -> str | None:
+    name = getattr(target, "__name__", "")
+    for module, namespace in _builtins.items():
+        if namespace.get(name) is target:
+            return module
+    return None
+
+
+def _function_config(fn: Any) -> dict[str, Any]:
+    name = getattr(fn, "__name__", type(fn).__name__)
+    if name == "<lambda>":
+        raise InvalidArgumentError(
+            "a lambda cannot be saved: its code would have to be run from the file",
+            remedy="use a named function, registered with register_keras_serializable()",
+        )
+    builtin = _builtin_module(fn)
+    return {
+        "module": builtin or "builtins",
+        "class_name": "function",
+        "config": name,
+        "registered_name": None if builtin else get_registered_name(fn),
+    }
+
+
+def _object_config(obj: Any) -> dict[str, Any]:
+    kind = type(obj)
+    module = _builtin_module(kind)
+    data = {
+        "module": getattr(kind, "_keras_module", None) or module,
+        "class_name": kind.__name__,
+        "config": serialize_dict(_with_lists(obj.get_config())),
+        "registered_name": None if module else get_registered_name(kind),
+    }
+    if hasattr(obj, "get_build_config"):
+        build = obj.get_build_config()
+        if build is not None:
+            data["build_config"] = serialize_dict(_with_lists(build))
+    if hasattr(obj, "get_compile_config"):
+        compiled = obj.get_compile_config()
+        if compiled:
+            data["compile_config"] = serialize_dict(compiled)
+    return data
+
+
+def _with_lists(value: Any) -> Any:
+    """Tuples as lists, at any depth: the form of configs in files."""
+    if isinstance(value, list | tuple) and not isinstance(value, TensorShape):
+        return [_with_lists(v) for v in value]
+    if isinstance(value, dict):
+        return {key: _with_lists(v) for key, v in value.items()}
+    return value
+
+
+# Reading
+
+
+def deserialize_keras_object(
+    config: Any,
+    custom_objects: Mapping[str, Any] | None = None,
+    safe_mode: bool = True,
+    *,
+    module_objects: Mapping[str, Any] | None = None,
+) -> Any:
+    """The object that `config` describes.
+
+    Args:
+        config: what `serialize_keras_object` gives; plain values stand for themselves.
+        custom_objects: classes and functions by the names that the config uses.
+        safe_mode: kept for Keras scripts; code in a file is refused in either case.
+        module_objects: further names, tried last.
+
+    Raises:
+        NotFoundError: the config names a class or function that is not known.
+        DataLossError: the config is not of the form that is written.
+    """
+    reader = _Reader(custom_objects or {}, module_objects or {})
+    return reader.read(config, 0)
+
+
+class _Reader:
+    def __init__(self, custom: Mapping[str, Any], module_objects: Mapping[str, Any]) -> None:
+        self.custom = custom
+        self.module_objects = module_objects
+
+    def read(self, config: Any, depth: int) -> Any:
+        if depth > _MAX_DEPTH:
+            raise DataLossError(f"the config nests deeper than {_MAX_DEPTH} levels")
+        if config is None or isinstance(config, bool | int | float | str):
+            return config
+        if isinstance(config, list | tuple):
+            return [self.read(item, depth + 1) for item in config]
+        if not isinstance(config, dict):
+            return config
+        if "class_name" not in config or "config" not in config:
+            return {key: self.read(value, depth + 1) for key, value in config.items()}
+        kind = config["class_name"]
+        if not isinstance(kind, str):
+            raise DataLossError(f"a class name must be a string, got {kind!r}")
+        if kind.startswith("__"):
+            return self._special(kind, config["config"], depth)
+        if kind == "function":
+            return self._function(config)
+        return self._object(kind, config)
+
+    def _special(self, kind: str, inner: Any, depth: int) -> Any:
+        try:
+            if kind == "__tuple__":
+                return tuple(self.read(item, depth + 1) for item in inner["value"])
+            if kind == "__bytes__":
+                return inner["value"].encode("latin-1")
+            if kind == "__numpy__":
+                return np.array(inner["value"], dtype=as_dtype(inner["dtype"]).numpy)
+            if kind == "__tensor__":
+                tensor = convert_to_tensor(inner["value"], inner["dtype"])
+                assert isinstance(tensor, EagerTensor)
+                return tensor
+            if kind == "__slice__":
+                parts = inner.get("value", inner)
+                return slice(parts["start"], parts["stop"], parts["step"])
+            if kind == "__ellipsis__":
+                return Ellipsis
+        except (KeyError, TypeError, ValueError, AttributeError) as cause:
+            raise DataLossError(f"a {kind} entry of the config is malformed: {inner!r}") from cause
+        if kind == "__lambda__":
+            raise InvalidArgumentError(
+                "the config holds the code of a lambda, which laminar does not run",
+                remedy="replace the Lambda layer by a class, or pass the function in "
+                "custom_objects and save again",
+            )
+        raise DataLossError(f"the config has an entry of unknown kind {kind!r}")
+
+    def _function(self, config: dict[str, Any]) -> Any:
+        name = config["config"]
+        if not isinstance(name, str):
+            raise DataLossError(f"a function's name must be a string, got {name!r}")
+        registered = config.get("registered_name") or name
+        return self._find(str(registered), name, config.get("module"))
+
+    def _object(self, kind: str, config: dict[str, Any]) -> Any:
+        registered = config.get("registered_name") or kind
+        cls = self._find(str(registered), kind, config.get("module"))
+        if not isinstance(cls, type) or not hasattr(cls, "from_config"):
+            raise DataLossError(f"{kind!r} names {cls!r}, which cannot be made from a config")
+        inner = config["config"]
+        if not isinstance(inner, dict):
+            raise DataLossError(f"the config of {kind!r} must be a mapping, got {inner!r}")
+        with custom_object_scope(self.custom):
+            made = cls.from_config(inner)
+            build = config.get("build_config")
+            if build and hasattr(made, "build_from_config"):
+                made.build_from_config(build)
+            compiled = config.get("compile_config")
+            if compiled and hasattr(made, "compile_from_config"):
+                made.compile_from_config(compiled)
+        return made
+
+    def _find(self, registered: str, name: str, module: Any) -> Any:
+        found = get_registered_object(registered, self.custom)
+        if found is None:
+            found = _find_builtin(name, module)
+        if found is None:
+            found = self.module_objects.get(name)
+        if found is None:
+            raise unknown_name(name, module, [*self.custom, *_registered])
+        return found
+
+
+def _find_builtin(name: str, module: Any) -> Any:
+    """A built-in of that name, in the module that is named or else in any."""
+    if name.startswith("_"):
+        return None
+    hinted = [m for m in _builtins if isinstance(module, str) and m == module]
+    for key in [*hinted, *_builtins]:
+        found = _builtins[key].get(name)
+        if found is not None and (isinstance(found, type) or callable(found)):
+            return found
+    return None
+
+
+def unknown_name(name: str, module: Any, custom: list[str]) -> NotFoundError:
+    """The error for a class or function that no table holds, with near names."""
+    known = {n for table in _builtins.values() for n in table if not n.startswith("_")}
+    near = difflib.get_close_matches(name, [*known, *(c.rpartition(">")[2] for c in custom)], 3)
+    hint = f"did you mean {', '.join(near)}? Or " if near else ""
+    return NotFoundError(
+        f"the config names {name!r}"
+        + (f" of module {module!r}" if isinstance(module, str) else "")
+        + ", which laminar does not know",
+        remedy=f"{hint}pass it: custom_objects={{{name!r}: {name}}}",
+    )
+
+
+def lookup(kind: str, identifier: Any, table: Mapping[str, Any]) -> Any:
+    """What `get(identifier)` of a module does: an object by name, config or itself.
+
+    Args:
+        kind: what is looked for, for the error: "activation", "loss".
+        identifier: a name, a config dict, a class, a callable, or None.
+        table: the names of the module, with aliases.
+
+    Raises:
+        InvalidArgumentError: an unknown name, or something that is none of these.
+    """
+    if identifier is None:
+        return None
+    if isinstance(identifier, dict):
+        return deserialize_keras_object(identifier, module_objects=table)
+    if isinstance(identifier, str):
+        found = get_registered_object(identifier)
+        if found is None:
+            found = table.get(identifier)
+        if found is None:
+            near = difflib.get_close_matches(identifier, table, 3)
+            raise InvalidArgumentError(
+                f"{kind}: {identifier!r} is not known",
+                remedy=f"did you mean {', '.join(near)}?"
+                if near
+                else "pass a callable, or register the name",
+            )
+        return found() if isinstance(found, type) else found
+    if isinstance(identifier, type):
+        return identifier()
+    if callable(identifier):
+        return identifier
+    raise InvalidArgumentError(
+        f"{kind}: expected a name, a config or a callable, got {identifier!r}"
+    )

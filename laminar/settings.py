@@ -1,0 +1,162 @@
+"""Settings of the whole process: default types, layouts, and how much is printed.
+
+They live in memory only: nothing is read from or written to a file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import FLOATING, as_dtype
+from laminar.engine.ops.convert import Defaults
+
+_BACKEND = "laminar"
+_FORMATS = ("channels_first", "channels_last")
+
+
+class _Settings:
+    epsilon = 1e-7
+    image_data_format = "channels_last"
+    interactive_logging = True
+    traceback_filtering = True
+    max_epochs: int | None = None
+    max_steps_per_epoch: int | None = None
+
+
+def backend() -> str:
+    """The name of the engine that computes: "laminar"."""
+    return _BACKEND
+
+
+def set_backend(backend: str) -> None:
+    """Accept "laminar", the only engine there is.
+
+    Raises:
+        InvalidArgumentError: another name.
+    """
+    if backend != _BACKEND:
+        raise InvalidArgumentError(
+            f"set_backend: expected {_BACKEND!r}, got {backend!r}",
+            remedy="leave it out: laminar computes on its own engine",
+        )
+
+
+def floatx() -> str:
+    """The default floating type, as a string."""
+    return str(Defaults.floating)
+
+
+def set_floatx(value: Any) -> None:
+    """Set the default floating type.
+
+    Args:
+        value: "float16", "bfloat16", "float32" or "float64".
+
+    Raises:
+        InvalidArgumentError: any other type.
+    """
+    dtype = as_dtype(value)
+    if dtype not in FLOATING:
+        raise InvalidArgumentError(
+            f"set_floatx: expected one of {', '.join(sorted(FLOATING))}, got {value!r}"
+        )
+    Defaults.floating = dtype
+
+
+def epsilon() -> float:
+    """The small number that keeps quotients and logarithms finite."""
+    return _Settings.epsilon
+
+
+def set_epsilon(value: float) -> None:
+    """Set the number that `epsilon()` gives."""
+    _Settings.epsilon = float(value)
+
+
+def image_data_format() -> str:
+    """Where images have their channels: "channels_last" or "channels_first"."""
+    return _Settings.image_data_format
+
+
+def set_image_data_format(data_format: str) -> None:
+    """Set the default layout of images: "channels_last" or "channels_first"."""
+    _Settings.image_data_format = standardize_data_format(data_format)
+
+
+def standardize_data_format(data_format: str | None) -> str:
+    """A layout of images as one of its two names; None means the default.
+
+    Raises:
+        InvalidArgumentError: any other name.
+    """
+    if data_format is None:
+        return _Settings.image_data_format
+    found = str(data_format).lower()
+    if found not in _FORMATS:
+        raise InvalidArgumentError(
+            f"data_format: expected one of {', '.join(_FORMATS)}, got {data_format!r}"
+        )
+    return found
+
+
+def is_interactive_logging_enabled() -> bool:
+    """Whether progress goes to a bar that is redrawn, rather than to log lines."""
+    return _Settings.interactive_logging
+
+
+def enable_interactive_logging() -> None:
+    """Show progress as a bar on the terminal."""
+    _Settings.interactive_logging = True
+
+
+def disable_interactive_logging() -> None:
+    """Send progress to the log."""
+    _Settings.interactive_logging = False
+
+
+def is_traceback_filtering_enabled() -> bool:
+    """Whether frames of laminar's own are left out of tracebacks."""
+    return _Settings.traceback_filtering
+
+
+def enable_traceback_filtering() -> None:
+    """Leave frames of laminar's own out of tracebacks."""
+    _Settings.traceback_filtering = True
+
+
+def disable_traceback_filtering() -> None:
+    """Keep all frames in tracebacks."""
+    _Settings.traceback_filtering = False
+
+
+def enable_unsafe_deserialization() -> None:
+    """Refuse: what laminar loads can never run code.
+
+    Raises:
+        InvalidArgumentError: always.
+    """
+    raise InvalidArgumentError(
+        "enable_unsafe_deserialization: files that laminar loads cannot run code",
+        remedy="register the objects of the file with register_keras_serializable",
+    )
+
+
+def max_epochs() -> int | None:
+    """The number of epochs that `fit` never exceeds, None for no limit."""
+    return _Settings.max_epochs
+
+
+def set_max_epochs(max_epochs: int | None) -> None:
+    """Limit the epochs of every `fit`, for trying a script out."""
+    _Settings.max_epochs = max_epochs
+
+
+def max_steps_per_epoch() -> int | None:
+    """The number of steps that an epoch never exceeds, None for no limit."""
+    return _Settings.max_steps_per_epoch
+
+
+def set_max_steps_per_epoch(max_steps_per_epoch: int | None) -> None:
+    """Limit the steps of every epoch, for trying a script out."""
+    _Settings.max_steps_per_epoch = max_steps_per_epoch

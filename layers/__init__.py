@@ -1,0 +1,120 @@
+"""Layers: the parts that models are made of."""
+
+from laminar.serialization import list_builtins
+
+from .activation import ELU as ELU
+from .activation import Activation as Activation
+from .activation import LeakyReLU as LeakyReLU
+from .activation import PReLU as PReLU
+from .activation import ReLU as ReLU
+from .activation import Softmax as Softmax
+from .batch_normalization import BatchNormalization as BatchNormalization
+from .borders import Cropping1D as Cropping1D
+from .borders import Cropping2D as Cropping2D
+from .borders import Cropping3D as Cropping3D
+from .borders import ZeroPadding1D as ZeroPadding1D
+from .borders import ZeroPadding2D as ZeroPadding2D
+from .borders import ZeroPadding3D as ZeroPadding3D
+from .convolution import Conv1D as Conv1D
+from .convolution import Conv2D as Conv2D
+from .convolution import Conv3D as Conv3D
+from .convolution_transpose import Conv1DTranspose as Conv1DTranspose
+from .convolution_transpose import Conv2DTranspose as Conv2DTranspose
+from .convolution_transpose import Conv3DTranspose as Conv3DTranspose
+from .dense import Dense as Dense
+from .depthwise_convolution import DepthwiseConv1D as DepthwiseConv1D
+from .depthwise_convolution import DepthwiseConv2D as DepthwiseConv2D
+from .dropout import AlphaDropout as AlphaDropout
+from .dropout import Dropout as Dropout
+from .dropout import GaussianDropout as GaussianDropout
+from .dropout import GaussianNoise as GaussianNoise
+from .dropout import SpatialDropout1D as SpatialDropout1D
+from .dropout import SpatialDropout2D as SpatialDropout2D
+from .dropout import SpatialDropout3D as SpatialDropout3D
+from .einsum_dense import EinsumDense as EinsumDense
+from .embedding import Embedding as Embedding
+from .function_layer import Lambda as Lambda
+from .global_pooling import AdaptiveAveragePooling1D as AdaptiveAveragePooling1D
+from .global_pooling import AdaptiveAveragePooling2D as AdaptiveAveragePooling2D
+from .global_pooling import AdaptiveAveragePooling3D as AdaptiveAveragePooling3D
+from .global_pooling import AdaptiveMaxPooling1D as AdaptiveMaxPooling1D
+from .global_pooling import AdaptiveMaxPooling2D as AdaptiveMaxPooling2D
+from .global_pooling import AdaptiveMaxPooling3D as AdaptiveMaxPooling3D
+from .global_pooling import GlobalAveragePooling1D as GlobalAveragePooling1D
+from .global_pooling import GlobalAveragePooling2D as GlobalAveragePooling2D
+from .global_pooling import GlobalAveragePooling3D as GlobalAveragePooling3D
+from .global_pooling import GlobalMaxPooling1D as GlobalMaxPooling1D
+from .global_pooling import GlobalMaxPooling2D as GlobalMaxPooling2D
+from .global_pooling import GlobalMaxPooling3D as GlobalMaxPooling3D
+from .group_normalization import GroupNormalization as GroupNormalization
+from .identity import ActivityRegularization as ActivityRegularization
+from .identity import Identity as Identity
+from .identity import Masking as Masking
+from .input import Input as Input
+from .input import InputLayer as InputLayer
+from .input_spec import InputSpec as InputSpec
+from .joining import Concatenate as Concatenate
+from .joining import Dot as Dot
+from .joining import concatenate as concatenate
+from .joining import dot as dot
+from .layer import Layer as Layer
+from .layer_normalization import LayerNormalization as LayerNormalization
+from .layer_normalization import RMSNormalization as RMSNormalization
+from .layer_normalization import UnitNormalization as UnitNormalization
+from .loading import deserialize as deserialize
+from .loading import serialize as serialize
+from .merging import Add as Add
+from .merging import Average as Average
+from .merging import Maximum as Maximum
+from .merging import Minimum as Minimum
+from .merging import Multiply as Multiply
+from .merging import Subtract as Subtract
+from .merging import add as add
+from .merging import average as average
+from .merging import maximum as maximum
+from .merging import minimum as minimum
+from .merging import multiply as multiply
+from .merging import subtract as subtract
+from .pooling import AveragePooling1D as AveragePooling1D
+from .pooling import AveragePooling2D as AveragePooling2D
+from .pooling import AveragePooling3D as AveragePooling3D
+from .pooling import MaxPooling1D as MaxPooling1D
+from .pooling import MaxPooling2D as MaxPooling2D
+from .pooling import MaxPooling3D as MaxPooling3D
+from .rescaling import Rescaling as Rescaling
+from .reshaping import Flatten as Flatten
+from .reshaping import Permute as Permute
+from .reshaping import RepeatVector as RepeatVector
+from .reshaping import Reshape as Reshape
+from .separable_convolution import SeparableConv1D as SeparableConv1D
+from .separable_convolution import SeparableConv2D as SeparableConv2D
+from .spectral_normalization import SpectralNormalization as SpectralNormalization
+from .symbolic import KerasTensor as KerasTensor
+from .upsampling import UpSampling1D as UpSampling1D
+from .upsampling import UpSampling2D as UpSampling2D
+from .upsampling import UpSampling3D as UpSampling3D
+from .wrapper import Wrapper as Wrapper
+
+# Other names that Keras has for them.
+AvgPool1D = AveragePooling1D
+AvgPool2D = AveragePooling2D
+AvgPool3D = AveragePooling3D
+Convolution1D = Conv1D
+Convolution1DTranspose = Conv1DTranspose
+Convolution2D = Conv2D
+Convolution2DTranspose = Conv2DTranspose
+Convolution3D = Conv3D
+Convolution3DTranspose = Conv3DTranspose
+GlobalAvgPool1D = GlobalAveragePooling1D
+GlobalAvgPool2D = GlobalAveragePooling2D
+GlobalAvgPool3D = GlobalAveragePooling3D
+GlobalMaxPool1D = GlobalMaxPooling1D
+GlobalMaxPool2D = GlobalMaxPooling2D
+GlobalMaxPool3D = GlobalMaxPooling3D
+MaxPool1D = MaxPooling1D
+MaxPool2D = MaxPooling2D
+MaxPool3D = MaxPooling3D
+SeparableConvolution1D = SeparableConv1D
+SeparableConvolution2D = SeparableConv2D
+
+list_builtins("keras.layers", globals())

@@ -1,0 +1,188 @@
+"""Batch normalization: the statistics of each channel over the batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar import ops
+from laminar.config import epsilon as default_epsilon
+from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.ops.normalization import batch_norm
+
+from .input_spec import InputSpec
+from .layer import Layer
+from .options import config_of, keep, known_dim, make_weight
+
+
+class BatchNormalization(Layer):
+    """y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, for each channel.
+
+    In training, mean and (biased) variance are those of the batch, and the moving ones follow them:
+    moving = momentum * moving + (1 - momentum) * batch. Otherwise, and when `trainable` is false,
+    the moving ones are used, and stay.
+
+    Args:
+        axis: the axis of the channels.
+        momentum: of the moving statistics.
+        epsilon: added to the variance.
+        center: whether beta is added.
+        scale: whether gamma is multiplied with.
+        beta_initializer: of beta, (channels,), likewise the others.
+        gamma_initializer: of gamma.
+        moving_mean_initializer: of the moving mean.
+        moving_variance_initializer: of the moving variance.
+        beta_regularizer: penalty on beta.
+        gamma_regularizer: penalty on gamma.
+        beta_constraint: projection of beta after each update.
+        gamma_constraint: likewise of gamma.
+        renorm: must be false, as must `synchronized`.
+        renorm_clipping: see `renorm`.
+        renorm_momentum: see `renorm`.
+        synchronized: see `renorm`.
+
+    Call arguments:
+        inputs: any floating tensor.
+        training: whether the statistics are those of the batch.
+        mask: of the shape of the inputs without the last axis; where it is false, the numbers are
+            left out of the statistics.
+
+    Shapes:
+        x: any -> y: the same
+
+    Raises:
+        InvalidArgumentError: `renorm` or `synchronized` is true.
+
+    Source: Ioffe and Szegedy, "Batch Normalization", 2015, arXiv:1502.03167, algorithms 1 and 2.
+    """
+
+    def __init__(
+        self,
+        axis: int = -1,
+        momentum: float = 0.99,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        moving_mean_initializer: Any = "zeros",
+        moving_variance_initializer: Any = "ones",
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
+        renorm: bool = False,
+        renorm_clipping: Any = None,
+        renorm_momentum: float = 0.99,
+        synchronized: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if renorm:
+            raise InvalidArgumentError(
+                f"{self.who}: renorm=True is not supported",
+                remedy="for small batches, use GroupNormalization or LayerNormalization",
+            )
+        if synchronized:
+            raise InvalidArgumentError(
+                f"{self.who}: synchronized=True is not supported",
+                remedy="leave it out: each replica then has the statistics of its own batch",
+            )
+        if isinstance(axis, bool) or not hasattr(axis, "__index__"):
+            raise InvalidArgumentError(f"{self.who}: axis must be a whole number, got {axis!r}")
+        self.axis = int(axis)
+        self.momentum = float(momentum)
+        self.epsilon = float(epsilon)
+        self.center = center
+        self.scale = scale
+        keep(
+            self,
+            beta_initializer=beta_initializer,
+            gamma_initializer=gamma_initializer,
+            moving_mean_initializer=moving_mean_initializer,
+            moving_variance_initializer=moving_variance_initializer,
+            beta_regularizer=beta_regularizer,
+            gamma_regularizer=gamma_regularizer,
+            beta_constraint=beta_constraint,
+            gamma_constraint=gamma_constraint,
+        )
+        self.renorm = False
+        self.renorm_clipping = renorm_clipping
+        self.renorm_momentum = renorm_momentum
+        self.synchronized = False
+        self.supports_masking = True
+
+    def build(self, input_shape: Any) -> None:
+        size = known_dim(self, input_shape, self.axis, "the number of channels")
+        shape = (size,)
+        self.gamma = make_weight(self, "gamma", shape, autocast=False) if self.scale else None
+        self.beta = make_weight(self, "beta", shape, autocast=False) if self.center else None
+        self.moving_mean, self.moving_variance = (
+            make_weight(self, name, shape, trainable=False, autocast=False)
+            for name in ("moving_mean", "moving_variance")
+        )
+        self.input_spec = InputSpec(ndim=len(input_shape), axes={self.axis: size})
+
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+        if not training or not self.trainable:
+            return self._normalize(inputs, self.moving_mean, self.moving_variance)
+        if mask is None:
+            gamma, beta = (None if v is None else v.value for v in (self.gamma, self.beta))
+            y, mean, variance = batch_norm(
+                inputs, gamma, beta, axis=self.axis, epsilon=self.epsilon
+            )
+        else:
+            mean, variance = self._masked_moments(inputs, mask)
+            y = self._normalize(inputs, mean, variance)
+        for moving, batch in ((self.moving_mean, mean), (self.moving_variance, variance)):
+            moving.assign(moving * self.momentum + batch * (1 - self.momentum))
+        return y
+
+    def _normalize(self, x: Any, mean: Any, variance: Any) -> Any:
+        return ops.batch_normalization(
+            x,
+            mean,
+            variance,
+            self.axis,
+            offset=self.beta,
+            scale=self.gamma,
+            epsilon=self.epsilon,
+        )
+
+    def _masked_moments(self, x: Any, mask: Any) -> tuple[Any, Any]:
+        """Mean and variance over the places where the mask is true."""
+        if len(mask.shape) != len(x.shape) - 1:
+            raise ShapeError(
+                f"{self.who}: the mask {tuple(mask.shape)} must have one axis less than the "
+                f"inputs {tuple(x.shape)}"
+            )
+        dtype = self.moving_mean.dtype
+        x = ops.cast(x, dtype)
+        weights = ops.expand_dims(ops.cast(mask, dtype), -1)
+        axes = [i for i in range(len(x.shape)) if i != self.axis % len(x.shape)]
+        total = ops.sum(ops.broadcast_to(weights, ops.shape(x)), axes, keepdims=True)
+        total = total + default_epsilon()
+        mean = ops.sum(x * weights, axes, keepdims=True) / total
+        variance = ops.sum(ops.square(x - mean) * weights, axes, keepdims=True) / total
+        return ops.squeeze(mean, axes), ops.squeeze(variance, axes)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(
+            self,
+            "axis",
+            "momentum",
+            "epsilon",
+            "center",
+            "scale",
+            "beta_initializer",
+            "gamma_initializer",
+            "moving_mean_initializer",
+            "moving_variance_initializer",
+            "beta_regularizer",
+            "gamma_regularizer",
+            "beta_constraint",
+            "gamma_constraint",
+            "synchronized",
+            "renorm",
+            "renorm_clipping",
+            "renorm_momentum",
+        )

@@ -1,0 +1,136 @@
+"""When and with which shapes a layer makes its weights."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any, ClassVar
+
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
+from laminar.engine.source import inside_layer
+from laminar.engine.state import autocast
+from laminar.tree import flatten, map_structure
+
+from .symbolic import KerasTensor
+from .weights import Weighted
+
+
+class Buildable(Weighted):
+    """The part of `Layer` that deals with `build`."""
+
+    _call_parameters: ClassVar[tuple[str, ...]] = ()
+    _build_shapes: dict[str, Any] | None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "build" in cls.__dict__:
+            cls.build = _build_once(cls.__dict__["build"])  # type: ignore[method-assign]  # wrapped
+
+    def build(self, input_shape: Any) -> None:
+        """Make the weights for inputs of `input_shape`; by default there are none to make."""
+        self._build_shapes = self._build_shapes or {"input_shape": input_shape}
+        self.built = True
+
+    def _maybe_build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self.built:
+            return
+        shapes = self._shapes_for_build(args, kwargs)
+        with autocast(None):
+            self.build(**shapes)
+        self.built = True
+
+    def _shapes_for_build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of `build`: one shape, or one for each tensor argument of `call`."""
+        wanted = list(inspect.signature(self.build).parameters.values())
+        named = [p.name for p in wanted if p.kind is not p.VAR_KEYWORD]
+        given = dict(zip(self._call_parameters, args, strict=False)) | kwargs
+        tensors = {name: value for name, value in given.items() if _is_tensor_structure(value)}
+        if not named:
+            return {}
+        if len(named) == 1:
+            first = next(iter(tensors.values()), args[0] if args else None)
+            return {named[0]: map_structure(_shape_of, first)}
+        shapes = {f"{name}_shape": map_structure(_shape_of, v) for name, v in tensors.items()}
+        missing = [n for n in named if n not in shapes and _is_required(wanted, n)]
+        if missing:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}.build() wants {', '.join(missing)}, "
+                f"the call has tensors {', '.join(tensors)}",
+                remedy="name the parameters of build after those of call: x_shape for x",
+            )
+        return {name: shape for name, shape in shapes.items() if name in named}
+
+    def get_build_config(self) -> dict[str, Any] | None:
+        """The shapes it was built with, None before."""
+        shapes = self._build_shapes
+        if shapes is None:
+            return None
+        if len(shapes) == 1:
+            return {"input_shape": next(iter(shapes.values()))}
+        return {"shapes_dict": shapes}
+
+    def build_from_config(self, config: dict[str, Any]) -> None:
+        """Make the weights for the shapes in a build config."""
+        if self.built:
+            return
+        if config.get("shapes_dict"):
+            shapes = {k: _as_shape(v) for k, v in config["shapes_dict"].items()}
+            self.build(**shapes)
+        elif config.get("input_shape") is not None:
+            self.build(_as_shape(config["input_shape"]))
+
+
+def _build_once(build: Callable[..., Any]) -> Callable[..., Any]:
+    """`build` as subclasses write it, with what all builds have in common."""
+
+    @functools.wraps(build)
+    def wrapped(self: Buildable, *args: Any, **kwargs: Any) -> None:
+        bound = inspect.signature(build).bind(self, *args, **kwargs)
+        shapes = dict(list(bound.arguments.items())[1:])
+        shapes |= shapes.pop("kwargs", {})
+        if self._build_shapes is None:
+            self._build_shapes = shapes
+        with nullcontext() if self._is_inside() else inside_layer(self.name), autocast(None):
+            build(self, *args, **kwargs)
+        self.built = True
+
+    return wrapped
+
+
+def _is_tensor_structure(value: Any) -> bool:
+    leaves = flatten(value)
+    return bool(leaves) and all(isinstance(leaf, Tensor | KerasTensor) for leaf in leaves)
+
+
+def _shape_of(leaf: Any) -> Any:
+    return tuple(leaf.shape)
+
+
+def _is_required(parameters: Sequence[inspect.Parameter], name: str) -> bool:
+    return any(p.name == name and p.default is p.empty for p in parameters)
+
+
+def _as_shape(value: Any) -> Any:
+    """A shape read from JSON: lists of numbers become tuples, at any depth."""
+    if isinstance(value, dict):
+        return {k: _as_shape(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        if all(d is None or isinstance(d, int) for d in value):
+            return tuple(value)
+        return [_as_shape(v) for v in value]
+    return value
+
+
+def legacy_shape(kwargs: dict[str, Any]) -> Any:
+    """Keras 2's `input_shape=` of a first layer: the batch shape, or None."""
+    if "batch_input_shape" in kwargs:
+        return tuple(kwargs.pop("batch_input_shape"))
+    if "input_shape" in kwargs:
+        shape = kwargs.pop("input_shape")
+        return (None, *(shape if isinstance(shape, list | tuple) else (shape,)))
+    if "input_dim" in kwargs:
+        return (None, kwargs.pop("input_dim"))
+    return None

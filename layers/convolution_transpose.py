@@ -1,0 +1,201 @@
+"""Transposed convolutions, also called deconvolutions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar import ops
+from laminar.engine.errors import InvalidArgumentError
+
+from .convolution import ConvBase, Ints
+from .options import config_of, each_axis, keep, make_weight, whole
+
+
+class ConvTranspose(ConvBase):
+    """y = activation(transposed convolution of x + bias): the gradient of a `Conv` for its input.
+
+    Abstract in `rank`.
+
+    Args:
+        filters: the channels of the output.
+        kernel_size: cells of the window along each spatial axis: one number, or one for each.
+        strides: the factor by which each spatial axis grows.
+        padding: "valid", or "same" (the output is `strides` times the input).
+        output_padding: cells added to the end of each axis of the output, below its stride; by
+            default what the other arguments ask for.
+        data_format: "channels_last" or "channels_first", by default the global one.
+        dilation_rate: distance of neighbouring cells of the window along each spatial axis.
+        activation: applied to each output; None leaves it linear.
+        use_bias: whether there is a bias for each filter.
+        kernel_initializer: of the kernel, (*kernel_size, filters, channels).
+        bias_initializer: of the bias, (filters,).
+        kernel_regularizer: penalty on the kernel.
+        bias_regularizer: penalty on the bias.
+        activity_regularizer: penalty on the output.
+        kernel_constraint: projection of the kernel after each update.
+        bias_constraint: likewise of the bias.
+
+    Shapes:
+        x: (batch, *spatial, channels) -> y: (batch, *positions, filters); with "channels_first"
+        the channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, another padding or layout, an output padding that is
+            not below the stride, or a stride and a dilation that are both above 1.
+
+    Source: Dumoulin and Visin, "A guide to convolution arithmetic for deep learning", 2016,
+        arXiv:1603.07285, section 4.
+    """
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Ints,
+        strides: Ints = 1,
+        padding: str = "valid",
+        output_padding: Ints | None = None,
+        data_format: str | None = None,
+        dilation_rate: Ints = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            dilation_rate,
+            activation,
+            use_bias,
+            bias_initializer,
+            bias_regularizer,
+            bias_constraint,
+            activity_regularizer=activity_regularizer,
+            **kwargs,
+        )
+        self.filters = whole(self, "filters", filters)
+        self.output_padding = (
+            None
+            if output_padding is None
+            else each_axis(self, "output_padding", output_padding, self.rank, least=0)
+        )
+        for extra, stride in zip(self.output_padding or (), self.strides, strict=False):
+            if extra >= stride:
+                raise InvalidArgumentError(
+                    f"{self.who}: output_padding {self.output_padding} must be below the strides "
+                    f"{self.strides}",
+                    remedy="leave it out for the default",
+                )
+        keep(
+            self,
+            kernel_initializer=kernel_initializer,
+            kernel_regularizer=kernel_regularizer,
+            kernel_constraint=kernel_constraint,
+        )
+
+    def build(self, input_shape: Any) -> None:
+        channels = self._input_channels(input_shape)
+        self.kernel = make_weight(self, "kernel", (*self.kernel_size, self.filters, channels))
+        self._make_bias(self.filters)
+
+    def call(self, inputs: Any) -> Any:
+        y = ops.conv_transpose(
+            inputs,
+            self.kernel,
+            strides=self.strides,
+            padding=self.padding,
+            output_padding=self.output_padding,
+            data_format=self.data_format,
+            dilation_rate=self.dilation_rate,
+        )
+        return self._finish(y)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(
+            self,
+            "filters",
+            "kernel_size",
+            "strides",
+            "padding",
+            "output_padding",
+            "data_format",
+            "dilation_rate",
+            "activation",
+            "use_bias",
+            "kernel_initializer",
+            "bias_initializer",
+            "kernel_regularizer",
+            "bias_regularizer",
+            "activity_regularizer",
+            "kernel_constraint",
+            "bias_constraint",
+        )
+
+
+class Conv1DTranspose(ConvTranspose):
+    """Transposed convolution of sequences; args and shapes of `ConvTranspose`."""
+
+    rank = 1
+
+
+class Conv2DTranspose(ConvTranspose):
+    """Transposed convolution of images; args and shapes of `ConvTranspose`."""
+
+    rank = 2
+
+
+class Conv3DTranspose(ConvTranspose):
+    """Transposed convolution of volumes; args and shapes of `ConvTranspose`.
+
+    As in Keras, `data_format` stands before `output_padding`.
+    """
+
+    rank = 3
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Ints,
+        strides: Ints = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        output_padding: Ints | None = None,
+        dilation_rate: Ints = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            filters,
+            kernel_size,
+            strides,
+            padding,
+            output_padding,
+            data_format,
+            dilation_rate,
+            activation,
+            use_bias,
+            kernel_initializer,
+            bias_initializer,
+            kernel_regularizer,
+            bias_regularizer,
+            activity_regularizer,
+            kernel_constraint,
+            bias_constraint,
+            **kwargs,
+        )

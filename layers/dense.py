@@ -1,0 +1,109 @@
+"""Dense layers: each output is a weighted sum of the inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from laminar import ops
+
+from .input_spec import InputSpec
+from .layer import Layer
+from .options import config_of, keep, known_dim, make_weight, refuse, whole
+
+
+class Dense(Layer):
+    """y = activation(x @ kernel + bias).
+
+    Args:
+        units: size of the output's last axis.
+        activation: applied to each output; None leaves it linear.
+        use_bias: whether there is a bias.
+        kernel_initializer: of the kernel, (features, units).
+        bias_initializer: of the bias, (units,).
+        kernel_regularizer: penalty on the kernel.
+        bias_regularizer: penalty on the bias.
+        activity_regularizer: penalty on the output.
+        kernel_constraint: projection of the kernel after each update.
+        bias_constraint: likewise of the bias.
+        lora_rank: must be None, like the two after it.
+        lora_alpha: see `lora_rank`.
+        quantization_config: see `lora_rank`.
+
+    Shapes:
+        x: (batch, ..., features) -> y: (batch, ..., units)
+
+    Raises:
+        InvalidArgumentError: `units` is not a positive whole number.
+    """
+
+    activation: Callable[[Any], Any]
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        lora_rank: int | None = None,
+        lora_alpha: float | None = None,
+        quantization_config: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        refuse(
+            self,
+            lora_rank=lora_rank,
+            lora_alpha=lora_alpha,
+            quantization_config=quantization_config,
+        )
+        self.units = whole(self, "units", units)
+        self.use_bias = use_bias
+        keep(
+            self,
+            activation=activation,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+        )
+        self.input_spec = InputSpec(min_ndim=2)
+        self.supports_masking = True
+
+    def build(self, input_shape: Any) -> None:
+        features = known_dim(self, input_shape, -1, "the number of features")
+        self.kernel = make_weight(self, "kernel", (features, self.units))
+        self.bias = make_weight(self, "bias", (self.units,)) if self.use_bias else None
+        self.input_spec = InputSpec(min_ndim=2, axes={-1: features})
+
+    def call(self, inputs: Any, training: bool | None = None) -> Any:
+        y = ops.matmul(inputs, self.kernel)
+        if self.bias is not None:
+            y = ops.add(y, self.bias)
+        return self.activation(y)
+
+    def get_config(self) -> dict[str, Any]:
+        return (
+            super().get_config()
+            | config_of(
+                self,
+                "units",
+                "activation",
+                "use_bias",
+                "kernel_initializer",
+                "bias_initializer",
+                "kernel_regularizer",
+                "bias_regularizer",
+                "kernel_constraint",
+                "bias_constraint",
+            )
+            | {"quantization_config": None}
+        )

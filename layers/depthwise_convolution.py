@@ -1,0 +1,132 @@
+"""Depthwise convolutions: each channel has windows of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar import ops
+
+from .convolution import ConvBase, Ints
+from .options import config_of, keep, make_weight, whole
+
+
+class DepthwiseConv(ConvBase):
+    """y = activation(each channel of x convolved with windows of its own + bias).
+
+    Abstract in `rank`.
+
+    Args:
+        kernel_size: cells of the window along each spatial axis: one number, or one for each.
+        strides: step along each spatial axis.
+        padding: "valid" or "same".
+        depth_multiplier: windows for each channel.
+        data_format: "channels_last" or "channels_first", by default the global one.
+        dilation_rate: distance of neighbouring cells of the window along each spatial axis.
+        activation: applied to each output; None leaves it linear.
+        use_bias: whether there is a bias for each output channel.
+        depthwise_initializer: of the kernel, (*kernel_size, channels, depth_multiplier).
+        bias_initializer: of the bias, (channels * depth_multiplier,).
+        depthwise_regularizer: penalty on the kernel.
+        bias_regularizer: penalty on the bias.
+        activity_regularizer: penalty on the output.
+        depthwise_constraint: projection of the kernel after each update.
+        bias_constraint: likewise of the bias.
+
+    Shapes:
+        x: (batch, *spatial, channels) -> y: (batch, *positions, channels * depth_multiplier); with
+        "channels_first" the channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, another padding or layout, or a stride and a dilation
+            that are both above 1.
+    """
+
+    def __init__(
+        self,
+        kernel_size: Ints,
+        strides: Ints = 1,
+        padding: str = "valid",
+        depth_multiplier: int = 1,
+        data_format: str | None = None,
+        dilation_rate: Ints = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        depthwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            dilation_rate,
+            activation,
+            use_bias,
+            bias_initializer,
+            bias_regularizer,
+            bias_constraint,
+            activity_regularizer=activity_regularizer,
+            **kwargs,
+        )
+        self.depth_multiplier = whole(self, "depth_multiplier", depth_multiplier)
+        keep(
+            self,
+            depthwise_initializer=depthwise_initializer,
+            depthwise_regularizer=depthwise_regularizer,
+            depthwise_constraint=depthwise_constraint,
+        )
+
+    def build(self, input_shape: Any) -> None:
+        channels = self._input_channels(input_shape)
+        shape = (*self.kernel_size, channels, self.depth_multiplier)
+        self.kernel = make_weight(self, "kernel", shape, "depthwise")
+        self._make_bias(channels * self.depth_multiplier)
+
+    def call(self, inputs: Any) -> Any:
+        y = ops.depthwise_conv(
+            inputs,
+            self.kernel,
+            strides=self.strides,
+            padding=self.padding,
+            data_format=self.data_format,
+            dilation_rate=self.dilation_rate,
+        )
+        return self._finish(y)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(
+            self,
+            "depth_multiplier",
+            "kernel_size",
+            "strides",
+            "padding",
+            "data_format",
+            "dilation_rate",
+            "activation",
+            "use_bias",
+            "depthwise_initializer",
+            "bias_initializer",
+            "depthwise_regularizer",
+            "bias_regularizer",
+            "activity_regularizer",
+            "depthwise_constraint",
+            "bias_constraint",
+        )
+
+
+class DepthwiseConv1D(DepthwiseConv):
+    """Depthwise convolution of sequences; args and shapes of `DepthwiseConv`."""
+
+    rank = 1
+
+
+class DepthwiseConv2D(DepthwiseConv):
+    """Depthwise convolution of images; args and shapes of `DepthwiseConv`."""
+
+    rank = 2

@@ -1,0 +1,216 @@
+"""EinsumDense: sums of products along any axes, in Einstein's notation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from laminar import initializers, ops
+from laminar.engine.errors import InvalidArgumentError, ShapeError
+
+from .input_spec import InputSpec
+from .layer import Layer
+from .options import config_of, keep, make_weight, refuse
+
+_EQUATION = re.compile(r"(\.\.\.)?([a-zA-Z]+)(\.\.\.)?,([a-zA-Z]+)->(\.\.\.)?([a-zA-Z]*)(\.\.\.)?")
+
+
+class _Weights(NamedTuple):
+    """The shapes of the weights, and which axes of the kernel are summed over, and which not."""
+
+    kernel: tuple[int, ...]
+    bias: tuple[int, ...] | None
+    input_axes: list[int]
+    output_axes: list[int]
+
+
+class EinsumDense(Layer):
+    """y = activation(einsum(equation, x, kernel) + bias).
+
+    Args:
+        equation: such as "abc,cd->abd" or "...x,xy->...y": the axes of the input, of the kernel,
+            and of the output.
+        output_shape: of the output without the batch and the axes that dots stand for; None for
+            unknown sizes.
+        activation: applied to each output; None leaves it linear.
+        bias_axes: the axes of the output that the bias has; None for no bias.
+        kernel_initializer: of the kernel.
+        bias_initializer: of the bias.
+        kernel_regularizer: penalty on the kernel.
+        bias_regularizer: penalty on the bias.
+        kernel_constraint: projection of the kernel after each update.
+        bias_constraint: likewise of the bias.
+        lora_rank: must be None, like the three after it.
+        lora_alpha: see `lora_rank`.
+        gptq_unpacked_column_size: see `lora_rank`.
+        quantization_config: see `lora_rank`.
+
+    Shapes:
+        as the equation says
+
+    Raises:
+        InvalidArgumentError: an equation of another form, or a bias axis that the output lacks.
+        ShapeError: the shapes do not fit the equation.
+    """
+
+    activation: Callable[[Any], Any]
+    kernel_initializer: Any
+
+    def __init__(
+        self,
+        equation: str,
+        output_shape: int | Sequence[int | None],
+        activation: Any = None,
+        bias_axes: str | None = None,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        lora_rank: int | None = None,
+        lora_alpha: float | None = None,
+        gptq_unpacked_column_size: int | None = None,
+        quantization_config: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        refuse(
+            self,
+            lora_rank=lora_rank,
+            lora_alpha=lora_alpha,
+            gptq_unpacked_column_size=gptq_unpacked_column_size,
+            quantization_config=quantization_config,
+        )
+        found = _EQUATION.fullmatch(equation.replace(" ", ""))
+        if found is None or (found[1], found[3]) != (found[5], found[7]) or (found[1] and found[3]):
+            raise InvalidArgumentError(
+                f"{self.who}: equation must have the form 'ab,bc->ac', with dots before or after "
+                f"the axes of both input and output, got {equation!r}"
+            )
+        self.equation = equation
+        self._dots_first, self._dots_last = bool(found[1]), bool(found[3])
+        self._input_axes, self._kernel_axes, self._output_axes = found[2], found[4], found[6]
+        self.partial_output_shape = (
+            (output_shape,) if isinstance(output_shape, int) else tuple(output_shape)
+        )
+        self.bias_axes = bias_axes
+        if bias_axes and not set(bias_axes) <= set(self._output_axes):
+            raise InvalidArgumentError(
+                f"{self.who}: bias_axes {bias_axes!r} must be among those of the output, "
+                f"{self._output_axes!r}"
+            )
+        keep(
+            self,
+            activation=activation,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+        )
+
+    def build(self, input_shape: Any) -> None:
+        weights = self._weights(tuple(input_shape))
+        initializer = self.kernel_initializer
+        if isinstance(initializer, initializers.VarianceScaling) and None in (
+            initializer.input_axes,
+            initializer.output_axes,
+        ):
+            axes = {"input_axes": weights.input_axes, "output_axes": weights.output_axes}
+            initializer = type(initializer).from_config({**initializer.get_config(), **axes})
+        self.kernel = make_weight(self, "kernel", weights.kernel, initializer=initializer)
+        self.bias = None if weights.bias is None else make_weight(self, "bias", weights.bias)
+        self.input_spec = InputSpec(ndim=len(input_shape))
+
+    def _weights(self, shape: tuple[int | None, ...]) -> _Weights:
+        """What the equation means for an input of `shape`."""
+        named, dotted = len(self._input_axes), len(shape) - len(self._input_axes)
+        if dotted < 0 or (dotted > 0 and not (self._dots_first or self._dots_last)):
+            raise ShapeError(
+                f"{self.who}: equation {self.equation!r} wants an input of {named} axes"
+                f"{' or more' if dotted < 0 else ''}, got shape {shape}"
+            )
+        own = shape[dotted:] if self._dots_first else shape[:named]
+        sizes = dict(zip(self._input_axes, own, strict=True))
+        # With dots before the others, the batch is among the axes that they stand for.
+        batch_is_named = not (self._dots_first and dotted)
+        full = (
+            (shape[0], *self.partial_output_shape) if batch_is_named else self.partial_output_shape
+        )
+        if len(full) != len(self._output_axes):
+            raise ShapeError(
+                f"{self.who}: output_shape {self.partial_output_shape} does not fit the output of "
+                f"{self.equation!r}",
+                remedy="give a size for each of its axes, without the batch and the dots",
+            )
+        output = dict(zip(self._output_axes, full, strict=True))
+        for axis, size in output.items():
+            if axis in sizes and None not in (size, sizes[axis]) and size != sizes[axis]:
+                raise ShapeError(
+                    f"{self.who}: axis {axis!r} of {self.equation!r} has size {sizes[axis]} in the "
+                    f"input {shape}, and {size} in output_shape {self.partial_output_shape}"
+                )
+            if axis not in sizes and axis not in self._kernel_axes:
+                raise InvalidArgumentError(
+                    f"{self.who}: axis {axis!r} of the output of {self.equation!r} is neither in "
+                    f"the input nor in the kernel"
+                )
+        kernel = tuple(self._size(axis, output, sizes) for axis in self._kernel_axes)
+        outer = [i for i, axis in enumerate(self._kernel_axes) if axis in output]
+        inner = [i for i, axis in enumerate(self._kernel_axes) if axis not in output]
+        return _Weights(kernel, self._bias_shape(output, dotted), inner, outer)
+
+    def _size(self, axis: str, *known: dict[str, int | None]) -> int:
+        found = [sizes[axis] for sizes in known if axis in sizes]
+        if not found:
+            raise InvalidArgumentError(
+                f"{self.who}: axis {axis!r} of the kernel of {self.equation!r} is neither in the "
+                f"input nor in the output"
+            )
+        size = next((size for size in found if size is not None), None)
+        if size is None:
+            raise ShapeError(
+                f"{self.who}: axis {axis!r} of {self.equation!r} sizes a weight, but is unknown",
+                remedy="give it in output_shape, or give Input a full shape",
+            )
+        return size
+
+    def _bias_shape(self, output: dict[str, int | None], dotted: int) -> tuple[int, ...] | None:
+        """The sizes of the bias from its first axis on, 1 for axes that it does not have."""
+        if not self.bias_axes:
+            return None
+        first = min(self._output_axes.index(axis) for axis in self.bias_axes)
+        shape = [
+            self._size(axis, output) if axis in self.bias_axes else 1
+            for axis in self._output_axes[first:]
+        ]
+        return (*shape, *(1,) * (dotted if self._dots_last else 0))
+
+    def call(self, inputs: Any, training: bool | None = None) -> Any:
+        y = ops.einsum(self.equation, inputs, self.kernel)
+        if self.bias is not None:
+            y = ops.add(y, self.bias)
+        return self.activation(y)
+
+    def get_config(self) -> dict[str, Any]:
+        return (
+            super().get_config()
+            | {"output_shape": self.partial_output_shape}
+            | config_of(
+                self,
+                "equation",
+                "activation",
+                "bias_axes",
+                "kernel_initializer",
+                "bias_initializer",
+                "kernel_regularizer",
+                "bias_regularizer",
+                "activity_regularizer",
+                "kernel_constraint",
+                "bias_constraint",
+            )
+            | {"quantization_config": None}
+        )

@@ -1,0 +1,99 @@
+"""Embedding: a learned vector for each of a number of ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar import ops
+
+from .layer import Layer
+from .options import config_of, keep, make_weight, refuse, whole
+
+
+class Embedding(Layer):
+    """y = embeddings[x].
+
+    Args:
+        input_dim: the number of ids: the largest is input_dim - 1.
+        output_dim: the size of a vector.
+        embeddings_initializer: of the vectors, (input_dim, output_dim).
+        embeddings_regularizer: penalty on the vectors.
+        embeddings_constraint: projection of the vectors after each update.
+        mask_zero: whether id 0 stands for padding: the output then has the mask x != 0.
+        weights: the first vectors, instead of initial ones.
+        lora_rank: must be None, like the two after it.
+        lora_alpha: see `lora_rank`.
+        quantization_config: see `lora_rank`.
+
+    Shapes:
+        x: any, of integers -> y: (*shape of x, output_dim)
+
+    Raises:
+        InvalidArgumentError: a size that is not a positive whole number.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        embeddings_initializer: Any = "uniform",
+        embeddings_regularizer: Any = None,
+        embeddings_constraint: Any = None,
+        mask_zero: bool = False,
+        weights: Any = None,
+        lora_rank: int | None = None,
+        lora_alpha: float | None = None,
+        quantization_config: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        kwargs.pop("input_length", None)  # Keras 2 had it: the length follows from the input
+        super().__init__(**kwargs)
+        refuse(
+            self,
+            lora_rank=lora_rank,
+            lora_alpha=lora_alpha,
+            quantization_config=quantization_config,
+        )
+        self.input_dim = whole(self, "input_dim", input_dim)
+        self.output_dim = whole(self, "output_dim", output_dim)
+        keep(
+            self,
+            embeddings_initializer=embeddings_initializer,
+            embeddings_regularizer=embeddings_regularizer,
+            embeddings_constraint=embeddings_constraint,
+        )
+        self.mask_zero = mask_zero
+        self.supports_masking = mask_zero
+        self.autocast = False  # ids are not to be rounded
+        if weights is not None:
+            self.build(None)
+            self.set_weights(weights if isinstance(weights, list) else [weights])
+
+    def build(self, input_shape: Any = None) -> None:
+        if not self.built:
+            self.embeddings = make_weight(self, "embeddings", (self.input_dim, self.output_dim))
+
+    def call(self, inputs: Any) -> Any:
+        if inputs.dtype not in ("int32", "int64"):
+            inputs = ops.cast(inputs, "int32")
+        return ops.cast(ops.take(self.embeddings, inputs, axis=0), self.compute_dtype)
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """Where the ids are not 0, with `mask_zero`."""
+        return ops.not_equal(inputs, 0) if self.mask_zero else None
+
+    def get_config(self) -> dict[str, Any]:
+        return (
+            super().get_config()
+            | config_of(
+                self,
+                "input_dim",
+                "output_dim",
+                "embeddings_initializer",
+                "embeddings_regularizer",
+                "activity_regularizer",
+                "embeddings_constraint",
+                "mask_zero",
+            )
+            | {"quantization_config": None}
+        )

@@ -1,0 +1,126 @@
+"""Input: where a functional model begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import TensorShape, as_dtype
+
+from .layer import Layer
+from .symbolic import KerasTensor, Node
+
+
+class InputLayer(Layer):
+    """The layer behind `Input`: gives what the model is fed.
+
+    Args: see `Input`.
+    """
+
+    def __init__(
+        self,
+        shape: Any = None,
+        batch_size: int | None = None,
+        dtype: Any = None,
+        sparse: bool | None = None,
+        ragged: bool | None = None,
+        batch_shape: Any = None,
+        input_tensor: KerasTensor | None = None,
+        optional: bool = False,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name or None)
+        if sparse or ragged:
+            raise InvalidArgumentError(
+                f"Input {self.name!r}: sparse and ragged inputs are not supported",
+                remedy="pad or densify the data",
+            )
+        if input_tensor is not None:
+            batch_shape, dtype = input_tensor.shape, dtype or input_tensor.dtype
+        elif shape is not None and batch_shape is not None:
+            raise InvalidArgumentError(f"Input {self.name!r}: give shape or batch_shape, not both")
+        elif batch_shape is None:
+            if shape is None:
+                raise InvalidArgumentError(
+                    f"Input {self.name!r}: the shape is missing",
+                    remedy="Input(shape=(28, 28, 1)), without the batch",
+                )
+            if isinstance(shape, int):
+                raise InvalidArgumentError(
+                    f"Input {self.name!r}: a shape is a tuple, got {shape}",
+                    remedy=f"write shape=({shape},)",
+                )
+            batch_shape = (batch_size, *shape)
+        self.batch_shape = tuple(TensorShape(batch_shape))
+        self.optional = optional
+        self._dtype = as_dtype(dtype or "float32")
+        self.built = True
+        output = KerasTensor(self.batch_shape, self._dtype, name=self.name)
+        Node(self, (), {}, output)
+
+    @property
+    def dtype(self) -> str:
+        return str(self._dtype)
+
+    @property
+    def output_tensor(self) -> KerasTensor:
+        """The symbolic tensor that it gives."""
+        return self.inbound_nodes[0].outputs[0]
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse: an input is fed, not computed."""
+        raise InvalidArgumentError(f"Input {self.name!r} is not called; its model is")
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "batch_shape": list(self.batch_shape),
+            "dtype": self.dtype,
+            "sparse": False,
+            "ragged": False,
+            "name": self.name,
+            "optional": self.optional,
+        }
+
+    def get_build_config(self) -> None:
+        """An input has none."""
+
+
+def Input(  # noqa: N802  # Keras's name
+    shape: Sequence[int | None] | None = None,
+    batch_size: int | None = None,
+    dtype: Any = None,
+    sparse: bool | None = None,
+    ragged: bool | None = None,
+    batch_shape: Sequence[int | None] | None = None,
+    name: str | None = None,
+    tensor: KerasTensor | None = None,
+    optional: bool = False,
+) -> KerasTensor:
+    """A symbolic tensor to build a functional model from.
+
+    Args:
+        shape: dimensions of one example, without the batch; None for unknown ones.
+        batch_size: the batch dimension, unknown by default.
+        dtype: element type, "float32" by default.
+        batch_shape: shape with the batch, instead of `shape`.
+        name: of the input; the key when data comes in a dict.
+        tensor: a symbolic tensor to take shape and dtype from.
+        optional: whether None may be fed.
+
+    Raises:
+        InvalidArgumentError: no shape.
+    """
+    layer = InputLayer(
+        shape=shape,
+        batch_size=batch_size,
+        dtype=dtype,
+        sparse=sparse,
+        ragged=ragged,
+        batch_shape=batch_shape,
+        input_tensor=tensor,
+        optional=optional,
+        name=name,
+    )
+    return layer.output_tensor

@@ -1,0 +1,430 @@
+"""Layer: a computation with weights."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any, ClassVar, NoReturn, Self
+
+import numpy as np
+
+from laminar import dtype_policies, ops, regularizers
+from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
+from laminar.engine.graph import Tensor, building
+from laminar.engine.ops.convert import convert_to_tensor
+from laminar.engine.source import inside_layer
+from laminar.engine.state import Variable, autocast
+from laminar.serialization import serialize_keras_object
+from laminar.tree import flatten, map_structure
+
+from .building import Buildable, legacy_shape
+from .context import CallContext, current
+from .input_spec import check_inputs
+from .masking import get_mask, set_mask
+from .operation import Operation, infer_outputs
+from .symbolic import KerasTensor, any_symbolic
+
+
+class Layer(Buildable, Operation):
+    """A computation with weights: derive from it, and write `__init__`, `build` and `call`.
+
+    `__init__` stores the arguments, `build(input_shape)` makes the weights with `add_weight`, and
+    `call(inputs)` computes with the functions of `laminar.ops`. A `call` that has parameters
+    `training` or `mask` receives them.
+
+    Args:
+        activity_regularizer: penalty on the output, added to the losses.
+        trainable: whether training changes the weights.
+        dtype: a dtype or a mixed-precision policy, by default the global one.
+        autocast: whether floating inputs are cast to the compute dtype.
+        name: unique in a model; made from the class name by default.
+
+    Shapes:
+        as documented by each layer; the batch stands first.
+    """
+
+    _training_default: ClassVar[Any] = None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Remember the arguments, for the config of layers that do not write one."""
+        instance = super().__new__(cls)
+        object.__setattr__(instance, "_init_arguments", (args, kwargs))
+        return instance
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "call" in cls.__dict__:
+            parameters = inspect.signature(cls.call).parameters
+            cls._call_parameters = tuple(parameters)[1:]
+            training = parameters.get("training")
+            cls._training_default = training.default if training is not None else None
+
+    def __init__(
+        self,
+        *,
+        activity_regularizer: Any = None,
+        trainable: bool = True,
+        dtype: Any = None,
+        autocast: bool = True,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name)
+        self._first_shape = legacy_shape(kwargs)
+        if kwargs:
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: unknown arguments {', '.join(sorted(kwargs))}",
+                remedy="see the parameters of the class",
+            )
+        self.activity_regularizer = regularizers.get(activity_regularizer)
+        self._policy = dtype_policies.get(dtype)
+        self.autocast = autocast
+        self._trainable = trainable
+        self.built = False
+        self.input_spec: Any = None
+        self.supports_masking = False
+        self._losses: list[Any] = []
+        self._build_shapes: dict[str, Any] | None = None
+
+    # What it is
+
+    @property
+    def dtype_policy(self) -> Any:
+        """The dtypes of weights and of computation."""
+        return self._policy
+
+    @dtype_policy.setter
+    def dtype_policy(self, value: Any) -> None:
+        self._policy = dtype_policies.get(value)
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of the weights."""
+        return self.variable_dtype
+
+    @property
+    def variable_dtype(self) -> str:
+        """The dtype of the weights."""
+        return str(self._policy.variable_dtype)
+
+    @property
+    def compute_dtype(self) -> str:
+        """The dtype of the computation."""
+        return str(self._policy.compute_dtype)
+
+    @property
+    def input_dtype(self) -> str:
+        """The dtype that inputs are cast to."""
+        return self.compute_dtype
+
+    @property
+    def path(self) -> str:
+        """The name under which its weights are listed."""
+        return self.name
+
+    # Losses
+
+    def add_loss(self, loss: Any) -> None:
+        """Add a scalar (or several) to the loss of the model that this layer is part of.
+
+        Call it in `call`, with a value computed there.
+        """
+        for value in flatten(loss):
+            if value is not None and not isinstance(value, Tensor | KerasTensor):
+                value = convert_to_tensor(value)
+            if value is not None:
+                self._losses.append(value)
+
+    def add_metric(self, *args: Any, **kwargs: Any) -> None:
+        """Refuse, as Keras 3 does: metrics are attributes.
+
+        Raises:
+            InvalidArgumentError: always, with the way to write it.
+        """
+        raise InvalidArgumentError(
+            "add_metric() is not part of the layer interface",
+            remedy="make the metric in __init__ (self.m = metrics.Mean(name='m')) and call "
+            "self.m.update_state(value) in call()",
+        )
+
+    @property
+    def losses(self) -> list[Any]:
+        """The losses added in the last call, and the penalties of the regularizers."""
+        layers = self.flatten_layers()
+        found = [loss for layer in layers for loss in layer._losses]
+        for v in self.trainable_weights:
+            if v.regularizer is not None:
+                found.append(v.regularizer(v))
+        return found
+
+    def _clear_losses(self) -> None:
+        for layer in self.flatten_layers():
+            layer._losses.clear()
+
+    # Calling
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the outputs; on symbolic tensors, record the call and give symbolic ones."""
+        if "_losses" not in self.__dict__:
+            raise FailedPreconditionError(
+                f"{type(self).__name__}: __init__ did not call super().__init__()",
+                remedy="begin __init__ with super().__init__(**kwargs)",
+            )
+        if any_symbolic(args, kwargs):
+            return self._call_symbolic(args, kwargs)
+        args = tuple(map_structure(self._to_tensor, a) for a in args)
+        kwargs = {
+            k: v if k in ("training", "mask") else map_structure(self._to_tensor, v)
+            for k, v in kwargs.items()
+        }
+        outer = current.context
+        context = outer
+        if context is None:
+            context = current.context = CallContext(self)
+            self._clear_losses()
+        before = context.training
+        try:
+            kwargs = self._with_training(context, args, kwargs)
+            with inside_layer(self.name), _name_scope(self.name):
+                check_inputs(self.input_spec, args[0] if args else None, self.who)
+                self._maybe_build(args, kwargs)
+                check_inputs(self.input_spec, args[0] if args else None, self.who)
+                masks = self._masks_of(args, kwargs)
+                with autocast(self.compute_dtype if self._casts else None):
+                    outputs = self.call(*args, **kwargs, **masks)
+                self._after_call(args, kwargs, outputs)
+        finally:
+            context.training = before
+            current.context = outer
+        return outputs
+
+    @property
+    def _casts(self) -> bool:
+        return self.autocast and self.compute_dtype != self.variable_dtype
+
+    def _to_tensor(self, leaf: Any) -> Any:
+        if isinstance(leaf, Variable):
+            leaf = leaf.value
+        if isinstance(leaf, np.ndarray | np.generic) or hasattr(leaf, "__dlpack__"):
+            leaf = convert_to_tensor(leaf, copy=False)
+        if isinstance(leaf, Tensor) and self.autocast and leaf.dtype.is_floating:
+            x = convert_to_tensor(leaf, self.compute_dtype)
+            if x is not leaf and get_mask(leaf) is not None:
+                set_mask(x, get_mask(leaf))
+            return x
+        return leaf
+
+    def _with_training(
+        self, context: CallContext, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Resolve `training`: the argument, else that of the call around, else the default."""
+        if "training" in self._call_parameters:
+            position = self._call_parameters.index("training")
+            if "training" not in kwargs and len(args) > position:
+                context.training = args[position]
+                return kwargs
+        given = kwargs.pop("training", None)
+        if given is not None:
+            context.training = bool(given)
+        elif context.training is None and self._training_default in (False, True):
+            context.training = self._training_default
+        if "training" not in self._call_parameters or context.training is None:
+            return kwargs
+        return {**kwargs, "training": context.training}
+
+    def _masks_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The mask arguments of `call` that were not passed, from the masks of the inputs."""
+        masks: dict[str, Any] = {}
+        given = dict(zip(self._call_parameters, args, strict=False)) | kwargs
+        for i, (name, value) in enumerate(given.items()):
+            parameter = "mask" if i == 0 else f"{name}_mask"
+            if parameter in self._call_parameters and given.get(parameter) is None:
+                found = map_structure(get_mask, value)
+                if any(m is not None for m in flatten(found)):
+                    masks[parameter] = found
+                    kwargs.pop(parameter, None)
+        return masks
+
+    def _after_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any) -> None:
+        if self.activity_regularizer is not None:
+            for y in flatten(outputs):
+                self.add_loss(_per_example(self.activity_regularizer(y), y))
+        if not args:
+            return
+        previous = map_structure(get_mask, args[0])
+        if any(m is not None for m in flatten(previous)):
+            self._set_masks(args[0], outputs, previous)
+        elif self._makes_masks:
+            self._set_masks(args[0], outputs, None)
+
+    @property
+    def _makes_masks(self) -> bool:
+        return type(self).compute_mask is not Layer.compute_mask
+
+    def _set_masks(self, inputs: Any, outputs: Any, previous: Any) -> None:
+        if not self.supports_masking and not self._makes_masks:
+            return
+        flat = flatten(outputs)
+        masks = flatten(self.compute_mask(inputs, previous))
+        for y, mask in zip(flat, masks, strict=False):
+            if mask is not None and get_mask(y) is None:
+                set_mask(y, mask)
+
+    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+        """The mask of the output, from those of the inputs: passed on as it is."""
+        return previous_mask
+
+    def _call_symbolic(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with inside_layer(self.name):
+            check_inputs(self.input_spec, args[0] if args else None, self.who)
+            self._maybe_build(args, kwargs)
+            check_inputs(self.input_spec, args[0] if args else None, self.who)
+        return self.symbolic_call(*args, **kwargs)
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """The symbolic results of a call, found by tracing it on placeholders."""
+        return infer_outputs(self._call_quietly, args, kwargs)
+
+    def _call_quietly(self, *args: Any, **kwargs: Any) -> Any:
+        """The call as itself, in a trace that is thrown away: added losses go with it."""
+        outer, current.context = current.context, None
+        try:
+            return Layer.__call__(self, *args, **kwargs)
+        finally:
+            current.context = outer
+            self._clear_losses()
+
+    def compute_output_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The shapes of the outputs for inputs of given shapes."""
+        symbols = [map_structure_shapes(a, self.compute_dtype) for a in args]
+        named = {
+            k.removesuffix("_shape"): map_structure_shapes(v, self.compute_dtype)
+            for k, v in kwargs.items()
+        }
+        if not symbols and set(named) == {"input"}:
+            symbols, named = [named["input"]], {}
+        with inside_layer(self.name):
+            self._maybe_build(tuple(symbols), named)
+        outputs = self.compute_output_spec(*symbols, **named)
+        return map_structure(lambda y: tuple(y.shape), outputs)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the outputs: what a layer must write.
+
+        Raises:
+            InvalidArgumentError: the layer does not.
+        """
+        raise InvalidArgumentError(
+            f"{type(self).__name__} does not say what it computes",
+            remedy="write call(self, inputs)",
+        )
+
+    # Stateless use
+
+    def stateless_call(
+        self,
+        trainable_variables: Sequence[Any],
+        non_trainable_variables: Sequence[Any],
+        *args: Any,
+        return_losses: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        """The outputs with given values of the variables, and the values that the rest gets.
+
+        Returns:
+            (outputs, non-trainable values), and the losses with `return_losses`.
+        """
+        pairs = [
+            *zip(self.trainable_variables, trainable_variables, strict=True),
+            *zip(self.non_trainable_variables, non_trainable_variables, strict=True),
+        ]
+        before = [(v, v.read_value()) for v, _ in pairs]
+        try:
+            for v, value in pairs:
+                v.assign(value)
+            outputs = self(*args, **kwargs)
+            losses = self.losses
+            updated = [v.read_value() for v in self.non_trainable_variables]
+        finally:
+            for v, value in before:
+                v.assign(value)
+        return (outputs, updated, losses) if return_losses else (outputs, updated)
+
+    # Configuration
+
+    def get_config(self) -> dict[str, Any]:
+        """What `from_config` needs to make an equal layer.
+
+        A class that does not write its own gets the arguments of its constructor.
+        """
+        base: dict[str, Any] = {
+            "name": self.name,
+            "trainable": self._trainable,
+            "dtype": dtype_policies.serialize(self._policy),
+        }
+        if self.activity_regularizer is not None:
+            base["activity_regularizer"] = regularizers.serialize(self.activity_regularizer)
+        if type(self).get_config is not Layer.get_config:
+            return base
+        return base | recorded_arguments(self)
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """Make a layer from what `get_config` gave."""
+        return super().from_config(dict(config))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} name={self.name}, built={self.built}>"
+
+
+def refuse_layer(value: Any, who: str) -> NoReturn:
+    """Refuse something that was given where a layer belongs: InvalidArgumentError, always."""
+    if isinstance(value, type) and issubclass(value, Layer):
+        raise InvalidArgumentError(
+            f"{who}: expected a layer, got the class {value.__name__}",
+            remedy=f"make one: {value.__name__}(...)",
+        )
+    raise InvalidArgumentError(
+        f"{who}: expected a layer, got {value!r}",
+        remedy="wrap a function in layers.Lambda, or derive a class from layers.Layer",
+    )
+
+
+def _name_scope(name: str) -> Any:
+    graph = building()
+    return nullcontext() if graph is None else graph.name_scope(name)
+
+
+def map_structure_shapes(shapes: Any, dtype: Any) -> Any:
+    """Symbolic tensors for a shape, or for a structure of shapes."""
+    if isinstance(shapes, dict):
+        return {k: map_structure_shapes(v, dtype) for k, v in shapes.items()}
+    if shapes and isinstance(shapes, list | tuple) and isinstance(shapes[0], list | tuple):
+        return [map_structure_shapes(s, dtype) for s in shapes]
+    return KerasTensor(shapes, dtype)
+
+
+def _per_example(penalty: Any, y: Any) -> Any:
+    """An activity penalty divided by the size of the batch, as Keras 3 does."""
+    if not y.shape:
+        return penalty
+    return ops.divide_no_nan(penalty, ops.cast(ops.shape(y)[0], penalty.dtype))
+
+
+def recorded_arguments(layer: Layer) -> dict[str, Any]:
+    """The constructor arguments of a layer as data, for a class that writes no config."""
+    args, kwargs = layer._init_arguments  # type: ignore[attr-defined]  # set in __new__
+    signature = inspect.signature(type(layer).__init__)
+    bound = signature.bind(layer, *args, **kwargs)
+    bound.apply_defaults()
+    found: dict[str, Any] = {}
+    for name, value in list(bound.arguments.items())[1:]:
+        kind = signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            found |= value
+        elif kind is not inspect.Parameter.VAR_POSITIONAL:
+            found[name] = value
+    for name in ("name", "trainable", "dtype", "activity_regularizer"):
+        found.pop(name, None)
+    return {name: serialize_keras_object(value) for name, value in found.items()}

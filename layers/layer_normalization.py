@@ -1,0 +1,177 @@
+"""Normalization within each example: by mean and variance, by mean square, by length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from laminar import ops
+from laminar.engine.errors import InvalidArgumentError
+
+from .layer import Layer
+from .options import config_of, keep, known_dim, make_weight
+
+Axes = int | Sequence[int]
+
+
+def _axes(layer: Layer, axis: Any) -> Any:
+    """One axis, or several as a list."""
+    several = isinstance(axis, list | tuple)
+    given = list(axis) if several else [axis]
+    if any(isinstance(a, bool) or not hasattr(a, "__index__") for a in given):
+        raise InvalidArgumentError(
+            f"{layer.who}: axis must be a whole number, or several, got {axis!r}"
+        )
+    return [int(a) for a in given] if several else int(axis)
+
+
+def _sizes(layer: Layer, axis: Any, input_shape: Any) -> list[int]:
+    """The sizes of the normalized axes, from the first axis to the last."""
+    given = axis if isinstance(axis, list) else [axis]
+    axes = sorted(given, key=lambda a: a % len(input_shape))
+    return [known_dim(layer, input_shape, a, "a normalized axis") for a in axes]
+
+
+class LayerNormalization(Layer):
+    """y = (x - mean) / sqrt(variance + epsilon) * gamma + beta; mean and variance over `axis`.
+
+    Args:
+        axis: one axis, or several.
+        epsilon: added to the variance.
+        center: whether beta is added.
+        scale: whether gamma is multiplied with.
+        beta_initializer: of beta, of the size of `axis`.
+        gamma_initializer: of gamma, likewise.
+        beta_regularizer: penalty on beta.
+        gamma_regularizer: penalty on gamma.
+        beta_constraint: projection of beta after each update.
+        gamma_constraint: likewise of gamma.
+
+    Shapes:
+        x: any -> y: the same
+
+    Raises:
+        InvalidArgumentError: `axis` is not made of whole numbers.
+
+    Source: Ba, Kiros and Hinton, "Layer Normalization", 2016, arXiv:1607.06450, equation 3.
+    """
+
+    def __init__(
+        self,
+        axis: Axes = -1,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = "zeros",
+        gamma_initializer: Any = "ones",
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        self.rms_scaling = kwargs.pop("rms_scaling", False)  # Keras writes it into its files
+        super().__init__(**kwargs)
+        if self.rms_scaling:
+            raise InvalidArgumentError(
+                f"{self.who}: rms_scaling=True is not supported", remedy="use RMSNormalization"
+            )
+        self.axis = _axes(self, axis)
+        self.epsilon = epsilon
+        self.center = center
+        self.scale = scale
+        keep(
+            self,
+            beta_initializer=beta_initializer,
+            gamma_initializer=gamma_initializer,
+            beta_regularizer=beta_regularizer,
+            gamma_regularizer=gamma_regularizer,
+            beta_constraint=beta_constraint,
+            gamma_constraint=gamma_constraint,
+        )
+        self.supports_masking = True
+
+    def build(self, input_shape: Any) -> None:
+        shape = _sizes(self, self.axis, input_shape)
+        self.gamma = make_weight(self, "gamma", shape, autocast=False) if self.scale else None
+        self.beta = make_weight(self, "beta", shape, autocast=False) if self.center else None
+
+    def call(self, inputs: Any) -> Any:
+        return ops.layer_normalization(
+            inputs, self.gamma, self.beta, axis=self.axis, epsilon=self.epsilon
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(
+            self,
+            "axis",
+            "epsilon",
+            "center",
+            "scale",
+            "rms_scaling",
+            "beta_initializer",
+            "gamma_initializer",
+            "beta_regularizer",
+            "gamma_regularizer",
+            "beta_constraint",
+            "gamma_constraint",
+        )
+
+
+class RMSNormalization(Layer):
+    """y = x / sqrt(mean of x**2 over `axis` + epsilon) * scale.
+
+    Args:
+        axis: one axis, or several.
+        epsilon: added to the mean square.
+
+    Shapes:
+        x: any -> y: the same
+
+    Raises:
+        InvalidArgumentError: `axis` is not made of whole numbers.
+
+    Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, arXiv:1910.07467,
+        equation 4.
+    """
+
+    def __init__(self, axis: Axes = -1, epsilon: float = 1e-6, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.axis = _axes(self, axis)
+        self.epsilon = epsilon
+        self.supports_masking = True
+
+    def build(self, input_shape: Any) -> None:
+        shape = _sizes(self, self.axis, input_shape)
+        self.scale = self.add_weight(shape, "ones", name="scale")
+
+    def call(self, x: Any) -> Any:
+        return ops.rms_normalization(x, scale=self.scale, axis=self.axis, epsilon=self.epsilon)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(self, "axis", "epsilon")
+
+
+class UnitNormalization(Layer):
+    """y = x / length of x along `axis`.
+
+    Args:
+        axis: one axis, or several.
+
+    Shapes:
+        x: any -> y: the same
+
+    Raises:
+        InvalidArgumentError: `axis` is not made of whole numbers.
+    """
+
+    def __init__(self, axis: Axes = -1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.axis = _axes(self, axis)
+        self.supports_masking = True
+
+    def call(self, inputs: Any) -> Any:
+        return ops.normalize(inputs, axis=self.axis, order=2, epsilon=1e-12)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(self, "axis")

@@ -1,0 +1,33 @@
+"""Layers as plain data, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from laminar.engine.errors import InvalidArgumentError
+from laminar.serialization import deserialize_keras_object, serialize_keras_object
+
+from .layer import Layer
+
+
+def serialize(layer: Any) -> Any:
+    """A layer as data that JSON can hold.
+
+    Raises:
+        InvalidArgumentError: the layer holds something that cannot be saved, such as a lambda.
+    """
+    return serialize_keras_object(layer)
+
+
+def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The layer that `serialize` described.
+
+    Raises:
+        InvalidArgumentError: the config describes something else.
+        NotFoundError: the class of the layer is not known.
+    """
+    found = deserialize_keras_object(config, custom_objects)
+    if not isinstance(found, Layer):
+        raise InvalidArgumentError(f"deserialize: the config describes no layer, but {found!r}")
+    return found

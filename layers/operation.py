@@ -1,0 +1,133 @@
+"""What can be called on symbolic tensors: layers, and the ops of `laminar.ops`."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
+from laminar.engine.functions import FuncGraph
+from laminar.engine.ops.convert import convert_to_tensor
+from laminar.naming import auto_name
+from laminar.tree import flatten, map_structure, pack_sequence_as
+
+from .masking import get_mask, set_mask
+from .symbolic import KerasTensor, Node
+
+
+class Operation:
+    """A callable with a name that remembers its symbolic calls.
+
+    Attributes:
+        inbound_nodes: its symbolic calls.
+        outbound_nodes: the calls of others that take its results.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        if name is not None and (not isinstance(name, str) or "/" in name or not name):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: a name is a string without '/', got {name!r}"
+            )
+        self._name = name or auto_name(type(self).__name__)
+        self.inbound_nodes: list[Node] = []
+        self.outbound_nodes: list[Node] = []
+
+    @property
+    def name(self) -> str:
+        """Its name: unique in a model."""
+        return self._name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the result, or record a symbolic call."""
+        raise NotImplementedError
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the result from tensors."""
+        raise NotImplementedError
+
+    def symbolic_call(self, *args: Any, **kwargs: Any) -> Any:
+        """Record a call on symbolic tensors, and give symbolic results."""
+        outputs = self.compute_output_spec(*args, **kwargs)
+        Node(self, args, kwargs, outputs)
+        return outputs
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        """The symbolic results of a call: `call` is traced on placeholders, and thrown away."""
+        return infer_outputs(self.call, args, kwargs)
+
+    def get_config(self) -> dict[str, Any]:
+        """What `from_config` needs to make an equal one."""
+        return {"name": self.name}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """Make one from what `get_config` gave.
+
+        Raises:
+            InvalidArgumentError: the config does not fit the constructor.
+        """
+        try:
+            return cls(**config)
+        except TypeError as cause:
+            raise InvalidArgumentError(
+                f"{cls.__name__} cannot be made from its config: {cause}",
+                remedy="give the class a constructor that takes the keys of get_config(): "
+                + ", ".join(config),
+            ) from cause
+
+    @property
+    def input(self) -> Any:
+        """The symbolic input of its only call."""
+        node = self._only_node("input")
+        inputs = [a for a in node.args if flatten(a)]
+        return inputs[0] if len(inputs) == 1 else node.inputs
+
+    @property
+    def output(self) -> Any:
+        """The symbolic output of its only call."""
+        return self._only_node("output").structured_outputs
+
+    def _only_node(self, what: str) -> Node:
+        if not self.inbound_nodes:
+            raise FailedPreconditionError(
+                f"{self.name!r} has no {what}: it was never called on a symbolic tensor",
+                remedy="call it on Input(shape=...), or put it into a Sequential with an Input",
+            )
+        if len(self.inbound_nodes) > 1:
+            raise FailedPreconditionError(
+                f"{self.name!r} was called {len(self.inbound_nodes)} times: "
+                f"which {what} is meant is not clear",
+                remedy=f"use layer.inbound_nodes[i].{what}s",
+            )
+        return self.inbound_nodes[0]
+
+
+def infer_outputs(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The specs of `fn(*args, **kwargs)` as symbolic tensors; nothing is computed."""
+    graph = FuncGraph("spec")
+    structure = [list(args), kwargs]
+
+    def placeholder(leaf: Any, name: str) -> Any:
+        if not isinstance(leaf, KerasTensor):
+            return leaf
+        found = graph.add_argument(leaf.spec, name)
+        mask = get_mask(leaf)
+        if mask is not None:
+            set_mask(found, graph.add_argument(mask.spec, f"{name}_mask"))
+        return found
+
+    with graph.as_default():
+        leaves = [placeholder(leaf, f"arg_{i}") for i, leaf in enumerate(flatten(structure))]
+        inner_args, inner_kwargs = pack_sequence_as(structure, leaves)
+        result = fn(*inner_args, **inner_kwargs)
+        return map_structure(_as_symbol, result)
+
+
+def _as_symbol(y: Any) -> Any:
+    if y is None:
+        return None
+    tensor = convert_to_tensor(y)
+    symbol = KerasTensor(tensor.shape, tensor.dtype)
+    mask = get_mask(tensor)
+    if mask is not None:
+        set_mask(symbol, KerasTensor(mask.shape, mask.dtype))
+    return symbol

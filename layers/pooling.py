@@ -1,0 +1,126 @@
+"""Pooling: the maximum or the mean of windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from laminar import ops
+from laminar.config import standardize_data_format
+
+from .input_spec import InputSpec
+from .layer import Layer
+from .options import config_of, each_axis, one_of
+
+Ints = int | Sequence[int]
+
+
+class Pooling(Layer):
+    """The maximum or the mean of each window. Abstract in `rank` and `pool`.
+
+    Args:
+        pool_size: cells of the window along each spatial axis: one number, or one for each.
+        strides: step along each spatial axis, by default the window.
+        padding: "valid" (none) or "same" (a padded cell is never the maximum, and is left out of
+            the mean).
+        data_format: "channels_last" or "channels_first", by default the global one.
+        name: of the layer.
+
+    Shapes:
+        x: (batch, *spatial, channels) -> y: (batch, *positions, channels); with "channels_first"
+        the channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, or another padding or layout.
+    """
+
+    rank: ClassVar[int]
+    pool: ClassVar[Callable[..., Any]]
+
+    def __init__(
+        self,
+        pool_size: Ints,
+        strides: Ints | None = None,
+        padding: str = "valid",
+        data_format: str | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name, **kwargs)
+        self.pool_size = each_axis(self, "pool_size", pool_size, self.rank)
+        self.strides = (
+            self.pool_size if strides is None else each_axis(self, "strides", strides, self.rank)
+        )
+        self.padding = one_of(self, "padding", padding, ("valid", "same"))
+        self.data_format = standardize_data_format(data_format)
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def call(self, inputs: Any) -> Any:
+        return type(self).pool(
+            inputs,
+            self.pool_size,
+            strides=self.strides,
+            padding=self.padding,
+            data_format=self.data_format,
+        )
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(
+            self, "pool_size", "padding", "strides", "data_format"
+        )
+
+
+class MaxPooling(Pooling):
+    """The maximum of each window. Abstract in `rank`; see `Pooling`."""
+
+    pool = staticmethod(ops.max_pool)
+
+    def __init__(
+        self,
+        pool_size: Ints = 2,
+        strides: Ints | None = None,
+        padding: str = "valid",
+        data_format: str | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(pool_size, strides, padding, data_format, name, **kwargs)
+
+
+class MaxPooling1D(MaxPooling):
+    """The maximum of each window of a sequence; args and shapes of `Pooling`."""
+
+    rank = 1
+
+
+class MaxPooling2D(MaxPooling):
+    """The maximum of each window of an image; args and shapes of `Pooling`."""
+
+    rank = 2
+
+
+class MaxPooling3D(MaxPooling):
+    """The maximum of each window of a volume; args and shapes of `Pooling`."""
+
+    rank = 3
+
+
+class AveragePooling1D(Pooling):
+    """The mean of each window of a sequence; args and shapes of `Pooling`."""
+
+    rank = 1
+    pool = staticmethod(ops.average_pool)
+
+
+class AveragePooling2D(Pooling):
+    """The mean of each window of an image; args and shapes of `Pooling`."""
+
+    rank = 2
+    pool = staticmethod(ops.average_pool)
+
+
+class AveragePooling3D(Pooling):
+    """The mean of each window of a volume; args and shapes of `Pooling`."""
+
+    rank = 3
+    pool = staticmethod(ops.average_pool)

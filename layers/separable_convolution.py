@@ -1,0 +1,154 @@
+"""Separable convolutions: one within the channels, then one across them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar import ops
+
+from .convolution import ConvBase, Ints
+from .options import config_of, keep, make_weight, whole
+
+
+class SeparableConv(ConvBase):
+    """y = activation(a depthwise convolution of x, its channels mixed at each place, + bias).
+
+    Abstract in `rank`.
+
+    Args:
+        filters: the channels of the output.
+        kernel_size: cells of the window along each spatial axis: one number, or one for each.
+        strides: step along each spatial axis.
+        padding: "valid" or "same".
+        data_format: "channels_last" or "channels_first", by default the global one.
+        dilation_rate: distance of neighbouring cells of the window along each spatial axis.
+        depth_multiplier: windows for each channel in the depthwise step.
+        activation: applied to each output; None leaves it linear.
+        use_bias: whether there is a bias for each filter.
+        depthwise_initializer: of the first kernel, (*kernel_size, channels, depth_multiplier).
+        pointwise_initializer: of the second, (1, ..., channels * depth_multiplier, filters).
+        bias_initializer: of the bias, (filters,).
+        depthwise_regularizer: penalty on the first kernel.
+        pointwise_regularizer: penalty on the second kernel.
+        bias_regularizer: penalty on the bias.
+        activity_regularizer: penalty on the output.
+        depthwise_constraint: projection of the first kernel after each update.
+        pointwise_constraint: likewise of the second.
+        bias_constraint: likewise of the bias.
+
+    Shapes:
+        x: (batch, *spatial, channels) -> y: (batch, *positions, filters); with "channels_first"
+        the channels stand second
+
+    Raises:
+        InvalidArgumentError: a size below 1, another padding or layout, or a stride and a dilation
+            that are both above 1.
+
+    Source: Chollet, "Xception: Deep Learning with Depthwise Separable Convolutions", 2017,
+        arXiv:1610.02357, section 1.
+    """
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Ints,
+        strides: Ints = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: Ints = 1,
+        depth_multiplier: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = "glorot_uniform",
+        pointwise_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        depthwise_regularizer: Any = None,
+        pointwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        pointwise_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            dilation_rate,
+            activation,
+            use_bias,
+            bias_initializer,
+            bias_regularizer,
+            bias_constraint,
+            activity_regularizer=activity_regularizer,
+            **kwargs,
+        )
+        self.filters = whole(self, "filters", filters)
+        self.depth_multiplier = whole(self, "depth_multiplier", depth_multiplier)
+        keep(
+            self,
+            depthwise_initializer=depthwise_initializer,
+            pointwise_initializer=pointwise_initializer,
+            depthwise_regularizer=depthwise_regularizer,
+            pointwise_regularizer=pointwise_regularizer,
+            depthwise_constraint=depthwise_constraint,
+            pointwise_constraint=pointwise_constraint,
+        )
+
+    def build(self, input_shape: Any) -> None:
+        channels = self._input_channels(input_shape)
+        first = (*self.kernel_size, channels, self.depth_multiplier)
+        second = ((1,) * self.rank) + (channels * self.depth_multiplier, self.filters)
+        self.depthwise_kernel = make_weight(self, "depthwise_kernel", first, "depthwise")
+        self.pointwise_kernel = make_weight(self, "pointwise_kernel", second, "pointwise")
+        self._make_bias(self.filters)
+
+    def call(self, inputs: Any) -> Any:
+        y = ops.separable_conv(
+            inputs,
+            self.depthwise_kernel,
+            self.pointwise_kernel,
+            strides=self.strides,
+            padding=self.padding,
+            data_format=self.data_format,
+            dilation_rate=self.dilation_rate,
+        )
+        return self._finish(y)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(
+            self,
+            "depth_multiplier",
+            "filters",
+            "kernel_size",
+            "strides",
+            "padding",
+            "data_format",
+            "dilation_rate",
+            "activation",
+            "use_bias",
+            "depthwise_initializer",
+            "pointwise_initializer",
+            "bias_initializer",
+            "depthwise_regularizer",
+            "pointwise_regularizer",
+            "bias_regularizer",
+            "activity_regularizer",
+            "depthwise_constraint",
+            "pointwise_constraint",
+            "bias_constraint",
+        )
+
+
+class SeparableConv1D(SeparableConv):
+    """Separable convolution of sequences; args and shapes of `SeparableConv`."""
+
+    rank = 1
+
+
+class SeparableConv2D(SeparableConv):
+    """Separable convolution of images; args and shapes of `SeparableConv`."""
+
+    rank = 2

@@ -1,0 +1,78 @@
+"""Spectral normalization: a kernel divided by its largest singular value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar import ops
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.state import Variable
+from laminar.initializers import TruncatedNormal
+
+from .options import whole
+from .wrapper import Wrapper
+
+
+class SpectralNormalization(Wrapper):
+    """The layer inside with its kernel divided by its spectral norm, at each training step.
+
+    The norm is estimated by power iteration: v = u @ kernel^T, u = v @ kernel, each of length 1;
+    norm = v @ kernel @ u^T. The kernel is a matrix with the outputs as columns.
+
+    Args:
+        layer: a layer with a `kernel` or `embeddings`.
+        power_iterations: steps of the iteration at each call.
+
+    Shapes:
+        those of the layer inside
+
+    Raises:
+        InvalidArgumentError: the layer has no kernel, or the number of steps is below 1.
+
+    Source: Miyato et al., "Spectral Normalization for Generative Adversarial Networks", 2018,
+        arXiv:1802.05957, algorithm 1.
+    """
+
+    def __init__(self, layer: Any, power_iterations: int = 1, **kwargs: Any) -> None:
+        super().__init__(layer, **kwargs)
+        self.power_iterations = whole(self, "power_iterations", power_iterations)
+
+    def build(self, input_shape: Any = None) -> None:
+        super().build(input_shape)
+        kernel = getattr(self.layer, "kernel", getattr(self.layer, "embeddings", None))
+        if not isinstance(kernel, Variable):
+            raise InvalidArgumentError(
+                f"{self.who}: {self.layer.who} has neither a kernel nor embeddings",
+                remedy="wrap a layer that has, such as Dense or Conv2D",
+            )
+        self.kernel = kernel
+        self.vector_u = self.add_weight(
+            (1, kernel.shape[-1]),
+            TruncatedNormal(stddev=0.02),
+            dtype=kernel.dtype,
+            trainable=False,
+            name="vector_u",
+        )
+
+    def call(self, inputs: Any, training: bool = False) -> Any:
+        if training:
+            u, kernel = self.normalized_weights()
+            self.vector_u.assign(u)
+            self.kernel.assign(kernel)
+        return self.layer(inputs)
+
+    def normalized_weights(self) -> tuple[Any, Any]:
+        """The next estimate of u, and the kernel divided by its norm; a kernel of zeros stays."""
+        kernel, old_u = self.kernel.read_value(), self.vector_u.read_value()
+        matrix = ops.reshape(kernel, (-1, kernel.shape[-1]))
+        u = old_u
+        for _ in range(self.power_iterations):
+            v = ops.normalize(ops.matmul(u, ops.transpose(matrix)), axis=-1)
+            u = ops.normalize(ops.matmul(v, matrix), axis=-1)
+        norm = ops.matmul(ops.matmul(v, matrix), ops.transpose(u))
+        is_zero = ops.all(ops.equal(kernel, 0))
+        norm = ops.reshape(ops.where(is_zero, ops.ones_like(norm), norm), ())
+        return ops.where(is_zero, old_u, u), kernel / norm
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"power_iterations": self.power_iterations}

@@ -1,0 +1,208 @@
+"""Symbolic calls: the tensors of the functional API, and the record of who made them.
+
+`Input(...)` gives a KerasTensor; calling a layer or an op of `laminar.ops` on one computes the spec
+of the result alone, and leaves a `Node` behind. A functional model is the graph of these nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
+
+from laminar import ops
+from laminar.engine.errors import FailedPreconditionError
+from laminar.engine.graph import DType, Operators, TensorShape, TensorSpec, as_dtype
+from laminar.naming import auto_name
+from laminar.tree import flatten, map_structure
+
+if TYPE_CHECKING:
+    from .operation import Operation
+
+
+class KerasHistory(NamedTuple):
+    """Who made a symbolic tensor: an operation, which of its calls, which output."""
+
+    operation: Operation
+    node_index: int
+    tensor_index: int
+
+
+class KerasTensor(Operators):
+    """A tensor without a value: shape, dtype, and the layer or op that made it.
+
+    Args:
+        shape: dimensions, the batch first, None where unknown.
+        dtype: element type.
+        sparse: taken for Keras's sake; must be false.
+        ragged: taken for Keras's sake; must be false.
+        name: shown in summaries.
+    """
+
+    __slots__ = ("__weakref__", "_dtype", "_history", "_keras_mask", "_shape", "name")
+
+    is_keras_tensor = True
+    table: ClassVar[Any] = ops  # laminar.ops has every operator under its name
+
+    def __init__(
+        self,
+        shape: Any,
+        dtype: Any = "float32",
+        sparse: bool = False,
+        ragged: bool = False,
+        record_history: bool = True,
+        name: str | None = None,
+    ) -> None:
+        self._shape = TensorShape(shape)
+        self._dtype = as_dtype(dtype)
+        self._history: KerasHistory | None = None
+        self._keras_mask: Any = None
+        self.name = name or auto_name("keras_tensor")
+
+    @property
+    def shape(self) -> TensorShape:
+        """The dimensions, None where unknown."""
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._shape)
+
+    @property
+    def spec(self) -> TensorSpec:
+        """Shape and dtype together."""
+        return TensorSpec(self._shape, self._dtype)
+
+    @property
+    def sparse(self) -> bool:
+        """Always false."""
+        return False
+
+    @property
+    def ragged(self) -> bool:
+        """Always false."""
+        return False
+
+    @property
+    def history(self) -> KerasHistory:
+        """Who made it.
+
+        Raises:
+            FailedPreconditionError: it was not made by a layer, an op or Input.
+        """
+        if self._history is None:
+            raise FailedPreconditionError(
+                f"{self!r} was not made by a layer", remedy="start from Input(shape=...)"
+            )
+        return self._history
+
+    _keras_history = history
+
+    def serialize(self) -> dict[str, Any]:
+        """The form in which a config refers to it."""
+        operation, node_index, tensor_index = self.history
+        return {
+            "class_name": "__keras_tensor__",
+            "config": {
+                "shape": list(self._shape),
+                "dtype": str(self._dtype),
+                "keras_history": [operation.name, node_index, tensor_index],
+            },
+        }
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise FailedPreconditionError(
+            f"{what}: a symbolic tensor ({self.spec}) of the functional API has no value",
+            remedy="use functions of laminar.ops and layers on it, and read values with predict()",
+        )
+
+    def numpy(self) -> Any:
+        """Refuse: there is no value."""
+        self._refuse("numpy()")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        self._refuse("conversion to an array")
+
+    def __bool__(self) -> bool:
+        self._refuse("a truth value")
+
+    def __len__(self) -> int:
+        self._refuse("len()")
+
+    def __iter__(self) -> Any:
+        self._refuse("iteration")
+
+    def __float__(self) -> float:
+        self._refuse("float()")
+
+    def __int__(self) -> int:
+        self._refuse("int()")
+
+    def __repr__(self) -> str:
+        return f"<KerasTensor shape={tuple(self._shape)}, dtype={self._dtype}, name={self.name}>"
+
+
+def is_keras_tensor(x: Any) -> bool:
+    """Whether `x` is a symbolic tensor of the functional API."""
+    return isinstance(x, KerasTensor)
+
+
+def any_symbolic(*structures: Any) -> bool:
+    """Whether a symbolic tensor is among the leaves."""
+    return any(isinstance(leaf, KerasTensor) for s in structures for leaf in flatten(s))
+
+
+class Node:
+    """One symbolic call of an operation: its arguments, and the tensors it gave.
+
+    Attributes:
+        operation: what was called.
+        args: the positional arguments, with symbolic tensors among the leaves.
+        kwargs: the keyword arguments.
+        outputs: the results, flat.
+    """
+
+    def __init__(
+        self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any
+    ) -> None:
+        self.operation = operation
+        self.args = args
+        self.kwargs = kwargs
+        self.structured_outputs = outputs
+        self.outputs: list[KerasTensor] = [t for t in flatten(outputs) if is_keras_tensor(t)]
+        index = len(operation.inbound_nodes)
+        operation.inbound_nodes.append(self)
+        for i, tensor in enumerate(self.outputs):
+            tensor._history = KerasHistory(operation, index, i)
+        for parent in self.parents:
+            parent.operation.outbound_nodes.append(self)
+
+    @property
+    def inputs(self) -> list[KerasTensor]:
+        """The symbolic tensors among the arguments."""
+        leaves = flatten([list(self.args), self.kwargs])
+        return [leaf for leaf in leaves if isinstance(leaf, KerasTensor)]
+
+    @property
+    def parents(self) -> list[Node]:
+        """The calls that made the inputs."""
+        return [x.history.operation.inbound_nodes[x.history.node_index] for x in self.inputs]
+
+    def fill(self, values: dict[int, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with symbolic tensors replaced by `values[id(tensor)]`."""
+
+        def replace(leaf: Any) -> Any:
+            return values[id(leaf)] if isinstance(leaf, KerasTensor) else leaf
+
+        args = tuple(map_structure(replace, arg) for arg in self.args)
+        return args, {key: map_structure(replace, arg) for key, arg in self.kwargs.items()}
+
+
+def unique(tensors: Sequence[Any]) -> list[Any]:
+    """The tensors, each once, in order."""
+    return list({id(t): t for t in tensors}.values())

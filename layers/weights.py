@@ -1,0 +1,257 @@
+"""The weights of a layer: making them, listing them, setting them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from laminar import constraints, initializers, regularizers
+from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, ShapeError
+from laminar.engine.graph import TensorShape, as_dtype
+from laminar.engine.source import inside_layer, layer_path
+from laminar.engine.state import Variable
+
+from .tracking import Tracked
+
+
+class Weighted(Tracked):
+    """The part of `Layer` that deals with weights."""
+
+    name: str
+    built: bool
+    _trainable: bool
+    _losses: list[Any]
+
+    @property
+    def variable_dtype(self) -> str:
+        """The dtype of the weights."""
+        raise NotImplementedError
+
+    def add_weight(
+        self,
+        shape: Any = None,
+        initializer: Any = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        autocast: bool = True,
+        regularizer: Any = None,
+        constraint: Any = None,
+        aggregation: str = "none",
+        overwrite_with_gradient: bool = False,
+        name: str | None = None,
+    ) -> Variable:
+        """Make a weight of the layer.
+
+        Args:
+            shape: its dimensions, all known; () by default.
+            initializer: name, object or function; Glorot uniform for floats, zeros otherwise.
+            dtype: by default the variable dtype of the layer.
+            trainable: whether training changes it.
+            autocast: whether it is read in the compute dtype.
+            regularizer: penalty on it, added to the losses.
+            constraint: projection after each update.
+            aggregation: how replicas combine it.
+            overwrite_with_gradient: whether its "gradient" is its next value.
+            name: the last part of its path.
+
+        Raises:
+            ShapeError: a dimension is unknown.
+        """
+        if isinstance(shape, str):  # add_weight("kernel", shape=...)
+            raise InvalidArgumentError(
+                f"{self.name}: add_weight() takes the shape first, got {shape!r}",
+                remedy=f"write add_weight(shape=..., name={shape!r})",
+            )
+        full = TensorShape(() if shape is None else shape)
+        if not full.is_fully_defined:
+            raise ShapeError(
+                f"{type(self).__name__} {self.name!r}: the shape of weight {name!r} "
+                f"is not fully known: {full}",
+                remedy="give Input a full shape (the batch alone may be unknown)",
+            )
+        kind = as_dtype(dtype or self.variable_dtype)
+        if initializer is None:
+            initializer = "glorot_uniform" if kind.is_floating else "zeros"
+        with inside_layer(self.name) if not self._is_inside() else nullcontext():
+            variable = Variable(
+                initializers.get(initializer),
+                shape=full,
+                dtype=kind,
+                trainable=trainable,
+                autocast=autocast,
+                aggregation=aggregation,
+                name=name,
+            )
+        variable.regularizer = regularizers.get(regularizer)
+        variable.constraint = constraints.get(constraint)
+        variable.overwrite_with_gradient = overwrite_with_gradient
+        self.__dict__.setdefault("_own", []).append(variable)
+        return variable
+
+    add_variable = add_weight
+
+    def _is_inside(self) -> bool:
+        return layer_path().rpartition("/")[2] == self.name
+
+    @property
+    def who(self) -> str:
+        """How errors call it."""
+        return f"{type(self).__name__} {self.name!r}"
+
+    @property
+    def sublayers(self) -> list[Weighted]:
+        """The layers among its attributes."""
+        return self._find(Weighted)
+
+    def flatten_layers(self, include_self: bool = True) -> list[Weighted]:
+        """Itself and the layers inside it, at any depth, each once."""
+        found: dict[int, Weighted] = {}
+        stack: list[Weighted] = [self]
+        while stack:
+            layer = stack.pop(0)
+            if id(layer) not in found:
+                found[id(layer)] = layer
+                stack[:0] = layer.sublayers
+        layers = list(found.values())
+        return layers if include_self else layers[1:]
+
+    @property
+    def variables(self) -> list[Variable]:
+        """All its variables: weights, and the states of random generators; without metrics."""
+        found: dict[int, Variable] = {}
+        for layer in self.flatten_layers():
+            own = layer._own_variables
+            ordered = [v for v in own if v.trainable] + [v for v in own if not v.trainable]
+            for v in [*ordered, *(s.state for s in layer._own_seeds)]:
+                found.setdefault(id(v), v)
+        return list(found.values())
+
+    @property
+    def weights(self) -> list[Variable]:
+        """Its weights: variables without the states of random generators."""
+        seeds = {id(s.state) for layer in self.flatten_layers() for s in layer._own_seeds}
+        return [v for v in self.variables if id(v) not in seeds]
+
+    @property
+    def trainable_variables(self) -> list[Variable]:
+        """The variables that training changes."""
+        if not self._trainable:
+            return []
+        layers = [layer for layer in self.flatten_layers() if layer._trainable]
+        live = {id(v) for layer in layers for v in layer._own_variables}
+        return [v for v in self.variables if v.trainable and id(v) in live]
+
+    @property
+    def non_trainable_variables(self) -> list[Variable]:
+        """The variables that training leaves."""
+        trained = {id(v) for v in self.trainable_variables}
+        return [v for v in self.variables if id(v) not in trained]
+
+    @property
+    def trainable_weights(self) -> list[Variable]:
+        """The weights that training changes."""
+        return self.trainable_variables
+
+    @property
+    def non_trainable_weights(self) -> list[Variable]:
+        """The weights that training leaves."""
+        trained = {id(v) for v in self.trainable_variables}
+        return [v for v in self.weights if id(v) not in trained]
+
+    @property
+    def trainable(self) -> bool:
+        """Whether training changes its weights; setting it sets all layers inside."""
+        return self._trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        for layer in self.flatten_layers():
+            object.__setattr__(layer, "_trainable", bool(value))
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The metrics that it and the layers inside it keep."""
+        found = [m for layer in self.flatten_layers() for m in layer._own_metrics]
+        return list({id(m): m for m in found if not isinstance(m, Weighted)}.values())
+
+    @property
+    def metrics_variables(self) -> list[Variable]:
+        """The variables of its metrics."""
+        return [v for m in self.metrics for v in m.variables]
+
+    def count_params(self) -> int:
+        """The number of weights, as numbers.
+
+        Raises:
+            FailedPreconditionError: the layer has not been built.
+        """
+        if not self.built:
+            raise FailedPreconditionError(
+                f"{self.name!r} has no weights yet", remedy="call it on data, or build(shape)"
+            )
+        return sum(v.size for v in self.weights)
+
+    def get_weights(self) -> list[Any]:
+        """The weights as NumPy arrays."""
+        return [v.numpy() for v in self.weights]
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Set the weights from arrays in the order of `get_weights`; all fit, or none is set.
+
+        Raises:
+            InvalidArgumentError: another number of arrays.
+            ShapeError: an array has another shape.
+        """
+        mine = self.weights
+        if len(mine) != len(weights):
+            raise InvalidArgumentError(
+                f"{self.name}: set_weights() got {len(weights)} arrays, "
+                f"the layer has {len(mine)} weights",
+                remedy="build the layer first" if not mine else "pass what get_weights() gives",
+            )
+        arrays = [np.asarray(w) for w in weights]
+        for v, array in zip(mine, arrays, strict=True):
+            if tuple(v.shape) != array.shape:
+                raise ShapeError(
+                    f"{self.name}: weight {v.path!r} has shape {tuple(v.shape)}, "
+                    f"the array has {array.shape}"
+                )
+        for v, array in zip(mine, arrays, strict=True):
+            v.assign(array)
+
+    def save_own_variables(self, store: Any) -> None:
+        """Put the layer's own variables into a mapping, under "0", "1", ..."""
+        for i, v in enumerate(self._saved_variables()):
+            store[str(i)] = v.numpy()
+
+    def load_own_variables(self, store: Any) -> None:
+        """Take the layer's own variables from such a mapping.
+
+        Raises:
+            InvalidArgumentError: another number of variables.
+            ShapeError: a stored array has another shape.
+        """
+        mine = self._saved_variables()
+        if len(store) != len(mine):
+            raise InvalidArgumentError(
+                f"{self.who}: the file has {len(store)} weights, the layer has {len(mine)}",
+                remedy="build the layer with the shapes it was saved with"
+                if not self.built
+                else "load into the model that wrote the file",
+            )
+        arrays = [np.asarray(store[str(i)]) for i in range(len(mine))]
+        for v, array in zip(mine, arrays, strict=True):
+            if tuple(v.shape) != array.shape:
+                raise ShapeError(
+                    f"{self.who}: weight {v.path!r} has shape {tuple(v.shape)}, "
+                    f"the file has {array.shape}"
+                )
+        for v, array in zip(mine, arrays, strict=True):
+            v.assign(array)
+
+    def _saved_variables(self) -> list[Variable]:
+        own = self._own_variables
+        return [v for v in own if v.trainable] + [v for v in own if not v.trainable]

@@ -1,0 +1,81 @@
+"""Optimizers: rules that turn gradients into updates, and the learning rates they follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from laminar.serialization import (
+    deserialize_keras_object,
+    list_builtins,
+    lookup,
+    serialize_keras_object,
+)
+
+from . import schedules as schedules
+from .adadelta import Adadelta as Adadelta
+from .adafactor import Adafactor as Adafactor
+from .adagrad import Adagrad as Adagrad
+from .adam import Adam as Adam
+from .adamax import Adamax as Adamax
+from .adamw import AdamW as AdamW
+from .clipping import clip_by_global_norm as clip_by_global_norm
+from .clipping import clip_by_norm as clip_by_norm
+from .clipping import clip_by_value as clip_by_value
+from .clipping import global_norm as global_norm
+from .ftrl import Ftrl as Ftrl
+from .lamb import Lamb as Lamb
+from .lion import Lion as Lion
+from .loss_scale import LossScaleOptimizer as LossScaleOptimizer
+from .muon import Muon as Muon
+from .nadam import Nadam as Nadam
+from .optimizer import Optimizer as Optimizer
+from .rmsprop import RMSprop as RMSprop
+from .sgd import SGD as SGD
+
+_OPTIMIZERS: dict[str, type[Optimizer]] = {
+    cls.__name__: cls
+    for cls in (
+        Adadelta,
+        Adafactor,
+        Adagrad,
+        Adam,
+        AdamW,
+        Adamax,
+        Ftrl,
+        Lamb,
+        Lion,
+        LossScaleOptimizer,
+        Muon,
+        Nadam,
+        RMSprop,
+        SGD,
+    )
+}
+_ALIASES = {name.lower(): cls for name, cls in _OPTIMIZERS.items()}
+list_builtins("keras.optimizers", {**_OPTIMIZERS, "Optimizer": Optimizer})
+
+
+def serialize(optimizer: Optimizer) -> Any:
+    """The optimizer as data, without its variables."""
+    return serialize_keras_object(optimizer)
+
+
+def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The optimizer that `serialize` described; class names in lower case are known too."""
+    return deserialize_keras_object(
+        config, custom_objects, module_objects={**_OPTIMIZERS, **_ALIASES}
+    )
+
+
+def get(identifier: Any) -> Any:
+    """An optimizer by its name ("adam", "RMSprop"), by its config, or the optimizer itself.
+
+    Raises:
+        InvalidArgumentError: the name is not known, or it is none of these.
+    """
+    if isinstance(identifier, Optimizer):
+        return identifier
+    if isinstance(identifier, str) and identifier.lower() in _ALIASES:
+        identifier = identifier.lower()
+    return lookup("optimizer", identifier, {**_OPTIMIZERS, **_ALIASES})

@@ -1,0 +1,84 @@
+"""Adam: steps scaled by running estimates of the gradient's first two moments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+from laminar import ops
+from laminar.engine.graph import Tensor
+from laminar.engine.state import Variable
+
+from .checks import decay_rate
+from .optimizer import LearningRate, Optimizer
+from .options import Options
+
+
+class Adam(Optimizer):
+    """m and v are decaying averages of g and g**2, t counts from 1:
+
+        m = beta_1 * m + (1 - beta_1) * g
+        v = beta_2 * v + (1 - beta_2) * g**2
+        w = w - learning_rate * sqrt(1 - beta_2**t) / (1 - beta_1**t) * m / (sqrt(v) + epsilon)
+
+    With `amsgrad` the greatest v so far takes the place of v in the last line.
+
+    Args:
+        learning_rate: see `Optimizer`.
+        beta_1: decay of m.
+        beta_2: decay of v.
+        epsilon: added outside of the root (the paper's "epsilon hat").
+        amsgrad: whether steps may never grow again (Reddi, Kale and Kumar, "On the convergence of
+            Adam and beyond", 2018, arXiv:1904.09237, algorithm 2).
+        options: see `Optimizer`.
+
+    Source: Kingma and Ba, "Adam: a method for stochastic optimization", 2015, arXiv:1412.6980,
+        algorithm 1 in the order of section 2.
+    """
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        amsgrad: bool = False,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        decay_rate(type(self).__name__, beta_1=beta_1, beta_2=beta_2)
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+        self.amsgrad = amsgrad
+
+    def build(self, variables: Sequence[Variable]) -> None:
+        if self.built:
+            return
+        super().build(variables)
+        self._momentums, self._velocities = self.add_optimizer_variables(
+            variables, ("momentum", "velocity")
+        )
+        if self.amsgrad:
+            self._velocity_hats = self.add_optimizer_variables(variables, "velocity_hat")
+
+    def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Tensor) -> None:
+        i = self._get_variable_index(variable)
+        m, v = self._momentums[i], self._velocities[i]
+        t = self.time(variable.dtype)
+        rate = learning_rate * ops.sqrt(1 - self.beta_2**t) / (1 - self.beta_1**t)
+        m = self.assign(m, self.beta_1 * m + (1 - self.beta_1) * gradient)
+        v = self.assign(v, self.beta_2 * v + (1 - self.beta_2) * ops.square(gradient))
+        if self.amsgrad:
+            greatest = self._velocity_hats[i]
+            v = self.assign(greatest, ops.maximum(greatest, v))
+        self.assign_sub(variable, rate * m / (ops.sqrt(v) + self.epsilon))
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+            "amsgrad": self.amsgrad,
+        }

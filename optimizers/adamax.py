@@ -1,0 +1,69 @@
+"""Adamax: Adam with the infinity norm in place of the second moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+from laminar import ops
+from laminar.engine.graph import Tensor
+from laminar.engine.state import Variable
+
+from .checks import decay_rate
+from .optimizer import LearningRate, Optimizer
+from .options import Options
+
+
+class Adamax(Optimizer):
+    """m is a decaying average of g, u a decaying maximum of abs(g), t counts from 1:
+
+        m = beta_1 * m + (1 - beta_1) * g
+        u = max(beta_2 * u, abs(g))
+        w = w - learning_rate / (1 - beta_1**t) * m / (u + epsilon)
+
+    Args:
+        learning_rate: see `Optimizer`.
+        beta_1: decay of m.
+        beta_2: decay of u.
+        epsilon: keeps the quotient finite while all gradients are 0.
+        options: see `Optimizer`.
+
+    Source: Kingma and Ba, "Adam: a method for stochastic optimization", 2015, arXiv:1412.6980,
+        algorithm 2.
+    """
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        decay_rate("Adamax", beta_1=beta_1, beta_2=beta_2)
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+
+    def build(self, variables: Sequence[Variable]) -> None:
+        if self.built:
+            return
+        super().build(variables)
+        self._momentums, self._norms = self.add_optimizer_variables(variables, ("momentum", "norm"))
+
+    def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Tensor) -> None:
+        i = self._get_variable_index(variable)
+        m, u = self._momentums[i], self._norms[i]
+        t = self.time(variable.dtype)
+        m = self.assign(m, self.beta_1 * m + (1 - self.beta_1) * gradient)
+        u = self.assign(u, ops.maximum(self.beta_2 * u, ops.abs(gradient)))
+        self.assign_sub(variable, learning_rate / (1 - self.beta_1**t) * m / (u + self.epsilon))
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+        }

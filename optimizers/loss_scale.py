@@ -1,0 +1,136 @@
+"""Loss scaling that adapts: training in float16 without losing small gradients."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from laminar import ops
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
+from laminar.engine.state import Variable
+from laminar.serialization import deserialize_keras_object, serialize_keras_object
+
+from .checks import positive
+from .conditional import only_if
+from .optimizer import Optimizer
+
+
+class LossScaleOptimizer(Optimizer):
+    """Scales the loss, divides the gradients by the scale, and skips steps that overflow.
+
+    A step with an infinite or NaN gradient changes nothing but halves the scale. After
+    `dynamic_growth_steps` finite steps in a row the scale doubles.
+
+    Args:
+        inner_optimizer: does the updates; it holds the learning rate and all other arguments.
+        initial_scale: the first scale.
+        dynamic_growth_steps: how many finite steps before the scale doubles.
+        name: by default made of the class name.
+        options: none of those of `Optimizer`: set them on the inner optimizer.
+
+    Raises:
+        InvalidArgumentError: another argument is given, or one is out of range.
+
+    Source: Micikevicius et al., "Mixed precision training", 2018, arXiv:1710.03740, section 3.2.
+    """
+
+    def __init__(
+        self,
+        inner_optimizer: Optimizer,
+        initial_scale: float = 2.0**15,
+        dynamic_growth_steps: int = 2000,
+        name: str | None = None,
+        **options: Any,
+    ) -> None:
+        if options:
+            raise InvalidArgumentError(
+                f"LossScaleOptimizer: {', '.join(options)} cannot be set here",
+                remedy="set it on the inner optimizer",
+            )
+        if not isinstance(inner_optimizer, Optimizer):
+            raise InvalidArgumentError(
+                f"LossScaleOptimizer: expected an optimizer to wrap, got {inner_optimizer!r}",
+                remedy="pass an Optimizer object, such as Adam()",
+            )
+        super().__init__(0.0, name=name)
+        positive(
+            "LossScaleOptimizer",
+            initial_scale=initial_scale,
+            dynamic_growth_steps=dynamic_growth_steps,
+        )
+        self.inner_optimizer = inner_optimizer
+        self.initial_scale = initial_scale
+        self.dynamic_growth_steps = dynamic_growth_steps
+
+    def build(self, variables: Sequence[Variable]) -> None:
+        if self.built:
+            return
+        super().build(variables)
+        self.step_counter = self._scalar("step_counter", 0, "int32")
+        self.dynamic_scale = self._scalar("dynamic_scale", self.initial_scale, "float32")
+        if not self.inner_optimizer.built:
+            self.inner_optimizer.build(variables)
+
+    @property
+    def variables(self) -> list[Variable]:
+        """Its own variables, then those of the inner optimizer."""
+        return [*super().variables, *self.inner_optimizer.variables]
+
+    @property
+    def iterations(self) -> Any:
+        """The updates of the inner optimizer: skipped steps do not count."""
+        return self.inner_optimizer.iterations
+
+    @property
+    def learning_rate(self) -> Any:
+        """The learning rate of the inner optimizer."""
+        return self.inner_optimizer.learning_rate
+
+    @learning_rate.setter
+    def learning_rate(self, rate: Any) -> None:
+        self.inner_optimizer.learning_rate = rate
+
+    def scale_loss(self, loss: Any) -> Any:
+        """The loss times the scale of this step."""
+        return loss * (self.dynamic_scale if self.built else self.initial_scale)
+
+    def _apply(self, grads: Sequence[Tensor | None], variables: Sequence[Variable]) -> None:
+        scale = self.dynamic_scale.value
+        present = [g for g in grads if g is not None]
+        finite = functools.reduce(
+            ops.logical_and,
+            [ops.all(ops.isfinite(g)) for g in present],
+            ops.convert_to_tensor(True),
+        )
+        unscaled = [
+            g if g is None or v.overwrite_with_gradient else g / scale
+            for g, v in zip(grads, variables, strict=True)
+        ]
+        with only_if(finite):
+            self.inner_optimizer._apply(unscaled, variables)
+        count = self.step_counter + 1
+        grows = ops.logical_and(finite, count >= self.dynamic_growth_steps)
+        self.assign(self.step_counter, ops.where(ops.logical_and(finite, ~grows), count, 0))
+        factor = ops.where(grows, 2.0, ops.where(finite, 1.0, 0.5))
+        self.assign(self.dynamic_scale, scale * factor)
+
+    def finalize_variable_values(self, var_list: Iterable[Variable]) -> None:
+        self.inner_optimizer.finalize_variable_values(var_list)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "inner_optimizer": serialize_keras_object(self.inner_optimizer),
+            "initial_scale": self.initial_scale,
+            "dynamic_growth_steps": self.dynamic_growth_steps,
+        }
+
+    @classmethod
+    def from_config(
+        cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
+    ) -> LossScaleOptimizer:
+        """The optimizer that `get_config` described."""
+        inner = deserialize_keras_object(config["inner_optimizer"], custom_objects)
+        return cls(**{**config, "inner_optimizer": inner})

@@ -1,0 +1,92 @@
+"""Nadam: Adam with Nesterov momentum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+from laminar import ops
+from laminar.engine.graph import Tensor
+from laminar.engine.state import Variable
+
+from .checks import decay_rate
+from .optimizer import LearningRate, Optimizer
+from .options import Options
+
+# Dozat, section 2.2: the momentum grows from beta_1 / 2 to beta_1 as 1 - 0.96 ** (t * 0.004) / 2.
+_GROWTH = 0.96
+
+
+class Nadam(Optimizer):
+    """Adam's averages m and v, with momentum u_t = beta_1 * (1 - 0.96**t / 2), t from 1:
+
+        m_hat = u_(t+1) * m / (1 - u_1 * ... * u_(t+1)) + (1 - u_t) * g / (1 - u_1 * ... * u_t)
+        v_hat = v / (1 - beta_2**t)
+        w = w - learning_rate * m_hat / (sqrt(v_hat) + epsilon)
+
+    Args:
+        learning_rate: see `Optimizer`.
+        beta_1: decay of m, and the limit of u.
+        beta_2: decay of v.
+        epsilon: added outside of the root.
+        options: see `Optimizer`.
+
+    Source: Dozat, "Incorporating Nesterov momentum into Adam", 2016, algorithm 2.
+    """
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        decay_rate("Nadam", beta_1=beta_1, beta_2=beta_2)
+        self.beta_1 = beta_1
+        self.beta_2 = beta_2
+        self.epsilon = epsilon
+
+    def build(self, variables: Sequence[Variable]) -> None:
+        if self.built:
+            return
+        super().build(variables)
+        self._momentums, self._velocities = self.add_optimizer_variables(
+            variables, ("momentum", "velocity")
+        )
+        dtype = variables[0].dtype if variables else None
+        self._product = self.add_variable((), "ones", dtype, name="u_product")
+
+    def update_steps(
+        self, grads: Sequence[Tensor], variables: Sequence[Variable], learning_rate: Any
+    ) -> None:
+        dtype = self._product.dtype
+        self.assign(self._product, self._product * self._momentum(1, dtype))
+        super().update_steps(grads, variables, learning_rate)
+
+    def _momentum(self, ahead: int, dtype: str) -> Any:
+        """u at `ahead` steps after those taken."""
+        t = self.time(dtype, ahead)
+        return self.beta_1 * (1 - 0.5 * _GROWTH**t)
+
+    def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Tensor) -> None:
+        i = self._get_variable_index(variable)
+        m, v = self._momentums[i], self._velocities[i]
+        dtype = variable.dtype
+        t = self.time(dtype)
+        u, u_next = self._momentum(1, dtype), self._momentum(2, dtype)
+        product = ops.cast(self._product, dtype)
+        m = self.assign(m, self.beta_1 * m + (1 - self.beta_1) * gradient)
+        v = self.assign(v, self.beta_2 * v + (1 - self.beta_2) * ops.square(gradient))
+        m_hat = u_next * m / (1 - product * u_next) + (1 - u) * gradient / (1 - product)
+        v_hat = v / (1 - self.beta_2**t)
+        self.assign_sub(variable, learning_rate * m_hat / (ops.sqrt(v_hat) + self.epsilon))
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+        }

@@ -1,0 +1,487 @@
+"""Optimizer: turns gradients into updates of variables.
+
+Everything an update computes is operations, so it runs eagerly, inside `function`, in the graph of
+a Session and in `fit` alike; what happens every n-th step only is chosen by `where`, not by Python.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from laminar import config, ops
+from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, ShapeError
+from laminar.engine.functions import function
+from laminar.engine.graph import Graph, Operation, Tensor, building
+from laminar.engine.ops.basic import group
+from laminar.engine.ops.promotion import result_type
+from laminar.engine.state import Variable
+from laminar.serialization import deserialize_keras_object, serialize_keras_object
+
+from .checks import warn
+from .clipping import clip_by_global_norm, clip_by_norm, clip_by_value
+from .conditional import assign, assign_add, assign_sub, only_if
+from .options import check_options
+from .schedules import LearningRateSchedule
+from .slots import Slots
+
+LearningRate: TypeAlias = "float | LearningRateSchedule | Callable[[], Any]"
+
+
+class Optimizer(Slots):
+    """Base of the optimizers. A rule of its own overrides two methods:
+
+        def build(self, variables):  # the slots: optimizer variables, one per model variable
+            if self.built:
+                return
+            super().build(variables)
+            self._momentums = self.add_optimizer_variables(variables, "momentum")
+
+        def update_step(self, gradient, variable, learning_rate):  # the rule
+            m = self._momentums[self._get_variable_index(variable)]
+            m = self.assign(m, 0.9 * m - learning_rate * gradient)
+            self.assign_add(variable, m)
+
+    and updates variables through `assign`, `assign_add` and `assign_sub`, which are skipped where a
+    step is (accumulation, loss scaling).
+
+    Args:
+        learning_rate: a number (kept in a variable), a schedule of `iterations`, or a function
+            without arguments (in a traced step it is called while tracing, once).
+        weight_decay: before each update w -= learning_rate * weight_decay * w (Loshchilov and
+            Hutter, "Decoupled weight decay regularization", 2019, arXiv:1711.05101).
+        clipnorm: limit for the norm of each gradient.
+        clipvalue: limit for each element of the gradients.
+        global_clipnorm: limit for the norm of all gradients together.
+        use_ema: whether to keep an exponential moving average of the variables, which takes their
+            place in `finalize_variable_values` (Polyak and Juditsky, 1992).
+        ema_momentum: weight of the old average.
+        ema_overwrite_frequency: also put the averages in place every so many iterations.
+        loss_scale_factor: `scale_loss` multiplies by it, `apply` divides the gradients by it.
+        gradient_accumulation_steps: update once in so many calls, with the mean of the gradients.
+        name: by default made of the class name.
+
+    Raises:
+        InvalidArgumentError: an argument is unknown or out of range, or two ways of clipping.
+    """
+
+    def __init__(
+        self,
+        learning_rate: LearningRate,
+        weight_decay: float | None = None,
+        clipnorm: float | None = None,
+        clipvalue: float | None = None,
+        global_clipnorm: float | None = None,
+        use_ema: bool = False,
+        ema_momentum: float = 0.99,
+        ema_overwrite_frequency: int | None = None,
+        loss_scale_factor: float | None = None,
+        gradient_accumulation_steps: int | None = None,
+        name: str | None = None,
+        **unknown: Any,
+    ) -> None:
+        super().__init__(name)
+        self.weight_decay = weight_decay
+        self.clipnorm = clipnorm
+        self.clipvalue = clipvalue
+        self.global_clipnorm = global_clipnorm
+        self.use_ema = use_ema
+        self.ema_momentum = ema_momentum
+        self.ema_overwrite_frequency = ema_overwrite_frequency
+        self.loss_scale_factor = loss_scale_factor
+        self.gradient_accumulation_steps = gradient_accumulation_steps
+        check_options(type(self).__name__, vars(self), unknown)
+        self._averages: list[Variable | None] = []
+        self._accumulators: list[Variable] = []
+        self._undecayed: frozenset[int] = frozenset()
+        self._undecayed_names: re.Pattern[str] | None = None
+        self._iterations = self._scalar("iteration", 0, "int32")
+        self._learning_rate = self._as_learning_rate(learning_rate)
+
+    @property
+    def iterations(self) -> Any:
+        """How many updates there have been: with accumulation, fewer than calls of `apply`."""
+        if self.gradient_accumulation_steps:
+            return self._iterations // self.gradient_accumulation_steps
+        return self._iterations
+
+    def build(self, variables: Sequence[Variable]) -> None:
+        """Make the slots for the model variables that will be updated."""
+        if self.built:
+            return
+        super().build(variables)
+        if self.use_ema:
+            self._averages = self.add_optimizer_variables(variables, "average")
+        if self.gradient_accumulation_steps:
+            self._accumulators = [
+                self.add_variable_from_reference(v, "gradient_accumulator") for v in variables
+            ]
+
+    # The learning rate
+
+    def _as_learning_rate(self, rate: Any) -> Any:
+        if isinstance(rate, LearningRateSchedule) or callable(rate):
+            return rate
+        if isinstance(rate, bool) or not isinstance(rate, int | float | np.number):
+            raise InvalidArgumentError(
+                f"{type(self).__name__}: learning_rate must be a number, a LearningRateSchedule "
+                f"or a function without arguments, got {rate!r}"
+            )
+        return self._scalar("learning_rate", float(rate), config.floatx())
+
+    @property
+    def learning_rate(self) -> Any:
+        """The learning rate now; assign a number, a schedule or a function to change it."""
+        rate = self._learning_rate
+        if isinstance(rate, LearningRateSchedule):
+            return rate(self._iterations)
+        return rate() if callable(rate) else rate
+
+    @learning_rate.setter
+    def learning_rate(self, rate: Any) -> None:
+        current = self._learning_rate
+        if isinstance(rate, LearningRateSchedule) or callable(rate):
+            if isinstance(current, Variable):
+                self._untrack(current)
+            self._learning_rate = rate
+        elif isinstance(current, Variable):
+            current.assign(rate)
+        else:
+            raise FailedPreconditionError(
+                f"{self.name}: the learning rate follows {type(current).__name__}, "
+                f"it cannot be set to {rate!r}",
+                remedy="make the optimizer with a number as its learning_rate",
+            )
+
+    # The step
+
+    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Variable]]) -> Variable:
+        """Update variables by (gradient, variable) pairs; gives the count of steps."""
+        pairs = list(grads_and_vars)
+        self.apply([g for g, _ in pairs], [v for _, v in pairs])
+        return self._iterations
+
+    def apply(
+        self, grads: Iterable[Any], trainable_variables: Iterable[Variable] | None = None
+    ) -> Operation | None:
+        """Update each variable by its gradient.
+
+        Args:
+            grads: a gradient for each variable; None where there is none.
+            trainable_variables: the variables, by default those given to `build`.
+
+        Returns:
+            In the graph of a Session, the operation that does it; else None.
+
+        Raises:
+            InvalidArgumentError: another number of gradients than variables, no gradient at all,
+                or a variable that the optimizer was not built for.
+            ShapeError: a gradient has another shape than its variable.
+        """
+        grads = list(grads)
+        variables = self._variables_for(grads, trainable_variables)
+        if not variables:
+            return None
+        grads = [self._checked(g, v) for g, v in zip(grads, variables, strict=True)]
+        missing = [v.path for g, v in zip(grads, variables, strict=True) if g is None]
+        if len(missing) == len(grads):
+            raise InvalidArgumentError(
+                f"{self.name}: no variable has a gradient ({', '.join(missing[:5])})",
+                remedy="compute the loss from these variables, inside the GradientTape; "
+                "with compile(), give it a loss",
+            )
+        if missing:
+            warn(
+                f"{self.name}: no gradient for {', '.join(missing)}; the loss does not depend on "
+                f"them, they stay as they are"
+            )
+        graph = building()
+        if graph is not None and not graph.captures_values:
+            return self._apply_in_graph(graph, grads, variables)
+        self._apply(grads, variables)
+        return None
+
+    def stateless_apply(
+        self,
+        optimizer_variables: Sequence[Any],
+        grads: Iterable[Any],
+        trainable_variables: Sequence[Any],
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """What `apply` would make of given values; the variables keep the values they have.
+
+        Args:
+            optimizer_variables: a value for each of `variables`.
+            grads: a gradient, or None, for each variable given to `build`.
+            trainable_variables: a value for each variable given to `build`.
+
+        Returns:
+            The new values of the model's variables, and of the optimizer's.
+
+        Raises:
+            FailedPreconditionError: the optimizer is not built.
+            InvalidArgumentError: another number of values than variables.
+        """
+        if not self.built:
+            raise FailedPreconditionError(
+                f"{self.name}: stateless_apply needs a built optimizer",
+                remedy="call optimizer.build(variables) first",
+            )
+        held = [*self._trainable_variables, *self.variables]
+        given = [*trainable_variables, *optimizer_variables]
+        if len(given) != len(held):
+            raise InvalidArgumentError(
+                f"{self.name}: {len(given)} values for {len(self._trainable_variables)} model and "
+                f"{len(self.variables)} optimizer variables"
+            )
+        before = [v.read_value() for v in held]
+        try:
+            for v, value in zip(held, given, strict=True):
+                v.assign(value)
+            self.apply(grads)
+            after = [v.read_value() for v in held]
+        finally:
+            for v, value in zip(held, before, strict=True):
+                v.assign(value)
+        count = len(self._trainable_variables)
+        return after[:count], after[count:]
+
+    def _variables_for(
+        self, grads: Sequence[Any], variables: Iterable[Variable] | None
+    ) -> list[Variable]:
+        if variables is None:
+            if not self.built:
+                raise FailedPreconditionError(
+                    f"{self.name}: apply(grads) without variables needs a built optimizer",
+                    remedy="call optimizer.build(trainable_variables) first, or pass the variables",
+                )
+            variables = self._trainable_variables
+        variables = list(variables)
+        if len(grads) != len(variables):
+            raise InvalidArgumentError(
+                f"{self.name}: {len(grads)} gradients for {len(variables)} variables",
+                remedy="pass one gradient for each variable, in the same order; None for none",
+            )
+        if not self.built and variables:
+            self.build(variables)
+        for v in variables:
+            self._get_variable_index(v)
+        return variables
+
+    def _checked(self, gradient: Any, variable: Variable) -> Tensor | None:
+        if gradient is None:
+            return None
+        gradient = ops.convert_to_tensor(gradient)
+        if not gradient.shape.is_compatible_with(variable.shape):
+            raise ShapeError(
+                f"{self.name}: the gradient of {variable.path!r} is {gradient.spec}, "
+                f"the variable is {variable.spec}",
+                remedy="give gradients in the order of the variables",
+            )
+        return gradient  # type: ignore[no-any-return]  # a tensor
+
+    def _apply_in_graph(
+        self, graph: Graph, grads: Sequence[Tensor | None], variables: Sequence[Variable]
+    ) -> Operation:
+        """The step as an operation of a plain graph, where nothing else orders reads and writes."""
+        if self._iterations.graph is not graph:
+            raise FailedPreconditionError(
+                f"{self.name}: the optimizer's variables are not in the graph being built",
+                remedy="make the optimizer inside `with graph.as_default():` too",
+            )
+        first = graph.version
+
+        def step(*present: Tensor) -> None:
+            given = iter(present)
+            self._apply([None if g is None else next(given) for g in grads], variables)
+
+        function(step)(*(g for g in grads if g is not None))
+        return group(*graph.operations[first:], name=self.name)
+
+    def _apply(self, grads: Sequence[Tensor | None], variables: Sequence[Variable]) -> None:
+        pairs = [(g, v) for g, v in zip(grads, variables, strict=True) if g is not None]
+        for g, v in pairs:
+            if v.overwrite_with_gradient:
+                self._overwrite(g, v)
+        pairs = [(g, v) for g, v in pairs if not v.overwrite_with_gradient]
+        updated = [v for _, v in pairs]
+        present = [ops.cast(g, v.dtype) for g, v in pairs]
+        if self.loss_scale_factor is not None:
+            present = [g / self.loss_scale_factor for g in present]
+        if self.gradient_accumulation_steps:
+            self._accumulate(present, updated)
+        else:
+            self._update(present, updated)
+        if self.use_ema:
+            self._average(variables)
+        for v in updated:
+            if v.constraint is not None:
+                self.assign(v, v.constraint(v.value))
+        self.assign_add(self._iterations, 1)
+
+    @property
+    def _is_update_step(self) -> Any:
+        steps = self.gradient_accumulation_steps
+        return ops.equal((self._iterations + 1) % steps, 0)
+
+    def _accumulate(self, grads: Sequence[Tensor], variables: Sequence[Variable]) -> None:
+        """Add to the sums of gradients; on every n-th call, update by their mean and clear them."""
+        steps = self.gradient_accumulation_steps
+        is_update_step = self._is_update_step
+        accumulators = [self._accumulators[self._get_variable_index(v)] for v in variables]
+        sums = [a + g for a, g in zip(accumulators, grads, strict=True)]
+        with only_if(is_update_step):
+            self._update([s / steps for s in sums], variables)
+        for accumulator, s in zip(accumulators, sums, strict=True):
+            self.assign(accumulator, ops.where(is_update_step, ops.zeros_like(s), s))
+
+    def _update(self, grads: Sequence[Tensor], variables: Sequence[Variable]) -> None:
+        """Clip, decay, and apply the rule."""
+        grads = self._clip(grads)
+        rate = self.learning_rate
+        for v in variables:
+            decay = self._weight_decay_of(v)
+            if decay is not None:
+                self.assign_sub(v, ops.cast(rate, v.dtype) * decay * v)
+        self.update_steps(grads, variables, rate)
+
+    def _clip(self, grads: Sequence[Tensor]) -> Sequence[Tensor]:
+        if self.clipnorm is not None:
+            return clip_by_norm(grads, self.clipnorm)
+        if self.clipvalue is not None:
+            return clip_by_value(grads, self.clipvalue)
+        if self.global_clipnorm is not None:
+            return clip_by_global_norm(grads, self.global_clipnorm)
+        return grads
+
+    def update_steps(
+        self, grads: Sequence[Tensor], variables: Sequence[Variable], learning_rate: Any
+    ) -> None:
+        """Apply the rule to all variables; override it for what is done once in a step."""
+        for g, v in zip(grads, variables, strict=True):
+            self.update_step(g, v, ops.cast(learning_rate, v.dtype))
+
+    def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Tensor) -> None:
+        """The rule: update one variable.
+
+        Args:
+            gradient: of the shape and dtype of the variable, scaled and clipped.
+            variable: a model variable that `build` was given.
+            learning_rate: a scalar of the variable's dtype.
+        """
+        raise NotImplementedError
+
+    def time(self, dtype: str, ahead: int = 1) -> Any:
+        """t of the papers: 1 in the first step; in float32 or float64, where 0.999**t is not 1."""
+        return ops.cast(self.iterations + ahead, result_type(dtype, "float32"))
+
+    def _overwrite(self, gradient: Tensor, variable: Variable) -> None:
+        """A variable whose new value is its gradient (scales of float8 layers); the greatest one
+        of the accumulated steps."""
+        if not self.gradient_accumulation_steps:
+            self.assign(variable, gradient)
+            return
+        greatest = self._accumulators[self._get_variable_index(variable)]
+        new = ops.maximum(gradient, greatest)
+        self.assign(variable, ops.where(self._is_update_step, new, variable))
+        self.assign(greatest, ops.where(self._is_update_step, ops.zeros_like(new), new))
+
+    def assign(self, variable: Variable, value: Any) -> Tensor:
+        """Store `value` in a variable, unless this step is skipped; gives what is stored then."""
+        return assign(variable, value)
+
+    def assign_add(self, variable: Variable, value: Any) -> Tensor:
+        """Add to a variable, unless this step is skipped; gives what is stored then."""
+        return assign_add(variable, value)
+
+    def assign_sub(self, variable: Variable, value: Any) -> Tensor:
+        """Subtract from a variable, unless this step is skipped; gives what is stored then."""
+        return assign_sub(variable, value)
+
+    def scale_loss(self, loss: Any) -> Any:
+        """The loss times `loss_scale_factor`: small float16 gradients stay above zero."""
+        return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
+
+    # Weight decay and averages
+
+    def exclude_from_weight_decay(
+        self,
+        var_list: Iterable[Variable] | None = None,
+        var_names: Iterable[str] | None = None,
+    ) -> None:
+        """Name variables that weight decay leaves alone; call it before the first step.
+
+        Args:
+            var_list: the variables themselves.
+            var_names: patterns; a variable in whose name one is found is excluded.
+        """
+        self._undecayed = frozenset(id(v) for v in var_list or ())
+        patterns = "|".join(var_names or ())
+        self._undecayed_names = re.compile(patterns) if patterns else None
+
+    def _decays(self, variable: Variable) -> bool:
+        names = self._undecayed_names
+        excluded = names is not None and names.search(variable.name) is not None
+        return not excluded and id(variable) not in self._undecayed
+
+    def _weight_decay_of(self, variable: Variable) -> float | None:
+        """The rate at which a variable decays, None if it does not."""
+        return self.weight_decay if self._decays(variable) else None
+
+    def _average(self, variables: Sequence[Variable]) -> None:
+        """average = momentum * average + (1 - momentum) * variable; at first, the variable."""
+        iterations = self.iterations
+        for v in variables:
+            average = self._averages[self._get_variable_index(v)]
+            if average is None:
+                continue
+            momentum = self.ema_momentum * ops.cast(ops.not_equal(iterations, 0), v.dtype)
+            new = self.assign(average, momentum * average + (1 - momentum) * v)
+            if self.ema_overwrite_frequency:
+                due = ops.equal((iterations + 1) % self.ema_overwrite_frequency, 0)
+                self.assign(v, ops.where(due, new, v))
+
+    def finalize_variable_values(self, var_list: Iterable[Variable]) -> None:
+        """Put the moving averages in place, if they are kept: the end of training."""
+        if not self.use_ema:
+            return
+        for v in var_list:
+            average = self._averages[self._get_variable_index(v)]
+            if average is not None:
+                v.assign(average)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an optimizer like this one, as data."""
+        rate = self._learning_rate
+        return {
+            "name": self.name,
+            "learning_rate": float(rate.numpy())
+            if isinstance(rate, Variable)
+            else serialize_keras_object(rate),
+            "weight_decay": self.weight_decay,
+            "clipnorm": self.clipnorm,
+            "global_clipnorm": self.global_clipnorm,
+            "clipvalue": self.clipvalue,
+            "use_ema": self.use_ema,
+            "ema_momentum": self.ema_momentum,
+            "ema_overwrite_frequency": self.ema_overwrite_frequency,
+            "loss_scale_factor": self.loss_scale_factor,
+            "gradient_accumulation_steps": self.gradient_accumulation_steps,
+        }
+
+    @classmethod
+    def from_config(
+        cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
+    ) -> Optimizer:
+        """The optimizer that `get_config` described."""
+        arguments = dict(config)
+        if isinstance(arguments.get("learning_rate"), dict):
+            arguments["learning_rate"] = deserialize_keras_object(
+                arguments["learning_rate"], custom_objects
+            )
+        return cls(**arguments)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}, {len(self._indices)} variables>"

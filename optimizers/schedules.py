@@ -1,0 +1,387 @@
+"""Learning rates that change with the number of steps taken.
+
+A schedule is a function of the step, made of operations: inside a traced training step it is part
+of the graph, with the optimizer's step count as its input. It computes in `config.floatx()`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from laminar import config, ops
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
+from laminar.serialization import (
+    deserialize_keras_object,
+    list_builtins,
+    lookup,
+    serialize_keras_object,
+)
+
+from .checks import not_negative, positive
+
+
+class LearningRateSchedule:
+    """Base of the schedules: override `__call__(step)` and `get_config()`."""
+
+    def __call__(self, step: Any) -> Any:
+        """The learning rate of a step.
+
+        Args:
+            step: how many steps have been taken: a number or a scalar tensor.
+        """
+        raise NotImplementedError
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make a schedule like this one, as data."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> LearningRateSchedule:
+        """The schedule that `get_config` described."""
+        return cls(**config)
+
+
+def _number(step: Any) -> Tensor:
+    return ops.cast(step, config.floatx())
+
+
+class ExponentialDecay(LearningRateSchedule):
+    """rate(step) = initial_learning_rate * decay_rate ** (step / decay_steps).
+
+    Args:
+        initial_learning_rate: the rate at step 0.
+        decay_steps: after so many steps the rate is multiplied by `decay_rate` once.
+        decay_rate: the factor.
+        staircase: whether step / decay_steps is rounded down.
+        name: kept in the config.
+    """
+
+    def __init__(
+        self,
+        initial_learning_rate: float,
+        decay_steps: float,
+        decay_rate: float,
+        staircase: bool = False,
+        name: str = "ExponentialDecay",
+    ) -> None:
+        positive(name, decay_steps=decay_steps)
+        self.initial_learning_rate = initial_learning_rate
+        self.decay_steps = decay_steps
+        self.decay_rate = decay_rate
+        self.staircase = staircase
+        self.name = name
+
+    def __call__(self, step: Any) -> Any:
+        periods = _number(step) / self.decay_steps
+        if self.staircase:
+            periods = ops.floor(periods)
+        return self.initial_learning_rate * self.decay_rate**periods
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "initial_learning_rate": self.initial_learning_rate,
+            "decay_steps": self.decay_steps,
+            "decay_rate": self.decay_rate,
+            "staircase": self.staircase,
+            "name": self.name,
+        }
+
+
+class PiecewiseConstantDecay(LearningRateSchedule):
+    """rate(step) = values[i], with i the number of boundaries that are below the step.
+
+    Args:
+        boundaries: steps, rising; `values[0]` holds up to and including the first.
+        values: one more than the boundaries.
+        name: kept in the config.
+    """
+
+    def __init__(
+        self,
+        boundaries: Sequence[float],
+        values: Sequence[float],
+        name: str = "PiecewiseConstant",
+    ) -> None:
+        if len(boundaries) + 1 != len(values):
+            raise InvalidArgumentError(
+                f"{name}: {len(boundaries)} boundaries need {len(boundaries) + 1} values, "
+                f"got {len(values)}"
+            )
+        if any(b <= a for a, b in zip(boundaries, boundaries[1:], strict=False)):
+            raise InvalidArgumentError(f"{name}: the boundaries must rise, got {boundaries}")
+        self.boundaries = boundaries
+        self.values = values
+        self.name = name
+
+    def __call__(self, step: Any) -> Any:
+        step = _number(step)
+        rate = _number(self.values[0])
+        for boundary, value in zip(self.boundaries, self.values[1:], strict=True):
+            rate = ops.where(step > boundary, value, rate)
+        return rate
+
+    def get_config(self) -> dict[str, Any]:
+        return {"boundaries": self.boundaries, "values": self.values, "name": self.name}
+
+
+class PolynomialDecay(LearningRateSchedule):
+    """rate(step) = (initial - end) * (1 - min(step, decay_steps) / decay_steps) ** power + end.
+
+    Args:
+        initial_learning_rate: the rate at step 0.
+        decay_steps: when the end is reached.
+        end_learning_rate: the rate from then on.
+        power: of the polynomial; 1 is a straight line.
+        cycle: instead of staying at the end, start again, with `decay_steps` doubled, tripled, ...
+            whenever the end is reached.
+        name: kept in the config.
+    """
+
+    def __init__(
+        self,
+        initial_learning_rate: float,
+        decay_steps: float,
+        end_learning_rate: float = 0.0001,
+        power: float = 1.0,
+        cycle: bool = False,
+        name: str = "PolynomialDecay",
+    ) -> None:
+        positive(name, decay_steps=decay_steps)
+        self.initial_learning_rate = initial_learning_rate
+        self.decay_steps = decay_steps
+        self.end_learning_rate = end_learning_rate
+        self.power = power
+        self.cycle = cycle
+        self.name = name
+
+    def __call__(self, step: Any) -> Any:
+        step = _number(step)
+        if self.cycle:
+            cycles = ops.maximum(ops.ceil(step / self.decay_steps), 1)
+            done = step / (self.decay_steps * cycles)
+        else:
+            done = ops.minimum(step, self.decay_steps) / self.decay_steps
+        span = self.initial_learning_rate - self.end_learning_rate
+        return span * (1 - done) ** self.power + self.end_learning_rate
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "initial_learning_rate": self.initial_learning_rate,
+            "decay_steps": self.decay_steps,
+            "end_learning_rate": self.end_learning_rate,
+            "power": self.power,
+            "cycle": self.cycle,
+            "name": self.name,
+        }
+
+
+class InverseTimeDecay(LearningRateSchedule):
+    """rate(step) = initial_learning_rate / (1 + decay_rate * step / decay_steps).
+
+    Args:
+        initial_learning_rate: the rate at step 0.
+        decay_steps: how many steps count as one.
+        decay_rate: how fast it falls.
+        staircase: whether step / decay_steps is rounded down.
+        name: kept in the config.
+    """
+
+    def __init__(
+        self,
+        initial_learning_rate: float,
+        decay_steps: float,
+        decay_rate: float,
+        staircase: bool = False,
+        name: str = "InverseTimeDecay",
+    ) -> None:
+        positive(name, decay_steps=decay_steps)
+        self.initial_learning_rate = initial_learning_rate
+        self.decay_steps = decay_steps
+        self.decay_rate = decay_rate
+        self.staircase = staircase
+        self.name = name
+
+    def __call__(self, step: Any) -> Any:
+        periods = _number(step) / self.decay_steps
+        if self.staircase:
+            periods = ops.floor(periods)
+        return self.initial_learning_rate / (1 + self.decay_rate * periods)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "initial_learning_rate": self.initial_learning_rate,
+            "decay_steps": self.decay_steps,
+            "decay_rate": self.decay_rate,
+            "staircase": self.staircase,
+            "name": self.name,
+        }
+
+
+def _half_cosine(done: Tensor) -> Any:
+    """From 1 at done = 0 along a cosine to 0 at done = 1."""
+    return 0.5 * (1 + ops.cos(math.pi * done))
+
+
+class CosineDecay(LearningRateSchedule):
+    """rate(step) = start * ((1 - alpha) * (1 + cos(pi * done)) / 2 + alpha), with warm-up.
+
+    Without `warmup_target`, start = initial_learning_rate and done = step / decay_steps. With it,
+    the rate first rises in a line from `initial_learning_rate` to the target in `warmup_steps`;
+    then start = warmup_target and done = (step - warmup_steps) / decay_steps. After the last step
+    the rate stays.
+
+    Args:
+        initial_learning_rate: the rate at step 0.
+        decay_steps: the length of the decay, warm-up not counted.
+        alpha: the last rate as a fraction of the start.
+        name: kept in the config.
+        warmup_target: the rate at the end of the warm-up; None for no warm-up.
+        warmup_steps: the length of the warm-up.
+
+    Source: Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017,
+        arXiv:1608.03983, equation 5; Goyal et al., "Accurate, large minibatch SGD", 2017,
+        arXiv:1706.02677, section 2.2 (gradual warm-up).
+    """
+
+    def __init__(
+        self,
+        initial_learning_rate: float,
+        decay_steps: float,
+        alpha: float = 0.0,
+        name: str = "CosineDecay",
+        warmup_target: float | None = None,
+        warmup_steps: float = 0,
+    ) -> None:
+        positive(name, decay_steps=decay_steps)
+        not_negative(name, warmup_steps=warmup_steps)
+        self.initial_learning_rate = initial_learning_rate
+        self.decay_steps = decay_steps
+        self.alpha = alpha
+        self.name = name
+        self.warmup_target = warmup_target
+        self.warmup_steps = warmup_steps
+
+    def __call__(self, step: Any) -> Any:
+        step = _number(step)
+        if self.warmup_target is None:
+            return self._decayed(self.initial_learning_rate, step)
+        decayed = self._decayed(self.warmup_target, step - self.warmup_steps)
+        if not self.warmup_steps:
+            return decayed
+        rise = (self.warmup_target - self.initial_learning_rate) * (step / self.warmup_steps)
+        return ops.where(step < self.warmup_steps, self.initial_learning_rate + rise, decayed)
+
+    def _decayed(self, start: float, step: Tensor) -> Any:
+        done = ops.minimum(step, self.decay_steps) / self.decay_steps
+        return start * ((1 - self.alpha) * _half_cosine(done) + self.alpha)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "initial_learning_rate": self.initial_learning_rate,
+            "decay_steps": self.decay_steps,
+            "alpha": self.alpha,
+            "name": self.name,
+            "warmup_target": self.warmup_target,
+            "warmup_steps": self.warmup_steps,
+        }
+
+
+class CosineDecayRestarts(LearningRateSchedule):
+    """Cosine decay that starts again: period i lasts first_decay_steps * t_mul ** i steps.
+
+    rate(step) = initial_learning_rate * ((1 - alpha) * m_mul ** i * (1 + cos(pi * done)) / 2
+    + alpha), with `done` the fraction of period i that is over.
+
+    Args:
+        initial_learning_rate: the rate at step 0.
+        first_decay_steps: the length of the first period.
+        t_mul: how much longer each period is than the one before.
+        m_mul: how much lower each period starts than the one before.
+        alpha: the least rate as a fraction of the first.
+        name: kept in the config.
+
+    Source: Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017,
+        arXiv:1608.03983, section 3.
+    """
+
+    def __init__(
+        self,
+        initial_learning_rate: float,
+        first_decay_steps: float,
+        t_mul: float = 2.0,
+        m_mul: float = 1.0,
+        alpha: float = 0.0,
+        name: str = "SGDRDecay",
+    ) -> None:
+        positive(name, first_decay_steps=first_decay_steps, t_mul=t_mul)
+        self.initial_learning_rate = initial_learning_rate
+        self.first_decay_steps = first_decay_steps
+        self.t_mul = t_mul
+        self.m_mul = m_mul
+        self.alpha = alpha
+        self.name = name
+
+    def __call__(self, step: Any) -> Any:
+        periods, done = self._position(_number(step) / self.first_decay_steps)
+        height = self.m_mul**periods * _half_cosine(done)
+        return self.initial_learning_rate * ((1 - self.alpha) * height + self.alpha)
+
+    def _position(self, elapsed: Tensor) -> tuple[Any, Any]:
+        """How many periods are over, and the fraction of the present one that is.
+
+        After n periods the time elapsed is 1 + t_mul + ... + t_mul ** (n - 1)
+        = (1 - t_mul ** n) / (1 - t_mul), in units of the first period.
+        """
+        if self.t_mul == 1:
+            periods = ops.floor(elapsed)
+            return periods, elapsed - periods
+        grown = 1 - elapsed * (1 - self.t_mul)
+        periods = ops.floor(ops.log(grown) / math.log(self.t_mul))
+        length = self.t_mul**periods
+        return periods, (elapsed - (1 - length) / (1 - self.t_mul)) / length
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "initial_learning_rate": self.initial_learning_rate,
+            "first_decay_steps": self.first_decay_steps,
+            "t_mul": self.t_mul,
+            "m_mul": self.m_mul,
+            "alpha": self.alpha,
+            "name": self.name,
+        }
+
+
+_SCHEDULES: dict[str, type[LearningRateSchedule]] = {
+    cls.__name__: cls
+    for cls in (
+        CosineDecay,
+        CosineDecayRestarts,
+        ExponentialDecay,
+        InverseTimeDecay,
+        PiecewiseConstantDecay,
+        PolynomialDecay,
+    )
+}
+list_builtins("keras.optimizers.schedules", _SCHEDULES)
+
+
+def serialize(learning_rate_schedule: LearningRateSchedule) -> Any:
+    """The schedule as data."""
+    return serialize_keras_object(learning_rate_schedule)
+
+
+def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The schedule that `serialize` described."""
+    return deserialize_keras_object(config, custom_objects, module_objects=_SCHEDULES)
+
+
+def get(identifier: Any) -> Any:
+    """A schedule by its config, or the schedule itself.
+
+    Raises:
+        InvalidArgumentError: it is neither.
+    """
+    return lookup("learning-rate schedule", identifier, _SCHEDULES)

@@ -1,0 +1,61 @@
+"""Stochastic gradient descent, with momentum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
+from laminar.engine.state import Variable
+
+from .optimizer import LearningRate, Optimizer
+from .options import Options
+
+
+class SGD(Optimizer):
+    """w = w - learning_rate * g; with momentum, w = w + v for v = momentum * v - learning_rate * g.
+
+    With `nesterov` the step is momentum * v - learning_rate * g with the new v.
+
+    Args:
+        learning_rate: see `Optimizer`.
+        momentum: in [0, 1]; 0 keeps no velocity.
+        nesterov: whether to step from where the velocity leads.
+        options: see `Optimizer`.
+
+    Source: Polyak, "Some methods of speeding up the convergence of iteration methods", 1964;
+        Sutskever et al., "On the importance of initialization and momentum in deep learning",
+        2013, equations 1 to 4.
+    """
+
+    def __init__(
+        self,
+        learning_rate: LearningRate = 0.01,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(learning_rate, **options)
+        if not 0 <= momentum <= 1:
+            raise InvalidArgumentError(f"SGD: momentum must lie in [0, 1], got {momentum!r}")
+        self.momentum = momentum
+        self.nesterov = nesterov
+
+    def build(self, variables: Sequence[Variable]) -> None:
+        if self.built:
+            return
+        super().build(variables)
+        if self.momentum:
+            self._momentums = self.add_optimizer_variables(variables, "momentum")
+
+    def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Tensor) -> None:
+        step = -learning_rate * gradient
+        if self.momentum:
+            v = self._momentums[self._get_variable_index(variable)]
+            v = self.assign(v, self.momentum * v + step)
+            step = self.momentum * v + step if self.nesterov else v
+        self.assign_add(variable, step)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "momentum": self.momentum, "nesterov": self.nesterov}

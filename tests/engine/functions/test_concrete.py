@@ -1,0 +1,183 @@
+"""Concrete functions: a graph as a callable, and functions carved out of a graph."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+from laminar import engine as eng
+from laminar.engine import TensorSpec
+from laminar.engine.errors import (
+    DTypeError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    ShapeError,
+)
+from laminar.engine.ops.arithmetic import square
+from laminar.engine.ops.linalg import matmul
+from laminar.engine.ops.math import tanh
+
+
+def tensor(value: Any, dtype: str = "float32") -> Any:
+    return eng.convert_to_tensor(np.asarray(value, dtype))
+
+
+# Concrete functions
+
+
+def test_a_graph_for_specs() -> None:
+    w = eng.Variable(np.ones((10, 3), np.float32))
+    f = eng.function(lambda x: matmul(x, w.value))
+    g = f.concrete(TensorSpec([None, 10]))
+    assert f.concrete(TensorSpec([None, 10])) is g
+    assert f.trace_count == 1
+    (x,) = g.inputs
+    assert (x.op.type, x.shape, x.dtype) == ("Placeholder", (None, 10), "float32")
+    assert [y.shape for y in g.outputs] == [(None, 3)]
+    assert g.captured == [w.handle]
+    np.testing.assert_array_equal(g(np.ones((4, 10), np.float32)), np.full((4, 3), 10.0))
+
+
+def test_the_effects_of_a_graph_happen_when_it_is_called() -> None:
+    v = eng.Variable(0.0)
+    g = eng.function(lambda: v.assign_add(1.0)).concrete()
+    assert float(v) == 0.0
+    g()
+    assert float(v) == 1.0
+
+
+def test_structured_outputs() -> None:
+    g = eng.function(lambda x: {"a": x, "b": [None, x * 2.0]}).concrete(TensorSpec([]))
+    assert g.structured_outputs["b"][0] is None
+    found = g(3.0)
+    assert (found["a"], found["b"][0], found["b"][1]) == (3.0, None, 6.0)
+
+
+def test_arguments_are_checked() -> None:
+    g = eng.function(lambda x, y: x).concrete(TensorSpec([None, 2]), TensorSpec([], "float64"))
+    assert g([[1, 2]], 3.0).tolist() == [[1.0, 2.0]]
+    with pytest.raises(InvalidArgumentError, match="expected 2 tensors, got 1"):
+        g(1.0)
+    with pytest.raises(ShapeError, match=r"the argument 'x' was traced as float32\[\?, 2\]"):
+        g(np.ones((2, 3), np.float32), 3.0)
+    with pytest.raises(DTypeError, match="the argument 'y' was traced as float64"):
+        g(np.ones((2, 2), np.float32), tensor(1.0))
+
+
+def test_what_is_not_needed_does_not_run() -> None:
+    def f(x: Any) -> Any:
+        tanh(x)
+        return x * 2.0
+
+    g = eng.function(f).concrete(TensorSpec([]))
+    assert "Tanh" in [op.type for op in g.graph.operations]
+    assert "Tanh" not in [op.type for op in g.operations]
+
+
+def test_a_graph_that_captures_a_symbol_runs_in_its_place_only() -> None:
+    inner: list[Any] = []
+
+    def f(x: Any) -> Any:
+        g = eng.function(lambda z: z + x).concrete(TensorSpec([]))
+        inner.append(g)
+        return g(x)
+
+    assert eng.function(f)(tensor(2)) == 4.0
+    with pytest.raises(FailedPreconditionError, match="is symbolic, and the call runs outside"):
+        inner[0](1.0)
+    assert not inner[0].fits(None)
+    assert not inner[0].fits(eng.Graph())
+
+
+def test_the_values_of_a_call_are_freed() -> None:
+    g = eng.function(lambda x: x * 2.0).concrete(TensorSpec([3]))
+    x = tensor([1, 2, 3])
+    array = weakref.ref(x)
+    g(x)
+    del x
+    gc.collect()
+    assert array() is None
+
+
+# graph_function
+
+
+def chain() -> eng.Graph:
+    with eng.Graph().as_default() as graph:
+        x = eng.placeholder("float32", [], name="x")
+        square(square(x))
+    return graph
+
+
+def test_carve() -> None:
+    f = eng.graph_function(chain(), ["Square:0"], "Square_1:0")
+    assert f(2.0) == 4.0
+    assert f(tensor(3)) == 9.0
+    with pytest.raises(ShapeError, match="Square"):
+        f(tensor([1, 2]))
+
+
+def test_carve_tensors_of_a_trace() -> None:
+    traced = eng.function(lambda x: square(square(x))).concrete(TensorSpec([], "float64"))
+    graph = traced.graph
+    whole = eng.graph_function(graph, traced.inputs, {"y": traced.outputs[0], "ops": ["Square"]})
+    found = whole(2.0)
+    assert (float(found["y"]), found["ops"]) == (16.0, [None])
+    x = tensor(3.0, "float64")
+    half = eng.graph_function(graph, ["Square:0"], "Square_1:0")
+    with eng.GradientTape() as outer:
+        outer.watch(x)
+        with eng.GradientTape() as tape:
+            tape.watch(x)
+            y = half(x)
+        dx = tape.gradient(y, x)
+    assert (float(dx), float(outer.gradient(dx, x))) == (6.0, 2.0)
+    assert float(eng.function(lambda z: half(z) + 1.0)(x)) == 10.0
+
+
+def test_pruning() -> None:
+    counter = eng.Variable(0.0)
+
+    def f(x: Any) -> Any:
+        counter.assign_add(1.0)
+        return square(x)
+
+    graph = eng.function(f).concrete(TensorSpec([])).graph
+    assert eng.graph_function(graph, ["x:0"], "Square:0")(3.0) == 9.0
+    assert float(counter) == 0.0
+    assert eng.graph_function(graph, ["x:0"], "Square:0", prune=False)(3.0) == 9.0
+    assert float(counter) == 1.0
+
+
+def test_the_variables_of_a_plain_graph_are_shared_by_its_functions() -> None:
+    with eng.Graph().as_default() as graph:
+        v = eng.Variable(5.0, name="v")
+        eng.global_variables_initializer()
+        v.assign_add(1.0)
+    read = eng.graph_function(graph, [], "v/read:0")
+    with pytest.raises(FailedPreconditionError, match="variable 'v' is read before"):
+        read()
+    assert eng.graph_function(graph, [], graph.get_operation_by_name("init"))() is None
+    assert [float(eng.graph_function(graph, [], "AssignAdd:0")()) for _ in range(2)] == [6.0, 7.0]
+    assert read() == 7.0
+
+
+WRONG: list[Any] = [
+    pytest.param(["Square"], "Square_1:0", InvalidArgumentError, "must be different", id="op"),
+    pytest.param(["x:0", "x:0"], "Square:0", InvalidArgumentError, "must be different", id="twice"),
+    pytest.param(["y:0"], "Square:0", NotFoundError, "no operation is named 'y'", id="input"),
+    pytest.param(["x:0"], ["y"], NotFoundError, "no operation is named 'y'", id="output"),
+]
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "kind", "message"), WRONG)
+def test_what_cannot_be_carved(
+    inputs: Any, outputs: Any, kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind, match=message):
+        eng.graph_function(chain(), inputs, outputs)

@@ -1,0 +1,83 @@
+"""Device names: their grammar, and merging."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import DeviceSpec
+
+PARSED = [
+    pytest.param("", DeviceSpec(), "", id="empty"),
+    pytest.param("cpu:0", DeviceSpec(None, None, None, "cpu", 0), "/device:cpu:0", id="short"),
+    pytest.param("/gpu:1", DeviceSpec(None, None, None, "gpu", 1), "/device:gpu:1", id="slash"),
+    pytest.param("/GPU:*", DeviceSpec(None, None, None, "gpu"), "/device:gpu:*", id="any-index"),
+    pytest.param("/device:CPU", DeviceSpec(None, None, None, "cpu"), "/device:cpu:*", id="type"),
+    pytest.param("/job:ps", DeviceSpec("ps"), "/job:ps", id="job"),
+    pytest.param("/job:*/task:*", DeviceSpec(), "", id="any"),
+    pytest.param(
+        "/job:ps/replica:0/task:0/device:GPU:0",
+        DeviceSpec("ps", 0, 0, "gpu", 0),
+        "/job:ps/replica:0/task:0/device:gpu:0",
+        id="full",
+    ),
+    pytest.param(
+        "/task:2/job:worker", DeviceSpec("worker", None, 2), "/job:worker/task:2", id="any-order"
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "spec", "canonical"), PARSED)
+def test_parse_and_print(text: str, spec: DeviceSpec, canonical: str) -> None:
+    found = DeviceSpec.from_string(text)
+    assert found == spec
+    assert found.to_string() == str(found) == canonical
+    assert DeviceSpec.from_string(canonical) == spec
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["/", "//cpu:0", "/job", "/job:", "/task:a", "/device", "/device:0", "/cpu:0/", "/cpu:-1", "?"],
+)
+def test_garbage(text: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="is not a device name"):
+        DeviceSpec.from_string(text)
+
+
+def test_a_part_given_twice() -> None:
+    with pytest.raises(InvalidArgumentError, match="a part is given twice"):
+        DeviceSpec.from_string("/job:a/job:b")
+
+
+SPECS = st.builds(
+    DeviceSpec,
+    st.none() | st.sampled_from(["ps", "worker"]),
+    st.none() | st.integers(0, 3),
+    st.none() | st.integers(0, 3),
+    st.none() | st.sampled_from(["cpu", "GPU"]),
+    st.none() | st.integers(0, 3),
+).filter(lambda s: s.device_type is not None or s.device_index is None)
+
+
+@given(SPECS)
+def test_round_trip(spec: DeviceSpec) -> None:
+    assert DeviceSpec.from_string(spec.to_string()) == spec
+
+
+@given(SPECS, SPECS)
+def test_merging(a: DeviceSpec, b: DeviceSpec) -> None:
+    merged = a.merge_from(b)
+    for field in ("job", "replica", "task", "device_type", "device_index"):
+        mine, theirs = getattr(a, field), getattr(b, field)
+        assert getattr(merged, field) == (mine if theirs is None else theirs)
+    assert a.merge_from(DeviceSpec()) == DeviceSpec().merge_from(a) == a
+    assert b.is_compatible_with(merged)
+    assert a.is_compatible_with(b) == b.is_compatible_with(a)
+
+
+def test_compatibility() -> None:
+    gpu = DeviceSpec(device_type="GPU", device_index=0)
+    assert gpu.is_compatible_with(DeviceSpec("ps", 0, 0, "gpu", 0))
+    assert not gpu.is_compatible_with(DeviceSpec(device_type="cpu"))

@@ -1,0 +1,174 @@
+"""The `with` blocks: names, control dependencies, devices, colocation, containers."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from laminar import engine as eng
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.ops.arithmetic import add
+from laminar.engine.ops.linalg import matmul
+
+
+def op_named(name: str) -> eng.Operation:
+    return eng.no_op(name=name)
+
+
+def test_name_scopes() -> None:
+    with eng.Graph().as_default() as graph:
+        names = [op_named("c").name]
+        with eng.name_scope("nested") as scope:
+            assert scope == "nested/"
+            names.append(op_named("c").name)
+            with eng.name_scope("inner"):
+                names.append(op_named("c").name)
+            with eng.name_scope(scope):
+                names.append(op_named("d").name)
+                with eng.name_scope("") as root:
+                    assert root == ""
+                    names.append(op_named("e").name)
+            with eng.name_scope(None):
+                names.append(op_named("f").name)
+        with eng.name_scope("nested") as again:
+            assert again == "nested_1/"
+    assert names == ["c", "nested/c", "nested/inner/c", "nested/d", "e", "f"]
+    assert graph.scopes.name == ""
+
+
+def test_a_scope_and_its_operation_share_a_name() -> None:
+    with eng.Graph().as_default(), eng.name_scope("w") as scope:
+        assert [op_named(scope).name, op_named(scope).name] == ["w", "w_1"]
+
+
+def test_name_scope_takes_the_graph_of_its_values() -> None:
+    graph = eng.Graph()
+    with graph.as_default():
+        x = eng.placeholder("float32", [], name="x")
+    with eng.name_scope(None, "default", [3, x]) as scope:
+        assert scope == "default/"
+        y = add(x, x)
+    assert y.name == "default/Add:0"  # type: ignore[attr-defined]  # in a graph
+
+
+def test_scopes_are_left_after_an_error() -> None:
+    graph = eng.Graph()
+    with (
+        pytest.raises(KeyError),
+        graph.as_default(),
+        eng.name_scope("a"),
+        eng.device("/gpu:0"),
+        eng.container("box"),
+        eng.control_dependencies([op_named("first")]),
+    ):
+        raise KeyError
+    with graph.as_default():
+        op = op_named("b")
+    assert (op.name, op.device, op.control_inputs) == ("b", "", [])
+    assert graph.scopes.container == ""
+
+
+def test_control_dependencies_nest() -> None:
+    with eng.Graph().as_default():
+        a, b, c = op_named("a"), op_named("b"), op_named("c")
+        x = eng.placeholder("float32", [], name="x")
+        with eng.control_dependencies([a, b]):
+            with eng.control_dependencies([c, a, x]):
+                inner = op_named("inner")
+            with eng.control_dependencies(None):
+                fresh = op_named("fresh")
+                with eng.control_dependencies([c]):
+                    only = op_named("only")
+            outer = op_named("outer")
+    assert inner.control_inputs == [a, b, c, x.op]  # type: ignore[attr-defined]  # in a graph
+    assert fresh.control_inputs == []
+    assert only.control_inputs == [c]
+    assert outer.control_inputs == [a, b]
+
+
+def test_control_dependencies_of_values_are_met_already() -> None:
+    variable = eng.Variable(1.0)
+    with eng.control_dependencies([variable.assign_add(1.0), variable]):
+        assert float(variable.value) == 2.0
+    with eng.Graph().as_default():
+        first = op_named("first")
+        with eng.control_dependencies([eng.convert_to_tensor(1.0), variable, "first"]):
+            assert op_named("b").control_inputs == [first]
+
+
+def test_control_dependencies_of_another_graph() -> None:
+    with eng.Graph().as_default():
+        other = op_named("other")
+    with (
+        eng.Graph().as_default(),
+        pytest.raises(InvalidArgumentError, match="belongs to another graph"),
+        eng.control_dependencies([other]),
+    ):
+        raise AssertionError("the block must not be entered")
+
+
+def test_devices_merge() -> None:
+    with eng.Graph().as_default(), eng.device("/job:ps"):
+        with eng.device("/task:0/gpu:0"):
+            assert op_named("a").device == "/job:ps/task:0/device:gpu:0"
+            with eng.device("/gpu:1"):
+                assert op_named("b").device == "/job:ps/task:0/device:gpu:1"
+        with eng.device(eng.DeviceSpec(job="worker", device_type="CPU")):
+            assert op_named("c").device == "/job:worker/device:cpu:*"
+        with eng.device(None):
+            assert op_named("d").device == ""
+            with eng.device("/cpu:0"):
+                assert op_named("e").device == "/device:cpu:0"
+        assert op_named("f").device == "/job:ps"
+
+
+def test_a_device_function_sees_the_operation() -> None:
+    def where(op: eng.Operation) -> str | None:
+        return "/gpu:0" if op.type == "MatMul" else None
+
+    with eng.Graph().as_default(), eng.device("/job:worker"), eng.device(where):
+        x = eng.placeholder("float32", [2, 2], name="x")
+        product = matmul(x, x)
+        total = add(x, x)
+    assert product.device == "/job:worker/device:gpu:0"
+    assert total.device == "/job:worker"
+
+
+def test_colocation() -> None:
+    with eng.Graph().as_default():
+        a, b = op_named("a"), op_named("b")
+        with eng.colocate_with(a):
+            assert op_named("c").colocation == ("a",)
+            with eng.colocate_with(b):
+                assert op_named("d").colocation == ("a", "b")
+            with eng.colocate_with(b, ignore_existing=True):
+                assert op_named("e").colocation == ("b",)
+        assert op_named("f").colocation == ()
+
+
+def test_containers() -> None:
+    with eng.Graph().as_default() as graph:
+        with eng.container("outer"):
+            v = eng.Variable(1.0, name="v")
+            with eng.container("inner"):
+                w = eng.Variable(1.0, name="w")
+        u = eng.Variable(1.0, name="u")
+    assert [x.op.attrs["container"] for x in (v, w, u)] == ["outer", "inner", ""]
+    assert graph.scopes.container == ""
+
+
+def test_each_thread_has_its_own_scopes() -> None:
+    graph = eng.Graph()
+    found: list[tuple[str, str]] = []
+
+    def build() -> None:
+        with graph.as_default():
+            op = op_named("other")
+            found.append((op.name, op.device))
+
+    with graph.as_default(), eng.name_scope("mine"), eng.device("/gpu:0"):
+        thread = threading.Thread(target=build)
+        thread.start()
+        thread.join()
+    assert found == [("other", "")]

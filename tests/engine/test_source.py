@@ -1,0 +1,79 @@
+"""Where the user's program stands: the innermost frame that is not laminar's own."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import laminar
+from laminar.engine import Graph, constant
+from laminar.engine.errors import LaminarError
+from laminar.engine.ops.linalg import matmul
+from laminar.engine.source import Location, inside_layer, layer_path, user_location
+
+
+def test_the_caller_is_the_user() -> None:
+    place = user_location()
+    assert place is not None
+    assert place.filename == __file__
+    assert place.function == "test_the_caller_is_the_user"
+    assert str(place) == f"{__file__}:{place.line}"
+
+
+def test_operations_remember_the_users_line() -> None:
+    with Graph().as_default():
+        first = constant(1.0)
+        second = first + first  # three files of laminar stand between this line and the graph
+    location = second.op.location
+    assert location == Location(
+        __file__, location.line, "test_operations_remember_the_users_line"
+    )
+    assert location.line == first.op.location.line + 1  # type: ignore[attr-defined]  # in a graph
+
+
+def test_the_first_foreign_frame_of_an_error_is_the_users() -> None:
+    with pytest.raises(LaminarError) as caught:
+        matmul(np.ones((2, 3)), np.ones((2, 3)))
+    here = Path(__file__)
+    frames = [Path(entry.path) for entry in caught.traceback]
+    root = Path(laminar.__file__).resolve().parent.parent
+    own = [p.resolve().is_relative_to(root / "engine") for p in frames]
+    foreign = [p for p, mine in zip(reversed(frames), reversed(own), strict=True) if not mine]
+    assert foreign[0] == here
+    location = caught.value.location
+    assert location is not None
+    assert location.filename == str(here)
+
+
+def test_library_frames_are_nobodys() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(user_location).result() is None
+
+
+def test_layer_path_nests_and_is_restored_after_an_error() -> None:
+    assert layer_path() == ""
+    with inside_layer("model"):
+        with pytest.raises(KeyError), inside_layer("block"):
+            assert layer_path() == "model/block"
+            raise KeyError
+        assert layer_path() == "model"
+    assert layer_path() == ""
+
+
+def test_each_thread_has_its_own_layer_path() -> None:
+    found: list[str] = []
+    with inside_layer("model"):
+        thread = threading.Thread(target=lambda: found.append(layer_path()))
+        thread.start()
+        thread.join()
+    assert found == [""]
+
+
+def test_operations_remember_their_layer() -> None:
+    with Graph().as_default(), inside_layer("model"), inside_layer("dense"):
+        x = constant(1.0)
+    assert x.op.layer == "model/dense"  # type: ignore[attr-defined]  # in a graph

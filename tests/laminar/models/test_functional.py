@@ -1,0 +1,155 @@
+"""Functional models: inputs, outputs, shared layers, nesting, ops, config."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import laminar
+from laminar import layers, ops
+from laminar.serialization import deserialize_keras_object, serialize_keras_object
+
+rng = np.random.default_rng(0)
+
+
+def data(*shape: int) -> Any:
+    return rng.normal(size=shape).astype("float32")
+
+
+def two_in_two_out() -> laminar.Model:
+    a = layers.Input((4,), name="a")
+    b = layers.Input((3,), name="b")
+    joined = layers.Concatenate(name="joined")([a, b])
+    hidden = layers.Dense(5, activation="relu", name="hidden")(joined)
+    return laminar.Model(
+        inputs=[a, b],
+        outputs=[layers.Dense(1, name="y")(hidden), layers.Dense(2, name="z")(joined)],
+        name="both",
+    )
+
+
+def nested() -> laminar.Model:
+    inner = laminar.Sequential([layers.Input((4,)), layers.Dense(3, name="inside")], name="inner")
+    x = layers.Input((4,), name="x")
+    return laminar.Model(x, layers.Dense(2, name="head")(inner(x)), name="outer")
+
+
+def shared() -> laminar.Model:
+    a, b = layers.Input((4,), name="a"), layers.Input((4,), name="b")
+    tower = layers.Dense(3, activation="tanh", name="tower")
+    return laminar.Model([a, b], layers.Subtract(name="minus")([tower(a), tower(b)]), name="twins")
+
+
+def with_ops() -> laminar.Model:
+    x = layers.Input((4, 4), name="x")
+    y = ops.mean(ops.relu(x) * 2.0 + 1.0, axis=[1, 2], keepdims=False)
+    y = ops.expand_dims(y, -1) - x[:, 0, :1]
+    return laminar.Model(x, y, name="by_ops")
+
+
+def dict_io() -> laminar.Model:
+    x = {"left": layers.Input((2,), name="left"), "right": layers.Input((2,), name="right")}
+    total = layers.Add(name="sum")([x["left"], x["right"]])
+    return laminar.Model(x, {"sum": total, "twice": total * 2}, name="dicts")
+
+
+MODELS = {
+    "two-in-two-out": (two_in_two_out, lambda: [data(6, 4), data(6, 3)]),
+    "nested": (nested, lambda: data(6, 4)),
+    "shared": (shared, lambda: [data(6, 4), data(6, 4)]),
+    "ops": (with_ops, lambda: data(6, 4, 4)),
+    "dicts": (dict_io, lambda: {"left": data(6, 2), "right": data(6, 2)}),
+}
+
+
+def flat(outputs: Any) -> list[Any]:
+    return [np.asarray(y) for y in laminar.tree.flatten(outputs)]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_eager_traced_and_predict_agree(name: str) -> None:
+    build, inputs = MODELS[name]
+    model, x = build(), inputs()
+    eager = flat(model(x))
+    traced = flat(laminar.function(lambda v: model(v))(x))
+    predicted = flat(model.predict(x, batch_size=4, verbose=0))
+    for a, b, c in zip(eager, traced, predicted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(a, c, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_config_round_trip(name: str) -> None:
+    build, inputs = MODELS[name]
+    model, x = build(), inputs()
+    text = json.dumps(serialize_keras_object(model))
+    again = deserialize_keras_object(json.loads(text))
+    assert [w.shape for w in again.weights] == [w.shape for w in model.weights]
+    again.set_weights(model.get_weights())
+    for a, b in zip(flat(model(x)), flat(again(x)), strict=True):
+        np.testing.assert_array_equal(a, b)
+    config = model.get_config()
+    assert laminar.Model.from_config(config).get_config() == config
+
+
+def test_values_against_numpy() -> None:
+    model = two_in_two_out()
+    a, b = data(6, 4), data(6, 3)
+    y, z = model([a, b])
+    kernel, bias, y_kernel, y_bias, z_kernel, z_bias = (
+        w.astype("float64")
+        for w in (
+            *model.get_layer("hidden").get_weights(),
+            *model.get_layer("y").get_weights(),
+            *model.get_layer("z").get_weights(),
+        )
+    )
+    joined = np.concatenate([a, b], axis=1).astype("float64")
+    hidden = np.maximum(joined @ kernel + bias, 0)
+    np.testing.assert_allclose(y, hidden @ y_kernel + y_bias, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(z, joined @ z_kernel + z_bias, rtol=1e-5, atol=1e-6)
+
+
+def test_shared_layer_has_one_set_of_weights() -> None:
+    model = shared()
+    assert len(model.weights) == 2
+    x = data(3, 4)
+    np.testing.assert_array_equal(np.asarray(model([x, x])), np.zeros((3, 3), "float32"))
+
+
+def test_inputs_by_name_and_in_any_order() -> None:
+    model = two_in_two_out()
+    a, b = data(2, 4), data(2, 3)
+    for left, right in zip(flat(model([a, b])), flat(model({"b": b, "a": a})), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+def test_a_part_of_a_model_is_a_model() -> None:
+    model = two_in_two_out()
+    inside = laminar.Model(model.inputs, model.get_layer("hidden").output)
+    assert np.asarray(inside([data(2, 4), data(2, 3)])).shape == (2, 5)
+    assert inside.get_layer("hidden") is model.get_layer("hidden")
+
+
+def test_names_of_operations_and_shapes() -> None:
+    model = two_in_two_out()
+    assert model.output_names == ["y", "z"]
+    assert model.input_shape == [(None, 4), (None, 3)]
+    assert model.output_shape == [(None, 1), (None, 2)]
+    assert [layer.name for layer in model.layers] == ["a", "b", "joined", "hidden", "y", "z"]
+    assert model.count_params() == 7 * 5 + 5 + 5 + 1 + 7 * 2 + 2
+
+
+def test_subclass_that_is_functional() -> None:
+    class Net(laminar.Model):
+        def __init__(self, units: int) -> None:
+            x = layers.Input((3,))
+            super().__init__(inputs=x, outputs=layers.Dense(units)(x))
+            self.units = units
+
+    model = Net(2)
+    assert np.asarray(model(data(4, 3))).shape == (4, 2)
+    assert isinstance(model, Net)

@@ -1,0 +1,76 @@
+"""Sequential models: with and without an Input, adding and removing layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import laminar
+from laminar import layers
+from laminar.engine.errors import InvalidArgumentError
+
+
+def ones(*shape: int) -> Any:
+    return np.ones(shape, "float32")
+
+
+def test_weights_are_made_at_the_first_call() -> None:
+    model = laminar.Sequential([layers.Dense(3), layers.Dense(2)])
+    assert not model.built
+    assert np.asarray(model(ones(4, 5))).shape == (4, 2)
+    assert [tuple(w.shape) for w in model.weights] == [(5, 3), (3,), (3, 2), (2,)]
+    assert model.input_shape == (None, 5)
+
+
+def test_build_makes_the_weights() -> None:
+    model = laminar.Sequential([layers.Dense(3)])
+    model.build((None, 7))
+    assert model.count_params() == 7 * 3 + 3
+
+
+def test_add_and_pop() -> None:
+    model = laminar.Sequential([layers.Input((4,)), layers.Dense(3)])
+    top = layers.Dense(2)
+    model.add(top)
+    assert np.asarray(model(ones(1, 4))).shape == (1, 2)
+    assert model.pop() is top
+    assert np.asarray(model(ones(1, 4))).shape == (1, 3)
+
+
+def test_legacy_input_shape_argument() -> None:
+    model = laminar.Sequential([layers.Dense(3, input_shape=(4,))])
+    assert model.built
+    assert model.input_shape == (None, 4)
+
+
+def test_a_model_as_the_first_layer() -> None:
+    inner = laminar.Sequential([layers.Input((4,)), layers.Dense(3)])
+    outer = laminar.Sequential([inner, layers.Dense(2)])
+    assert np.asarray(outer(ones(2, 4))).shape == (2, 2)
+    assert len(outer.weights) == 4
+
+
+def test_config_keeps_names_and_shape() -> None:
+    model = laminar.Sequential([layers.Input((4,)), layers.Dense(3, name="d")], name="s")
+    again = laminar.Sequential.from_config(model.get_config())
+    assert again.name == "s"
+    assert again.get_layer("d").units == 3  # type: ignore[attr-defined]  # a Dense
+    assert again.input_shape == (None, 4)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: laminar.Sequential([layers.Dense]), "got the class Dense"),
+        (lambda: laminar.Sequential([layers.Dense(2, name="a"), layers.Dense(2, name="a")]), "'a'"),
+        (lambda: laminar.Sequential([layers.Dense(2), layers.Input((3,))]), "only stand first"),
+        (lambda: laminar.Sequential([lambda x: x]), "expected a layer"),
+        (lambda: laminar.Sequential().pop(), "has no layers"),
+        (lambda: laminar.Sequential()(ones(1, 2)), "has no layers"),
+    ],
+)
+def test_errors(make: Any, words: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=words):
+        make()

@@ -1,0 +1,527 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from laminar import metrics, naming, ops
+from laminar.engine.errors import InvalidArgumentError, ShapeError, UnimplementedError
+from laminar.engine.functions import function
+from laminar.engine.graph import TensorSpec
+from laminar.engine.ops.convert import convert_to_tensor
+from laminar.layers.masking import set_mask
+
+from .loss_metric_cases import ARGUMENTS, METRICS, Case, input_name
+
+Array = np.ndarray[Any, Any]
+
+REFERENCE = json.loads(Path(__file__).with_name("loss_metric_reference.json").read_text())
+INPUTS = {
+    name: np.array(entry["value"], entry["dtype"]) for name, entry in REFERENCE["inputs"].items()
+}
+rng = np.random.default_rng(5)
+
+
+def close(found: Any, expected: Any, tolerance: float = 5e-6) -> None:
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=tolerance, atol=tolerance)
+
+
+def run_eagerly(fn: Callable[..., Any], *args: Any) -> Any:
+    return fn(*args)
+
+
+def traced(fn: Callable[..., Any], *args: Any) -> Any:
+    """`fn` run as a graph that does not know the batch size."""
+    arrays = [convert_to_tensor(a) for a in args]
+    specs = [TensorSpec([None, *a.shape[1:]] if a.shape else (), a.dtype) for a in arrays]
+    with_arity: list[Callable[..., Any]] = [
+        lambda: fn(),
+        lambda a: fn(a),
+        lambda a, b: fn(a, b),
+        lambda a, b, c: fn(a, b, c),
+        lambda a, b, c, d: fn(a, b, c, d),
+    ]
+    return function(with_arity[len(args)], input_signature=specs)(*arrays)
+
+
+MODES = [pytest.param(run_eagerly, id="eager"), pytest.param(traced, id="traced")]
+
+
+@pytest.mark.parametrize("run", MODES)
+@pytest.mark.parametrize("case", METRICS, ids=lambda case: case.id)
+def test_results_equal_keras(case: Case, run: Callable[..., Any]) -> None:
+    metric = getattr(metrics, case.name)(**case.options)
+    for batch in case.batches:
+        values = [INPUTS[input_name(case, a)] if isinstance(a, str) else a for a in batch]
+        run(metric.update_state, *values)
+    found = run(metric.result)
+    expected = np.asarray(REFERENCE["metrics"][case.id])
+    assert found.shape == expected.shape
+    assert found.dtype == "float32"
+    close(found, expected)
+
+
+# Against definitions
+
+LABELS = rng.integers(0, 2, 400).astype("float32")
+SCORES = np.clip(LABELS * 0.3 + rng.uniform(0, 0.7, 400), 0, 1).astype("float32")
+WEIGHTS = rng.uniform(0, 2, 400).astype("float32")
+
+
+def rank_auc(weights: Array) -> Any:
+    """The chance that a label 1 scores above a label 0: what the area under the ROC curve is."""
+    ones, zeros = LABELS == 1, LABELS == 0
+    pairs = weights[ones][:, None] * weights[zeros]
+    above = (SCORES[ones][:, None] > SCORES[zeros]) + 0.5 * (SCORES[ones][:, None] == SCORES[zeros])
+    return np.sum(above * pairs) / np.sum(pairs)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_auc_is_the_chance_of_the_right_order(weighted: bool) -> None:
+    weights = WEIGHTS if weighted else np.ones_like(WEIGHTS)
+    metric = metrics.AUC(num_thresholds=20001)
+    metric.update_state(LABELS, SCORES, weights if weighted else None)
+    close(metric.result(), rank_auc(weights), tolerance=2e-4)
+
+
+def test_uneven_thresholds_cut_where_even_ones_do() -> None:
+    even = metrics.AUC(num_thresholds=11)
+    inner = [*even.thresholds[1:-1], 0.05]  # one more makes them uneven
+    uneven = metrics.AUC(thresholds=inner)
+    for metric in (even, uneven):
+        metric.update_state(LABELS, SCORES, WEIGHTS)
+    places = [uneven.thresholds.index(t) for t in even.thresholds]
+    for a, b in zip(even.variables, uneven.variables, strict=True):
+        close(b.numpy()[places], a.numpy(), tolerance=2e-5)
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.25, 0.5, 1.0])
+def test_counts_are_those_of_comparing(threshold: float) -> None:
+    above = np.greater(SCORES, threshold)
+    expected = {
+        "TruePositives": (above & (LABELS == 1)),
+        "FalsePositives": (above & (LABELS == 0)),
+        "TrueNegatives": (~above & (LABELS == 0)),
+        "FalseNegatives": (~above & (LABELS == 1)),
+    }
+    for name, where in expected.items():
+        close(getattr(metrics, name)(thresholds=threshold)(LABELS, SCORES), np.sum(where))
+        several = getattr(metrics, name)(thresholds=[0.3, threshold])
+        close(several(LABELS, SCORES, WEIGHTS)[1], np.sum(WEIGHTS * where), tolerance=1e-5)
+
+
+def test_pearson_correlation_is_numpys() -> None:
+    x, y = rng.normal(size=(2, 3, 50))
+    expected = [np.corrcoef(a, b)[0, 1] for a, b in zip(x, y, strict=True)]
+    close(metrics.pearson_correlation(x, y), expected)
+
+
+def test_r2_score_is_one_minus_the_unexplained_share() -> None:
+    y_true, y_pred = rng.normal(size=(2, 60, 2))
+    metric = metrics.R2Score(class_aggregation=None)
+    for rows in (slice(0, 25), slice(25, 60)):
+        metric.update_state(y_true[rows], y_pred[rows])
+    residual = np.sum((y_true - y_pred) ** 2, 0)
+    close(metric.result(), 1 - residual / np.sum((y_true - y_true.mean(0)) ** 2, 0), 2e-5)
+
+
+def test_a_function_of_any_batch_size_is_traced_once() -> None:
+    metric = metrics.SparseCategoricalAccuracy()
+    area = metrics.AUC(num_thresholds=50)
+    signature = [TensorSpec([None], "int32"), TensorSpec([None, 2], "float32")]
+
+    @function(input_signature=signature)  # type: ignore[untyped-decorator]  # it keeps no types
+    def step(y_true: Any, y_pred: Any) -> Any:
+        area.update_state(y_true, y_pred[:, 1])
+        return metric(y_true, y_pred)
+
+    y_true, y_pred = rng.integers(0, 2, 30).astype("int32"), rng.random((30, 2)).astype("float32")
+    for rows in (slice(0, 8), slice(8, 24), slice(24, 30)):
+        found = step(y_true[rows], y_pred[rows])
+    assert step.trace_count == 1
+    close(found, np.mean(y_true == y_pred.argmax(-1)))
+    fresh = metrics.AUC(num_thresholds=50)
+    close(area.result(), fresh(y_true, y_pred[:, 1]))
+
+
+# Masks
+
+MASK = np.array([[1, 1, 0, 0, 0], [1, 1, 1, 1, 1], [1, 0, 0, 0, 0], [0, 0, 0, 0, 0]], bool)
+
+
+@pytest.mark.parametrize("run", MODES)
+@pytest.mark.parametrize("weights", [None, "step_weights"])
+def test_masked_values_do_not_count(weights: str | None, run: Callable[..., Any]) -> None:
+    metric = metrics.SparseCategoricalAccuracy()
+
+    def update(y_true: Any, y_pred: Any, mask: Any, *sample_weight: Any) -> None:
+        y_pred = convert_to_tensor(y_pred)
+        set_mask(y_pred, mask)
+        metric.update_state(y_true, y_pred, *sample_weight)
+
+    more = [] if weights is None else [INPUTS[weights]]
+    run(update, INPUTS["steps"], INPUTS["sequence_logits"], MASK, *more)
+    right = INPUTS["sequence_logits"].argmax(-1) == INPUTS["steps"]
+    counting = MASK * (1.0 if weights is None else INPUTS[weights])
+    close(metric.result(), np.sum(right * counting) / np.sum(counting))
+
+
+def test_a_mask_of_steps_meets_weights_of_samples() -> None:
+    y_pred = convert_to_tensor(INPUTS["sequence_logits"])
+    set_mask(y_pred, convert_to_tensor(MASK))
+    metric = metrics.SparseCategoricalAccuracy()
+    found = metric(INPUTS["steps"], y_pred, sample_weight=INPUTS["weights"])
+    right = INPUTS["sequence_logits"].argmax(-1) == INPUTS["steps"]
+    counting = MASK * INPUTS["weights"][:, None]
+    close(found, np.sum(right * counting) / np.sum(counting))
+
+
+@pytest.mark.parametrize(
+    ("make", "y_true", "y_pred"),
+    [
+        (lambda: metrics.AUC(num_thresholds=9), LABELS, SCORES),
+        (lambda: metrics.Precision(), LABELS, SCORES),
+        (lambda: metrics.TrueNegatives(thresholds=[0.2, 0.6]), LABELS, SCORES),
+        (lambda: metrics.PrecisionAtRecall(0.5), LABELS, SCORES),
+        (lambda: metrics.MeanSquaredError(), LABELS[:, None], SCORES[:, None]),
+        (lambda: metrics.RootMeanSquaredError(), LABELS[:, None], SCORES[:, None]),
+        (lambda: metrics.F1Score(threshold=0.5), LABELS[:, None], SCORES[:, None]),
+        (lambda: metrics.R2Score(), LABELS[:, None], SCORES[:, None]),
+        (lambda: metrics.MeanIoU(2), LABELS, np.round(SCORES)),
+        (lambda: metrics.BinaryIoU(), LABELS, SCORES),
+    ],
+)
+def test_a_mask_is_the_same_as_leaving_out(
+    make: Callable[[], metrics.Metric], y_true: Array, y_pred: Array
+) -> None:
+    mask = rng.random(len(y_true)) < 0.6
+    tensor = convert_to_tensor(y_pred)
+    set_mask(tensor, convert_to_tensor(mask))
+    masked, short = make(), make()
+    masked.update_state(y_true, tensor)
+    short.update_state(y_true[mask], y_pred[mask])
+    if isinstance(masked, metrics.R2Score):  # num_samples counts masked rows, too
+        close(masked.result(), short.result(), 1e-4)
+        return
+    for a, b in zip(masked.variables, short.variables, strict=True):
+        close(a.numpy(), b.numpy(), 2e-5)
+
+
+def test_ignored_classes_do_not_count() -> None:
+    metric = metrics.SparseCategoricalCrossentropy(ignore_class=1)
+    found = metric(INPUTS["classes"], INPUTS["probabilities"])
+    kept = INPUTS["classes"] != 1
+    again = metrics.SparseCategoricalCrossentropy()
+    close(found, again(INPUTS["classes"][kept], INPUTS["probabilities"][kept]))
+
+
+# The base class
+
+
+class Spread(metrics.Metric):
+    """The least and the largest value, and the mean by a metric that this one holds."""
+
+    def __init__(self, name: str = "spread", dtype: Any = None) -> None:
+        super().__init__(name=name, dtype=dtype)
+        self.low = self.add_weight(name="low")
+        self.high = self.add_variable((), "zeros", name="high", dtype="float64")
+        self.mean = metrics.Mean()
+
+    def update_state(self, values: Any) -> None:
+        self.low.assign(ops.minimum(self.low.value, ops.min(values)))
+        self.high.assign(ops.maximum(self.high.value, ops.cast(ops.max(values), "float64")))
+        self.mean.update_state(values)
+
+    def result(self) -> Any:
+        return {"low": self.low.value, "high": self.high.value, "mean": self.mean.result()}
+
+
+@pytest.mark.parametrize("run", MODES)
+def test_a_metric_of_ones_own(run: Callable[..., Any]) -> None:
+    metric = Spread()
+    assert [v.path for v in metric.variables[:2]] == ["spread/low", "spread/high"]
+    assert [v.dtype for v in metric.variables[:2]] == ["float32", "float64"]
+    assert len(metric.variables) == 4
+    run(metric.update_state, np.array([3.0, -2.0], "float32"))
+    found = run(metric, np.array([5.0, 2.0], "float32"))
+    assert {key: float(value) for key, value in found.items()} == {
+        "low": -2.0,
+        "high": 5.0,
+        "mean": 2.0,
+    }
+    metric.reset_state()
+    assert all(not v.numpy().any() for v in metric.variables)
+
+
+@pytest.mark.parametrize("run", MODES)
+def test_stateless(run: Callable[..., Any]) -> None:
+    metric = metrics.Mean()
+    metric.update_state([10.0])
+
+    def step(values: Any) -> Any:
+        state = metric.stateless_reset_state()
+        state = metric.stateless_update_state(state, values)
+        state = metric.stateless_update_state(state, [6.0], sample_weight=[2.0])
+        return metric.stateless_result(state), state
+
+    result, state = run(step, np.array([1.0, 2.0], "float32"))
+    close(result, 15 / 4)
+    close([np.asarray(s) for s in state], [15.0, 4.0])
+    close(metric.result(), 10.0)
+
+
+def test_stateless_needs_all_values() -> None:
+    with pytest.raises(InvalidArgumentError, match="expected 2 values"):
+        metrics.Mean().stateless_result([1.0])
+
+
+def test_call_updates_and_gives_the_result() -> None:
+    metric = metrics.Sum()
+    assert float(metric([1.0, 2.0])) == 3.0
+    assert float(metric([4.0])) == 7.0
+
+
+def test_results_before_any_batch() -> None:
+    for metric in (metrics.Mean(), metrics.AUC(), metrics.Precision(), metrics.F1Score()):
+        assert float(metric.result()) == 0.0
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_dtype(dtype: str) -> None:
+    metric = metrics.MeanSquaredError(dtype=dtype)
+    assert metric.dtype == dtype
+    assert {v.dtype for v in metric.variables} == {dtype}
+    assert metric(INPUTS["values"], INPUTS["values_2"]).dtype == dtype
+
+
+def test_names_count_up() -> None:
+    naming.reset_names()
+    assert [metrics.AUC().name for _ in range(3)] == ["auc", "auc_1", "auc_2"]
+    assert metrics.MeanIoU(2).name == "mean_io_u"
+    assert metrics.AUC(name="mine").true_positives.path == "mine/true_positives"
+
+
+# Names and configs
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("mse", metrics.MeanSquaredError),
+        ("MAE", metrics.MeanAbsoluteError),
+        ("bce", metrics.BinaryCrossentropy),
+        ("accuracy", metrics.Accuracy),
+        ("auc", metrics.AUC),
+        ("AUC", metrics.AUC),
+        ("f1_score", metrics.F1Score),
+        ("sparse_top_k_categorical_accuracy", metrics.SparseTopKCategoricalAccuracy),
+    ],
+)
+def test_get(name: str, expected: type[metrics.Metric]) -> None:
+    assert type(metrics.get(name)) is expected
+
+
+def test_get_other_things() -> None:
+    metric = metrics.Mean()
+    assert metrics.get(metric) is metric
+    assert metrics.get(metrics.binary_accuracy) is metrics.binary_accuracy
+    assert isinstance(metrics.get(metrics.Mean), metrics.Mean)
+    assert metrics.get(None) is None
+
+
+def test_get_names_near_ones() -> None:
+    with pytest.raises(InvalidArgumentError, match="binary_accuracy"):
+        metrics.get("binary_acuracy")
+
+
+@pytest.mark.parametrize("name", REFERENCE["metric_configs"])
+def test_default_configs_and_variables_equal_keras(name: str) -> None:
+    metric = getattr(metrics, name)(**ARGUMENTS.get(name, {}))
+    expected = REFERENCE["metric_configs"][name]
+    config = metric.get_config()
+    config["name"] = config["name"].rstrip("_0123456789")
+    assert json.loads(json.dumps(config)) == expected["config"]
+    variables = [[v.path.split("/")[-1], list(v.shape)] for v in metric.variables]
+    assert variables == expected["variables"]
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        metrics.AUC(thresholds=[0.2, 0.7], curve="pr", label_weights=[1.0, 2.0], name="area"),
+        metrics.Precision(thresholds=[0.1, 0.2], top_k=3, class_id=1),
+        metrics.SparseTopKCategoricalAccuracy(k=3, from_sorted_ids=True),
+        metrics.CosineSimilarity(axis=0),
+        metrics.FBetaScore(average="micro", beta=0.5, threshold=0.3),
+        metrics.R2Score(class_aggregation=None, num_regressors=2),
+        metrics.OneHotIoU(4, [1, 2], ignore_class=3, dtype="float32"),
+        metrics.BinaryIoU([1], 0.3),
+        metrics.PrecisionAtRecall(0.7, num_thresholds=20, class_id=0),
+        metrics.MeanMetricWrapper(metrics.binary_accuracy, name="share", threshold=0.3),
+    ],
+    ids=lambda metric: type(metric).__name__,
+)
+def test_configs_round_trip(metric: metrics.Metric) -> None:
+    data = json.loads(json.dumps(metrics.serialize(metric)))
+    again = metrics.deserialize(data)
+    assert type(again) is type(metric)
+    assert again.get_config() == metric.get_config()
+
+
+def test_label_weights_of_a_file_may_be_a_tensor() -> None:
+    weights = {"class_name": "__tensor__", "config": {"value": [1.0, 2.0], "dtype": "float32"}}
+    metric = metrics.AUC.from_config({"num_thresholds": 4, "label_weights": weights})
+    assert metric.get_config()["label_weights"] == [1.0, 2.0]
+
+
+def test_custom_objects() -> None:
+    data = metrics.serialize(Spread(name="s"))
+    assert isinstance(metrics.deserialize(data, custom_objects={"Spread": Spread}), Spread)
+
+
+# Errors
+
+
+def zeros(*shape: int) -> Array:
+    return np.zeros(shape, "float32")
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "parts"),
+    [
+        pytest.param(
+            lambda: metrics.BinaryAccuracy()(zeros(4), zeros(4, 3)),
+            ShapeError,
+            ["binary_accuracy", "[4]", "[4, 3]"],
+            id="shapes",
+        ),
+        pytest.param(
+            lambda: metrics.CategoricalAccuracy()(zeros(4), zeros(4, 3)),
+            ShapeError,
+            ["categorical_accuracy", "look like class numbers"],
+            id="class-numbers",
+        ),
+        pytest.param(
+            lambda: metrics.SparseCategoricalAccuracy()(zeros(4, 3), zeros(4, 3)),
+            ShapeError,
+            ["sparse_categorical_accuracy", "look one-hot"],
+            id="one-hot",
+        ),
+        pytest.param(
+            lambda: metrics.AUC()(zeros(4, 2), zeros(5, 2)),
+            ShapeError,
+            ["AUC", "batch sizes 4 and 5"],
+            id="batch",
+        ),
+        pytest.param(
+            lambda: metrics.AUC(multi_label=True)(zeros(4), zeros(4)),
+            ShapeError,
+            ["AUC", "num_labels="],
+            id="labels-unknown",
+        ),
+        pytest.param(
+            lambda: metrics.AUC(multi_label=True, num_labels=3)(zeros(4, 2), zeros(4, 2)),
+            ShapeError,
+            ["(batch, 3)", "[4, 2]"],
+            id="labels",
+        ),
+        pytest.param(
+            lambda: metrics.AUC(num_labels=3), InvalidArgumentError, ["multi_label"], id="no-labels"
+        ),
+        pytest.param(
+            lambda: metrics.AUC(multi_label=True, num_labels=3, label_weights=[1.0]),
+            ShapeError,
+            ["expected 3 label_weights"],
+            id="label-weights",
+        ),
+        pytest.param(
+            lambda: metrics.AUC(num_thresholds=1),
+            InvalidArgumentError,
+            ["at least 2", "1"],
+            id="thresholds",
+        ),
+        pytest.param(
+            lambda: metrics.AUC(curve="RC"), InvalidArgumentError, ["ROC, PR", "'RC'"], id="curve"
+        ),
+        pytest.param(
+            lambda: metrics.Precision(thresholds=[0.5, 1.5]),
+            InvalidArgumentError,
+            ["Precision", "between 0 and 1", "1.5"],
+            id="threshold",
+        ),
+        pytest.param(
+            lambda: metrics.Recall(top_k=4)(zeros(2, 3), zeros(2, 3)),
+            InvalidArgumentError,
+            ["Recall", "at least 4 classes", "[2, 3]"],
+            id="top-k",
+        ),
+        pytest.param(
+            lambda: metrics.Recall(class_id=3)(zeros(2, 3), zeros(2, 3)),
+            InvalidArgumentError,
+            ["at least 4 classes"],
+            id="class-id",
+        ),
+        pytest.param(
+            lambda: metrics.PrecisionAtRecall(1.5),
+            InvalidArgumentError,
+            ["recall must be between 0 and 1", "1.5"],
+            id="recall",
+        ),
+        pytest.param(
+            lambda: metrics.RecallAtPrecision(0.5, num_thresholds=0),
+            InvalidArgumentError,
+            ["num_thresholds"],
+            id="no-thresholds",
+        ),
+        pytest.param(
+            lambda: metrics.F1Score(average="mean"),
+            InvalidArgumentError,
+            ["F1Score", "'micro'", "'mean'"],
+            id="average",
+        ),
+        pytest.param(
+            lambda: metrics.FBetaScore(beta=0), InvalidArgumentError, ["beta", "0"], id="beta"
+        ),
+        pytest.param(
+            lambda: metrics.F1Score(threshold=2.0), InvalidArgumentError, ["2.0"], id="f-threshold"
+        ),
+        pytest.param(
+            lambda: metrics.F1Score()(zeros(4), zeros(4)),
+            ShapeError,
+            ["(batch, classes)", "[4]"],
+            id="f-shape",
+        ),
+        pytest.param(
+            lambda: metrics.R2Score()(zeros(4), zeros(4)), ShapeError, ["(batch, outputs)"], id="r2"
+        ),
+        pytest.param(
+            lambda: metrics.R2Score(class_aggregation="sum"),
+            InvalidArgumentError,
+            ["'uniform_average'", "'sum'"],
+            id="aggregation",
+        ),
+        pytest.param(
+            lambda: metrics.R2Score(num_regressors=-1),
+            InvalidArgumentError,
+            ["-1"],
+            id="regressors",
+        ),
+        pytest.param(
+            lambda: metrics.IoU(3, [0, 3]), InvalidArgumentError, ["from 0 to 2", "[3]"], id="iou"
+        ),
+        pytest.param(
+            lambda: metrics.Metric().update_state(), UnimplementedError, ["Metric"], id="update"
+        ),
+        pytest.param(
+            lambda: metrics.Metric().result(), UnimplementedError, ["Metric"], id="result"
+        ),
+    ],
+)
+def test_errors(call: Callable[[], Any], kind: type[Exception], parts: list[str]) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    assert [part for part in parts if part not in str(caught.value)] == []
