@@ -130,6 +130,8 @@ def _from_python(value: Any) -> np.ndarray[Any, Any]:
         array = np.asarray(value)
         # NumPy's own strings would lose zero bytes at the end of an item.
         return np.array(value, object) if array.dtype.kind in "SU" else array
+    except UnicodeDecodeError:  # str and bytes together
+        return np.array(value, object)
     except (ValueError, TypeError) as cause:
         raise InvalidArgumentError(
             f"cannot make a tensor of a {type(value).__name__}: {cause}",

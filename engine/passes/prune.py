@@ -1,6 +1,7 @@
 """Prune: keep what the fetches need, and cut it at the feeds.
 
-A fed tensor stops the search: its producer is kept only if something else needs it.
+A fed tensor stops the search: its producer is kept only if something else needs it. So does a
+control edge from a placeholder that is fed: its value is there from the start.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ..graph import GraphTensor, Operation
+from ..ops.basic import placeholder_op
 
 
 def needed_operations(
@@ -28,6 +30,10 @@ def needed_operations(
         if op.id in needed:
             continue
         needed[op.id] = op
-        stack.extend(op.control_inputs)
+        stack.extend(c for c in op.control_inputs if not _is_fed_placeholder(c, fed))
         stack.extend(x.op for x in op.inputs if id(x) not in fed)
     return [op for _, op in sorted(needed.items())]
+
+
+def _is_fed_placeholder(op: Operation, fed: Collection[int]) -> bool:
+    return op.definition is placeholder_op and id(op.outputs[0]) in fed

@@ -92,7 +92,7 @@ class Plan:
             node.single = node.outputs[0] if len(node.outputs) == 1 else None
             self._nodes.append(node)
             waits = {index[x.op.id] for x in op.inputs if id(x) not in fed}
-            waits |= {index[c.id] for c in op.control_inputs}
+            waits |= {index[c.id] for c in op.control_inputs if c.id in index}
             self._pending.append(len(waits))
             for j in waits:
                 self._nodes[j].consumers.append(i)

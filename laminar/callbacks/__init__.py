@@ -1,6 +1,16 @@
 """Objects that follow training, and may steer it."""
 
+from .. import serialization as _serialization
 from .callback import Callback as Callback
-from .callback import CallbackList as CallbackList
+from .callback_list import CallbackList as CallbackList
+from .csv_logger import CSVLogger as CSVLogger
+from .early_stopping import EarlyStopping as EarlyStopping
 from .history import History as History
+from .lambda_callback import LambdaCallback as LambdaCallback
+from .learning_rate_scheduler import LearningRateScheduler as LearningRateScheduler
+from .model_checkpoint import ModelCheckpoint as ModelCheckpoint
 from .progress import ProgbarLogger as ProgbarLogger
+from .reduce_lr_on_plateau import ReduceLROnPlateau as ReduceLROnPlateau
+from .terminate_on_nan import TerminateOnNaN as TerminateOnNaN
+
+_serialization.list_builtins("keras.callbacks", globals())

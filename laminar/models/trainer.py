@@ -472,6 +472,8 @@ class Trainer:
                 break
         if not done:
             raise ran_out("fit", 0, steps or 1)
+        if done % interval and done != steps:  # the last, shorter group
+            listeners.on_train_batch_end(done - 1, read_logs(results))
         if steps is not None and done < steps and not self.stop_training:
             raise ran_out("fit", done, steps)
         return read_logs(results)
@@ -506,7 +508,8 @@ class Trainer:
         self._require_compiled("evaluate")
         data = make_data(x, y, sample_weight, batch_size=batch_size, who="evaluate")
         listeners = self._listeners(callbacks, verbose, epochs=1, steps=steps or data.num_batches)
-        logs = self._evaluate(data, steps, listeners)
+        with listeners:
+            logs = self._evaluate(data, steps, listeners)
         if return_dict:
             return logs
         values = list(logs.values())
@@ -549,17 +552,18 @@ class Trainer:
         data = make_data(x, batch_size=batch_size, who="predict")
         listeners = self._listeners(callbacks, verbose, epochs=1, steps=steps or data.num_batches)
         step = self.make_predict_function()
-        listeners.on_predict_begin()
         parts: list[Any] = []
-        for batch in data:
-            done = len(parts)
-            listeners.on_predict_batch_begin(done)
-            outputs = map_structure(np.asarray, step(batch))
-            parts.append(outputs)
-            listeners.on_predict_batch_end(done, {"outputs": outputs})
-            if len(parts) == steps:
-                break
-        listeners.on_predict_end()
+        with listeners:
+            listeners.on_predict_begin()
+            for batch in data:
+                done = len(parts)
+                listeners.on_predict_batch_begin(done)
+                outputs = map_structure(np.asarray, step(batch))
+                parts.append(outputs)
+                listeners.on_predict_batch_end(done, {"outputs": outputs})
+                if len(parts) == steps:
+                    break
+            listeners.on_predict_end()
         if not parts:
             raise ran_out("predict", 0, steps or 1)
         return map_structure(_joined, *parts) if parts else parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -197,8 +197,6 @@ def test_functions_and_their_callers_share_one_order() -> None:
         v.assign(1.0)
         assert f() == 10.0
 
-
-ORDERS: list[Callable[[Iterable[int]], Any]] = [RandomQueue]
 
 
 def test_plain_graphs_have_no_order_of_their_own() -> None:

@@ -1,0 +1,200 @@
+"""What is shown of a loop: a bar while it runs, and one line when it is done.
+
+The bar is for terminals and notebooks and goes when the loop is done. The line stays, and is all
+that a log file gets. This module owns tqdm, which is loaded when a bar is first drawn.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+INTERVAL_SECONDS = 0.1
+
+
+class _Screen:
+    """When a bar was last drawn, by any display of the process: loops may be shorter than that."""
+
+    drawn = -math.inf
+
+
+class Display:
+    """What is shown of one loop.
+
+    Args:
+        label: stands first, as "Epoch 1/3".
+        total: number of steps, None when it is not known.
+        has_bar: whether a bar may be shown while the loop runs.
+        unit: what a step is called.
+        width: of the bar, in characters.
+        interval: seconds between two drawings.
+
+    Attributes:
+        done: steps done so far.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        total: int | None,
+        *,
+        has_bar: bool,
+        unit: str = "step",
+        width: int = 20,
+        interval: float = INTERVAL_SECONDS,
+    ) -> None:
+        self.done = 0
+        self._label = label
+        self._total = total
+        self._unit = unit
+        self._width = width
+        self._interval = interval
+        self._bar: Any = None
+        self._values: Mapping[str, Any] = {}
+        self._start = time.perf_counter()
+        # When the first steps that were told ended, how many they were, and when the last ended:
+        # the first step, which may compile, is left out of the time of a step.
+        self._first: tuple[float, int] | None = None
+        self._last = self._start
+        self._due = _Screen.drawn + interval if has_bar and is_live() else math.inf
+        self._draw_if_due(self._start, "")
+
+    def advance(self, done: int, values: Mapping[str, Any] | None = None) -> None:
+        """`done` steps are done, with these values; nothing is formatted unless it is drawn."""
+        now = self._last = time.perf_counter()
+        self.done = done
+        if values is not None:
+            self._values = values
+        if self._first is None:
+            self._first = (now, done)
+        if now >= self._due:
+            self._draw_if_due(now, "")
+
+    def note(self, text: str) -> None:
+        """Show what goes on after the last step, in the place of the time that is left."""
+        self._draw_if_due(time.perf_counter(), _literal(text))
+
+    def _draw_if_due(self, now: float, note: str) -> None:
+        if now < self._due:
+            return
+        if self._bar is None:
+            self._bar = _bar_class()(
+                total=self._total,
+                leave=False,
+                file=sys.stdout,
+                dynamic_ncols=True,
+                mininterval=0,
+                miniters=1,
+            )
+            self._bar.start_t -= now - self._start
+        self._bar.bar_format = self._format(note)
+        if self.done > self._bar.n:
+            self._bar.update(self.done - self._bar.n)
+        else:
+            self._bar.refresh()
+        _Screen.drawn = now
+        # Counted from the end of the drawing: a slow terminal is not drawn to all the time.
+        self._due = time.perf_counter() + self._interval
+
+    def _format(self, note: str) -> str:
+        """What tqdm fills in; a format with a bar, be it one blank, is cut to the line."""
+        label = f"{_literal(self._label)} " if self._label else ""
+        values = _literal(format_values(self._values))
+        if self._total is None:
+            return f"{label}{{n_fmt}} {self._unit}s{{bar:1}}{note or '{elapsed}'}{values}"
+        bar = f"{{n_fmt}}/{{total_fmt}} |{{bar:{self._width}}}|"
+        return f"{label}{bar} {note or '{remaining} left'}{values}"
+
+    def hide_bar(self) -> None:
+        """Take the bar away; it is not shown again."""
+        self._due = math.inf
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    def finish(self, values: Mapping[str, Any] | None = None, note: str = "") -> None:
+        """End the loop: print its line, with the last values or these."""
+        self.hide_bar()
+        say(self.line(self._values if values is None else values) + note)
+
+    def line(self, values: Mapping[str, Any]) -> str:
+        """The loop on one line: label, steps, time, time of a step, values."""
+        done = str(self.done)
+        steps = f"{done.rjust(len(str(self._total)))}/{self._total}" if self._total else done
+        elapsed = format_seconds(time.perf_counter() - self._start)
+        parts = [steps if self._total else f"{steps} {self._unit}s", elapsed]
+        if self.done:
+            parts.append(f"{format_seconds(self._step_seconds())}/{self._unit}")
+        return " - ".join(([self._label] if self._label else []) + parts) + format_values(values)
+
+    def _step_seconds(self) -> float:
+        if self._first is not None and self.done > self._first[1]:
+            return (self._last - self._first[0]) / (self.done - self._first[1])
+        return (self._last - self._start) / self.done
+
+
+def say(text: str) -> None:
+    """Print a line, above any bar."""
+    if "tqdm" in sys.modules:
+        _bar_class().write(text, file=sys.stdout)
+    else:
+        print(text)
+    sys.stdout.flush()  # a log file shows each epoch when it is done
+
+
+def is_live() -> bool:
+    """Whether a bar can be drawn again and again: in a terminal, or in a notebook."""
+    return sys.stdout.isatty() or type(sys.stdout).__module__.startswith("ipykernel")
+
+
+@functools.cache
+def _bar_class() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a notebook without widgets gets bars of text
+        from tqdm.auto import tqdm  # type: ignore[import-untyped]  # it ships no types
+
+    class Bar(tqdm):  # type: ignore[misc]  # it ships no types
+        """A bar without the thread and the lock between processes that others share."""
+
+        monitor_interval = 0
+
+    Bar.set_lock(threading.RLock())
+    return Bar
+
+
+def _literal(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def format_values(values: Mapping[str, Any]) -> str:
+    """The values as " - loss: 0.1234 - accuracy: 0.9876"."""
+    return "".join(f" - {name}: {_short(value)}" for name, value in values.items())
+
+
+def _short(value: Any) -> str:
+    array = np.asarray(value)
+    if array.size != 1 or array.dtype.kind not in "biuf":
+        return " ".join(np.array2string(array, precision=4, threshold=4).split())
+    number = float(array.reshape(()))
+    return f"{number:.4f}" if number == 0 or 1e-3 <= abs(number) < 1e5 else f"{number:.4e}"
+
+
+def format_seconds(seconds: float) -> str:
+    """A time as "85us", "12ms", "3.4s", "2:05" or "1:02:05"."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f}us"
+    if seconds < 1:
+        return f"{seconds * 1e3:.0f}ms"
+    if seconds < 60:
+        return f"{seconds:.1f}s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

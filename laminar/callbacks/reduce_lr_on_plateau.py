@@ -1,0 +1,119 @@
+"""ReduceLROnPlateau: lower the learning rate once a value stops getting better."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from typing import Any
+
+import numpy as np
+
+from laminar.engine.errors import InvalidArgumentError
+
+from .callback import Logs
+from .checks import check_number, check_whole
+from .display import say
+from .learning_rates import learning_rate, require_settable
+from .monitor import MonitorCallback
+
+
+class ReduceLROnPlateau(MonitorCallback):
+    """Multiplies the learning rate by `factor` once a value has stopped getting better.
+
+    The learning rate is logged as "learning_rate".
+
+    Args:
+        monitor: name of the value in the logs.
+        factor: at least 0 and less than 1.
+        patience: epochs without improvement that are let pass.
+        verbose: 1 to say so when the learning rate is lowered.
+        mode: "min" where less is better, "max" where more is, "auto" to find out.
+        min_delta: by how much a value has to be better than the best to count.
+        cooldown: epochs after a reduction that are not counted.
+        min_lr: the learning rate stays at least this.
+
+    Attributes:
+        best: the best value so far.
+        wait: epochs since the last improvement or reduction.
+        cooldown_counter: epochs that are still not counted.
+
+    Raises:
+        InvalidArgumentError: an argument is unknown or out of range.
+        FailedPreconditionError: the optimizer follows a schedule of its own.
+    """
+
+    def __init__(
+        self,
+        monitor: str = "val_loss",
+        factor: float = 0.1,
+        patience: int = 10,
+        verbose: int = 0,
+        mode: str = "auto",
+        min_delta: float = 0.0001,
+        cooldown: int = 0,
+        min_lr: float = 0.0,
+        **unknown: Any,
+    ) -> None:
+        super().__init__(monitor, mode, min_delta=min_delta)
+        for name in unknown:
+            known = inspect.signature(ReduceLROnPlateau).parameters
+            near = difflib.get_close_matches(name, known, 1)
+            near = ["min_delta"] if name == "epsilon" else near
+            raise InvalidArgumentError(
+                f"{self.who}: there is no argument {name!r}",
+                remedy=f"did you mean {near[0]}?" if near else None,
+            )
+        check_number(self.who, factor=factor, min_lr=min_lr)
+        check_whole(self.who, 0, patience=patience, cooldown=cooldown)
+        if not 0 <= factor < 1:
+            raise InvalidArgumentError(
+                f"{self.who}: factor must be at least 0 and less than 1, got {factor}",
+                remedy="0.1 divides the learning rate by 10",
+            )
+        self.factor = factor
+        self.min_lr = min_lr
+        self.patience = patience
+        self.verbose = verbose
+        self.cooldown = cooldown
+        self._reset()
+
+    def _reset(self) -> None:
+        self.best = None
+        self.wait = 0
+        self.cooldown_counter = 0
+
+    def in_cooldown(self) -> bool:
+        """Whether epochs are not counted now."""
+        return self.cooldown_counter > 0
+
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        require_settable(self.model, self.who)
+        self._reset()
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        if logs is not None:
+            logs["learning_rate"] = learning_rate(self.model)
+        value = self.monitored(logs)
+        if value is None:
+            return
+        if self.in_cooldown():
+            self.cooldown_counter -= 1
+            self.wait = 0
+        if self.is_improvement(value, self.best):
+            self.best = value
+            self.wait = 0
+        elif not self.in_cooldown():
+            self.wait += 1
+            if self.wait >= self.patience:
+                self._reduce(epoch)
+
+    def _reduce(self, epoch: int) -> None:
+        old = learning_rate(self.model)
+        if old <= np.float32(self.min_lr):  # the rate is kept in float32
+            return
+        new = max(old * self.factor, self.min_lr)
+        self.model.optimizer.learning_rate = new
+        self.wait = 0
+        self.cooldown_counter = self.cooldown
+        if self.verbose:
+            say(f"Epoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to {new}.")

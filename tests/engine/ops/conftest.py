@@ -1,0 +1,135 @@
+"""Which ops the tests of this folder reach: the fixture `coverage`, for test_catalogue.py.
+
+Nothing counts by its name. An inference counts when a test of this folder caused it; a gradient
+rule counts when it ran while `check_op` checked gradients, and the check passed. Tests that ask for
+`coverage` run after all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from laminar.engine.graph import TensorSpec
+from laminar.engine.ops.registry import OPS, OpDef, no_gradient
+
+from . import harness
+
+HERE = Path(__file__).parent
+
+# How many inferences of one op are kept to be repeated.
+SAMPLES = 20
+
+
+class Inference(NamedTuple):
+    """One use of a rule: what it was asked, and what it answered."""
+
+    specs: tuple[TensorSpec, ...]
+    attrs: Mapping[str, Any]
+    outputs: tuple[TensorSpec, ...]
+
+
+class Coverage:
+    """What the tests that have run reach.
+
+    Attributes:
+        inferences: by type of op, some uses of its rule.
+        differentiated: types of the ops whose gradient rule ran in a check that passed.
+        planned: by file, how many tests were collected; `begun` alike, how many have begun.
+        partial: why this run cannot speak for the whole folder, or None.
+    """
+
+    def __init__(self) -> None:
+        self.inferences: dict[str, list[Inference]] = {}
+        self.differentiated: set[str] = set()
+        self.planned: dict[Path, int] = {}
+        self.begun: dict[Path, int] = {}
+        self.partial: str | None = None
+
+    def require_all(self) -> None:
+        """Skip the calling test unless every other test of this folder has run."""
+        missing = sorted(p for p in HERE.glob("test_*.py") if not self.planned.get(p))
+        missing += sorted(p for p, n in self.planned.items() if self.begun.get(p, 0) < n)
+        if missing and self.partial is None:
+            self.partial = f"not all of {missing[0].name} has run"
+        if self.partial is not None:
+            pytest.skip(f"speaks for whole runs of tests/engine/ops: {self.partial}")
+
+    def note(self, op: OpDef, inference: Inference) -> None:
+        """Keep an inference of an op of laminar."""
+        kept = self.inferences.setdefault(op.type, [])
+        if len(kept) < SAMPLES:
+            kept.append(inference)
+
+
+_coverage = Coverage()
+
+
+@pytest.fixture
+def coverage() -> Coverage:
+    return _coverage
+
+
+@pytest.fixture(autouse=True)
+def _watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    infer, check = OpDef.infer, harness._check_gradients
+
+    def watched_infer(
+        op: OpDef, specs: Sequence[TensorSpec], attrs: Mapping[str, Any]
+    ) -> tuple[tuple[TensorSpec, ...], dict[str, Any]]:
+        outputs, full = infer(op, specs, attrs)
+        _coverage.note(op, Inference(tuple(specs), full, outputs))
+        return outputs, full
+
+    def watched_check(*args: Any, **kwargs: Any) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            used = watch_gradients(patch)
+            check(*args, **kwargs)
+        _coverage.differentiated |= used
+
+    monkeypatch.setattr(OpDef, "infer", watched_infer)
+    monkeypatch.setattr(harness, "_check_gradients", watched_check)
+
+
+def watch_gradients(patch: pytest.MonkeyPatch) -> set[str]:
+    """A set that receives the type of each op whose gradient rule runs while `patch` lasts."""
+    used: set[str] = set()
+
+    def watched(op: OpDef, rule: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any) -> Any:
+            used.add(op.type)
+            return rule(*args)
+
+        return run
+
+    for op in OPS.values():
+        if op.gradient not in (None, no_gradient):
+            patch.setattr(op, "gradient", watched(op, op.gradient))
+    return used
+
+
+def _asks_for_coverage(item: pytest.Item) -> bool:
+    return "coverage" in getattr(item, "fixturenames", ())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=_asks_for_coverage)
+    for item in items:
+        if item.path.parent == HERE and not _asks_for_coverage(item):
+            _coverage.planned[item.path] = _coverage.planned.get(item.path, 0) + 1
+    if any("::" in argument for argument in config.args):
+        _coverage.partial = "single tests were asked for"
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    if any(item.path.parent == HERE for item in items):
+        _coverage.partial = "some tests were deselected"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    _coverage.begun[item.path] = _coverage.begun.get(item.path, 0) + 1

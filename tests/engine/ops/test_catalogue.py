@@ -1,0 +1,146 @@
+"""The table of ops as a whole: what must be there, and what every op must have."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from laminar import engine
+from laminar.engine.graph import TensorSpec
+from laminar.engine.ops.registry import OPS, OpDef, no_gradient
+
+from .conftest import Coverage
+
+# Ops that other tests define for themselves are not laminar's.
+OURS = {t: OPS[t] for t in engine.op_names() if OPS[t].rule.__module__.startswith("laminar.")}
+
+# The operations that Abadi et al., "TensorFlow: Large-Scale Machine Learning on Heterogeneous
+# Distributed Systems", 2015, table 1 names, and what they are called here.
+TABLE_1 = {
+    "Add": "Add",
+    "Sub": "Sub",
+    "Mul": "Mul",
+    "Div": "Div",
+    "Exp": "Exp",
+    "Log": "Log",
+    "Greater": "Greater",
+    "Less": "Less",
+    "Equal": "Equal",
+    "Concat": "Concat",
+    "Slice": "Slice",
+    "Split": "Split",
+    "Constant": "Const",
+    "Rank": "Rank",
+    "Shape": "Shape",
+    "Shuffle": "RandomShuffle",
+    "MatMul": "MatMul",
+    "MatrixInverse": "MatrixInverse",
+    "MatrixDeterminant": "MatrixDeterminant",
+    "Variable": "VarHandle",
+    "Assign": "Assign",
+    "AssignAdd": "AssignAdd",
+    "SoftMax": "Softmax",
+    "Sigmoid": "Sigmoid",
+    "ReLU": "Relu",
+    "Convolution2D": "Conv",
+    "MaxPool": "MaxPool",
+}
+# Those that come with checkpoints, queues and control flow in graphs.
+LATER = {
+    "Save",
+    "Restore",
+    "Enqueue",
+    "Dequeue",
+    "MutexAcquire",
+    "MutexRelease",
+    "Merge",
+    "Switch",
+    "Enter",
+    "Leave",
+    "NextIteration",
+}
+
+every_op = pytest.mark.parametrize("op", OURS.values(), ids=list(OURS))
+
+
+def test_the_table_is_large() -> None:
+    assert len(OURS) >= 200
+
+
+def test_table_1_is_complete() -> None:
+    assert len({*TABLE_1, *LATER}) == len(TABLE_1) + len(LATER) == 38
+    assert set(TABLE_1.values()) <= set(OURS)
+
+
+def test_later_ops_are_not_there_yet() -> None:
+    arrived = sorted(t for t in OURS if t.endswith(tuple(LATER)))
+    assert not arrived, f"{arrived}: move them from LATER to TABLE_1"
+
+
+@every_op
+def test_definition(op: OpDef) -> None:
+    assert op.type.isidentifier()
+    assert op.type[0].isupper()
+    assert op.doc.strip().endswith((".", ":", ")")) or "\n" in op.doc, "a definition is a sentence"
+
+
+@every_op
+def test_gradient_is_decided(op: OpDef) -> None:
+    assert op.gradient is not None, "declare op.grad(no_gradient) if none flows"
+
+
+@every_op
+def test_kernel_takes_what_the_rule_takes(op: OpDef) -> None:
+    inputs: list[object] = [object()] * (len(op.input_names) + op.variadic)
+    attrs = dict.fromkeys([*op.required, *op.defaults])
+    kernels = [(fn, []) for fn in op.kernels.values()]
+    kernels += [(fn, [object()]) for fn in (op.reference_kernel, op.context_kernel) if fn]
+    assert "cpu" in op.kernels or op.reference_kernel or op.context_kernel
+    for kernel, leading in kernels:
+        inspect.signature(kernel).bind(*leading, *inputs, **attrs)
+
+
+@every_op
+def test_attributes(op: OpDef) -> None:
+    parameters = inspect.signature(op.rule).parameters.values()
+    assert not any(p.kind is p.VAR_KEYWORD for p in parameters), "attributes are named"
+    keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    assert sorted([*op.required, *op.defaults]) == sorted(keywords)
+    assert all(p.default is p.empty for p in parameters if p.kind is not p.KEYWORD_ONLY)
+    assert set(op.dtypes) <= set(op.input_names)
+    for name, value in op.defaults.items():
+        assert is_plain(value), f"{name}={value!r} cannot be written to a file"
+
+
+def is_plain(value: Any) -> bool:
+    """Whether an attribute is data that a graph definition can hold."""
+    if isinstance(value, tuple):
+        return all(map(is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def test_every_rule_is_exercised(coverage: Coverage) -> None:
+    coverage.require_all()
+    idle = sorted(set(OURS) - set(coverage.inferences))
+    assert not idle, f"no test of this folder applies {', '.join(idle)}"
+
+
+def test_every_gradient_is_checked(coverage: Coverage) -> None:
+    coverage.require_all()
+    differentiable = {t for t, op in OURS.items() if op.gradient is not no_gradient}
+    unchecked = sorted(differentiable - coverage.differentiated)
+    assert not unchecked, f"no check_op goes through the gradient of {', '.join(unchecked)}"
+
+
+def test_rules_are_pure(coverage: Coverage) -> None:
+    """A rule that is asked again, past the memory of its OpDef, answers the same."""
+    for type, inferences in coverage.inferences.items():
+        for specs, attrs, outputs in inferences:
+            for _ in range(2):
+                assert as_tuple(OPS[type].rule(*specs, **attrs)) == outputs, type
+
+
+def as_tuple(result: Any) -> tuple[TensorSpec, ...]:
+    return (result,) if isinstance(result, TensorSpec) else tuple(result)

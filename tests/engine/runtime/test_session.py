@@ -1,0 +1,560 @@
+"""Sessions: feeds, fetches, defaults, state, threads, closing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from laminar import engine as eng
+from laminar.engine.errors import (
+    DTypeError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    LaminarError,
+    NotFoundError,
+    ShapeError,
+)
+from laminar.engine.graph import DENSE, FLOATING, TensorSpec
+from laminar.engine.ops.activations import relu
+from laminar.engine.ops.arithmetic import add, square
+from laminar.engine.ops.basic import identity
+from laminar.engine.ops.linalg import matmul
+from laminar.engine.ops.reduce import reduce_mean
+from laminar.engine.ops.registry import define
+from laminar.engine.runtime import session as session_module
+
+runs: list[str] = []
+
+
+@define("TestCounted", dtypes=FLOATING)
+def counted(*xs: TensorSpec, label: str) -> TensorSpec:
+    """The first input, counting runs."""
+    return xs[0]
+
+
+@counted.reference
+def _counted(xp: Any, *xs: Any, label: str) -> Any:
+    runs.append(label)
+    return xs[0]
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[eng.Graph]:
+    """A graph of its own for each test."""
+    runs.clear()
+    with eng.Graph().as_default() as fresh:
+        yield fresh
+
+
+def scalar(name: str) -> Any:
+    return eng.placeholder("float32", [], name=name)
+
+
+# Feeds and fetches
+
+
+def test_feeds_reach_any_tensor() -> None:
+    x = scalar("x")
+    y: Any = square(x)
+    z = x + y
+    with eng.Session() as session:
+        assert session.run(z, {x: 2.0}) == 6.0
+        assert session.run(z, {x: 2.0, y: 2.0}) == 4.0
+        assert session.run(z, {"x:0": 2.0, "Square:0": 10.0}) == 12.0
+        assert session.run(y, {y: 7.0}) == 7.0
+
+
+def test_only_what_is_needed_runs() -> None:
+    x = scalar("x")
+    a: Any = counted(x, label="a")
+    b: Any = counted(a, label="b")
+    counted(b, label="c")
+    counted(x, label="d")
+    with eng.Session() as session:
+        session.run(b, {x: 1.0})
+        assert runs == ["a", "b"]
+
+
+def test_a_feed_cuts_what_is_upstream() -> None:
+    a, d = (counted(scalar(n), label=n) for n in "ad")
+    b: Any = counted(scalar("pb"), label="b")
+    c: Any = counted(a, b, label="c")
+    counted(d, label="e")
+    f: Any = counted(c, label="f")
+    with eng.Session() as session:
+        assert session.run(f, {b: 2.0, "a:0": 1.0}) == 1.0
+    assert sorted(runs) == ["a", "c", "f"]
+
+
+def test_fetches_come_in_the_structure_asked_for() -> None:
+    a, b = eng.constant(1.0, name="a"), eng.constant(2.0, name="b")
+    op = eng.no_op("nothing")
+    v = eng.Variable(5.0, name="v")
+    with eng.Session() as session:
+        session.run(v.initializer)
+        assert session.run([b, a, b]) == [2.0, 1.0, 2.0]
+        assert session.run({"x": a, "l": [b, {"t": (a,)}]}) == {"x": 1.0, "l": [2.0, {"t": (1.0,)}]}
+        assert session.run([op, a]) == [None, 1.0]
+        assert session.run(op) is None
+        assert session.run("nothing") is None
+        assert session.run(["a:0", "nothing", v]) == [1.0, None, 5.0]
+        assert session.run([]) == []
+        assert session.run({}) == {}
+
+
+UNKNOWN: list[Any] = [
+    pytest.param("y:0", KeyError, "no operation is named 'y'", id="name"),
+    pytest.param("x:3", KeyError, "has 1 outputs", id="output"),
+    pytest.param(3.0, ValueError, "expected a tensor, an operation or a name", id="number"),
+    pytest.param(None, ValueError, "expected a tensor", id="none"),
+    pytest.param([None], ValueError, "expected a tensor", id="none-in-a-list"),
+]
+
+
+@pytest.mark.parametrize(("fetch", "kind", "message"), UNKNOWN)
+def test_what_cannot_be_fetched(fetch: Any, kind: type[Exception], message: str) -> None:
+    scalar("x")
+    with eng.Session() as session, pytest.raises(kind, match=message):
+        session.run(fetch)
+
+
+def test_tensors_of_another_graph() -> None:
+    with eng.Graph().as_default():
+        x = scalar("x")
+    with eng.Session() as session:
+        with pytest.raises(ValueError, match="belongs to another graph"):
+            session.run(x)
+        with pytest.raises(ValueError, match="belongs to another graph"):
+            session.run([], {x: 1.0})
+
+
+def test_a_placeholder_that_is_needed_must_be_fed() -> None:
+    x, y = scalar("images"), scalar("labels")
+    with eng.Session() as session:
+        assert session.run(square(y), {y: 2.0}) == 4.0  # x is not needed
+        with pytest.raises(InvalidArgumentError, match="was not fed .*'images'"):
+            session.run(square(x))
+
+
+FEEDS: list[Any] = [
+    pytest.param("float32", [2], [1, 2.5], id="list"),
+    pytest.param("float32", [2], np.array([1.0, 2.5]), id="float64-array"),
+    pytest.param("float64", [], 0.1, id="python-float-keeps-its-bits"),
+    pytest.param("float32", [2], np.array([1, 2]), id="integers-for-floats"),
+    pytest.param("int32", [None], [], id="empty"),
+    pytest.param("complex64", [], 2.0, id="real-for-complex"),
+    pytest.param("bfloat16", [], 1.5, id="bfloat16"),
+    pytest.param("int64", [], 2**40, id="large"),
+    pytest.param("bool", [2], [True, False], id="bool"),
+    pytest.param("string", [2], ["ä", b"\x00\xff"], id="strings"),
+    pytest.param("float32", None, [[1.0]], id="unknown-rank"),
+]
+
+
+@pytest.mark.parametrize(("dtype", "shape", "value"), FEEDS)
+def test_what_can_be_fed(dtype: str, shape: Any, value: Any) -> None:
+    x: Any = eng.placeholder(dtype, shape, name="x")
+    with eng.Session() as session:
+        found = np.asarray(session.run(identity(x), {x: value}))
+    if dtype == "string":
+        assert found.tolist() == ["ä".encode(), b"\x00\xff"]
+        return
+    expected = np.asarray(value).astype(eng.as_dtype(dtype).numpy)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+REFUSED: list[Any] = [
+    pytest.param("float32", [2], [1.0, 2.0, 3.0], ShapeError, r"must have shape \[2\], got \[3\]"),
+    pytest.param("float32", [2], 1.0, ShapeError, r"must have shape \[2\], got \[\]"),
+    pytest.param("int32", [], 2.5, DTypeError, "must be int32, got float32"),
+    pytest.param("int32", [1], np.array([2.0]), DTypeError, "must be int32, got float64"),
+    pytest.param("bool", [], 1, DTypeError, "must be bool, got int32"),
+    pytest.param("float32", [], 1j, DTypeError, "must be float32, got complex64"),
+    pytest.param("float32", [], "one", DTypeError, "must be float32, got string"),
+    pytest.param("string", [], 1, DTypeError, "as a string"),
+    pytest.param("float32", [], object(), DTypeError, "expected numbers or strings"),
+    pytest.param("float32", [2], [[1], [2, 3]], InvalidArgumentError, "equal lengths"),
+    pytest.param("float32", [], None, InvalidArgumentError, "expected a tensor or an array"),
+]
+
+
+@pytest.mark.parametrize(("dtype", "shape", "value", "kind", "message"), REFUSED)
+def test_what_cannot_be_fed(
+    dtype: str, shape: Any, value: Any, kind: type[LaminarError], message: str
+) -> None:
+    x: Any = eng.placeholder(dtype, shape, name="x")
+    with eng.Session() as session, pytest.raises(kind, match=message):
+        session.run(x, {x: value})
+
+
+def test_tensors_as_feeds() -> None:
+    x = scalar("x")
+    with eng.eager_scope():
+        one, double = eng.convert_to_tensor(1.0), eng.convert_to_tensor(1.0, "float64")
+    with eng.Session() as session:
+        assert session.run(x, {x: one}) == 1.0
+        with pytest.raises(DTypeError, match="must be float32, got float64"):
+            session.run(x, {x: double})
+        with pytest.raises(InvalidArgumentError, match="is symbolic"):
+            session.run(x, {x: square(x)})
+        with pytest.raises(InvalidArgumentError, match="an operation cannot be fed"):
+            session.run(x, {"x": 1.0})
+        with pytest.raises(InvalidArgumentError, match="x:0 is fed twice"):
+            session.run(x, {x: 1.0, "x:0": 2.0})
+
+
+def test_values_are_the_callers_own() -> None:
+    v = eng.Variable([1.0, 2.0], name="v")
+    x: Any = eng.placeholder("float32", [2], name="x")
+    update = v.assign(x)
+    value = np.float32([5.0, 6.0])
+    with eng.Session() as session:
+        session.run(update, {x: value})
+        value[0] = 100.0
+        found = session.run(v)
+        found[1] = 100.0
+        assert session.run(v).tolist() == [5.0, 6.0]
+
+
+@pytest.mark.parametrize("dtype", sorted(DENSE))
+def test_every_type_goes_through(dtype: str) -> None:
+    value = np.array([0, 1, 100]).astype(eng.as_dtype(dtype).numpy)
+    with eng.Session() as session:
+        found = session.run(identity(eng.constant(value)))
+    assert found.dtype == value.dtype
+    np.testing.assert_array_equal(found, value)
+
+
+def test_bytes_go_through() -> None:
+    with eng.Session() as session:
+        assert session.run(identity(eng.constant(b"\x00\xff\x00"))) == b"\x00\xff\x00"
+        assert session.run(eng.constant([b"a", "b"])).tolist() == [b"a", b"b"]
+        assert type(session.run(eng.constant(1.5, "bfloat16"))) is ml_dtypes.bfloat16
+
+
+# A model
+
+
+def test_ten_steps_of_a_layer() -> None:
+    rng = np.random.default_rng(0)
+    b = eng.Variable(np.zeros(100, np.float32), name="b")
+    w = eng.Variable(rng.uniform(-1, 1, (784, 100)).astype(np.float32), name="w")
+    x: Any = eng.placeholder("float32", [None, 784], name="x")
+    cost = reduce_mean(relu(matmul(x, w.value) + b))
+    with eng.Session() as session:
+        session.run(eng.global_variables_initializer())
+        weights, bias = session.run([w, b])
+        for _ in range(10):
+            row = rng.normal(size=(1, 784)).astype(np.float32)
+            expected = np.maximum(row @ weights + bias, 0).mean()
+            assert session.run(cost, {x: row}) == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_graph_may_grow_between_runs(graph: eng.Graph) -> None:
+    v = eng.Variable(1.0, name="v")
+    with eng.Session() as session:
+        session.run([v.initializer])
+        session.run(v.assign_add(2.0))
+        more = v.value * 10.0
+        assert session.run(more) == 30.0
+        first, second = eng.no_op("first"), counted(scalar("x"), label="second")
+        session.run(second, {"x:0": 1.0})
+        first.add_control_input(graph.get_operation_by_name("AssignAdd"))
+        second.op.add_control_input(first)  # type: ignore[attr-defined]  # in a graph
+        session.run(second, {"x:0": 1.0})
+        assert session.run(v) == 5.0  # the edge is seen, although the same fetch ran before
+
+
+def test_a_plan_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+
+    class Counting(session_module.Plan):
+        def __init__(self, *args: Any) -> None:
+            made.append(args)
+            super().__init__(*args)
+
+    monkeypatch.setattr(session_module, "Plan", Counting)
+    x = scalar("x")
+    y = square(x)
+    with eng.Session() as session:
+        for i in range(1000):
+            assert session.run(y, {x: float(i)}) == float(i) ** 2
+        assert len(made) == 1
+        session.run(y, {y: 1.0})
+        assert len(made) == 2
+
+
+def test_make_callable() -> None:
+    x = scalar("x")
+    y: Any = square(x)
+    session = eng.Session()
+    call = session.make_callable({"y": y, "op": "Square"}, [x])
+    assert call(3.0) == session.run({"y": y, "op": "Square"}, {x: 3.0}) == {"y": 9.0, "op": None}
+    assert session.make_callable(y, ["x:0"])(4.0) == 16.0
+    with pytest.raises(InvalidArgumentError, match="takes 1 values, got 2"):
+        call(1.0, 2.0)
+    with pytest.raises(InvalidArgumentError, match="an operation cannot be fed"):
+        session.make_callable(y, ["x"])
+    with pytest.raises(InvalidArgumentError, match="is fed twice"):
+        session.make_callable(y, [x, x])
+    session.close()
+    with pytest.raises(RuntimeError, match="the session is closed"):
+        call(1.0)
+
+
+# Life
+
+
+def test_closing() -> None:
+    x = eng.constant(1.0)
+    session = eng.Session()
+    session.run(x)
+    session.close()
+    session.close()
+    with pytest.raises(RuntimeError, match="the session is closed"):
+        session.run(x)
+
+
+def test_sessions_have_state_of_their_own() -> None:
+    v = eng.Variable(1.0, name="v")
+    add_one = v.assign_add(1.0)
+    one, two = eng.Session(), eng.Session()
+    one.run(v.initializer)
+    assert one.run(add_one) == 2.0
+    with pytest.raises(FailedPreconditionError, match="variable 'v' is read before it is init"):
+        two.run(v)
+    two.run(v.initializer)
+    assert (one.run(v), two.run(v)) == (2.0, 1.0)
+    one.close()
+    assert two.run(v) == 1.0
+    two.close()
+    with eng.Session() as fresh, pytest.raises(FailedPreconditionError):
+        fresh.run(v)
+
+
+def test_a_session_keeps_its_graph() -> None:
+    with eng.Graph().as_default() as other:
+        y = square(eng.constant(3.0))
+    session = eng.Session(graph=other)
+    del other
+    assert session.run(y) == 9.0
+    session.close()
+
+
+def test_the_default_session(graph: eng.Graph) -> None:
+    x = eng.constant(2.0)
+    assert eng.get_default_session() is None
+    with eng.Session() as session:
+        assert eng.get_default_session() is session
+        assert eng.get_default_graph() is graph
+        assert x.eval() == 2.0  # type: ignore[attr-defined]  # in a graph
+        eng.no_op().run()
+    assert eng.get_default_session() is None
+    with pytest.raises(RuntimeError, match="closed"):
+        session.run(x)
+    with pytest.raises(ValueError, match="needs a session and none is the default"):
+        eng.no_op().run()
+
+
+def test_as_default_does_not_close() -> None:
+    x = eng.constant(2.0)
+    session = eng.Session()
+    with session.as_default() as entered:
+        assert entered is session
+        assert x.eval() == 2.0  # type: ignore[attr-defined]  # in a graph
+    assert session.run(x) == 2.0
+    session.close()
+
+
+def test_default_sessions_nest() -> None:
+    one, two = eng.Session(), eng.Session()
+    with one.as_default(), two.as_default():
+        with one.as_default():
+            assert eng.get_default_session() is one
+        assert eng.get_default_session() is two
+    assert eng.get_default_session() is None
+
+
+def test_each_thread_has_its_own_default_session() -> None:
+    x: Any = eng.constant(2.0)
+    found: list[Any] = []
+
+    def look() -> None:
+        found.append(eng.get_default_session())
+        try:
+            x.eval()
+        except InvalidArgumentError as error:
+            found.append(error.message)
+
+    with eng.Session():
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+    assert found == [None, "Const:0.eval() needs a session and none is the default"]
+
+
+def test_a_session_is_left_and_closed_after_an_error() -> None:
+    session = eng.Session()
+    with pytest.raises(KeyError), session:
+        raise KeyError
+    assert eng.get_default_session() is None
+    with pytest.raises(RuntimeError, match="closed"):
+        session.run([])
+
+
+def test_interactive_sessions() -> None:
+    with eng.Graph().as_default() as other:
+        x: Any = eng.constant(2.0)
+    one = eng.InteractiveSession(graph=other)
+    assert eng.get_default_session() is one
+    assert eng.get_default_graph() is other
+    assert x.eval() == 2.0
+    two = eng.InteractiveSession()
+    assert eng.get_default_session() is two
+    one.close()  # not in order
+    one.close()
+    assert eng.get_default_session() is two
+    two.close()
+    assert eng.get_default_session() is None
+
+
+@pytest.mark.parametrize("target", ["foo://x", "grpc", "local"])
+def test_targets_that_nothing_serves(target: str) -> None:
+    with pytest.raises(NotFoundError, match="no session serves the target"):
+        eng.Session(target)
+    with pytest.raises(NotFoundError, match="no session serves the target"):
+        eng.Session.reset(target)
+
+
+# Containers
+
+
+def test_containers_are_reset_by_name() -> None:
+    with eng.container("experiment0"):
+        a = eng.Variable(1.0, name="a")
+    with eng.container("experiment1"):
+        b = eng.Variable(2.0, name="b")
+    c = eng.Variable(3.0, name="c")
+    with eng.Session() as session:
+        session.run(eng.global_variables_initializer())
+        assert session.run([a, b, c]) == [1.0, 2.0, 3.0]
+        eng.Session.reset("", ["experiment0"])
+        with pytest.raises(FailedPreconditionError, match="variable 'a'"):
+            session.run(a)
+        assert session.run([b, c]) == [2.0, 3.0]
+        eng.Session.reset()
+        with pytest.raises(FailedPreconditionError, match="variable 'b'"):
+            session.run(b)
+        assert session.run(c) == 3.0
+
+
+def test_sessions_share_named_containers() -> None:
+    def counter(graph: eng.Graph, dtype: str = "float32") -> Any:
+        with graph.as_default(), eng.container("shared"):
+            return eng.Variable(0.0, dtype=dtype, name="n")
+
+    graphs = [eng.Graph(), eng.Graph(), eng.Graph()]
+    a, b = counter(graphs[0]), counter(graphs[1])
+    with graphs[0].as_default():
+        add_five = a.assign_add(5.0)
+    with eng.Session(graph=graphs[0]) as one, eng.Session(graph=graphs[1]) as two:
+        one.run(a.initializer)
+        one.run(add_five)
+        assert two.run(b) == 5.0
+        different = counter(graphs[2], "float64")
+        with (
+            eng.Session(graph=graphs[2]) as three,
+            pytest.raises(InvalidArgumentError, match="is float64.* here, and float32"),
+        ):
+            three.run(different.initializer)
+        eng.Session.reset("", ["shared"])
+        with pytest.raises(FailedPreconditionError):
+            two.run(b)
+
+
+# Control dependencies and threads
+
+
+def test_control_dependencies_run_first() -> None:
+    c = eng.Variable(0, name="c")
+    x = eng.constant(7.0)
+    with eng.control_dependencies([c.assign_add(1)]):
+        y = identity(x)
+    with eng.Session() as session:
+        session.run(c.initializer)
+        assert session.run(y) == 7.0
+        assert session.run(c) == 1
+
+
+def test_a_fed_placeholder_as_a_control_input() -> None:
+    x = scalar("x")
+    with eng.control_dependencies([x]):
+        y = eng.constant(1.0)
+        z: Any = identity(y)
+    with eng.Session() as session:
+        assert session.run(z, {x: 5.0}) == 1.0
+        with pytest.raises(InvalidArgumentError, match="was not fed"):
+            session.run(z)
+
+
+def test_concurrent_updates() -> None:
+    v = eng.Variable(0, name="v")
+    update = v.assign_add(1)
+    session = eng.Session()
+    session.run(v.initializer)
+
+    def work() -> None:
+        for _ in range(100):
+            session.run(update.op)  # type: ignore[attr-defined]  # in a graph
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert session.run(v) == 800
+    session.close()
+
+
+def test_concurrent_runs_do_not_mix() -> None:
+    x: Any = eng.placeholder("float64", [64], name="x")
+    y = x
+    for _ in range(20):
+        y = add(y, x)
+    session = eng.Session()
+    wrong: list[int] = []
+
+    def work(i: int) -> None:
+        fed = np.full(64, float(i))
+        for _ in range(50):
+            if not np.array_equal(session.run(y, {x: fed}), 21 * fed):
+                wrong.append(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    session.close()
+
+
+def test_eager_variables_are_used_by_reference() -> None:
+    with eng.eager_scope():
+        v = eng.Variable(3.0)
+    y: Any = scalar("x")
+    total = y * v
+    with eng.Session() as session:
+        assert session.run(total, {y: 2.0}) == 6.0
+        with eng.eager_scope():
+            v.assign(10.0)
+        assert session.run(total, {y: 2.0}) == 20.0
+        session.run(v.assign_add(1.0))
+    with eng.eager_scope():
+        assert float(v) == 11.0

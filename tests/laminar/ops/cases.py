@@ -1,0 +1,501 @@
+"""Calls of `laminar.ops` whose results are compared with those of Keras.
+
+Inputs are rounded to three decimals, so that every float type and the text of a JSON file hold the
+same numbers in all places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+rng = np.random.default_rng(42)
+
+
+class Case(NamedTuple):
+    """One call.
+
+    Attributes:
+        name: of the function, "image.resize" for one of a sub-namespace.
+        args: positional arguments.
+        kwargs: keyword arguments.
+        rtol: tolerance, relative and absolute.
+        static: whether it needs the size of the first axis while a graph is built.
+    """
+
+    name: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    rtol: float = 2e-5
+    static: bool = False
+
+    @property
+    def id(self) -> str:
+        """What stands for the case in the reference file."""
+        parts = [_text(a) for a in self.args]
+        parts += [f"{key}={_text(value)}" for key, value in self.kwargs.items()]
+        return f"{self.name}({', '.join(parts)})"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{list(value.shape)}".replace(" ", "")
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(_text(v) for v in value) + "]"
+    return repr(value)
+
+
+def f(*shape: int) -> Array:
+    """Normal numbers."""
+    return np.round(rng.normal(size=shape), 3).astype("float32")
+
+
+def u(*shape: int) -> Array:
+    """Numbers between 0.1 and 0.9."""
+    return np.round(rng.uniform(0.1, 0.9, shape), 3).astype("float32")
+
+
+def i(*shape: int) -> Array:
+    """Whole numbers from 1 to 5."""
+    return rng.integers(1, 6, shape).astype("int32")
+
+
+def b(*shape: int) -> Array:
+    """Bools."""
+    return rng.integers(0, 2, shape).astype(bool)
+
+
+def c(name: str, *args: Any, rtol: float = 2e-5, static: bool = False, **kwargs: Any) -> Case:
+    """A case."""
+    return Case(name, args, kwargs, rtol, static)
+
+
+_ONE_REAL = """abs absolute arcsinh arctan cbrt ceil conj conjugate copy cos cosh deg2rad exp exp2 expm1
+    fabs floor i0 imag real isfinite isinf isnan isneginf isposinf isreal logical_not negative
+    nan_to_num rad2deg reciprocal round sign signbit sin sinc sinh square tan tanh trunc angle relu
+    selu softplus softsign leaky_relu hard_sigmoid hard_silu hard_swish hard_shrink soft_shrink
+    tanh_shrink sparse_plus sparse_sigmoid squareplus log_sigmoid softmax log_softmax ravel flip
+    fliplr flipud transpose tril triu sum mean max min prod std var all any amax amin argmax argmin
+    argsort sort cumsum cumprod count_nonzero median ptp average diff trace ndim size diag diagonal
+    nansum nanmean nanmax nanmin nanprod nanstd nanvar nanmedian nancumsum nancumprod nanargmax
+    nanargmin zeros_like ones_like rot90 diagflat trapezoid nonzero stop_gradient""".split()
+_ONE_FLOAT = """elu celu gelu sigmoid silu swish relu6 hard_tanh glu erf erfc layer_normalization
+    rms_normalization logsumexp norm normalize corrcoef""".split()
+_TWO = """add subtract multiply divide true_divide power maximum minimum mod floor_divide arctan2
+    equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor
+    logaddexp hypot divide_no_nan fmod isclose heaviside fmax fmin""".split()
+_OF_TYPES = """sum prod mean max min std cumsum argmax sort relu exp abs square var any median all
+    sqrt floor trunc logsumexp diff""".split()
+
+
+def elementwise() -> Iterator[Case]:
+    for name in _ONE_REAL:
+        yield c(name, f(4, 4))
+        yield c(name, i(4, 4))
+    for name in _ONE_FLOAT:
+        yield c(name, f(4, 4))
+    for name in "sqrt log log1p log2 log10 rsqrt arcsin arccos arctanh erfinv".split():
+        yield c(name, u(3, 4))
+    for name in "sqrt log log1p log2 log10 arccosh".split():
+        yield c(name, i(3, 4))
+    yield c("arccosh", u(3) + 1)
+    yield c("round", f(5) * 10, decimals=1)
+    yield c("round", f(5) * 100, decimals=-1)
+    yield c("ldexp", f(3), i(3))
+    yield c("nextafter", f(3), f(3))
+    yield c("clip", f(5), -0.5, 0.5)
+    yield c("clip", i(5), 2, 3)
+    for mode in ({"alpha": 0.3}, {}):
+        yield c("elu", f(3), **mode)
+        yield c("celu", f(3), **mode)
+    yield c("gelu", f(5), approximate=False)
+    yield c("squareplus", f(3), b=2)
+    yield c("leaky_relu", f(4), 0.4)
+    yield c("threshold", f(4), 0.2, 9.0)
+    yield c("polar", u(3), u(3))
+
+
+def operands() -> Iterator[Case]:
+    for name in _TWO:
+        yield c(name, u(3, 4), u(4))
+        yield c(name, i(3, 4), u(4))
+        yield c(name, i(3, 4), i(4))
+        yield c(name, u(3, 4), 2.0)
+        yield c(name, i(3, 4), 2)
+        yield c(name, i(3, 4), 2.5)
+        yield c(name, 2, u(3))
+        yield c(name, i(3, 4).astype("int8"), i(4).astype("uint8"))
+        yield c(name, u(3, 4).astype("float16"), u(4), rtol=4e-3)
+    yield c("logaddexp2", u(3, 4), u(4))
+    for name in "add multiply maximum minimum equal logical_and".split():
+        yield c(name, b(3), b(3))
+    for name in """bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift
+            left_shift right_shift gcd lcm""".split():
+        yield c(name, i(3, 4), i(4))
+    for name in "bitwise_not bitwise_invert".split():
+        yield c(name, i(3))
+        yield c(name, b(3))
+    for dtype in "bool uint8 int8 int16 uint16 uint32 float16".split():
+        for name in _OF_TYPES:
+            yield c(name, rng.integers(0, 3, (2, 3)).astype(dtype), rtol=1e-2)
+
+
+def reductions() -> Iterator[Case]:
+    for name in """sum mean max min prod std var all any argmax argmin median ptp count_nonzero
+            nansum logsumexp norm""".split():
+        for axis in (0, -1):
+            yield c(name, f(3, 4, 2), axis=axis)
+        if name not in ("argmax", "argmin"):
+            yield c(name, f(3, 4, 2), axis=(0, 2))
+        if name != "count_nonzero":
+            yield c(name, f(3, 4, 2), axis=1, keepdims=True)
+    yield c("max", f(3), initial=9.0)
+    yield c("min", f(3), initial=-9.0)
+    yield c("average", f(3, 4), axis=1, weights=u(4))
+    yield c("average", f(3, 4), weights=u(3, 4))
+    yield c("average", f(3, 4), axis=0, weights=u(3, 4))
+    yield c("quantile", f(5, 6), 0.3)
+    yield c("quantile", f(5, 6), np.array([0.1, 0.5], "float32"), axis=1)
+    yield c("percentile", f(5, 6), 30.0, axis=0, keepdims=True)
+    yield c("nanquantile", f(5, 6), np.array([0.2, 0.7], "float32"), axis=1)
+    yield c("nanpercentile", f(5, 6), 30.0)
+    gaps = f(3, 4)
+    gaps[0, 1] = gaps[2] = np.nan
+    for name in "nansum nanmean nanmax nanmin nanprod nanstd nanvar nanmedian".split():
+        yield c(name, gaps)
+        yield c(name, gaps, axis=1)
+        yield c(name, gaps, axis=0, keepdims=True)
+    yield c("nanargmax", gaps, axis=1)
+    yield c("nanquantile", gaps, 0.4, axis=1)
+    yield c("nancumsum", gaps, axis=0)
+    yield c("nan_to_num", gaps)
+    yield c("diff", f(3, 4), n=2)
+    yield c("diff", i(3, 4), axis=0)
+    yield c("trapezoid", f(3, 4), dx=0.5)
+    yield c("trapezoid", f(3, 4), x=f(4))
+    yield c("cumsum", f(3, 4), axis=1)
+    yield c("cumsum", b(3, 4), axis=1)
+    yield c("cumprod", i(3), dtype="float32")
+    yield c("bincount", i(8))
+    yield c("bincount", i(8), minlength=9)
+    yield c("bincount", i(8), weights=u(8))
+    yield c("bincount", i(2, 8), minlength=9)
+    yield c("histogram", f(20))
+    yield c("histogram", f(20), bins=4, range=(-1.0, 1.0))
+
+
+def shapes() -> Iterator[Case]:
+    yield c("reshape", f(3, 4), (2, 6))
+    yield c("reshape", f(3, 4), (-1, 2))
+    yield c("transpose", f(2, 3, 4), axes=(2, 0, 1))
+    yield c("swapaxes", f(2, 3, 4), 0, 2)
+    yield c("moveaxis", f(2, 3, 4), 0, -1)
+    yield c("moveaxis", f(2, 3, 4), (0, 1), (1, 2))
+    yield c("expand_dims", f(3), 0)
+    yield c("expand_dims", f(3), (0, 2))
+    yield c("squeeze", f(2, 3, 1), axis=2)
+    yield c("broadcast_to", f(3), (2, 3))
+    yield c("flip", f(2, 3), axis=1)
+    yield c("roll", f(3, 4), 2)
+    yield c("roll", f(3, 4), (1, 2), axis=(0, 1))
+    yield c("repeat", f(3, 2), 2, axis=0)
+    yield c("repeat", f(3, 2), 3)
+    yield c("tile", f(3, 2), 2)
+    yield c("tile", f(3, 2), (2, 1, 2))
+    yield c("rot90", f(3, 4), k=2)
+    yield c("rot90", f(3, 4, 2), k=3, axes=(1, 2))
+    yield c("pad", f(2, 3), ((1, 0), (0, 2)))
+    yield c("pad", f(3, 4), ((1, 1), (2, 2)), constant_values=3.0)
+    for mode in ("reflect", "symmetric", "edge"):
+        yield c("pad", f(3, 4), ((1, 1), (2, 2)), mode=mode)
+    yield c("concatenate", [f(2, 3), f(1, 3)])
+    yield c("concatenate", [f(2, 3), i(2, 1)], axis=1)
+    yield c("stack", [f(2), i(2)])
+    yield c("stack", [f(2), f(2)], axis=1)
+    for name in ("hstack", "vstack", "dstack"):
+        yield c(name, [f(3), f(3)])
+        yield c(name, [f(2, 3), f(2, 3)])
+    yield c("append", f(3), f(2, 2))
+    yield c("append", f(2, 2), f(1, 2), axis=0)
+    yield c("split", f(6, 2), 3)
+    yield c("split", f(6, 2), [1, 4])
+    yield c("split", f(2, 6), [2], axis=-1)
+    yield c("array_split", f(7, 2), 3, static=True)
+    yield c("hsplit", f(2, 4), 2)
+    yield c("vsplit", f(4, 2), 2)
+    yield c("dsplit", f(2, 2, 4), 2)
+    yield c("meshgrid", f(3), f(2))
+    yield c("meshgrid", f(3), f(2), f(4), indexing="ij")
+    yield c("unstack", f(3, 2), axis=1)
+    yield c("view", f(2, 4), dtype="int32")
+    yield c("rearrange", f(2, 6, 4), "b (h w) c -> b h (w c)", h=2)
+    yield c("shape", f(2, 3), static=True)
+
+
+def creation() -> Iterator[Case]:
+    yield c("zeros", (2, 3))
+    yield c("ones", (2,), dtype="int32")
+    yield c("full", (2, 3), 7)
+    yield c("full_like", f(2), 3)
+    yield c("eye", 3)
+    yield c("eye", 3, 4, k=1, dtype="int32")
+    yield c("identity", 3)
+    yield c("tri", 3, 4, k=-1)
+    yield c("arange", 5)
+    yield c("arange", 1, 5, 2)
+    yield c("arange", 0.0, 1.0, 0.25)
+    yield c("arange", 5, dtype="float32")
+    yield c("linspace", 0, 1, 5)
+    yield c("linspace", 0.0, 4.0, 5, endpoint=False)
+    yield c("linspace", 0, 1, 5, retstep=True)
+    yield c("linspace", f(2), f(2), 4, axis=1)
+    yield c("linspace", 0, 10, 5, dtype="int32")
+    yield c("logspace", 0, 2, 5)
+    yield c("geomspace", 1, 100, 5)
+    yield c("diag", f(3, 4), k=1)
+    yield c("diagonal", f(3, 4, 2), offset=1)
+    yield c("trace", f(3, 4, 2))
+    yield c("tril", f(3, 4), k=-1)
+    yield c("triu", f(2, 3, 4), k=1)
+    yield c("vander", f(3), static=True)
+    yield c("vander", i(3), N=2, increasing=True)
+    for name in ("bartlett", "blackman", "hamming", "hanning"):
+        for points in (1, 5, 6):
+            yield c(name, points)
+    yield c("kaiser", 6, 2.5)
+
+
+def indexing() -> Iterator[Case]:
+    yield c("take", f(5, 3), i(2, 2) - 1, axis=0)
+    yield c("take", f(5, 3), [0, 2], axis=1)
+    yield c("take", f(5, 3), i(3))
+    yield c("take", f(5, 3), -1, axis=0)
+    yield c("take_along_axis", f(3, 4), rng.integers(0, 4, (3, 2)), axis=1)
+    yield c("take_along_axis", f(3, 4), rng.integers(0, 12, 5))
+    yield c("get_item", f(5, 3), 1)
+    yield c("get_item", f(5, 3), (slice(1, 3), -1))
+    yield c("searchsorted", np.sort(f(6)), f(4))
+    yield c("searchsorted", np.sort(f(6)), f(2, 2), side="right")
+    yield c("digitize", f(5), np.sort(f(3)))
+    yield c("unravel_index", i(3), (2, 4))
+    yield c("isin", i(3, 2), i(3))
+    yield c("isin", i(3, 2), i(3), invert=True)
+    yield c("unique", i(8), return_index=True, return_inverse=True, return_counts=True)
+    yield c("unique", i(6, 2), axis=0)
+    yield c("unique", i(8), size=7, fill_value=0)
+    yield c("unique", i(8), size=2, return_counts=True)
+    yield c("where", b(3, 4), f(3, 4), i(4))
+    yield c("where", b(3, 4), f(3, 4), 1.0)
+    yield c("where", b(3, 4))
+    yield c("where", i(3) - 2, 1, 2.0)
+    yield c("select", [b(3), b(3)], [f(3), i(3)], 2.0)
+    special = np.array([1.0, np.inf, np.nan], "float32")
+    yield c("isclose", special, special, equal_nan=True)
+    yield c("allclose", f(3), f(3))
+    yield c("argpartition", f(6), 2)
+    yield c("sort", f(3, 4), axis=0)
+    yield c("scatter", np.array([[0, 1], [2, 0]]), f(2), (3, 2))
+    yield c("scatter_update", f(3, 2), np.array([[0, 1], [2, 0]]), f(2))
+    for reduction in ("add", "max", "min", "mul"):
+        yield c("scatter_update", f(3, 2), np.array([[0], [0]]), f(2, 2), reduction=reduction)
+    yield c("slice", f(4, 5), (1, 2), (2, 3))
+    yield c("slice", f(4, 5), (1, 2), (2, -1))
+    yield c("slice_update", f(4, 5), (1, 2), f(2, 2))
+    yield c("cast", f(3) * 5, "int32")
+    yield c("saturate_cast", f(5) * 300, "uint8")
+    yield c("saturate_cast", i(3) * 100, "uint8")
+
+
+def products() -> Iterator[Case]:
+    yield c("matmul", f(3, 4), f(4, 5))
+    yield c("matmul", f(2, 3, 4), f(4))
+    yield c("matmul", f(4), f(2, 4, 3))
+    yield c("matmul", i(2, 3).astype("int8"), i(3, 2).astype("int8"))
+    yield c("matmul", i(2, 3), f(3, 2))
+    yield c("dot", f(3, 4), f(4, 5))
+    yield c("dot", f(2, 3, 4), f(5, 4, 2))
+    yield c("dot", 3.0, f(2))
+    yield c("inner", f(3, 4), f(2, 4))
+    yield c("outer", f(3), f(4))
+    yield c("vdot", f(3, 2), f(3, 2))
+    yield c("kron", f(2, 2), f(2, 3))
+    yield c("tensordot", f(3, 4, 5), f(4, 5, 2))
+    yield c("tensordot", f(3, 4, 5), f(5, 3), axes=([0, 2], [1, 0]))
+    yield c("einsum", "ij,jk->ik", f(3, 4), f(4, 2))
+    yield c("einsum", "...ij,jk", f(2, 3, 4), f(4, 2))
+    yield c("cross", f(4, 3), f(4, 3))
+    yield c("cross", f(4, 2), f(4, 2))
+    for mode in ("valid", "same", "full"):
+        for m, n in ((7, 3), (3, 7), (6, 4), (4, 6), (4, 5)):
+            yield c("correlate", f(m), f(n), mode=mode, static=True)
+
+
+def networks() -> Iterator[Case]:
+    yield c("conv", f(2, 5, 6, 3), f(3, 3, 3, 4))
+    yield c("conv", f(2, 5, 6, 3), f(3, 2, 3, 4), strides=2, padding="same")
+    yield c("conv", f(2, 9, 3), f(3, 3, 4), dilation_rate=2)
+    yield c("conv", f(2, 4, 5, 5), f(3, 3, 2, 4), data_format="channels_first", padding="same")
+    yield c("conv", f(1, 3, 3, 3, 2), f(2, 2, 2, 2, 3))
+    first = {"data_format": "channels_first"}
+    yield c("depthwise_conv", f(2, 5, 5, 3), f(3, 3, 3, 2))
+    yield c("depthwise_conv", f(2, 3, 5, 5), f(3, 3, 3, 2), strides=2, padding="same", **first)
+    yield c("separable_conv", f(2, 5, 5, 3), f(3, 3, 3, 2), f(1, 1, 6, 4))
+    yield c("conv_transpose", f(2, 4, 3, 3), f(3, 3, 5, 3), strides=2)
+    yield c("conv_transpose", f(2, 4, 3, 3), f(3, 3, 5, 3), strides=2, padding="same")
+    yield c("conv_transpose", f(2, 4, 3), f(3, 5, 3), 2, "same", output_padding=1)
+    yield c("conv_transpose", f(2, 3, 3, 3), f(3, 3, 5, 3), strides=2, **first)
+    yield c("max_pool", f(2, 6, 6, 3), 2, strides=2)
+    yield c("max_pool", f(2, 6, 6, 3), (3, 2), strides=1, padding="same")
+    yield c("max_pool", f(2, 3, 6, 6), 2, strides=2, **first)
+    yield c("average_pool", f(2, 5, 5, 3), 3, strides=2, padding="same")
+    yield c("average_pool", f(2, 7, 3), 2, strides=2)
+    yield c("adaptive_average_pool", f(2, 5, 6, 3), (2, 3))
+    yield c("adaptive_max_pool", f(2, 3, 5, 6), (3, 2), **first)
+    yield c("batch_normalization", f(2, 3, 4), f(4), u(4), -1, f(4), f(4))
+    yield c("batch_normalization", f(2, 3, 4), f(3), u(3), 1)
+    yield c("layer_normalization", f(2, 3, 4), gamma=f(4), beta=f(4))
+    yield c("layer_normalization", f(2, 3, 4), axis=(1, 2))
+    yield c("rms_normalization", f(2, 3), scale=f(3))
+    yield c("moments", f(3, 4), 0)
+    yield c("moments", f(3, 4), (0, 1), keepdims=True)
+    yield c("normalize", f(3, 4), axis=0)
+    yield c("normalize", f(3, 4), order=3)
+    yield c("softmax", f(2, 3, 4), axis=(1, 2))
+    yield c("softmax", f(2, 3), axis=0)
+    yield c("glu", f(4, 6), axis=1)
+    chances = u(4, 3)
+    hot = np.eye(3, dtype="float32")[[0, 2, 1, 1]]
+    for logits in (True, False):
+        yield c("categorical_crossentropy", hot, chances, from_logits=logits)
+        yield c("categorical_crossentropy", hot, chances, from_logits=logits, axis=0)
+        yield c("sparse_categorical_crossentropy", i(4) % 3, chances, from_logits=logits)
+        yield c("sparse_categorical_crossentropy", i(4, 1) % 3, chances, from_logits=logits)
+        yield c("binary_crossentropy", hot, chances, from_logits=logits)
+    yield c("categorical_crossentropy", hot.astype("int32"), chances)
+    yield c("one_hot", i(3), 6)
+    yield c("one_hot", i(2, 3), 4, axis=1)
+    yield c("one_hot", np.array([-1, 2]), 3)
+    yield c("multi_hot", i(2, 3), 7)
+    yield c("multi_hot", i(3), 7)
+    q, k = f(2, 3, 4, 5), f(2, 6, 4, 5)
+    yield c("dot_product_attention", q, k, f(2, 6, 4, 5))
+    yield c("dot_product_attention", q, q, q, is_causal=True)
+    yield c("dot_product_attention", q, k, k, bias=f(2, 4, 3, 6), scale=0.3)
+    yield c("dot_product_attention", q, k[:, :, :2], k[:, :, :2])
+    yield c("dot_product_attention", q, k, k, mask=b(2, 1, 3, 6) | (np.arange(6) == 0))
+    labels = np.array([[1, 2, 1], [2, 2, 0]])
+    lengths = np.array([3, 2]), np.array([8, 6])
+    yield c("ctc_loss", labels, f(2, 8, 4), *lengths, rtol=1e-4)
+    yield c("ctc_decode", f(2, 6, 4), np.array([6, 4]))
+    yield c("ctc_decode", f(2, 6, 4), np.array([6, 4]), merge_repeated=False)
+    yield c("psnr", u(2, 4), u(2, 4), 1.0)
+    yield c("unfold", f(2, 3, 4, 4), (2, 3), stride=2, padding=1)
+    yield c("fold", f(2, 12, 9), (4, 4), 2)
+    yield c("fold", f(2, 12, 4), (5, 5), 2, padding=1, stride=3)
+    yield c("depth_to_space", f(2, 2, 3, 8), 2)
+    yield c("space_to_depth", f(2, 4, 4, 3), 2)
+    yield c("depth_to_space", f(2, 8, 3, 2), 2, data_format="channels_first")
+
+
+def mathematics() -> Iterator[Case]:
+    ids = np.array([0, 0, 1, 2, 2, 2])
+    for name in ("segment_sum", "segment_max", "segment_min", "segment_prod"):
+        yield c(name, f(6, 2), ids, num_segments=3)
+    yield c("top_k", f(3, 5), 2)
+    yield c("in_top_k", np.array([1, 2, 0]), f(3, 4), 2)
+    yield c("cdist", f(3, 4), f(2, 4))
+    yield c("extract_sequences", f(2, 10), 4, 3)
+    yield c("fft", (f(2, 6), f(2, 6)), rtol=1e-4)
+    yield c("fft2", (f(3, 4), f(3, 4)), rtol=1e-4)
+    yield c("ifft2", (f(3, 4), f(3, 4)))
+    yield c("rfft", f(2, 8))
+    yield c("rfft", f(2, 8), fft_length=5)
+    yield c("rfft", f(2, 7), fft_length=9)
+    yield c("irfft", (f(2, 5), f(2, 5)))
+    yield c("irfft", (f(2, 5), f(2, 5)), fft_length=7)
+    yield c("stft", f(2, 20), 8, 4, 8, rtol=1e-4)
+    yield c("stft", f(2, 20), 6, 4, 8, center=False, window=None, rtol=1e-4)
+    yield c("stft", f(20), 8, 4, 8, window="hamming", rtol=1e-4, static=True)
+    yield c("istft", (f(2, 4, 5), f(2, 4, 5)), 8, 2, 8, rtol=1e-3)
+    yield c("istft", (f(2, 5, 9), f(2, 5, 9)), 8, 4, 16, length=20, rtol=1e-3)
+    yield c("view_as_complex", f(3, 2))
+    yield c("view_as_real", f(3) + 1j * f(3))
+
+
+def linear_algebra() -> Iterator[Case]:
+    a = f(4, 4)
+    s = np.round(a @ a.T + 4 * np.eye(4, dtype="float32"), 3)
+    yield c("cholesky", s)
+    yield c("cholesky", s, upper=True)
+    yield c("cholesky_inverse", np.tril(f(3, 3)) + 2 * np.eye(3, dtype="float32"), rtol=1e-4)
+    yield c("det", a, rtol=1e-4)
+    yield c("slogdet", a, rtol=1e-4)
+    yield c("logdet", s)
+    yield c("inv", s)
+    yield c("pinv", f(4, 3), rtol=1e-4)
+    yield c("solve", s, f(4, 2))
+    yield c("solve", s, f(4))
+    yield c("solve_triangular", np.tril(s), f(4, 2), lower=True)
+    yield c("lstsq", f(5, 3), f(5), rtol=1e-3)
+    yield c("matrix_rank", a, static=True)
+    for order, axis in (("fro", None), (1, (0, 1)), (2, None), (np.inf, None), (3, 1)):
+        yield c("norm", f(3, 4), ord=order, axis=axis)
+    yield c("lu_factor", a)
+    yield c("lu_factor", f(2, 3, 3))
+    yield c("eigh", s, rtol=1e-3)
+
+
+def images() -> Iterator[Case]:
+    for method in ("bilinear", "nearest", "bicubic", "lanczos3", "lanczos5"):
+        for size, antialias in (((6, 5), False), ((3, 2), True)):
+            options = {"interpolation": method, "antialias": antialias}
+            yield c("image.resize", u(1, 4, 5, 2), size, rtol=1e-4, **options)
+    yield c("image.resize", u(2, 6, 8, 1), (5, 5), crop_to_aspect_ratio=True, rtol=1e-4)
+    padded = {"pad_to_aspect_ratio": True, "fill_value": 0.5}
+    yield c("image.resize", u(2, 6, 8, 1), (8, 4), rtol=1e-4, **padded)
+    yield c("image.resize", u(2, 8, 6, 1), (4, 8), rtol=1e-4, **padded)
+    yield c("image.resize", u(3, 6, 7), (4, 4), data_format="channels_first", rtol=1e-4)
+    yield c("image.rgb_to_grayscale", u(2, 3, 3, 3))
+    yield c("image.rgb_to_grayscale", rng.integers(0, 255, (2, 3, 3, 3)).astype("uint8"))
+    yield c("image.rgb_to_hsv", u(2, 3, 3, 3))
+    yield c("image.rgb_to_hsv", u(3, 3, 3), data_format="channels_first")
+    yield c("image.hsv_to_rgb", u(2, 3, 3, 3))
+    yield c("image.pad_images", u(2, 3, 4, 1), 1, 2, target_height=6, target_width=7)
+    yield c("image.crop_images", u(2, 6, 7, 1), 1, 2, target_height=4, target_width=5)
+    yield c("image.crop_images", u(6, 7, 1), 1, 2, 2, 1, static=True)
+    yield c("image.extract_patches", u(2, 6, 6, 2), 3)
+    yield c("image.extract_patches", u(2, 5, 5, 2), (3, 2), strides=2, padding="same")
+    yield c("image.extract_patches_3d", u(1, 4, 4, 4, 1), 2)
+    places = np.round(rng.uniform(-4, 9, (2, 20)), 3).astype("float32")
+    matrices = [[0.9, 0.1, 0.5, -0.2, 1.1, -1, 0, 0], [1.2, 0, 0, 0, 0.8, 0, 0, 0]]
+    moves = np.array(matrices, "float32")
+    for mode in ("constant", "nearest", "wrap", "mirror", "reflect"):
+        options = {"fill_mode": mode, "fill_value": 0.3}
+        for order in (0, 1):
+            yield c("image.map_coordinates", u(5, 6), places, order, static=True, **options)
+        yield c("image.affine_transform", u(2, 4, 5, 1), moves, rtol=1e-4, fill_mode=mode)
+    start = np.array([[[0, 0], [0, 5], [6, 0], [6, 5]]], "float32")
+    end = np.array([[[1, 0], [0, 5], [5, 1], [6, 4]]], "float32")
+    yield c("image.perspective_transform", u(1, 6, 7, 2), start, end, rtol=1e-3)
+    yield c("image.gaussian_blur", u(2, 5, 5, 2), (3, 5), (1.0, 0.5), data_format="channels_last")
+    yield c("image.sobel_edges", u(2, 4, 4, 2))
+    yield c("image.ssim", u(2, 12, 12, 1), u(2, 12, 12, 1), rtol=1e-4)
+    factors = np.array([1.5, 0.7], "float32"), np.array([0.3, -0.4], "float32")
+    for method in ("linear", "cubic", "lanczos3"):
+        shape = (1, 6, 4, 1)
+        args = (u(1, 4, 6, 1), shape, *factors, (1, 2), method)
+        yield c("image.scale_and_translate", *args, rtol=1e-4)
+
+
+def _all() -> list[Case]:
+    makers = (
+        *(elementwise, operands, reductions, shapes, creation, indexing, products),
+        *(networks, mathematics, linear_algebra, images),
+    )
+    return [case for maker in makers for case in maker()]
+
+
+CASES = _all()
