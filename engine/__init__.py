@@ -50,12 +50,14 @@ from .graph.context import control_dependencies as control_dependencies
 from .graph.context import device as device
 from .graph.context import get_collection as get_collection
 from .graph.context import name_scope as name_scope
+from .graph.graphdef import GraphDef as GraphDef
 from .ops.basic import constant as constant
 from .ops.basic import group as group
 from .ops.basic import no_op as no_op
 from .ops.basic import placeholder as placeholder
 from .ops.basic import stop_gradient as stop_gradient
 from .ops.convert import convert_to_tensor as convert_to_tensor
+from .ops.graphs import import_graph_def as import_graph_def
 from .ops.registry import OpDef as OpDef
 from .ops.registry import define as define
 from .ops.registry import lookup as lookup

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import activations as activations
+    from . import backend as backend
     from . import callbacks as callbacks
     from . import config as config
     from . import constraints as constraints
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from . import layers as layers
     from . import losses as losses
     from . import metrics as metrics
+    from . import mixed_precision as mixed_precision
     from . import models as models
     from . import ops as ops
     from . import optimizers as optimizers
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from .callbacks import Callback as Callback
     from .constraints import Constraint as Constraint
     from .dtype_policies import DTypePolicy as DTypePolicy
+
     from .engine import errors as errors
     from .engine.functions import custom_gradient as custom_gradient
     from .engine.functions import function as function
@@ -59,6 +62,7 @@ __version__ = "0.1.0"
 _MODULES = frozenset(
     {
         "activations",
+        "backend",
         "callbacks",
         "config",
         "constraints",
@@ -69,6 +73,7 @@ _MODULES = frozenset(
         "layers",
         "losses",
         "metrics",
+        "mixed_precision",
         "models",
         "ops",
         "optimizers",
@@ -85,6 +90,7 @@ _NAMES = {
     "Callback": "callbacks",
     "Constraint": "constraints",
     "DTypePolicy": "dtype_policies",
+    "FloatDTypePolicy": "dtype_policies",
     "GradientTape": "engine.gradients",
     "Initializer": "initializers",
     "Input": "layers",

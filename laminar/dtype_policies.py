@@ -11,6 +11,7 @@ from laminar.engine.graph import Tensor, as_dtype
 from laminar.engine.ops.convert import Defaults, convert_to_tensor
 
 from .ops.core import cast
+from .serialization import deserialize_keras_object, list_builtins, serialize_keras_object
 
 _MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}
 
@@ -28,6 +29,8 @@ class DTypePolicy:
 
     Source: Micikevicius et al., "Mixed precision training", 2018, arXiv:1710.03740, section 3.1.
     """
+
+    _keras_module = "keras"  # how files name the module
 
     def __init__(self, name: str | None = None) -> None:
         if name is None:
@@ -190,6 +193,7 @@ class DTypePolicyMap(MutableMapping[str, Any]):
         return f"<DTypePolicyMap {entries}, otherwise {self.default_policy.name!r}>"
 
 
+FloatDTypePolicy = DTypePolicy  # Keras's name for those without quantization
 Policy = DTypePolicy | DTypePolicyMap
 
 
@@ -209,34 +213,37 @@ def set_dtype_policy(policy: Any) -> None:
 
 _CLASSES: dict[str, type[DTypePolicy] | type[DTypePolicyMap]] = {
     "DTypePolicy": DTypePolicy,
-    "FloatDTypePolicy": DTypePolicy,
+    "FloatDTypePolicy": FloatDTypePolicy,
     "DTypePolicyMap": DTypePolicyMap,
 }
 
 
+list_builtins("keras.dtype_policies", _CLASSES)
+
+
 def serialize(policy: Policy) -> dict[str, Any]:
     """A policy as plain data."""
-    return {
-        "module": "keras",
-        "class_name": type(policy).__name__,
-        "config": policy.get_config(),
-        "registered_name": None,
-    }
+    if isinstance(policy, DTypePolicyMap):  # a mapping too, which would be taken for plain data
+        return {
+            "module": "keras.dtype_policies",
+            "class_name": "DTypePolicyMap",
+            "config": policy.get_config(),
+            "registered_name": None,
+        }
+    data: dict[str, Any] = serialize_keras_object(policy)
+    return data
 
 
 def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Policy:
     """The policy that `serialize` described.
 
     Raises:
+        NotFoundError: there is no class of that name.
         InvalidArgumentError: the class is not that of a policy.
     """
-    known = {**_CLASSES, **(custom_objects or {})}
-    name = config.get("class_name")
-    if name not in known:
-        raise InvalidArgumentError(
-            f"dtype_policies: there is no policy class {name!r}, there are {', '.join(known)}"
-        )
-    found: Policy = known[name].from_config(config["config"])
+    found = deserialize_keras_object(config, custom_objects, module_objects=_CLASSES)
+    if not isinstance(found, Policy):
+        raise InvalidArgumentError(f"dtype_policies: {config.get('class_name')!r} is no policy")
     return found
 
 

@@ -170,11 +170,21 @@ def _array_config(kind: str, value: Any) -> dict[str, Any]:
 
 
 def _builtin_module(target: Any) -> str | None:
+    return _listing(target)[0]
+
+
+def _listing(target: Any) -> tuple[str | None, str]:
+    """The module that lists a built-in, and under which name; no module, and its own name."""
     name = getattr(target, "__name__", "")
     for module, namespace in _builtins.items():
         if namespace.get(name) is target:
-            return module
-    return None
+            return module, name
+    # Keras lists GroupedQueryAttention under another name than its own.
+    for module, namespace in _builtins.items():
+        for listed, value in namespace.items():
+            if value is target and isinstance(target, type) and not listed.startswith("_"):
+                return module, listed
+    return None, name
 
 
 def _function_config(fn: Any) -> dict[str, Any]:
@@ -195,10 +205,10 @@ def _function_config(fn: Any) -> dict[str, Any]:
 
 def _object_config(obj: Any) -> dict[str, Any]:
     kind = type(obj)
-    module = _builtin_module(kind)
+    module, name = _listing(kind)
     data = {
         "module": getattr(kind, "_keras_module", None) or module,
-        "class_name": kind.__name__,
+        "class_name": name,
         "config": serialize_dict(_with_lists(obj.get_config())),
         "registered_name": None if module else get_registered_name(kind),
     }

@@ -8,6 +8,8 @@ from .activation import LeakyReLU as LeakyReLU
 from .activation import PReLU as PReLU
 from .activation import ReLU as ReLU
 from .activation import Softmax as Softmax
+from .attention import AdditiveAttention as AdditiveAttention
+from .attention import Attention as Attention
 from .batch_normalization import BatchNormalization as BatchNormalization
 from .borders import Cropping1D as Cropping1D
 from .borders import Cropping2D as Cropping2D
@@ -15,6 +17,7 @@ from .borders import Cropping3D as Cropping3D
 from .borders import ZeroPadding1D as ZeroPadding1D
 from .borders import ZeroPadding2D as ZeroPadding2D
 from .borders import ZeroPadding3D as ZeroPadding3D
+from .category_encoding import CategoryEncoding as CategoryEncoding
 from .convolution import Conv1D as Conv1D
 from .convolution import Conv2D as Conv2D
 from .convolution import Conv3D as Conv3D
@@ -24,6 +27,7 @@ from .convolution_transpose import Conv3DTranspose as Conv3DTranspose
 from .dense import Dense as Dense
 from .depthwise_convolution import DepthwiseConv1D as DepthwiseConv1D
 from .depthwise_convolution import DepthwiseConv2D as DepthwiseConv2D
+from .discretization import Discretization as Discretization
 from .dropout import AlphaDropout as AlphaDropout
 from .dropout import Dropout as Dropout
 from .dropout import GaussianDropout as GaussianDropout
@@ -47,6 +51,9 @@ from .global_pooling import GlobalMaxPooling1D as GlobalMaxPooling1D
 from .global_pooling import GlobalMaxPooling2D as GlobalMaxPooling2D
 from .global_pooling import GlobalMaxPooling3D as GlobalMaxPooling3D
 from .group_normalization import GroupNormalization as GroupNormalization
+from .grouped_query_attention import GroupQueryAttention as GroupQueryAttention
+from .hashing import HashedCrossing as HashedCrossing
+from .hashing import Hashing as Hashing
 from .identity import ActivityRegularization as ActivityRegularization
 from .identity import Identity as Identity
 from .identity import Masking as Masking
@@ -63,6 +70,8 @@ from .layer_normalization import RMSNormalization as RMSNormalization
 from .layer_normalization import UnitNormalization as UnitNormalization
 from .loading import deserialize as deserialize
 from .loading import serialize as serialize
+from .lookup import IntegerLookup as IntegerLookup
+from .lookup import StringLookup as StringLookup
 from .merging import Add as Add
 from .merging import Average as Average
 from .merging import Maximum as Maximum
@@ -75,6 +84,8 @@ from .merging import maximum as maximum
 from .merging import minimum as minimum
 from .merging import multiply as multiply
 from .merging import subtract as subtract
+from .multi_head_attention import MultiHeadAttention as MultiHeadAttention
+from .normalization import Normalization as Normalization
 from .pooling import AveragePooling1D as AveragePooling1D
 from .pooling import AveragePooling2D as AveragePooling2D
 from .pooling import AveragePooling3D as AveragePooling3D
@@ -90,6 +101,7 @@ from .separable_convolution import SeparableConv1D as SeparableConv1D
 from .separable_convolution import SeparableConv2D as SeparableConv2D
 from .spectral_normalization import SpectralNormalization as SpectralNormalization
 from .symbolic import KerasTensor as KerasTensor
+from .text_vectorization import TextVectorization as TextVectorization
 from .upsampling import UpSampling1D as UpSampling1D
 from .upsampling import UpSampling2D as UpSampling2D
 from .upsampling import UpSampling3D as UpSampling3D

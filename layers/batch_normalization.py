@@ -123,6 +123,8 @@ class BatchNormalization(Layer):
         self.input_spec = InputSpec(ndim=len(input_shape), axes={self.axis: size})
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+        if not inputs.dtype.is_floating:
+            inputs = ops.cast(inputs, self.compute_dtype)
         if not training or not self.trainable:
             return self._normalize(inputs, self.moving_mean, self.moving_variance)
         if mask is None:

@@ -111,6 +111,8 @@ def _check(spec: InputSpec, shape: TensorShape, dtype: Any, who: str) -> None:
     if spec.dtype is not None and str(dtype) != str(spec.dtype):
         raise InvalidArgumentError(f"{who}: expected dtype {spec.dtype}, got {dtype}")
     for axis, size in spec.axes.items():
+        if not -rank <= axis < rank:
+            raise ShapeError(f"{who}: expected an axis {axis}, {got}")
         if size is not None and shape[axis] not in (size, None):
             raise ShapeError(
                 f"{who}: expected size {size} along axis {axis}, {got}",

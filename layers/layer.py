@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, ClassVar, NoReturn, Self
@@ -20,10 +21,12 @@ from laminar.tree import flatten, map_structure
 
 from .building import Buildable, legacy_shape
 from .context import CallContext, current
+from .holding import holding
 from .input_spec import check_inputs
 from .masking import get_mask, set_mask
 from .operation import Operation, infer_outputs
 from .symbolic import KerasTensor, any_symbolic
+from .updates import plain_graph, with_updates
 
 
 class Layer(Buildable, Operation):
@@ -54,7 +57,7 @@ class Layer(Buildable, Operation):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "call" in cls.__dict__:
+        if "call" in cls.__dict__ and "_call_parameters" not in cls.__dict__:
             parameters = inspect.signature(cls.call).parameters
             cls._call_parameters = tuple(parameters)[1:]
             training = parameters.get("training")
@@ -85,6 +88,7 @@ class Layer(Buildable, Operation):
         self.input_spec: Any = None
         self.supports_masking = False
         self._losses: list[Any] = []
+        self._reports: list[tuple[str, Any]] = []  # by add_metric, in the last call
         self._build_shapes: dict[str, Any] | None = None
 
     # What it is
@@ -129,24 +133,47 @@ class Layer(Buildable, Operation):
         """Add a scalar (or several) to the loss of the model that this layer is part of.
 
         Call it in `call`, with a value computed there.
-        """
-        for value in flatten(loss):
-            if value is not None and not isinstance(value, Tensor | KerasTensor):
-                value = convert_to_tensor(value)
-            if value is not None:
-                self._losses.append(value)
-
-    def add_metric(self, *args: Any, **kwargs: Any) -> None:
-        """Refuse, as Keras 3 does: metrics are attributes.
 
         Raises:
-            InvalidArgumentError: always, with the way to write it.
+            InvalidArgumentError: a symbolic tensor of the functional API.
         """
-        raise InvalidArgumentError(
-            "add_metric() is not part of the layer interface",
-            remedy="make the metric in __init__ (self.m = metrics.Mean(name='m')) and call "
-            "self.m.update_state(value) in call()",
-        )
+        for value in flatten(loss):
+            if isinstance(value, KerasTensor):
+                raise InvalidArgumentError(
+                    f"{self.who}: add_loss() takes a value, got the symbolic tensor {value!r}",
+                    remedy="call add_loss() in the call() of a layer, and put that into the model",
+                )
+            if value is not None:
+                self._losses.append(
+                    value if isinstance(value, Tensor) else convert_to_tensor(value)
+                )
+
+    def add_metric(self, value: Any, name: str | None = None, aggregation: str = "mean") -> None:
+        """Report a value of each batch: models log its mean over an epoch, under `name`.
+
+        Call it in `call`, with a value computed there.
+
+        Args:
+            value: a number, or numbers of which the mean is taken.
+            name: what it is called in the logs.
+            aggregation: how batches are put together: "mean".
+
+        Raises:
+            InvalidArgumentError: no name, another aggregation, or a symbolic tensor.
+        """
+        if isinstance(value, KerasTensor):
+            raise InvalidArgumentError(
+                f"{self.who}: add_metric() takes a value, got the symbolic tensor {value!r}",
+                remedy="call add_metric() in the call() of a layer, and put that into the model",
+            )
+        if name is None or aggregation != "mean":
+            raise InvalidArgumentError(
+                f"{self.who}: add_metric() needs a name and gives the mean, "
+                f"got name={name!r}, aggregation={aggregation!r}",
+                remedy="for another metric make one in __init__ (self.m = metrics.Sum(name='m')), "
+                "and call self.m.update_state(value) in call()",
+            )
+        self._reports.append((name, value))
 
     @property
     def losses(self) -> list[Any]:
@@ -161,6 +188,7 @@ class Layer(Buildable, Operation):
     def _clear_losses(self) -> None:
         for layer in self.flatten_layers():
             layer._losses.clear()
+            layer._reports.clear()
 
     # Calling
 
@@ -191,8 +219,12 @@ class Layer(Buildable, Operation):
                 self._maybe_build(args, kwargs)
                 check_inputs(self.input_spec, args[0] if args else None, self.who)
                 masks = self._masks_of(args, kwargs)
+                graph = plain_graph() if outer is None else None
+                begin = 0 if graph is None else graph.version
                 with autocast(self.compute_dtype if self._casts else None):
                     outputs = self.call(*args, **kwargs, **masks)
+                if graph is not None:
+                    outputs = with_updates(outputs, graph, begin)
                 self._after_call(args, kwargs, outputs)
         finally:
             context.training = before
@@ -237,9 +269,10 @@ class Layer(Buildable, Operation):
         """The mask arguments of `call` that were not passed, from the masks of the inputs."""
         masks: dict[str, Any] = {}
         given = dict(zip(self._call_parameters, args, strict=False)) | kwargs
+        open_parameters = self._call_parameters[len(args) :]
         for i, (name, value) in enumerate(given.items()):
             parameter = "mask" if i == 0 else f"{name}_mask"
-            if parameter in self._call_parameters and given.get(parameter) is None:
+            if parameter in open_parameters and given.get(parameter) is None:
                 found = map_structure(get_mask, value)
                 if any(m is not None for m in flatten(found)):
                     masks[parameter] = found
@@ -276,7 +309,7 @@ class Layer(Buildable, Operation):
         return previous_mask
 
     def _call_symbolic(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        with inside_layer(self.name):
+        with inside_layer(self.name), _name_scope(self.name):
             check_inputs(self.input_spec, args[0] if args else None, self.who)
             self._maybe_build(args, kwargs)
             check_inputs(self.input_spec, args[0] if args else None, self.who)
@@ -335,20 +368,11 @@ class Layer(Buildable, Operation):
         Returns:
             (outputs, non-trainable values), and the losses with `return_losses`.
         """
-        pairs = [
-            *zip(self.trainable_variables, trainable_variables, strict=True),
-            *zip(self.non_trainable_variables, non_trainable_variables, strict=True),
-        ]
-        before = [(v, v.read_value()) for v, _ in pairs]
-        try:
-            for v, value in pairs:
-                v.assign(value)
+        held = [*self.trainable_variables, *self.non_trainable_variables]
+        with holding(held, [*trainable_variables, *non_trainable_variables], self.who):
             outputs = self(*args, **kwargs)
             losses = self.losses
             updated = [v.read_value() for v in self.non_trainable_variables]
-        finally:
-            for v, value in before:
-                v.assign(value)
         return (outputs, updated, losses) if return_losses else (outputs, updated)
 
     # Configuration
@@ -392,8 +416,12 @@ def refuse_layer(value: Any, who: str) -> NoReturn:
 
 
 def _name_scope(name: str) -> Any:
+    """The scope of a layer's operations; what no operation's name may hold becomes "_"."""
     graph = building()
-    return nullcontext() if graph is None else graph.name_scope(name)
+    if graph is None:
+        return nullcontext()
+    safe = re.sub(r"[^A-Za-z0-9_.>-]", "_", name)
+    return graph.name_scope(safe if safe[0] not in "_->" else f"layer{safe}")
 
 
 def map_structure_shapes(shapes: Any, dtype: Any) -> Any:

@@ -76,27 +76,21 @@ class Operation:
 
     @property
     def input(self) -> Any:
-        """The symbolic input of its only call."""
-        node = self._only_node("input")
+        """The symbolic input of its first call."""
+        node = self._first_node("input")
         inputs = [a for a in node.args if flatten(a)]
         return inputs[0] if len(inputs) == 1 else node.inputs
 
     @property
     def output(self) -> Any:
-        """The symbolic output of its only call."""
-        return self._only_node("output").structured_outputs
+        """The symbolic output of its first call."""
+        return self._first_node("output").structured_outputs
 
-    def _only_node(self, what: str) -> Node:
+    def _first_node(self, what: str) -> Node:
         if not self.inbound_nodes:
             raise FailedPreconditionError(
                 f"{self.name!r} has no {what}: it was never called on a symbolic tensor",
                 remedy="call it on Input(shape=...), or put it into a Sequential with an Input",
-            )
-        if len(self.inbound_nodes) > 1:
-            raise FailedPreconditionError(
-                f"{self.name!r} was called {len(self.inbound_nodes)} times: "
-                f"which {what} is meant is not clear",
-                remedy=f"use layer.inbound_nodes[i].{what}s",
             )
         return self.inbound_nodes[0]
 

@@ -28,22 +28,42 @@ class Tracked:
     """Base of layers: finds what the instance owns.
 
     `_own` holds the variables made with `add_weight` or assigned to an attribute, in order.
-    `_untracked` names attributes that refer to others without owning them.
+    `_holders` are the names of the attributes that may own something, in the order in which they
+    got it. `_untracked` names attributes that refer to others without owning them.
     """
 
-    _untracked: frozenset[str] = frozenset({"inbound_nodes", "outbound_nodes", "optimizer"})
+    _untracked: frozenset[str] = frozenset(
+        {"inbound_nodes", "outbound_nodes", "optimizer", "_init_arguments", "_own", "_holders"}
+    )
+
+    _own: list[Variable]
+    _holders: dict[str, None]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, Variable) and name not in self._untracked:
+        object.__setattr__(self, name, value)
+        if name in self._untracked:
+            return
+        holders = self.__dict__.setdefault("_holders", {})
+        if not _may_own(value):
+            holders.pop(name, None)
+            return
+        holders.setdefault(name)
+        if isinstance(value, Variable):
             own = self.__dict__.setdefault("_own", [])
             if not any(v is value for v in own):
                 own.append(value)
-        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        value = self.__dict__.get(name)
+        object.__delattr__(self, name)
+        if isinstance(value, Variable) and "_own" in self.__dict__:
+            self._own = [v for v in self._own if v is not value]
 
     def _attributes(self) -> Iterator[Any]:
-        for name, value in list(self.__dict__.items()):
-            if name not in self._untracked and name != "_own":
-                yield value
+        attributes = self.__dict__
+        for name in list(attributes.get("_holders", ())):
+            if name in attributes:
+                yield attributes[name]
 
     def _find(self, kind: type[Any]) -> list[Any]:
         """The direct attributes of a kind, and those in lists, tuples and dicts, each once."""
@@ -66,7 +86,17 @@ class Tracked:
     @property
     def _own_metrics(self) -> list[Any]:
         # runtime_checkable protocols are slow to test: first rule out what is plainly not one
-        return [m for m in self._find(object) if isinstance(m, MetricLike)]
+        found = [m for m in self._find(object) if hasattr(type(m), "update_state")]
+        return [m for m in found if isinstance(m, MetricLike)]
+
+
+def _may_own(value: Any) -> bool:
+    """Whether `value` is something that is looked for, or holds such things."""
+    if isinstance(value, tuple):
+        return any(map(_may_own, value))
+    return isinstance(value, Tracked | Variable | SeedGenerator | list | dict | set) or hasattr(
+        type(value), "update_state"
+    )
 
 
 def _collect(value: Any, kind: type[Any], found: dict[int, Any]) -> None:

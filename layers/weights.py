@@ -13,8 +13,20 @@ from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError,
 from laminar.engine.graph import TensorShape, as_dtype
 from laminar.engine.source import inside_layer, layer_path
 from laminar.engine.state import Variable
+from laminar.naming import auto_name
 
 from .tracking import Tracked
+
+
+class _Changes:
+    """How often `trainable` has been set, on any layer: who has seen the number is up to date."""
+
+    count = 0
+
+
+def trainable_changes() -> int:
+    """A number that is another one when `trainable` of a layer has been set."""
+    return _Changes.count
 
 
 class Weighted(Tracked):
@@ -24,6 +36,7 @@ class Weighted(Tracked):
     built: bool
     _trainable: bool
     _losses: list[Any]
+    _reports: list[tuple[str, Any]]
 
     @property
     def variable_dtype(self) -> str:
@@ -83,7 +96,7 @@ class Weighted(Tracked):
                 trainable=trainable,
                 autocast=autocast,
                 aggregation=aggregation,
-                name=name,
+                name=name or auto_name("variable"),
             )
         variable.regularizer = regularizers.get(regularizer)
         variable.constraint = constraints.get(constraint)
@@ -168,6 +181,7 @@ class Weighted(Tracked):
 
     @trainable.setter
     def trainable(self, value: bool) -> None:
+        _Changes.count += 1
         for layer in self.flatten_layers():
             object.__setattr__(layer, "_trainable", bool(value))
 

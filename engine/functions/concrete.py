@@ -52,6 +52,7 @@ class ConcreteFunction:
         captured: the tensors and resource handles that it uses from outside.
         captured_inputs: the placeholders of `captured`.
         effects: operations that a call runs although no output needs them.
+        compiled: whether a call runs native code where there is some; set before the first call.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class ConcreteFunction:
         self.captured_inputs: list[GraphTensor] = [inner for _, inner in captures]
         self._symbol = next((t for t in self.captured if isinstance(t, GraphTensor)), None)
         self._context = context
+        self.compiled = False
         self._plans: dict[tuple[int, ...], Plan] = {}
         self._backwards: dict[tuple[int, ...], _Backward] = {}
         self._replays: dict[tuple[int, ...], ConcreteFunction] = {}
@@ -159,7 +161,8 @@ class ConcreteFunction:
         plan = self._plans.get(key)
         if plan is None:
             feeds = [*self.inputs, *self.captured_inputs]
-            plan = self._plans[key] = Plan(fetches, feeds, self.effects)
+            plan = Plan(fetches, feeds, self.effects, compiled=self.compiled)
+            self._plans[key] = plan
         found = plan.run([_value(t) for t in (*arguments, *self.captured)], self._context)
         return [EagerTensor(v, t.dtype) for v, t in zip(found, fetches, strict=True)]
 

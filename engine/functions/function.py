@@ -15,7 +15,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..graph import building, get_default_graph
@@ -202,6 +202,20 @@ def _context() -> Any:
     return (get_default_graph().scopes.device_name, variables.autocast_dtype())
 
 
+@overload
+def function(
+    fn: Callable[..., Any],
+    *,
+    input_signature: Sequence[Any] | None = None,
+    infer_signature_from_first_call: bool = False,
+) -> Function: ...
+@overload
+def function(
+    fn: None = None,
+    *,
+    input_signature: Sequence[Any] | None = None,
+    infer_signature_from_first_call: bool = False,
+) -> Callable[[Callable[..., Any]], Function]: ...
 def function(
     fn: Callable[..., Any] | None = None,
     *,

@@ -143,7 +143,9 @@ class GradientTape:
         if not self._persistent:
             self.reset()
             self._used = True
-        gradients = dict(zip(map(id, watched), backpropagate(records, ys, watched, dys), strict=True))
+        gradients = dict(
+            zip(map(id, watched), backpropagate(records, ys, watched, dys), strict=True)
+        )
         found = [gradients.get(id(x)) for x in xs]
         return pack_sequence_as(sources, fill_unconnected(found, leaves, unconnected_gradients))
 

@@ -17,7 +17,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from ..source import layer_path, user_location
@@ -25,6 +25,9 @@ from .device import DeviceSpec
 from .operation import OpDefinition, Operation
 from .scopes import DeviceRule, Scopes
 from .tensor import EagerTensor, GraphTensor, Tensor
+
+if TYPE_CHECKING:
+    from .graphdef import GraphDef
 
 _NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*")
 
@@ -116,11 +119,7 @@ class Graph:
 
         A name that ends in "/" is taken as it is, for the operation that the scope belongs to.
         """
-        if not _NAME.fullmatch(name):
-            raise InvalidArgumentError(
-                f"{name!r} is not a name for an operation",
-                remedy="use letters, digits and _ . - /, starting with a letter or digit",
-            )
+        self.check_name(name)
         with self._lock:
             absolute = name.endswith("/")
             full = name[:-1] if absolute else self.scopes.name + name
@@ -137,6 +136,15 @@ class Graph:
                     break
                 count += 1
             return unique
+
+    @staticmethod
+    def check_name(name: str) -> None:
+        """InvalidArgumentError unless an operation could have the name."""
+        if not _NAME.fullmatch(name):
+            raise InvalidArgumentError(
+                f"{name!r} is not a name for an operation",
+                remedy="use letters, digits and _ . - /, starting with a letter or digit",
+            )
 
     def value_of(self, tensor: GraphTensor) -> EagerTensor | None:
         """The value of `tensor` while the graph is built, None when it is not known yet."""
@@ -171,6 +179,15 @@ class Graph:
         """All operations in order of creation."""
         with self._lock:
             return list(self._operations.values())
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._operations
+
+    def as_graph_def(self) -> GraphDef:
+        """The operations as data, for files and other processes."""
+        from .graphdef import export_graph  # graphdef.py reads graphs
+
+        return export_graph(self)
 
     def get_operation_by_name(self, name: str) -> Operation:
         """The operation of that name; NotFoundError (a KeyError) when there is none."""

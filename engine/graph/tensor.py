@@ -184,6 +184,9 @@ class Literal(EagerTensor):
         super().__init__(value, dtype)
         self.home = home
 
+    def __reduce__(self) -> Any:
+        return (EagerTensor, (self._value, self._dtype))  # a copy belongs to no graph
+
 
 class GraphTensor(Tensor):
     """Output `value_index` of operation `op`: a symbol of its graph, without a value."""

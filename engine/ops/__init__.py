@@ -26,6 +26,7 @@ from . import dropout as dropout
 from . import einsum as einsum
 from . import fft as fft
 from . import gather as gather
+from . import host as host
 from . import image as image
 from . import index as index
 from . import join as join
@@ -50,9 +51,11 @@ from . import scatter as scatter
 from . import search as search
 from . import segment as segment
 from . import shape as shape
+from . import siphash as siphash
 from . import slicing as slicing
 from . import softmax as softmax
 from . import solve as solve
 from . import sort as sort
 from . import string as string
 from . import string_match as string_match
+from . import tokens as tokens

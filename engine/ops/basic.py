@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidArgumentError
+from ..errors import DTypeError, InvalidArgumentError
 from ..graph import (
     DENSE,
     Array,
+    GraphTensor,
     Operation,
     OpView,
     Tensor,
@@ -27,6 +28,8 @@ from .registry import Grads, define, no_gradient
 @define("Const")
 def _const(*, value: Any, dtype: str) -> TensorSpec:
     """A value that is part of the graph."""
+    if as_dtype(value.dtype) != dtype:
+        raise DTypeError(f"Const: the value is {value.dtype}, the attribute says {dtype}")
     return TensorSpec(value.shape, as_dtype(dtype))
 
 
@@ -63,7 +66,7 @@ def _placeholder_kernel(context: Any, *, shape: TensorShape, dtype: str) -> Arra
 placeholder_op.grad(no_gradient)
 
 
-def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> GraphTensor:
     """A tensor of the default graph whose value is fed on each run."""
     attrs = {"shape": TensorShape(shape), "dtype": as_dtype(dtype)}
     return get_default_graph().add(placeholder_op, (), attrs, name=name).outputs[0]
@@ -104,6 +107,9 @@ def _no_op() -> tuple[TensorSpec, ...]:
 @_no_op.reference
 def _no_op_kernel(xp: Any) -> tuple[Array, ...]:
     return ()
+
+
+_no_op.grad(no_gradient)
 
 
 @define("ZerosLike")

@@ -96,12 +96,14 @@ def to_array(
         return _typed(_from_python(value), wanted, python=python)
     if hasattr(value, "detach") and hasattr(value, "cpu"):  # PyTorch, whatever the device
         value = value.detach().cpu()
-    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
-        array = np.from_dlpack(value)
+    if hasattr(value, "__array__"):
+        array, python = _from_python(value), False
+    elif hasattr(value, "__dlpack__"):
+        array, python = np.from_dlpack(value), False
     else:
-        array = _from_python(value)
+        array, python = _from_python(value), True
     # The array may be the other library's own memory.
-    return _typed(array.copy() if copy else array, wanted, python=not hasattr(value, "__array__"))
+    return _typed(array.copy() if copy else array, wanted, python=python)
 
 
 def _default(value: Any) -> DType:

@@ -64,7 +64,8 @@ def _ctc_loss_kernel(
     # The states of a path: blank, label, blank, label, ..., blank.
     states = 2 * labels.shape[1] + 1
     spelled = xp.full((batch, states), blank, xp.int64)
-    spelled[:, 1::2] = labels
+    counts = xp.arange(labels.shape[1]) < label_lengths[:, None]
+    spelled[:, 1::2] = xp.where(counts, labels, blank)  # what pads the labels may be anything
     may_skip = xp.zeros((batch, states), bool)
     may_skip[:, 2:] = (spelled[:, 2:] != blank) & (spelled[:, 2:] != spelled[:, :-2])
     end = 2 * label_lengths.astype(xp.int64)
@@ -94,7 +95,7 @@ def _ctc_loss_kernel(
         share = xp.exp(xp.minimum(forward[:, t] + after + loss[:, None], 0))
         share = xp.where(lives[:, t, None], share, 0)
         counted = xp.bincount(flat, share.reshape(-1), gradient[:, t].size)
-        gradient[:, t] = -counted.reshape(batch, -1)
+        gradient[:, t] = -counted.reshape(gradient[:, t].shape)
         ahead = after + emit[:, t]
         step = xp.logaddexp(ahead, _moved(xp, ahead, -1))
         step = xp.where(skip_ahead, xp.logaddexp(step, _moved(xp, ahead, -2)), step)

@@ -1,11 +1,11 @@
-"""Find places: where a condition holds, and where a value belongs in a sorted sequence."""
+"""Find places: where a condition holds, where a value belongs in a sorted sequence, or stands."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..errors import InvalidArgumentError, ShapeError
-from ..graph import DENSE, REAL, Array, Tensor, TensorSpec, int32
+from ..graph import DENSE, REAL, STRING, Array, Tensor, TensorSpec, int32, int64
 from .join import one_or_all
 from .registry import define, no_gradient
 
@@ -70,3 +70,33 @@ def searchsorted(sequence: Tensor, values: Tensor, side: str = "left") -> Tensor
         side: "left" for the first place that keeps the order, "right" for the last.
     """
     return _search_sorted(sequence, values, side=side)
+
+
+@define("FindSorted", dtypes=REAL | STRING)
+def _find_sorted(sequence: TensorSpec, values: TensorSpec) -> TensorSpec:
+    """For each value the int64 place of the first equal element of the sorted sequence, else -1."""
+    if sequence.shape.rank not in (1, None):
+        raise ShapeError(f"FindSorted: the sorted sequence must be a vector, got {sequence}")
+    return TensorSpec(values.shape, int64)
+
+
+@_find_sorted.reference
+def _find_sorted_kernel(xp: Any, sequence: Array, values: Array) -> Array:
+    if not len(sequence):
+        return xp.full(values.shape, -1, xp.int64)
+    places = xp.searchsorted(sequence, values)
+    places = xp.minimum(places, len(sequence) - 1)
+    return xp.where(sequence[places] == values, places, -1).astype(xp.int64)
+
+
+_find_sorted.grad(no_gradient)
+
+
+def find_sorted(sequence: Tensor, values: Tensor) -> Tensor:
+    """Where each value stands in a sorted vector, int64; -1 where it does not.
+
+    Args:
+        sequence: (n,), ascending; numbers, or strings, which are in the order of their bytes.
+        values: any shape, dtype of `sequence`.
+    """
+    return _find_sorted(sequence, values)

@@ -151,7 +151,7 @@ def _update(
     def kernel(
         context: Any, handle: VariableStore, value: Array, *, shape: TensorShape, dtype: str
     ) -> Array:
-        if not TensorShape(shape).is_compatible_with(value.shape):
+        if value.shape != shape and not TensorShape(shape).is_compatible_with(value.shape):
             raise ShapeError(
                 f"{type}: variable {handle.name!r} is {dtype}{TensorShape(shape)}, "
                 f"the value has shape {TensorShape(value.shape)}"

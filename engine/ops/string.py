@@ -48,6 +48,17 @@ def collect(values: Sequence[Any], shape: Sequence[int], dtype: Any = object) ->
     return out.reshape(shape)
 
 
+def fill_rows(rows: Sequence[list[bytes]], shape: Sequence[int]) -> tuple[Array, Array]:
+    """Rows of any length as an array of `shape` + (the greatest,), filled with b"" at their ends.
+
+    The second array, of `shape`, has the lengths.
+    """
+    width = max(map(len, rows), default=0)
+    flat = [item for row in rows for item in row + [b""] * (width - len(row))]
+    counts = np.asarray([len(row) for row in rows], np.int32)
+    return collect(flat, (*shape, width)), counts.reshape(shape)
+
+
 def map_strings(function: Callable[[bytes], Any], x: Array, dtype: Any = object) -> Array:
     """`function` of each string."""
     return collect([function(item) for item in x.ravel().tolist()], x.shape, dtype)
@@ -125,28 +136,30 @@ def string_join(x: Tensor, axis: int = -1, separator: str = "") -> Tensor:
 
 
 @define("StringLower", dtypes=STRING)
-def string_lower(x: TensorSpec) -> TensorSpec:
-    """The text in lower case."""
+def string_lower(x: TensorSpec, *, unit: str = "char") -> TensorSpec:
+    """The text in lower case; with unit "byte", the ASCII letters of it alone."""
+    _check_unit("StringLower", unit)
     return x
 
 
 @string_lower.kernel("cpu")
-def _string_lower_kernel(x: Array) -> Array:
-    return map_text(str.lower, x)
+def _string_lower_kernel(x: Array, *, unit: str) -> Array:
+    return map_strings(bytes.lower, x) if unit == "byte" else map_text(str.lower, x)
 
 
 string_lower.grad(no_gradient)
 
 
 @define("StringUpper", dtypes=STRING)
-def string_upper(x: TensorSpec) -> TensorSpec:
-    """The text in upper case."""
+def string_upper(x: TensorSpec, *, unit: str = "char") -> TensorSpec:
+    """The text in upper case; with unit "byte", the ASCII letters of it alone."""
+    _check_unit("StringUpper", unit)
     return x
 
 
 @string_upper.kernel("cpu")
-def _string_upper_kernel(x: Array) -> Array:
-    return map_text(str.upper, x)
+def _string_upper_kernel(x: Array, *, unit: str) -> Array:
+    return map_strings(bytes.upper, x) if unit == "byte" else map_text(str.upper, x)
 
 
 string_upper.grad(no_gradient)
@@ -182,10 +195,7 @@ def _string_split(x: TensorSpec, *, separator: str, limit: int) -> tuple[TensorS
 @_string_split.kernel("cpu")
 def _string_split_kernel(x: Array, *, separator: str, limit: int) -> tuple[Array, Array]:
     rows = [decode(item).split(separator or None, limit) for item in x.ravel().tolist()]
-    width = max(map(len, rows), default=0)
-    flat = [encode(piece) for row in rows for piece in row + [""] * (width - len(row))]
-    counts = np.asarray([len(row) for row in rows], np.int32)
-    return collect(flat, (*x.shape, width)), counts.reshape(x.shape)
+    return fill_rows([list(map(encode, row)) for row in rows], x.shape)
 
 
 _string_split.grad(no_gradient)

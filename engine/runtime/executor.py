@@ -10,7 +10,7 @@ threads. A step's state is local to `run`:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from ..errors import LaminarError
 from ..graph import GraphTensor, Operation
 from ..ops.dispatch import as_array, kernel_failure
 from ..ops.registry import HOST, OpDef
-from ..passes import needed_operations
+from ..passes import cluster, needed_operations
 
 
 class StepContext:
@@ -44,9 +44,8 @@ class _Node:
         definition: OpDef = op.definition  # type: ignore[assignment]  # the table's only kind
         self.op = op
         self.inputs = inputs
-        self.outputs = outputs
         self.attrs = op.attrs
-        self.single = outputs[0] if len(outputs) == 1 else None
+        self.set_outputs(outputs)
         self.effect = definition.context_kernel is not None
         self.kernel: Callable[..., Any] = (
             definition.context_kernel
@@ -55,9 +54,39 @@ class _Node:
         )
         self.consumers: list[int] = []
 
+    def set_outputs(self, slots: list[int]) -> None:
+        """Say where the outputs go; -1 for nowhere."""
+        self.outputs = slots
+        self.single = slots[0] if len(slots) == 1 else None
+
+
+def _is_constant(op: Operation, fed: Collection[int]) -> bool:
+    """Whether an operation gives the same value in every run, and waits for nothing."""
+    return op.type == "Const" and not op.control_inputs and id(op.outputs[0]) not in fed
+
+
+def _number(feeds: Sequence[GraphTensor], operations: Sequence[Operation]) -> dict[int, int]:
+    """A slot for each tensor: the feeds first, in order."""
+    slots: dict[int, int] = {}
+    for i, t in enumerate(feeds):
+        slots.setdefault(id(t), i)
+    free = len(feeds)
+    for op in operations:
+        for y in op.outputs:
+            if id(y) not in slots:
+                slots[id(y)] = free
+                free += 1
+    return slots
+
 
 class Plan:
     """How to compute `fetches` and run `targets` from `feeds`.
+
+    Args:
+        fetches: the tensors to compute.
+        feeds: the tensors that are given.
+        targets: operations to run besides.
+        compiled: whether operations are clustered, and clusters run as native code.
 
     Raises:
         UnimplementedError: an operation has no kernel.
@@ -68,37 +97,41 @@ class Plan:
         fetches: Sequence[GraphTensor],
         feeds: Sequence[GraphTensor] = (),
         targets: Sequence[Operation] = (),
+        *,
+        compiled: bool = False,
     ) -> None:
         operations = needed_operations(fetches, targets, feeds)
-        slots: dict[int, int] = {}
-        for i, t in enumerate(feeds):
-            slots.setdefault(id(t), i)
-        fed = set(slots)
-        self._num_slots = self._num_feeds = len(feeds)
+        replaced: dict[int, Operation] = {}
+        if compiled:
+            operations, replaced = cluster(operations, fetches, feeds)
+        fed = {id(t) for t in feeds}
+        slots = _number(feeds, operations)
+        self._num_feeds = len(feeds)
+        self._initial: list[Any] = [None] * (max(slots.values(), default=-1) + 1)
+        self._initial.extend([None] * (len(feeds) - len(self._initial)))
+        self._uses = [0] * len(self._initial)
+        constants = {op.id for op in operations if _is_constant(op, fed)}
         for op in operations:
-            for y in op.outputs:
-                if id(y) not in slots:
-                    slots[id(y)] = self._num_slots
-                    self._num_slots += 1
+            if op.id in constants:
+                slot = slots[id(op.outputs[0])]
+                self._initial[slot] = as_array(_Node(op, [], []).kernel(**op.attrs))
+                self._uses[slot] = 1  # one more than consumers take: it stays
+        running = [op for op in operations if op.id not in constants]
+        self._nodes = [_Node(op, [slots[id(x)] for x in op.inputs], []) for op in running]
         self._fetches = [slots[id(t)] for t in fetches]
-        self._nodes: list[_Node] = []
         self._pending: list[int] = []
-        self._uses = [0] * self._num_slots
-        index = {op.id: i for i, op in enumerate(operations)}
-        for i, op in enumerate(operations):
-            node = _Node(op, [slots[id(x)] for x in op.inputs], [slots[id(y)] for y in op.outputs])
+        index = {op.id: i for i, op in enumerate(running)}
+        index |= {member: index[op.id] for member, op in replaced.items()}
+        for i, node in enumerate(self._nodes):
+            op = node.op
             # A fed output keeps its fed value though the operation runs.
-            node.outputs = [-1 if id(y) in fed else slots[id(y)] for y in op.outputs]
-            node.single = node.outputs[0] if len(node.outputs) == 1 else None
-            self._nodes.append(node)
-            waits = {index[x.op.id] for x in op.inputs if id(x) not in fed}
-            waits |= {index[c.id] for c in op.control_inputs if c.id in index}
+            node.set_outputs([-1 if id(y) in fed else slots[id(y)] for y in op.outputs])
+            sources = [*(x.op for x in op.inputs if id(x) not in fed), *op.control_inputs]
+            waits = {index[s.id] for s in sources if s.id in index} - {i}
             self._pending.append(len(waits))
             for j in waits:
                 self._nodes[j].consumers.append(i)
-            for slot in node.inputs:
-                self._uses[slot] += 1
-        for slot in self._fetches:
+        for slot in (*(s for node in self._nodes for s in node.inputs), *self._fetches):
             self._uses[slot] += 1
         self._sources = [i for i, n in enumerate(self._pending) if n == 0]
 
@@ -115,7 +148,7 @@ class Plan:
         """
         nodes, uses = self._nodes, self._uses.copy()
         pending = self._pending.copy()
-        values: list[Any] = [None] * self._num_slots
+        values = self._initial.copy()
         values[: self._num_feeds] = feeds
         ready = deque(self._sources)
         with np.errstate(all="ignore"):  # IEEE values are the result; nothing is printed

@@ -1,23 +1,27 @@
 """What is shown of a loop: a bar while it runs, and one line when it is done.
 
 The bar is for terminals and notebooks and goes when the loop is done. The line stays, and is all
-that a log file gets. This module owns tqdm, which is loaded when a bar is first drawn.
+that a log file gets. In a notebook, too, the bar is text: a widget would leave its first state in
+the saved notebook. This module owns tqdm, which is loaded when a bar is first drawn.
 """
 
 from __future__ import annotations
 
 import functools
+import logging
 import math
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from laminar import config
+
 INTERVAL_SECONDS = 0.1
+_log = logging.getLogger("laminar")
 
 
 class _Screen:
@@ -85,17 +89,10 @@ class Display:
     def _draw_if_due(self, now: float, note: str) -> None:
         if now < self._due:
             return
+        text = self._format(note)
         if self._bar is None:
-            self._bar = _bar_class()(
-                total=self._total,
-                leave=False,
-                file=sys.stdout,
-                dynamic_ncols=True,
-                mininterval=0,
-                miniters=1,
-            )
-            self._bar.start_t -= now - self._start
-        self._bar.bar_format = self._format(note)
+            self._bar = self._new_bar(text, now)
+        self._bar.bar_format = text
         if self.done > self._bar.n:
             self._bar.update(self.done - self._bar.n)
         else:
@@ -104,6 +101,22 @@ class Display:
         # Counted from the end of the drawing: a slow terminal is not drawn to all the time.
         self._due = time.perf_counter() + self._interval
 
+    def _new_bar(self, text: str, now: float) -> Any:
+        bar = _bar_class()(
+            total=self._total,
+            leave=False,
+            disable=False,
+            file=sys.stdout,
+            dynamic_ncols=True,
+            mininterval=0,
+            miniters=1,
+            bar_format=text,
+            # A notebook cannot go up a line, as a bar below another one needs.
+            position=0 if _is_notebook() else None,
+        )
+        bar.start_t -= now - self._start
+        return bar
+
     def _format(self, note: str) -> str:
         """What tqdm fills in; a format with a bar, be it one blank, is cut to the line."""
         label = f"{_literal(self._label)} " if self._label else ""
@@ -111,7 +124,8 @@ class Display:
         if self._total is None:
             return f"{label}{{n_fmt}} {self._unit}s{{bar:1}}{note or '{elapsed}'}{values}"
         bar = f"{{n_fmt}}/{{total_fmt}} |{{bar:{self._width}}}|"
-        return f"{label}{bar} {note or '{remaining} left'}{values}"
+        left = "{remaining} left" if self.done else ""
+        return f"{label}{bar} {note or left}{values}"
 
     def hide_bar(self) -> None:
         """Take the bar away; it is not shown again."""
@@ -142,24 +156,29 @@ class Display:
 
 
 def say(text: str) -> None:
-    """Print a line, above any bar."""
+    """Print a line, above any bar; to the log if `disable_interactive_logging()` was called."""
+    if not config.is_interactive_logging_enabled():
+        _log.info(text)
+        return
     if "tqdm" in sys.modules:
         _bar_class().write(text, file=sys.stdout)
     else:
-        print(text)
+        print(text, file=sys.stdout)
     sys.stdout.flush()  # a log file shows each epoch when it is done
 
 
 def is_live() -> bool:
-    """Whether a bar can be drawn again and again: in a terminal, or in a notebook."""
-    return sys.stdout.isatty() or type(sys.stdout).__module__.startswith("ipykernel")
+    """Whether a line can be written over: in a terminal, or in a notebook."""
+    return config.is_interactive_logging_enabled() and (sys.stdout.isatty() or _is_notebook())
+
+
+def _is_notebook() -> bool:
+    return type(sys.stdout).__module__.startswith("ipykernel")
 
 
 @functools.cache
 def _bar_class() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a notebook without widgets gets bars of text
-        from tqdm.auto import tqdm  # type: ignore[import-untyped]  # it ships no types
+    from tqdm import tqdm  # type: ignore[import-untyped]  # it ships no types
 
     class Bar(tqdm):  # type: ignore[misc]  # it ships no types
         """A bar without the thread and the lock between processes that others share."""
@@ -180,6 +199,8 @@ def format_values(values: Mapping[str, Any]) -> str:
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, str):
+        return value
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "biuf":
         return " ".join(np.array2string(array, precision=4, threshold=4).split())

@@ -48,7 +48,7 @@ class ProgbarLogger(Callback):
     def break_off(self) -> None:
         """End what is shown where it is, if it has not ended."""
         if self._display is not None:
-            self._display.finish(note=" - broken off")
+            self._display.finish(note=" - interrupted")
             self._display = None
 
     def on_train_begin(self, logs: Logs | None = None) -> None:

@@ -168,13 +168,13 @@ def _argument(value: Any, made: dict[str, Operation]) -> Any:
 def _tensor_at(place: Any, made: dict[str, Operation]) -> KerasTensor:
     try:
         name, node_index, tensor_index = place
-        operation = made[name]
-        nodes: list[Node] = operation.inbound_nodes
-    except (TypeError, ValueError, KeyError) as cause:
+        nodes: list[Node] = made[name].inbound_nodes
+        if node_index >= len(nodes):
+            raise _NotYet
+        tensor: KerasTensor = nodes[node_index].outputs[tensor_index]
+    except (TypeError, ValueError, KeyError, IndexError) as cause:
         raise DataLossError(f"the config refers to {place!r}, which it does not contain") from cause
-    if node_index >= len(nodes):
-        raise _NotYet
-    return nodes[node_index].outputs[tensor_index]
+    return tensor
 
 
 def _places(structure: Any, made: dict[str, Operation]) -> Any:
@@ -185,7 +185,7 @@ def _places(structure: Any, made: dict[str, Operation]) -> Any:
     ):
         try:
             return _tensor_at(structure, made)
-        except (_NotYet, IndexError) as cause:
+        except _NotYet as cause:
             raise DataLossError(f"the config refers to the call {structure!r}") from cause
     if isinstance(structure, dict):
         return {k: _places(v, made) for k, v in structure.items()}

@@ -15,7 +15,7 @@ from .network import Network
 from .trainer import Trainer
 
 
-class Model(Trainer, Layer):
+class Model(Trainer):
     """Layers that are trained, evaluated and saved together.
 
     Three ways to make one: `Model(inputs, outputs)` from symbolic tensors (the functional API);
@@ -28,7 +28,7 @@ class Model(Trainer, Layer):
         trainable: whether training changes its weights.
     """
 
-    _untracked = Layer._untracked | {"_network", "_compiled", "_train_state"}
+    _untracked = Trainer._untracked | {"_network"}
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """`Model(inputs, outputs)` is a Functional."""
@@ -39,16 +39,14 @@ class Model(Trainer, Layer):
         return super().__new__(cls, *args, **kwargs)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        network = None
+        inputs = outputs = None
         if args or "inputs" in kwargs or "outputs" in kwargs:
             inputs, outputs, kwargs = _functional_arguments(type(self).__name__, args, kwargs)
-            Layer.__init__(self, **kwargs)
-            network = Network(inputs, outputs, f"{type(self).__name__} {self.name!r}")
-        else:
-            Layer.__init__(self, **kwargs)
-        self._network: Network | None = network
-        self.built = network is not None
-        Trainer.__init__(self)
+        super().__init__(**kwargs)
+        self._network: Network | None = None
+        if inputs is not None:
+            self._network = Network(inputs, outputs, self.who)
+            self.built = True
 
     # Layers
 
@@ -58,8 +56,10 @@ class Model(Trainer, Layer):
         return self._network
 
     @property
-    def sublayers(self) -> list[Layer]:
-        found = {id(layer): layer for layer in (self._network.layers if self._network else ())}
+    def sublayers(self) -> list[Any]:
+        found: dict[int, Any] = {}
+        for layer in self._network.layers if self._network else ():
+            found[id(layer)] = layer
         for layer in self._find(Layer):
             found.setdefault(id(layer), layer)
         return list(found.values())
@@ -67,7 +67,7 @@ class Model(Trainer, Layer):
     @property
     def layers(self) -> list[Layer]:
         """The layers of the model, without those inside other layers."""
-        return self.sublayers
+        return self._listed_layers()
 
     @layers.setter
     def layers(self, value: Any) -> None:
@@ -75,6 +75,9 @@ class Model(Trainer, Layer):
             "`layers` lists what the model has; it cannot be assigned",
             remedy="keep your layers in an attribute of another name",
         )
+
+    def _listed_layers(self) -> list[Layer]:
+        return self.sublayers
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
         """The layer of that name, or at that place.
@@ -153,15 +156,18 @@ class Model(Trainer, Layer):
                 self._build_shapes = {"input_shape": shape}
         self.built = True
 
-    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
-        """Compute the outputs; a subclass without symbolic inputs writes its own."""
+    # A subclass has parameters of its own; these are what callers may pass here.
+    _call_parameters = ("inputs", "training", "mask")
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the outputs of `inputs`; a subclass without symbolic inputs writes its own."""
         if self._network is None:
             raise InvalidArgumentError(
                 f"the model {self.name!r} does not say what it computes",
                 remedy="write call(self, inputs) in the class, or make it with "
                 "Model(inputs, outputs)",
             )
-        return self._network.run(inputs)
+        return self._network.run(args[0] if args else kwargs["inputs"])
 
     # Information
 
@@ -275,8 +281,6 @@ def _functional_arguments(
             f"{who}: inputs and outputs are given together or not at all",
             remedy="Model(inputs=..., outputs=...)",
         )
-    rest.pop("inputs", None)
-    rest.pop("outputs", None)
     return inputs, outputs, rest
 
 

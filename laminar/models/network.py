@@ -139,7 +139,10 @@ class Network:
             made = [r for r in result if r is not None]
             for tensor, value in zip(node.outputs, made, strict=True):
                 values[id(tensor)] = value
-        return pack_sequence_as(self.outputs_structure, [values[id(y)] for y in self.outputs])
+        found = [values[id(y)] for y in self.outputs]
+        if isinstance(self.outputs_structure, list | tuple) and len(found) == 1:
+            return found[0]  # a list of one output is that output
+        return pack_sequence_as(self.outputs_structure, found)
 
     def _match(self, inputs: Any) -> list[Any]:
         """The given inputs in the order of the model's, checked and cast."""

@@ -85,6 +85,7 @@ class OpLayer(Operation):
     """
 
     function: Callable[..., Any]
+    leading: tuple[str, ...]  # config that stands before *args, and is passed by position
     _keras_module: str
 
     def __init__(self, name: str | None = None, **config: Any) -> None:
@@ -99,7 +100,9 @@ class OpLayer(Operation):
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Apply the op."""
-        return type(self).function(*args, **kwargs, **self._config)
+        config = dict(self._config)
+        first = [config.pop(name) for name in self.leading]
+        return type(self).function(*first, *args, **kwargs, **config)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), **self._config}
@@ -121,10 +124,22 @@ def _home(function_name: str) -> str:
 def op_class(function_name: str) -> type[OpLayer]:
     """The class for an op of `laminar.ops`."""
     function = getattr(ops, function_name, None) or getattr(ops.image, function_name)
-    attributes = {"function": staticmethod(function), "__doc__": function.__doc__}
-    kind = type(_class_name(function_name), (OpLayer,), attributes)
-    kind._keras_module = _home(function_name)
-    return kind
+    attributes = {
+        "function": staticmethod(function),
+        "leading": _leading(function_name, function),
+        "_keras_module": _home(function_name),
+        "__doc__": function.__doc__,
+    }
+    return type(_class_name(function_name), (OpLayer,), attributes)
+
+
+def _leading(function_name: str, function: Callable[..., Any]) -> tuple[str, ...]:
+    parameters = list(inspect.signature(function).parameters.values())
+    kinds = [p.kind for p in parameters]
+    if inspect.Parameter.VAR_POSITIONAL not in kinds:
+        return ()
+    before = parameters[: kinds.index(inspect.Parameter.VAR_POSITIONAL)]
+    return tuple(p.name for p in before if not is_data(function_name, p.name))
 
 
 def is_data(function_name: str, parameter: str) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, Self
 
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.source import inside_layer
 from laminar.layers.input import InputLayer
 from laminar.layers.layer import Layer, refuse_layer
 from laminar.layers.symbolic import KerasTensor
@@ -24,7 +26,8 @@ class Sequential(Model):
     """A stack of layers.
 
     The weights are made when the shape of the input is known: from an `Input` first, at the first
-    call, or by `build(input_shape)`.
+    call, or by `build(input_shape)`. `_symbols` are the symbolic outputs of the layers of `_stack`,
+    as many as have been called.
 
     Args:
         layers: the layers, in order; more can be added with `add`.
@@ -32,7 +35,7 @@ class Sequential(Model):
         name: of the model.
     """
 
-    _untracked = Model._untracked | {"_stack"}
+    _untracked = Model._untracked | {"_stack", "_symbols"}
 
     def __init__(
         self,
@@ -42,6 +45,8 @@ class Sequential(Model):
     ) -> None:
         super().__init__(trainable=trainable, name=name)
         self._stack: list[Layer] = []
+        self._symbols: list[Any] = []
+        self._input_is_given = True
         if layers is not None and not isinstance(layers, list | tuple):
             raise InvalidArgumentError(
                 f"Sequential: expected a list of layers, got {type(layers).__name__}",
@@ -49,7 +54,7 @@ class Sequential(Model):
             )
         for layer in layers or ():
             self._append(layer)
-        self._rebuild()
+        self._connect()
 
     def add(self, layer: Any, rebuild: bool = True) -> None:
         """Put a layer on top.
@@ -57,9 +62,10 @@ class Sequential(Model):
         Raises:
             InvalidArgumentError: not a layer, a name that is taken, or an Input that is not first.
         """
+        count = len(self._stack)
         self._append(layer)
         if rebuild:
-            self._rebuild()
+            self._connect_or_drop(slice(count, None))
 
     def _append(self, layer: Any) -> None:
         if isinstance(layer, KerasTensor):
@@ -70,12 +76,12 @@ class Sequential(Model):
             self._stack.append(InputLayer(batch_shape=layer._first_shape))
         if isinstance(layer, InputLayer) and self._stack:
             raise InvalidArgumentError(
-                f"Sequential {self.name!r}: an Input can only stand first",
+                f"{self.who}: an Input can only stand first",
                 remedy="make another model for another input",
             )
         if any(layer.name == other.name for other in self._stack):
             raise InvalidArgumentError(
-                f"Sequential {self.name!r}: a layer named {layer.name!r} is there already",
+                f"{self.who}: a layer named {layer.name!r} is there already",
                 remedy="make another layer, or give it another name",
             )
         self._stack.append(layer)
@@ -83,41 +89,54 @@ class Sequential(Model):
     def pop(self, rebuild: bool = True) -> Layer:
         """Take the top layer off."""
         if not self._stack:
-            raise InvalidArgumentError(f"Sequential {self.name!r} has no layers")
+            raise InvalidArgumentError(f"{self.who} has no layers")
         layer = self._stack.pop()
+        del self._symbols[len(self._stack) :]
         if rebuild:
-            self._rebuild()
+            self._connect()
         return layer
 
     @property
-    def sublayers(self) -> list[Layer]:
+    def sublayers(self) -> list[Any]:
         return list(self._stack)
 
-    @property
-    def layers(self) -> list[Layer]:
+    def _listed_layers(self) -> list[Layer]:
         """The layers of the stack, without the Input."""
         return [layer for layer in self._stack if not isinstance(layer, InputLayer)]
 
-    def _rebuild(self) -> None:
-        """Make the network anew when the stack begins with an Input."""
+    def _connect_or_drop(self, added: slice) -> None:
+        """Connect the stack; when a layer refuses its input, take those that were added off."""
+        try:
+            self._connect()
+        except BaseException:
+            del self._stack[added]
+            del self._symbols[added.start :]
+            self._connect()
+            raise
+
+    def _connect(self) -> None:
+        """Call the layers that have not been called yet, when the stack begins with an Input."""
         self._network = None
         self.built = False
-        self._train_state = None
-        first = self._stack[0] if self._stack else None
-        if isinstance(first, InputLayer) and len(self._stack) > 1:
-            self._connect(first.output_tensor)
-        elif first is not None and isinstance(first, Model) and first.network is not None:
-            self._connect(first.network.inputs_structure)
-
-    def _connect(self, inputs: Any) -> None:
-        x = inputs
-        for layer in self._stack:
-            if not isinstance(layer, InputLayer):
-                x = layer(x)
-        self._network = Network(inputs, x, f"Sequential {self.name!r}")
-        shapes = [tuple(t.shape) for t in flatten(inputs)]
-        self._build_shapes = {"input_shape": shapes[0] if len(shapes) == 1 else shapes}
-        self.built = True
+        symbols = self._symbols
+        with nullcontext() if self._is_inside() else inside_layer(self.name):
+            for layer in self._stack[len(symbols) :]:
+                if symbols:
+                    symbols.append(layer(symbols[-1]))
+                elif isinstance(layer, InputLayer):
+                    symbols.append(layer.output_tensor)
+                elif isinstance(layer, Model) and layer.network is not None:
+                    symbols.append(layer(layer.network.inputs_structure))
+                else:
+                    return  # built later, for the shape of the data
+        if symbols:
+            first = self._stack[0]
+            network = first.network if isinstance(first, Model) else None
+            inputs = symbols[0] if network is None else network.inputs_structure
+            self._network = Network(inputs, symbols[-1], self.who)
+            shapes = [tuple(t.shape) for t in flatten(inputs)]
+            self._build_shapes = {"input_shape": shapes[0] if len(shapes) == 1 else shapes}
+            self.built = True
 
     def build(self, input_shape: Any = None) -> None:
         """Make the weights for inputs of `input_shape` (with the batch)."""
@@ -125,34 +144,38 @@ class Sequential(Model):
             return
         if input_shape is None:
             raise InvalidArgumentError(
-                f"Sequential {self.name!r}: the shape of the input is not known",
+                f"{self.who}: the shape of the input is not known",
                 remedy="begin with Input(shape=...), or build(input_shape)",
             )
-        self._stack.insert(0, InputLayer(batch_shape=tuple(input_shape)))
-        self._rebuild()
+        self._begin_with(InputLayer(batch_shape=tuple(input_shape)))
+
+    def _begin_with(self, first: InputLayer) -> None:
+        self._stack.insert(0, first)
+        self._connect_or_drop(slice(0, 1))
+        self._input_is_given = False
 
     def _maybe_build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self.built:
             return
         if not self._stack:
-            raise InvalidArgumentError(
-                f"Sequential {self.name!r} has no layers", remedy="add(layer) first"
-            )
+            raise InvalidArgumentError(f"{self.who} has no layers", remedy="add(layer) first")
         leaves = flatten(args[0]) if args else []
         if len(leaves) != 1 or not hasattr(leaves[0], "shape"):
             raise InvalidArgumentError(
-                f"Sequential {self.name!r} takes one input, got {len(leaves)}",
+                f"{self.who} takes one input, got {len(leaves)}",
                 remedy="use Model(inputs, outputs) for several inputs",
             )
-        x = leaves[0]
-        self._stack.insert(
-            0, InputLayer(batch_shape=(None, *tuple(x.shape)[1:]), dtype=str(x.dtype))
-        )
-        try:
-            self._rebuild()
-        except BaseException:
-            self._stack.pop(0)
-            raise
+        (x,) = leaves
+        self._begin_with(InputLayer(batch_shape=(None, *tuple(x.shape)[1:]), dtype=str(x.dtype)))
+
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+        """Compute the outputs; without an Input, for any shape that the layers take."""
+        if self._input_is_given:
+            return super().call(inputs)
+        x = inputs
+        for layer in self.layers:
+            x = layer(x)
+        return x
 
     def get_config(self) -> dict[str, Any]:
         """The stack of layers as data."""
@@ -177,7 +200,7 @@ class Sequential(Model):
         with custom_object_scope(custom_objects or {}):
             for entry in config.get("layers", ()):
                 model.add(deserialize_keras_object(entry), rebuild=False)
-        model._rebuild()
+        model._connect()
         shape = config.get("build_input_shape")
         if model._network is None and shape and isinstance(shape, list | tuple):
             model.build(tuple(shape))

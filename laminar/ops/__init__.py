@@ -11,13 +11,13 @@ from . import linalg as linalg
 from . import nn as nn
 from . import numpy as numpy
 from .control import *  # noqa: F403  # each file lists its public names in __all__
-from .core import *  # noqa: F403
-from .linalg import *  # noqa: F403
-from .math import *  # noqa: F403
-from .nn import *  # noqa: F403
-from .numpy import *  # noqa: F403
-from .rearrangement import *  # noqa: F403
+from .core import *  # noqa: F403  # the names of its __all__
+from .linalg import *  # noqa: F403  # the names of its __all__
+from .math import *  # noqa: F403  # the names of its __all__
+from .nn import *  # noqa: F403  # the names of its __all__
+from .numpy import *  # noqa: F403  # the names of its __all__
+from .rearrangement import *  # noqa: F403  # the names of its __all__
 from .recording import Recorder as Recorder
 from .recording import public as public
 from .recording import set_recorder as set_recorder
-from .signal import *  # noqa: F403
+from .signal import *  # noqa: F403  # the names of its __all__

@@ -80,7 +80,7 @@ def common(*xs: Any) -> DType:
 def tensors(xs: Any) -> tuple[Tensor, ...]:
     """The items of a sequence (or the slices of a tensor) as tensors of their common type."""
     items = list(xs)
-    if items and all(isinstance(x, Tensor) and x.dtype == items[0].dtype for x in items):
+    if all(isinstance(x, Tensor) and x.dtype == items[0].dtype for x in items):
         return tuple(items)
     return promote(*items)
 

@@ -5,6 +5,6 @@ front, as `data_format` says.
 """
 
 from .color import *  # noqa: F403  # each file lists its public names in __all__
-from .filters import *  # noqa: F403
-from .framing import *  # noqa: F403
-from .warping import *  # noqa: F403
+from .filters import *  # noqa: F403  # the names of its __all__
+from .framing import *  # noqa: F403  # the names of its __all__
+from .warping import *  # noqa: F403  # the names of its __all__

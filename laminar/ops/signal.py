@@ -112,10 +112,10 @@ def _padded_bins(z: Tensor, size: int) -> Tensor:
 
 
 def _window(window: Any, length: int, fft_length: int, like: Tensor) -> Tensor:
-    """The window of `length` points in the middle of `fft_length` zeros; None is all ones."""
+    """The window of `length` points in the middle of `fft_length` zeros; None is ones alone."""
     if window is None:
-        points = creation.full((length,), 1, like.dtype)
-    elif isinstance(window, str):
+        return creation.full((fft_length,), 1, like.dtype)
+    if isinstance(window, str):
         if window not in ("hann", "hamming"):
             raise InvalidArgumentError(f"stft: window must be 'hann' or 'hamming', got {window!r}")
         constant = 0.5 if window == "hann" else 0.54

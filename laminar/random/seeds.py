@@ -20,7 +20,9 @@ import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Graph, Tensor, building, eager_scope
+from laminar.engine.ops.basic import identity
 from laminar.engine.ops.convert import convert_to_tensor
+from laminar.engine.ops.dispatch import as_input
 from laminar.engine.ops.random_state import initial_state, next_state
 from laminar.engine.state import Variable
 
@@ -69,9 +71,22 @@ class SeedGenerator:
         Args:
             ordered: accepted for its name: states always follow one another.
         """
+        graph = building() or self.state.graph
+        if graph is not None and not graph.captures_values:
+            return self._next_in_graph(graph)
         state = self.state.value
         self.state.assign(next_state(state))
         return state
+
+    def _next_in_graph(self, graph: Graph) -> Tensor:
+        """In a plain graph control edges take the generator on, and keep the draws in order."""
+        users = graph.consumers_of(as_input(graph, self.state.handle))
+        draws = [op for op in users if any(x.op.type == "RandomAdvance" for x in op.inputs)]
+        with graph.as_default(), graph.control_dependencies(draws[-1:]):
+            state = self.state.value
+            update = self.state.assign(next_state(state))
+            with graph.control_dependencies([update]):
+                return identity(state)
 
     def get_config(self) -> dict[str, Any]:
         """What `from_config` needs to make a generator that begins where this one did."""
@@ -129,9 +144,12 @@ def set_random_seed(seed: int) -> None:
     np.random.seed(int(seed))
     with _lock:
         _seeds.seed(int(seed))
-        if _global:  # graphs of traced functions hold this variable: it stays, with a new state
-            with eager_scope():
-                _global[0].state.assign(_state(make_default_seed()))
+        first = make_default_seed()  # taken in any case, so that the seeds after it are the same
+        with eager_scope():
+            if _global:  # graphs of traced functions hold this variable: it stays
+                _global[0].state.assign(_state(first))
+            else:
+                _global.append(SeedGenerator(first, name="global_seed_generator"))
 
 
 def draw_seed(seed: Any) -> Tensor:

@@ -87,7 +87,7 @@ def save_model(
         "date_saved": datetime.now(UTC).strftime("%Y-%m-%d@%H:%M:%S"),
     }
     weights, names = _collect(model)
-    write_archive(path, config, metadata, weights, names=names)
+    write_archive(path, config, metadata, weights, names=names, assets=_assets(model))
 
 
 def load_model(
@@ -126,6 +126,7 @@ def load_model(
                 remedy="load it with the function that wrote it",
             )
         _restore(model, weights, path, skip_mismatch=False)
+        _restore_assets(model, archive)
     return model
 
 
@@ -208,6 +209,26 @@ def _collect(model: Any) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
         weights[path] = store
         names[path] = obj.name
     return weights, names
+
+
+def _assets(model: Any) -> dict[str, bytes]:
+    """The files, such as vocabularies, that objects keep beside their variables, by path."""
+    assets: dict[str, bytes] = {}
+    for path, obj in stored_objects(model):
+        if hasattr(obj, "save_assets"):
+            store: dict[str, bytes] = {}
+            obj.save_assets(store)
+            assets |= {f"{path}/{name}" if path else name: data for name, data in store.items()}
+    return assets
+
+
+def _restore_assets(model: Any, archive: ArchiveReader) -> None:
+    """Give each object the files that it kept; those of objects inside it are theirs."""
+    for path, obj in stored_objects(model):
+        if hasattr(obj, "load_assets"):
+            head = f"{path}/" if path else ""
+            names = [n.removeprefix(head) for n in archive.assets if n.startswith(head)]
+            obj.load_assets({n: archive.asset(head + n) for n in names if "/" not in n})
 
 
 def _restore(model: Any, reader: WeightsReader, path: str, *, skip_mismatch: bool) -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from laminar import ops
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
 
 
 def to_categorical(x: Any, num_classes: int | None = None) -> Any:
@@ -20,23 +22,43 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Any:
         float64 array of shape (*x.shape, num_classes).
 
     Raises:
-        InvalidArgumentError: a number outside the range.
+        InvalidArgumentError: a number outside the range, or no numbers and no `num_classes`.
     """
     labels = np.asarray(x).astype("int64")
     if labels.ndim > 1 and labels.shape[-1] == 1:
         labels = labels[..., 0]
-    count = int(labels.max(initial=-1)) + 1 if num_classes is None else num_classes
+    if not labels.size and not num_classes:
+        raise InvalidArgumentError(
+            "to_categorical: there are no labels to tell the number of classes from",
+            remedy="pass num_classes",
+        )
+    count = num_classes or int(labels.max()) + 1
     if labels.size and (labels.min() < 0 or labels.max() >= count):
         raise InvalidArgumentError(
             f"to_categorical: the labels go from {labels.min()} to {labels.max()}, "
             f"expected 0 to {count - 1}",
-            remedy=f"pass num_classes={labels.max() + 1}, or number the classes from 0",
+            remedy=f"pass num_classes={labels.max() + 1}"
+            if labels.min() >= 0
+            else "number the classes from 0",
         )
-    return np.eye(count)[labels]
+    rows = np.zeros((labels.size, count))
+    rows[np.arange(labels.size), labels.ravel()] = 1
+    return rows.reshape(*labels.shape, count)
 
 
 def normalize(x: Any, axis: int = -1, order: int = 2) -> Any:
-    """`x` divided by its norm of that order along an axis; zero vectors stay."""
+    """`x` divided by its norm along an axis; where the norm is 0, `x` stays.
+
+    Args:
+        x: array, or tensor.
+        axis: along which the norm is taken.
+        order: of the norm: (sum |x|**order) ** (1 / order).
+
+    Returns:
+        An array, or a tensor for a tensor, of the shape of `x`.
+    """
+    if isinstance(x, Tensor):
+        return ops.normalize(x, axis=axis, order=order)
     x = np.asarray(x)
     norm = np.linalg.norm(x, order, axis, keepdims=True)
     return x / np.where(norm == 0, 1, norm)

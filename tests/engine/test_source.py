@@ -29,9 +29,7 @@ def test_operations_remember_the_users_line() -> None:
         first = constant(1.0)
         second = first + first  # three files of laminar stand between this line and the graph
     location = second.op.location
-    assert location == Location(
-        __file__, location.line, "test_operations_remember_the_users_line"
-    )
+    assert location == Location(__file__, location.line, "test_operations_remember_the_users_line")
     assert location.line == first.op.location.line + 1  # type: ignore[attr-defined]  # in a graph
 
 
@@ -57,9 +55,8 @@ def test_library_frames_are_nobodys() -> None:
 def test_layer_path_nests_and_is_restored_after_an_error() -> None:
     assert layer_path() == ""
     with inside_layer("model"):
-        with pytest.raises(KeyError), inside_layer("block"):
-            assert layer_path() == "model/block"
-            raise KeyError
+        with pytest.raises(KeyError, match="model/block"), inside_layer("block"):
+            raise KeyError(layer_path())
         assert layer_path() == "model"
     assert layer_path() == ""
 

@@ -75,7 +75,7 @@ def test_paths_lead_to_their_leaves(tree: Any) -> None:
 
 @pytest.mark.parametrize(
     "tree",
-    [OrderedDict(b=1, a=2), defaultdict(list, b=1, a=2), {"b": 1, "a": 2}, Pair(1, 2), [1], (1,)],
+    [OrderedDict(b=1, a=2), defaultdict(int, b=1, a=2), {"b": 1, "a": 2}, Pair(1, 2), [1], (1,)],
     ids=lambda t: type(t).__name__,
 )
 def test_containers_keep_their_type_and_order(tree: Any) -> None:
@@ -91,7 +91,8 @@ def test_map_several_structures() -> None:
 
 
 def test_a_default_dict_stays_one() -> None:
-    mapped = map_structure(lambda x: x, defaultdict(list, a=1))
+    table: defaultdict[str, Any] = defaultdict(list, a=1)
+    mapped = map_structure(lambda x: x, table)
     assert mapped["missing"] == []
 
 

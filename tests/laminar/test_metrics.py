@@ -134,7 +134,7 @@ def test_a_function_of_any_batch_size_is_traced_once() -> None:
     area = metrics.AUC(num_thresholds=50)
     signature = [TensorSpec([None], "int32"), TensorSpec([None, 2], "float32")]
 
-    @function(input_signature=signature)  # type: ignore[untyped-decorator]  # it keeps no types
+    @function(input_signature=signature)
     def step(y_true: Any, y_pred: Any) -> Any:
         area.update_state(y_true, y_pred[:, 1])
         return metric(y_true, y_pred)

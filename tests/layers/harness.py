@@ -19,10 +19,11 @@ from laminar.tree import flatten, map_structure
 Shape = tuple[int, ...]
 Shapes = Shape | list[Shape]
 Array = np.ndarray[Any, Any]
+COMPUTE_MASK = layers.Layer.compute_mask
 
 
-def rng() -> np.random.Generator:
-    return np.random.default_rng(20)
+def rng(seed: int = 20) -> np.random.Generator:
+    return np.random.default_rng(seed)
 
 
 def random_inputs(shapes: Shapes, ids: int = 0) -> Any:
@@ -84,7 +85,8 @@ def check_layer(
         check_training(layer, inputs)
     if mixed:
         check_mixed(cls, kwargs, inputs)
-    if layer.supports_masking and not isinstance(inputs, list) and value.ndim > 2:
+    passes_masks = layer.supports_masking and type(layer).compute_mask is COMPUTE_MASK
+    if passes_masks and not isinstance(inputs, list) and value.ndim > 2:
         check_mask(layer, inputs)
     if empty_batch:
         none = layer(map_structure(lambda x: x[:0], inputs))
@@ -137,7 +139,7 @@ def check_config(
 
 def check_training(layer: layers.Layer, inputs: Any) -> None:
     """One step of gradient descent lowers a loss."""
-    target = rng().normal(size=layer(inputs).shape).astype(np.float32)
+    target = rng(21).normal(size=layer(inputs).shape).astype(np.float32)
 
     def loss_now() -> Any:
         return ops.mean(ops.square(layer(inputs, training=True) - target))
@@ -154,9 +156,7 @@ def check_training(layer: layers.Layer, inputs: Any) -> None:
     layer.set_weights(before)
 
 
-def check_mixed(
-    cls: Callable[..., layers.Layer], kwargs: Mapping[str, Any], inputs: Any
-) -> None:
+def check_mixed(cls: Callable[..., layers.Layer], kwargs: Mapping[str, Any], inputs: Any) -> None:
     """Under a mixed policy, weights are float32 and the output is of the compute dtype."""
     layer = cls(**kwargs, dtype="mixed_bfloat16")
     y = layer(inputs)
@@ -199,7 +199,9 @@ def check_agreement(
     assert described(ours.weights) == described(theirs.weights)
     source = rng()
     values = [source.normal(size=w.shape).astype(np.float32) / 2 for w in theirs.weights]
-    values = [abs(v) if "variance" in w.name else v for v, w in zip(values, ours.weights)]
+    values = [
+        abs(v) if "variance" in w.name else v for v, w in zip(values, ours.weights, strict=True)
+    ]
     theirs.set_weights(values)
     ours.set_weights(values)
     expected, found = np.asarray(theirs(inputs, **call)), ours(inputs, **call).numpy()
@@ -216,6 +218,9 @@ def check_same_config(theirs: Any, ours: layers.Layer) -> None:
     written = json.loads(json.dumps(keras.saving.serialize_keras_object(theirs)))
     mine = json.loads(json.dumps(layers.serialize(ours)))
     written["config"]["name"] = mine["config"]["name"]
+    if "build_config" not in written:  # Keras leaves it out for some layers without weights
+        mine.pop("build_config", None)
     assert mine == written
-    assert layers.serialize(layers.deserialize(written)) == layers.serialize(ours)
+    copy = layers.deserialize(written)
+    assert layers.serialize(copy)["config"] == layers.serialize(ours)["config"]
     assert type(keras.saving.deserialize_keras_object(mine)) is type(theirs)

@@ -13,6 +13,8 @@ from laminar.engine.errors import InvalidArgumentError, ShapeError
 
 from .harness import check_agreement, check_layer, random_inputs
 
+wrong: Any = layers  # for arguments of the wrong type
+
 SPATIAL = (9, 8, 7)
 
 
@@ -129,6 +131,8 @@ def agreement_cases() -> list[Any]:
     ]
     cases: list[Any] = []
     for rank, layout in product((1, 2, 3), ("channels_last", "channels_first")):
+        if (rank, layout) == (3, "channels_first"):
+            continue  # no code of its own, and slow to compile in Keras
         count = 1 if layout == "channels_first" else {1: 2, 2: 4, 3: 1}[rank]
         for step in steps[:count]:
             kwargs = {"kernel_size": 3, "data_format": layout, **step}
@@ -142,8 +146,9 @@ def agreement_cases() -> list[Any]:
                     (f"DepthwiseConv{rank}D", double, image(rank, layout)),
                     (f"SeparableConv{rank}D", {"filters": 5, **double}, image(rank, layout)),
                 ]
-        grouped = {"filters": 6, "kernel_size": 2, "groups": 2, "data_format": layout}
-        cases.append((f"Conv{rank}D", grouped, image(rank, layout)))
+        if rank == 2:
+            grouped = {"filters": 6, "kernel_size": 2, "groups": 2, "data_format": layout}
+            cases.append(("Conv2D", grouped, image(2, layout)))
     causal = {"filters": 3, "kernel_size": 3, "padding": "causal"}
     grown = {"filters": 3, "kernel_size": 3, "strides": 3, "output_padding": (0, 1)}
     return [
@@ -172,21 +177,21 @@ def test_causal_convolution_sees_nothing_later() -> None:
 
 
 REFUSED: list[Any] = [
-    (lambda: layers.Conv2D(0, 3), "filters must be a whole number of at least 1, got 0"),
-    (lambda: layers.Conv2D(4.5, 3), "filters must be a whole number"),
-    (lambda: layers.Conv2D(4, 0), "kernel_size must be a whole number of at least 1"),
-    (lambda: layers.Conv2D(4, (3, 3, 3)), "kernel_size must be a whole number, or 2 of them"),
-    (lambda: layers.Conv2D(4, 3, strides=0), "strides must be a whole number"),
-    (lambda: layers.Conv2D(4, 3, strides=(1, 0)), "strides must be a whole number"),
-    (lambda: layers.Conv2D(4, 3, padding="full"), "padding must be one of 'valid', 'same'"),
-    (lambda: layers.Conv2D(4, 3, padding="causal"), "padding must be one of 'valid', 'same'"),
-    (lambda: layers.Conv2D(4, 3, data_format="last"), "data_format: expected one of"),
-    (lambda: layers.Conv2D(4, 3, strides=2, dilation_rate=2), "are both above 1"),
-    (lambda: layers.Conv2D(4, 3, groups=0), "groups must be a whole number"),
-    (lambda: layers.Conv2D(4, 3, groups=3), "4 filters cannot be divided into 3 groups"),
-    (lambda: layers.Conv2D(4, 3, activation="rellu"), "rellu"),
-    (lambda: layers.Conv2DTranspose(4, 3, output_padding=1), "must be below the strides"),
-    (lambda: layers.DepthwiseConv2D(3, depth_multiplier=0), "depth_multiplier must be"),
+    (lambda: wrong.Conv2D(0, 3), "filters must be a whole number of at least 1, got 0"),
+    (lambda: wrong.Conv2D(4.5, 3), "filters must be a whole number"),
+    (lambda: wrong.Conv2D(4, 0), "kernel_size must be a whole number of at least 1"),
+    (lambda: wrong.Conv2D(4, (3, 3, 3)), "kernel_size must be a whole number, or 2 of them"),
+    (lambda: wrong.Conv2D(4, 3, strides=0), "strides must be a whole number"),
+    (lambda: wrong.Conv2D(4, 3, strides=(1, 0)), "strides must be a whole number"),
+    (lambda: wrong.Conv2D(4, 3, padding="full"), "padding must be one of 'valid', 'same'"),
+    (lambda: wrong.Conv2D(4, 3, padding="causal"), "padding must be one of 'valid', 'same'"),
+    (lambda: wrong.Conv2D(4, 3, data_format="last"), "data_format: expected one of"),
+    (lambda: wrong.Conv2D(4, 3, strides=2, dilation_rate=2), "are both above 1"),
+    (lambda: wrong.Conv2D(4, 3, groups=0), "groups must be a whole number"),
+    (lambda: wrong.Conv2D(4, 3, groups=3), "4 filters cannot be divided into 3 groups"),
+    (lambda: wrong.Conv2D(4, 3, activation="rellu"), "rellu"),
+    (lambda: wrong.Conv2DTranspose(4, 3, output_padding=1), "must be below the strides"),
+    (lambda: wrong.DepthwiseConv2D(3, depth_multiplier=0), "depth_multiplier must be"),
 ]
 
 

@@ -13,6 +13,8 @@ from laminar.layers.masking import get_mask
 
 from .harness import check_agreement, check_layer, random_inputs
 
+wrong: Any = layers  # for arguments of the wrong type
+
 DENSE: list[Any] = [
     ({"units": 3}, (2, 5), {"kernel": (5, 3), "bias": (3,)}),
     ({"units": 3, "activation": "relu"}, (2, 4, 5), {"kernel": (5, 3), "bias": (3,)}),
@@ -26,9 +28,7 @@ def test_dense(
     kwargs: dict[str, Any], shape: tuple[int, ...], weights: dict[str, tuple[int, ...]]
 ) -> None:
     output = (*shape[:-1], kwargs["units"])
-    check_layer(
-        layers.Dense, kwargs, shape, expected_output_shape=output, expected_weights=weights
-    )
+    check_layer(layers.Dense, kwargs, shape, expected_output_shape=output, expected_weights=weights)
     check_agreement("Dense", kwargs, shape)
 
 
@@ -141,15 +141,15 @@ def test_embedding_with_given_vectors() -> None:
 
 
 REFUSED: list[Any] = [
-    (lambda: layers.Dense(0), "units must be a whole number of at least 1, got 0"),
-    (lambda: layers.Dense(-2), "units must be"),
-    (lambda: layers.Dense("3"), "units must be"),
-    (lambda: layers.Dense(True), "units must be"),
-    (lambda: layers.Dense(3, lora_rank=2), "lora_rank is not supported"),
-    (lambda: layers.Dense(3, unit=3), "unknown arguments unit"),
-    (lambda: layers.Dense(3, activation="rleu"), "rleu"),
-    (lambda: layers.Embedding(0, 3), "input_dim must be"),
-    (lambda: layers.Embedding(4, 2.5), "output_dim must be"),
+    (lambda: wrong.Dense(0), "units must be a whole number of at least 1, got 0"),
+    (lambda: wrong.Dense(-2), "units must be"),
+    (lambda: wrong.Dense("3"), "units must be"),
+    (lambda: wrong.Dense(True), "units must be"),
+    (lambda: wrong.Dense(3, lora_rank=2), "lora_rank is not supported"),
+    (lambda: wrong.Dense(3, unit=3), "unknown arguments unit"),
+    (lambda: wrong.Dense(3, activation="rleu"), "rleu"),
+    (lambda: wrong.Embedding(0, 3), "input_dim must be"),
+    (lambda: wrong.Embedding(4, 2.5), "output_dim must be"),
 ]
 
 

@@ -39,9 +39,9 @@ def variable(name: str = "w", value: Any = (1.0, 2.0, 3.0)) -> Variable:
 # Arguments
 
 BAD = [
-    (lambda: SGD(lr=0.1), "no argument 'lr'", "learning_rate"),  # type: ignore[call-arg]
-    (lambda: SGD(clip_norm=1), "no argument 'clip_norm'", "clipnorm"),  # type: ignore[call-arg]
-    (lambda: SGD("fast"), "learning_rate must be a number", None),  # type: ignore[arg-type]
+    (lambda: SGD(lr=0.1), "no argument 'lr'", "learning_rate"),  # type: ignore[call-arg]  # the mistake
+    (lambda: SGD(clip_norm=1), "no argument 'clip_norm'", "clipnorm"),  # type: ignore[call-arg]  # the mistake
+    (lambda: SGD("fast"), "learning_rate must be a number", None),  # type: ignore[arg-type]  # the mistake
     (
         lambda: SGD(clipnorm=1.0, clipvalue=1.0),
         "only one of clipnorm, clipvalue, global_clipnorm",
@@ -53,12 +53,12 @@ BAD = [
     (lambda: SGD(use_ema=True, ema_overwrite_frequency=0), "must be a positive integer", None),
     (lambda: SGD(momentum=2.0), "momentum must lie in [0, 1], got 2.0", None),
     (lambda: Adam(beta_1=1.0), "Adam: beta_1 must lie in [0, 1), got 1.0", None),
-    (lambda: optimizers.AdamW(weight_decay=None), "weight_decay must be a number", None),  # type: ignore[arg-type]
+    (lambda: optimizers.AdamW(weight_decay=None), "weight_decay must be a number", None),  # type: ignore[arg-type]  # the mistake
     (lambda: optimizers.Lion(beta_1=0.0), "beta_1 must lie in (0, 1]", None),
     (lambda: optimizers.Ftrl(learning_rate_power=1.0), "must not be above 0", None),
     (lambda: optimizers.Ftrl(initial_accumulator_value=-1.0), "must not be negative", None),
     (lambda: LossScaleOptimizer(SGD(), clipnorm=1.0), "clipnorm cannot be set here", "inner"),
-    (lambda: LossScaleOptimizer("adam"), "expected an optimizer to wrap", None),  # type: ignore[arg-type]
+    (lambda: LossScaleOptimizer("adam"), "expected an optimizer to wrap", None),  # type: ignore[arg-type]  # the mistake
     (lambda: LossScaleOptimizer(SGD(), initial_scale=0.0), "initial_scale must be positive", None),
 ]
 

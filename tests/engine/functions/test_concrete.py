@@ -60,7 +60,7 @@ def test_structured_outputs() -> None:
 
 def test_arguments_are_checked() -> None:
     g = eng.function(lambda x, y: x).concrete(TensorSpec([None, 2]), TensorSpec([], "float64"))
-    assert g(np.float32([[1, 2]]), 3.0).tolist() == [[1.0, 2.0]]
+    assert g(np.array([[1, 2]], np.float32), 3.0).tolist() == [[1.0, 2.0]]
     with pytest.raises(InvalidArgumentError, match="expected 2 tensors, got 1"):
         g(1.0)
     with pytest.raises(ShapeError, match=r"the argument 'x' was traced as float32\[\?, 2\]"):

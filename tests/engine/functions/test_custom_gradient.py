@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -77,7 +79,9 @@ def in_a_graph(fn: Callable[..., Any], *xs: float) -> list[float | None]:
         found = eng.gradients(fn(*symbols), symbols)
         with eng.Session() as session:
             values = iter(
-                session.run([d for d in found if d is not None], dict(zip(symbols, xs, strict=True)))
+                session.run(
+                    [d for d in found if d is not None], dict(zip(symbols, xs, strict=True))
+                )
             )
     return [None if d is None else float(next(values)) for d in found]
 
@@ -149,6 +153,20 @@ def test_the_values_are_those_of_the_function() -> None:
     found = scaled(tensor(3.0), 5.0, factor=1.0)
     assert (float(found["sum"]), float(found["product"])) == (8.0, 15.0)
     assert float(eng.function(log1p_exp)(tensor(0.0))) == pytest.approx(np.log(2))
+
+
+def test_nothing_keeps_the_rule_alive() -> None:
+    x = tensor(2.0)
+    with eng.GradientTape() as tape:
+        tape.watch(x)
+        kept = tensor([1.0, 2.0])
+        alive = weakref.ref(kept)
+        y = eng.custom_gradient(lambda z, kept=kept: (z * 1.0, lambda dy: dy * kept[1]))(x)
+        del kept
+    assert float(tape.gradient(y, x)) == 2.0
+    del y, tape
+    gc.collect()
+    assert alive() is None
 
 
 def test_the_number_of_gradients_is_checked() -> None:

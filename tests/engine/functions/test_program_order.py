@@ -198,7 +198,6 @@ def test_functions_and_their_callers_share_one_order() -> None:
         assert f() == 10.0
 
 
-
 def test_plain_graphs_have_no_order_of_their_own() -> None:
     with eng.Graph().as_default():
         v = eng.Variable(1.0, name="v")

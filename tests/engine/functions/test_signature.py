@@ -89,7 +89,7 @@ class Pair(NamedTuple):
 
 
 def test_structures() -> None:
-    signature = [{"a": ("float32", []), "b": (("float32", [None]), ("int32", []))}]
+    signature: list[Any] = [{"a": ("float32", []), "b": (("float32", [None]), ("int32", []))}]
 
     @eng.function(input_signature=signature)
     def f(batch: dict[str, Any]) -> Any:
@@ -99,8 +99,8 @@ def test_structures() -> None:
     assert f({"a": 1.0, "b": Pair([1.0, 2.0], 3)}).tolist() == [2.0, 3.0]
     assert f({"b": Pair([1.0], 3), "a": 5.0}).tolist() == [6.0]
     assert f.trace_count == 1
-    graph = f.concrete({"a": 1.0, "b": Pair([1.0], 3)}).graph
-    assert [x.op.name for x in graph.arguments] == ["batch_a", "batch_b_0", "batch_b_1"]
+    concrete = f.concrete({"a": 1.0, "b": Pair([1.0], 3)})
+    assert [x.op.name for x in concrete.inputs] == ["batch_a", "batch_b_0", "batch_b_1"]
     for wrong in ({"a": 1.0}, {"a": 1.0, "b": (1.0, 2, 3)}):
         with pytest.raises(InvalidArgumentError, match="has other elements than input_signature"):
             f(wrong)
@@ -182,6 +182,31 @@ def test_keys() -> None:
     del thing
     assert is_dead(with_thing)
     assert with_thing != key(x, eng.Graph())
+
+
+class Slotted:
+    """An object that cannot be referred to weakly."""
+
+    __slots__ = ()
+
+
+class Unhashable:
+    """An object whose hash depends on something that has none."""
+
+    def __hash__(self) -> int:
+        return hash([])
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("kind", [Slotted, Unhashable, list, dict])
+def test_what_has_no_value_to_compare_counts_by_identity(kind: type[Any]) -> None:
+    f = eng.function(lambda x, thing: x)
+    one, two = [kind()], [kind()]  # empty containers are structure: they are equal
+    for things in (one, two, one):
+        f(tensor(1), things)
+    assert f.trace_count == (1 if kind in (list, dict) else 2)
 
 
 class OtherArray:

@@ -42,7 +42,7 @@ def test_structures_and_variables() -> None:
     def loss(parameters: Any, x: Any) -> Any:
         return reduce_sum(parameters["w"] * x) + reduce_sum(parameters["b"] * parameters["b"])
 
-    found = eng.grad(loss)({"w": v, "b": 3.0}, np.float32([10, 20]))
+    found = eng.grad(loss)({"w": v, "b": 3.0}, np.array([10, 20], np.float32))
     assert found["w"].tolist() == [10.0, 20.0]
     assert float(found["b"]) == 6.0
 

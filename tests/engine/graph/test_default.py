@@ -73,7 +73,7 @@ def test_eager_scope_computes_at_once() -> None:
             assert building() is None
         assert graph.version == 0
         assert building() is graph
-    assert float(x) == 6.0  # type: ignore[arg-type]  # it has a value
+    assert float(x) == 6.0
 
 
 def test_outside_of_graphs_everything_is_computed_at_once() -> None:

@@ -56,7 +56,7 @@ def test_operation() -> None:
     assert op.type == "Add"
     assert op.inputs == (x, x)
     assert op.outputs[0] is y
-    assert y.name == "Add:0"  # type: ignore[attr-defined]  # in a graph
+    assert y.name == "Add:0"
     assert op.control_inputs == []
     assert repr(op) == "<Operation 'Add' Add>"
 
@@ -64,15 +64,16 @@ def test_operation() -> None:
 def test_outputs_are_numbered_and_ids_rise() -> None:
     graph = eng.Graph()
     with graph.as_default():
-        parts = split(eng.placeholder("float32", [4], name="x"), 2, axis=0)
-        total = add(*parts)
+        x: Any = eng.placeholder("float32", [4], name="x")
+        parts: Any = split(x, 2, axis=0)
+        total: Any = add(*parts)
     op = parts[0].op
     assert [t.name for t in op.outputs] == [f"{op.name}:0", f"{op.name}:1"]
     assert [t.value_index for t in op.outputs] == [0, 1]
     ids = [o.id for o in graph.operations]
     assert ids == sorted(set(ids))
-    assert op.outputs[1].consumers() == [total.op]  # type: ignore[attr-defined]  # in a graph
-    assert total.consumers() == []  # type: ignore[attr-defined]  # in a graph
+    assert op.outputs[1].consumers() == [total.op]
+    assert total.consumers() == []
 
 
 def test_shapes_and_dtypes_are_checked_while_building() -> None:
@@ -104,6 +105,16 @@ def test_tensors_of_two_graphs_do_not_mix() -> None:
             add(x, y)
 
 
+def test_inputs_must_be_symbols_of_the_graph() -> None:
+    graph = eng.Graph()
+    with eng.Graph().as_default():
+        x = eng.placeholder("float32", [], name="x")
+    for value in (x, eng.convert_to_tensor(1.0), 3.0):
+        with pytest.raises(InvalidArgumentError, match="does not belong to this graph"):
+            graph.add(square, [value])  # type: ignore[list-item]  # what is tested
+    assert graph.value_of(x) is None  # a plain graph has no values while it is built
+
+
 def test_version_counts_operations() -> None:
     graph = eng.Graph()
     assert graph.version == 0
@@ -117,12 +128,12 @@ def test_lookup() -> None:
     graph = eng.Graph()
     with graph.as_default():
         x = eng.placeholder("float32", [], name="scope/x")
-    assert graph.get_operation_by_name("scope/x") is x.op  # type: ignore[attr-defined]  # in a graph
+    assert graph.get_operation_by_name("scope/x") is x.op
     assert graph.get_tensor_by_name("scope/x:0") is x
     for value in (x, "scope/x:0"):
         assert graph.as_graph_element(value) is x
     for value in ("scope/x", "^scope/x"):
-        assert graph.as_graph_element(value) is x.op  # type: ignore[attr-defined]  # in a graph
+        assert graph.as_graph_element(value) is x.op
 
 
 UNKNOWN: list[Any] = [
@@ -174,8 +185,8 @@ def test_a_finalized_graph_stays_as_it_is() -> None:
 def test_collections() -> None:
     graph = eng.Graph()
     with graph.as_default():
-        for value in (1, 1, 2):
-            eng.add_to_collection("numbers", value)
+        for number in (1, 1, 2):
+            eng.add_to_collection("numbers", number)
         x = eng.placeholder("float32", [], name="left/x")
         y = eng.placeholder("float32", [], name="right/y")
         for value in (x, y, 3):

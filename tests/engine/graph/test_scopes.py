@@ -81,7 +81,7 @@ def test_control_dependencies_nest() -> None:
                 with eng.control_dependencies([c]):
                     only = op_named("only")
             outer = op_named("outer")
-    assert inner.control_inputs == [a, b, c, x.op]  # type: ignore[attr-defined]  # in a graph
+    assert inner.control_inputs == [a, b, c, x.op]
     assert fresh.control_inputs == []
     assert only.control_inputs == [c]
     assert outer.control_inputs == [a, b]
@@ -90,7 +90,7 @@ def test_control_dependencies_nest() -> None:
 def test_control_dependencies_of_values_are_met_already() -> None:
     variable = eng.Variable(1.0)
     with eng.control_dependencies([variable.assign_add(1.0), variable]):
-        assert float(variable.value) == 2.0
+        assert float(variable) == 2.0
     with eng.Graph().as_default():
         first = op_named("first")
         with eng.control_dependencies([eng.convert_to_tensor(1.0), variable, "first"]):
@@ -133,6 +133,14 @@ def test_a_device_function_sees_the_operation() -> None:
         total = add(x, x)
     assert product.device == "/job:worker/device:gpu:0"
     assert total.device == "/job:worker"
+
+
+def test_the_device_of_the_blocks_alone() -> None:
+    with eng.Graph().as_default() as graph, eng.device("/job:a/cpu:0"):
+        with eng.device(lambda op: "/gpu:0"), eng.device("/job:b"):
+            assert graph.scopes.device_name == "/job:b/device:cpu:0"
+        with eng.device(None):
+            assert graph.scopes.device_name == ""
 
 
 def test_colocation() -> None:

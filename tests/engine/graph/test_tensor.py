@@ -72,7 +72,9 @@ SCALARS: list[Any] = [
 
 
 @pytest.mark.parametrize(("convert", "value", "expected"), SCALARS)
-def test_scalars_are_python_numbers(convert: Callable[[Any], Any], value: Any, expected: Any) -> None:
+def test_scalars_are_python_numbers(
+    convert: Callable[[Any], Any], value: Any, expected: Any
+) -> None:
     found = convert(tensor(value))
     assert found == expected
     assert type(found) is type(expected)
@@ -101,10 +103,12 @@ def test_text() -> None:
 
 
 def test_tensors_can_be_copied() -> None:
-    x = tensor([1.0, 2.0])
-    for twin in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
-        assert twin.tolist() == [1.0, 2.0]
-        assert twin.dtype == "float32"
+    with eng.Graph().as_default():
+        literal = tensor([1.0, 2.0])
+    for x in (tensor([1.0, 2.0]), literal):
+        for twin in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+            assert type(twin) is EagerTensor
+            assert (twin.tolist(), twin.dtype) == ([1.0, 2.0], "float32")
 
 
 def test_a_handle_has_no_numeric_value() -> None:
@@ -175,7 +179,7 @@ def test_equality_is_elementwise_and_identity_hashes() -> None:
     table = {x: "x", y: "y"}
     assert (table[x], table[y]) == ("x", "y")
     assert (x == None) is False  # noqa: E711  # the operator is what is tested
-    assert (x != None) is True  # noqa: E711
+    assert (x != None) is True  # noqa: E711  # likewise
 
 
 # Symbols

@@ -138,7 +138,8 @@ def _check_gradients(
     assert live, "nothing to differentiate: give float64 inputs, or grad=False"
     ys = call(*(convert_to_tensor(a) for a in arrays))
     weights = [
-        EagerTensor(np.asarray(rng.normal(size=y.numpy().shape))) if y.dtype == "float64" else None for y in ys
+        EagerTensor(np.asarray(rng.normal(size=y.numpy().shape))) if y.dtype == "float64" else None
+        for y in ys
     ]
     steps = {i: np.asarray(rng.normal(size=arrays[i].shape)) for i in live}
     outer = {i: EagerTensor(rng.normal(size=arrays[i].shape)) for i in live}

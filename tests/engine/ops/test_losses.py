@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import special  # type: ignore[import-untyped]  # it has no type hints
+from scipy import special
 
 from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from laminar.engine.graph import Graph
@@ -106,9 +106,7 @@ def test_a_class_that_is_shut_out_costs_nothing_when_it_is_not_the_label() -> No
     [([[0, 3], [1, 2]], 3, "(0, 1)"), ([[0, 1], [-1, 7]], -1, "(1, 0)")],
 )
 def test_a_label_out_of_range_is_named(labels: list[Any], bad: int, place: str) -> None:
-    message = (
-        f"sparse cross-entropy: the label {bad} at {place} is not one of the 3 classes 0 to 2"
-    )
+    message = f"sparse cross-entropy: the label {bad} at {place} is not one of the 3 classes 0 to 2"
     logits = np.zeros((2, 2, 3))
     with pytest.raises(InvalidArgumentError) as caught:
         sparse_softmax_cross_entropy(convert_to_tensor(labels), convert_to_tensor(logits))

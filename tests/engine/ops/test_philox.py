@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from scipy import special, stats  # type: ignore[import-untyped]  # it has no type hints
+from scipy import special, stats
 
 from laminar.engine.errors import DTypeError, InvalidArgumentError
 from laminar.engine.ops import distributions, philox, rejection

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import special  # type: ignore[import-untyped]  # it has no type hints
+from scipy import special
 
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import Graph

@@ -225,7 +225,9 @@ def test_values_are_dropped_after_their_last_use() -> None:
 
 
 ERRORS: list[Any] = [
-    pytest.param("value", InvalidArgumentError, r"TestFailing\(float32\[2\]\): bad value", id="any"),
+    pytest.param(
+        "value", InvalidArgumentError, r"TestFailing\(float32\[2\]\): bad value", id="any"
+    ),
     pytest.param("memory", ResourceExhaustedError, "no memory", id="memory"),
     pytest.param("range", OutOfRangeError, "the end", id="own"),
 ]
@@ -251,11 +253,11 @@ def test_an_error_names_its_operation_and_the_users_line(
 
 def test_a_placeholder_that_is_not_fed() -> None:
     with eng.Graph().as_default():
-        x: Any = eng.placeholder("float32", [2], name="images")
+        y: Any = square(eng.placeholder("float32", [2], name="images"))
     with pytest.raises(
         InvalidArgumentError, match=r"placeholder of float32\[2\] was not fed .*'images'"
     ):
-        Plan([square(x)]).run([], StepContext())
+        Plan([y]).run([], StepContext())
 
 
 def test_an_operation_without_a_kernel_is_found_before_anything_runs() -> None:

@@ -26,6 +26,7 @@ from laminar.engine.ops.basic import identity
 from laminar.engine.ops.linalg import matmul
 from laminar.engine.ops.reduce import reduce_mean
 from laminar.engine.ops.registry import define
+from laminar.engine.runtime import Plan
 from laminar.engine.runtime import session as session_module
 
 runs: list[str] = []
@@ -213,7 +214,7 @@ def test_values_are_the_callers_own() -> None:
     v = eng.Variable([1.0, 2.0], name="v")
     x: Any = eng.placeholder("float32", [2], name="x")
     update = v.assign(x)
-    value = np.float32([5.0, 6.0])
+    value = np.array([5.0, 6.0], np.float32)
     with eng.Session() as session:
         session.run(update, {x: value})
         value[0] = 100.0
@@ -274,7 +275,7 @@ def test_a_graph_may_grow_between_runs(graph: eng.Graph) -> None:
 def test_a_plan_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
 
-    class Counting(session_module.Plan):
+    class Counting(Plan):
         def __init__(self, *args: Any) -> None:
             made.append(args)
             super().__init__(*args)

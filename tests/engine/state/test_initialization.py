@@ -19,9 +19,7 @@ def graph() -> Iterator[eng.Graph]:
 
 
 def local(name: str) -> eng.Variable:
-    return eng.Variable(
-        0, name=name, trainable=False, collections=[GraphKeys.LOCAL_VARIABLES]
-    )
+    return eng.Variable(0, name=name, trainable=False, collections=[GraphKeys.LOCAL_VARIABLES])
 
 
 def test_a_grouped_initializer_does_nothing_itself() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def dict_io() -> laminar.Model:
     return laminar.Model(x, {"sum": total, "twice": total * 2}, name="dicts")
 
 
-MODELS = {
+MODELS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "two-in-two-out": (two_in_two_out, lambda: [data(6, 4), data(6, 3)]),
     "nested": (nested, lambda: data(6, 4)),
     "shared": (shared, lambda: [data(6, 4), data(6, 4)]),

@@ -48,6 +48,11 @@ def _text(value: Any) -> str:
     return repr(value)
 
 
+def names(text: str) -> list[str]:
+    """The words of a text."""
+    return text.split()
+
+
 def f(*shape: int) -> Array:
     """Normal numbers."""
     return np.round(rng.normal(size=shape), 3).astype("float32")
@@ -73,22 +78,35 @@ def c(name: str, *args: Any, rtol: float = 2e-5, static: bool = False, **kwargs:
     return Case(name, args, kwargs, rtol, static)
 
 
-_ONE_REAL = """abs absolute arcsinh arctan cbrt ceil conj conjugate copy cos cosh deg2rad exp exp2 expm1
-    fabs floor i0 imag real isfinite isinf isnan isneginf isposinf isreal logical_not negative
-    nan_to_num rad2deg reciprocal round sign signbit sin sinc sinh square tan tanh trunc angle relu
-    selu softplus softsign leaky_relu hard_sigmoid hard_silu hard_swish hard_shrink soft_shrink
-    tanh_shrink sparse_plus sparse_sigmoid squareplus log_sigmoid softmax log_softmax ravel flip
-    fliplr flipud transpose tril triu sum mean max min prod std var all any amax amin argmax argmin
-    argsort sort cumsum cumprod count_nonzero median ptp average diff trace ndim size diag diagonal
-    nansum nanmean nanmax nanmin nanprod nanstd nanvar nanmedian nancumsum nancumprod nanargmax
-    nanargmin zeros_like ones_like rot90 diagflat trapezoid nonzero stop_gradient""".split()
-_ONE_FLOAT = """elu celu gelu sigmoid silu swish relu6 hard_tanh glu erf erfc layer_normalization
-    rms_normalization logsumexp norm normalize corrcoef""".split()
-_TWO = """add subtract multiply divide true_divide power maximum minimum mod floor_divide arctan2
+_ONE_REAL = names("""
+    abs absolute arcsinh arctan cbrt ceil conj conjugate copy cos cosh deg2rad exp exp2
+    expm1 fabs floor i0 imag real isfinite isinf isnan isneginf isposinf isreal logical_not
+    negative nan_to_num rad2deg reciprocal round sign signbit sin sinc sinh square tan tanh
+    trunc angle relu selu softplus softsign leaky_relu hard_sigmoid hard_silu hard_swish
+    hard_shrink soft_shrink tanh_shrink sparse_plus sparse_sigmoid squareplus log_sigmoid
+    softmax log_softmax ravel flip fliplr flipud transpose tril triu sum mean max min prod
+    std var all any amax amin argmax argmin argsort sort cumsum cumprod count_nonzero median
+    ptp average diff trace ndim size diag diagonal nansum nanmean nanmax nanmin nanprod
+    nanstd nanvar nanmedian nancumsum nancumprod nanargmax nanargmin zeros_like ones_like
+    rot90 diagflat trapezoid nonzero stop_gradient
+""")
+_REDUCING = names("""
+    sum mean max min prod std var all any argmax argmin median ptp count_nonzero nansum logsumexp
+    norm
+""")
+_ONE_FLOAT = names("""
+    elu celu gelu sigmoid silu swish relu6 hard_tanh glu erf erfc layer_normalization
+    rms_normalization logsumexp norm normalize corrcoef
+""")
+_TWO = names("""
+    add subtract multiply divide true_divide power maximum minimum mod floor_divide arctan2
     equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor
-    logaddexp hypot divide_no_nan fmod isclose heaviside fmax fmin""".split()
-_OF_TYPES = """sum prod mean max min std cumsum argmax sort relu exp abs square var any median all
-    sqrt floor trunc logsumexp diff""".split()
+    logaddexp hypot divide_no_nan fmod isclose heaviside fmax fmin
+""")
+_OF_TYPES = names("""
+    sum prod mean max min std cumsum argmax sort relu exp abs square var any median all sqrt
+    floor trunc logsumexp diff
+""")
 
 
 def elementwise() -> Iterator[Case]:
@@ -97,9 +115,9 @@ def elementwise() -> Iterator[Case]:
         yield c(name, i(4, 4))
     for name in _ONE_FLOAT:
         yield c(name, f(4, 4))
-    for name in "sqrt log log1p log2 log10 rsqrt arcsin arccos arctanh erfinv".split():
+    for name in names("sqrt log log1p log2 log10 rsqrt arcsin arccos arctanh erfinv"):
         yield c(name, u(3, 4))
-    for name in "sqrt log log1p log2 log10 arccosh".split():
+    for name in names("sqrt log log1p log2 log10 arccosh"):
         yield c(name, i(3, 4))
     yield c("arccosh", u(3) + 1)
     yield c("round", f(5) * 10, decimals=1)
@@ -108,9 +126,8 @@ def elementwise() -> Iterator[Case]:
     yield c("nextafter", f(3), f(3))
     yield c("clip", f(5), -0.5, 0.5)
     yield c("clip", i(5), 2, 3)
-    for mode in ({"alpha": 0.3}, {}):
-        yield c("elu", f(3), **mode)
-        yield c("celu", f(3), **mode)
+    yield c("elu", f(3), alpha=0.3)
+    yield c("celu", f(3), alpha=0.3)
     yield c("gelu", f(5), approximate=False)
     yield c("squareplus", f(3), b=2)
     yield c("leaky_relu", f(4), 0.4)
@@ -130,22 +147,24 @@ def operands() -> Iterator[Case]:
         yield c(name, i(3, 4).astype("int8"), i(4).astype("uint8"))
         yield c(name, u(3, 4).astype("float16"), u(4), rtol=4e-3)
     yield c("logaddexp2", u(3, 4), u(4))
-    for name in "add multiply maximum minimum equal logical_and".split():
+    for name in names("add multiply maximum minimum equal logical_and"):
         yield c(name, b(3), b(3))
-    for name in """bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift
-            left_shift right_shift gcd lcm""".split():
+    for name in names("""bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift
+            left_shift right_shift gcd lcm"""):
         yield c(name, i(3, 4), i(4))
-    for name in "bitwise_not bitwise_invert".split():
+    for name in names("bitwise_not bitwise_invert"):
         yield c(name, i(3))
         yield c(name, b(3))
-    for dtype in "bool uint8 int8 int16 uint16 uint32 float16".split():
+    for dtype in names("bool uint8 int8 int16 uint16 uint32 float16"):
         for name in _OF_TYPES:
             yield c(name, rng.integers(0, 3, (2, 3)).astype(dtype), rtol=1e-2)
 
 
 def reductions() -> Iterator[Case]:
-    for name in """sum mean max min prod std var all any argmax argmin median ptp count_nonzero
-            nansum logsumexp norm""".split():
+    for (
+        name
+    ) in names("""sum mean max min prod std var all any argmax argmin median ptp count_nonzero
+            nansum logsumexp norm"""):
         for axis in (0, -1):
             yield c(name, f(3, 4, 2), axis=axis)
         if name not in ("argmax", "argmin"):
@@ -164,7 +183,7 @@ def reductions() -> Iterator[Case]:
     yield c("nanpercentile", f(5, 6), 30.0)
     gaps = f(3, 4)
     gaps[0, 1] = gaps[2] = np.nan
-    for name in "nansum nanmean nanmax nanmin nanprod nanstd nanvar nanmedian".split():
+    for name in names("nansum nanmean nanmax nanmin nanprod nanstd nanvar nanmedian"):
         yield c(name, gaps)
         yield c(name, gaps, axis=1)
         yield c(name, gaps, axis=0, keepdims=True)
@@ -295,7 +314,6 @@ def indexing() -> Iterator[Case]:
     special = np.array([1.0, np.inf, np.nan], "float32")
     yield c("isclose", special, special, equal_nan=True)
     yield c("allclose", f(3), f(3))
-    yield c("argpartition", f(6), 2)
     yield c("sort", f(3, 4), axis=0)
     yield c("scatter", np.array([[0, 1], [2, 0]]), f(2), (3, 2))
     yield c("scatter_update", f(3, 2), np.array([[0, 1], [2, 0]]), f(2))
@@ -339,7 +357,7 @@ def networks() -> Iterator[Case]:
     yield c("conv", f(2, 9, 3), f(3, 3, 4), dilation_rate=2)
     yield c("conv", f(2, 4, 5, 5), f(3, 3, 2, 4), data_format="channels_first", padding="same")
     yield c("conv", f(1, 3, 3, 3, 2), f(2, 2, 2, 2, 3))
-    first = {"data_format": "channels_first"}
+    first: Any = {"data_format": "channels_first"}
     yield c("depthwise_conv", f(2, 5, 5, 3), f(3, 3, 3, 2))
     yield c("depthwise_conv", f(2, 3, 5, 5), f(3, 3, 3, 2), strides=2, padding="same", **first)
     yield c("separable_conv", f(2, 5, 5, 3), f(3, 3, 3, 2), f(1, 1, 6, 4))
@@ -451,10 +469,10 @@ def linear_algebra() -> Iterator[Case]:
 def images() -> Iterator[Case]:
     for method in ("bilinear", "nearest", "bicubic", "lanczos3", "lanczos5"):
         for size, antialias in (((6, 5), False), ((3, 2), True)):
-            options = {"interpolation": method, "antialias": antialias}
+            options: Any = {"interpolation": method, "antialias": antialias}
             yield c("image.resize", u(1, 4, 5, 2), size, rtol=1e-4, **options)
     yield c("image.resize", u(2, 6, 8, 1), (5, 5), crop_to_aspect_ratio=True, rtol=1e-4)
-    padded = {"pad_to_aspect_ratio": True, "fill_value": 0.5}
+    padded: Any = {"pad_to_aspect_ratio": True, "fill_value": 0.5}
     yield c("image.resize", u(2, 6, 8, 1), (8, 4), rtol=1e-4, **padded)
     yield c("image.resize", u(2, 8, 6, 1), (4, 8), rtol=1e-4, **padded)
     yield c("image.resize", u(3, 6, 7), (4, 4), data_format="channels_first", rtol=1e-4)
@@ -473,9 +491,9 @@ def images() -> Iterator[Case]:
     matrices = [[0.9, 0.1, 0.5, -0.2, 1.1, -1, 0, 0], [1.2, 0, 0, 0, 0.8, 0, 0, 0]]
     moves = np.array(matrices, "float32")
     for mode in ("constant", "nearest", "wrap", "mirror", "reflect"):
-        options = {"fill_mode": mode, "fill_value": 0.3}
+        around: Any = {"fill_mode": mode, "fill_value": 0.3}
         for order in (0, 1):
-            yield c("image.map_coordinates", u(5, 6), places, order, static=True, **options)
+            yield c("image.map_coordinates", u(5, 6), places, order, static=True, **around)
         yield c("image.affine_transform", u(2, 4, 5, 1), moves, rtol=1e-4, fill_mode=mode)
     start = np.array([[[0, 0], [0, 5], [6, 0], [6, 5]]], "float32")
     end = np.array([[[1, 0], [0, 5], [5, 1], [6, 4]]], "float32")
@@ -495,7 +513,11 @@ def _all() -> list[Case]:
         *(elementwise, operands, reductions, shapes, creation, indexing, products),
         *(networks, mathematics, linear_algebra, images),
     )
-    return [case for maker in makers for case in maker()]
+    cases: list[Case] = []
+    for seed, maker in enumerate(makers):  # a case added to one group leaves the others alone
+        rng.bit_generator.state = np.random.default_rng(seed).bit_generator.state
+        cases += maker()
+    return cases
 
 
 CASES = _all()

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import keras  # type: ignore[import-untyped]  # it has no type hints
+import keras
 import numpy as np
 
 from laminar.tree import flatten

@@ -1,0 +1,101 @@
+"""Measure laminar and its peers on one machine.
+
+    python -m benchmarks --workload train-mlp --threads 1 2 --peers jax keras
+
+A peer may live in another environment: --python torch=/path/to/python. The exit status is 1 when a
+framework failed or computed something else than the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from . import machine, report
+from .measurement import Result, measure
+from .processes import Framework, WorkerError, find
+from .workloads import PEERS, WORKLOADS, Workload
+
+WIDTH = 180  # of what is printed to a file
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="\n".join(f"{w.name:20}{w.title}" for w in WORKLOADS.values()),
+    )
+    add = parser.add_argument
+    add("--workload", nargs="+", choices=WORKLOADS, default=[*WORKLOADS], metavar="NAME")
+    add("--threads", nargs="+", type=int, default=[1], metavar="COUNT")
+    add("--cores", nargs="+", type=int, help="the cores to use; otherwise the first allowed ones")
+    add("--peers", nargs="*", choices=PEERS, help="otherwise all that are installed")
+    add("--python", nargs="+", type=interpreter, default=[], metavar="PEER=PATH")
+    add("--seconds", type=float, default=3.0, help="time for each framework and workload")
+    add("--json", type=Path, metavar="FILE", help="write all that was measured")
+    add("--smoke", action="store_true", help="only try everything out, laminar alone, tiny sizes")
+    options = parser.parse_args(arguments)
+    options.cores = options.cores or machine.usable_cores()
+    if not 1 <= min(options.threads) <= max(options.threads) <= len(options.cores):
+        parser.error(f"--threads: there are {len(options.cores)} cores, a thread needs one")
+    return options
+
+
+def interpreter(text: str) -> tuple[str, str]:
+    """Read "torch=/path/to/python"."""
+    peer, equals, path = text.partition("=")
+    if not equals or peer not in PEERS:
+        raise argparse.ArgumentTypeError(f"expected PEER=PATH, PEER one of {', '.join(PEERS)}")
+    return peer, path
+
+
+def found_frameworks(
+    peers: Sequence[str] | None, pythons: Mapping[str, str], console: Console
+) -> Iterator[Framework]:
+    """Laminar and the peers; those that were not asked for by name may be missing."""
+    yield find("laminar", sys.executable)
+    for peer in PEERS if peers is None else peers:
+        try:
+            yield find(peer, pythons.get(peer) or pythons.get(peer.split("-")[0], sys.executable))
+        except WorkerError as error:
+            reason = str(error).splitlines()[-1:]
+            if peers is not None:
+                raise SystemExit(f"{peer}: {' '.join(reason)}") from error
+            console.print(f"without {peer}: {' '.join(reason)}", markup=False, highlight=False)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, write; gives the exit status."""
+    options = parse(arguments)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDTH)
+    peers = [] if options.smoke and options.peers is None else options.peers
+    about = machine.describe()
+    frameworks = list(found_frameworks(peers, dict(options.python), console))
+    plan: list[tuple[Workload, int]] = [
+        (WORKLOADS[name], threads) for name in options.workload for threads in options.threads
+    ]
+    results: list[Result] = []
+    for workload, threads in plan:
+        taking_part = [f for f in frameworks if workload.name in f.workloads]
+        with console.status(f"{workload.name}, threads: {threads}"):
+            cores = options.cores[:threads]
+            result = measure(
+                workload, taking_part, cores, seconds=options.seconds, tiny=options.smoke
+            )
+        results.append(result)
+        console.print(report.line(result), highlight=False)
+        if options.json is not None:  # what is done stays, should a later one be interrupted
+            report.write_json(options.json, results, frameworks, about)
+    report.print_all(results, frameworks, about, console, is_full=not options.smoke)
+    return int(any(entry.error for result in results for entry in result.entries))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

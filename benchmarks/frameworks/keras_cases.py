@@ -1,0 +1,31 @@
+"""The workloads that read the same in laminar and in Keras."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..cases import Case
+from ..overhead import Add, FitCall, PredictRow
+from ..problems import Problem
+from .keras_networks import Inference, Training, convnet, perceptron, resnet
+
+Cases = dict[str, Callable[[Problem], Case]]
+
+
+def cases(k: Any) -> Cases:
+    """By name, what prepares a workload in `k`, one of the two modules."""
+    rules = k.optimizers
+    return {
+        "add": lambda _: Add(k),
+        "fit-step": lambda p: Training(k, perceptron, rules.SGD(1e-3), p),
+        "fit-call": lambda p: FitCall(k, p),
+        "predict-row": lambda p: PredictRow(k, p),
+        "train-mlp": lambda p: Training(k, perceptron, rules.Adam(1e-5), p),
+        "train-convnet": lambda p: Training(k, convnet, rules.Adam(1e-5), p),
+        "train-resnet20": lambda p: Training(k, resnet, rules.SGD(1e-3, 0.9), p),
+        "infer-mlp-1": lambda p: Inference(k, perceptron, p),
+        "infer-mlp-256": lambda p: Inference(k, perceptron, p),
+        "infer-resnet20-1": lambda p: Inference(k, resnet, p),
+        "infer-resnet20-32": lambda p: Inference(k, resnet, p),
+    }

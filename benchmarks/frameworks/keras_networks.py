@@ -1,0 +1,119 @@
+"""The networks in layers, for laminar and for Keras: `k` is either of the two modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..cases import Case
+from ..problems import Block, Problem
+from ..workloads import CHECKED_STEPS
+
+Network = Callable[[Any, Problem], Any]
+
+
+def perceptron(k: Any, problem: Problem) -> Any:
+    """Dense layers with ReLU between."""
+    *hidden, last = problem.weights
+    return k.Sequential(
+        [
+            k.layers.Input(problem.x.shape[1:]),
+            *(k.layers.Dense(problem.units(name), activation="relu", name=name) for name in hidden),
+            k.layers.Dense(problem.units(last), name=last),
+        ]
+    )
+
+
+def convnet(k: Any, problem: Problem) -> Any:
+    """Two convolutions, pooling, two dense layers."""
+    layers, units = k.layers, problem.units
+    return k.Sequential(
+        [
+            layers.Input(problem.x.shape[1:]),
+            layers.Conv2D(units("conv1"), 3, activation="relu", name="conv1"),
+            layers.Conv2D(units("conv2"), 3, activation="relu", name="conv2"),
+            layers.MaxPooling2D(2),
+            layers.Flatten(),
+            layers.Dense(units("dense1"), activation="relu", name="dense1"),
+            layers.Dense(units("dense2"), name="dense2"),
+        ]
+    )
+
+
+def resnet(k: Any, problem: Problem) -> Any:
+    """The residual network for small images."""
+    image = k.layers.Input(problem.x.shape[1:])
+    x = k.layers.ReLU()(normalized(k, image, "conv0", "norm0", 16))
+    for block in problem.blocks:
+        x = residual(k, x, block)
+    x = k.layers.GlobalAveragePooling2D()(x)
+    return k.Model(image, k.layers.Dense(problem.units("dense"), name="dense")(x))
+
+
+def residual(k: Any, x: Any, block: Block) -> Any:
+    name, width, stride = block.name, block.width, block.stride
+    y = normalized(k, x, f"{name}-conv1", f"{name}-norm1", width, stride=stride)
+    y = normalized(k, k.layers.ReLU()(y), f"{name}-conv2", f"{name}-norm2", width)
+    if stride > 1:
+        x = normalized(k, x, f"{name}-conv3", f"{name}-norm3", width, size=1, stride=stride)
+    return k.layers.ReLU()(k.layers.Add()([x, y]))
+
+
+def normalized(
+    k: Any, x: Any, conv: str, norm: str, width: int, *, size: int = 3, stride: int = 1
+) -> Any:
+    """A convolution without bias and its batch normalization.
+
+    With a stride, "same" would pad below and right only, torch pads all around: so it is done here.
+    """
+    padding = "same"
+    if size > 1 and stride > 1:
+        x, padding = k.layers.ZeroPadding2D(size // 2)(x), "valid"
+    x = k.layers.Conv2D(width, size, strides=stride, padding=padding, use_bias=False, name=conv)(x)
+    return k.layers.BatchNormalization(name=norm)(x)
+
+
+def build(k: Any, network: Network, problem: Problem) -> Any:
+    """The network with the weights of the problem."""
+    model = network(k, problem)
+    for name, arrays in problem.weights.items():
+        model.get_layer(name).set_weights(arrays)
+    return model
+
+
+class Training(Case):
+    """Steps of `fit` without shuffling."""
+
+    def __init__(self, k: Any, network: Network, optimizer: Any, problem: Problem) -> None:
+        self.problem = problem
+        self.model = build(k, network, problem)
+        loss = k.losses.SparseCategoricalCrossentropy(from_logits=True)
+        self.model.compile(optimizer=optimizer, loss=loss)
+        self.steps = problem.batches
+
+    def checks(self) -> list[float]:
+        """The losses of the first steps, all on the first batch."""
+        history = self.fit(self.problem.batch, epochs=CHECKED_STEPS)
+        return [float(loss) for loss in history.history["loss"]]
+
+    def run(self) -> None:
+        self.fit(len(self.problem.x))
+
+    def fit(self, count: int, epochs: int = 1) -> Any:
+        x, y, batch = self.problem.x[:count], self.problem.y[:count], self.problem.batch
+        return self.model.fit(x, y, batch_size=batch, epochs=epochs, shuffle=False, verbose=0)
+
+
+class Inference(Case):
+    """`predict_on_batch`, from a NumPy array to a NumPy array."""
+
+    def __init__(self, k: Any, network: Network, problem: Problem) -> None:
+        self.model = build(k, network, problem)
+        self.x = problem.x[: problem.batch]
+
+    def checks(self) -> list[float]:
+        logits = self.model.predict_on_batch(self.x)
+        return [float(logit) for logit in logits[0]]
+
+    def run(self) -> None:
+        self.model.predict_on_batch(self.x)

@@ -1,0 +1,59 @@
+"""What is known of the machine and of the libraries that figures come from."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
+
+# Vector instruction sets worth telling, as the kernel names them: x86, then ARM.
+FEATURES = (
+    *("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile"),
+    *("asimd", "bf16", "sve"),
+)
+
+
+def describe() -> dict[str, str]:
+    """The processor, its instruction sets, its cores and how busy they are."""
+    about = {"processor": platform.processor() or platform.machine()}
+    features: set[str] = set()
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:  # not Linux
+        lines = []
+    for name, _, value in (line.partition(":") for line in lines):
+        match name.strip():
+            case "model name":
+                about["processor"] = value.strip()
+            case "vendor_id":
+                about["vendor"] = value.strip()
+            case "flags" | "Features":
+                features.update(value.split())
+    about["features"] = " ".join(name for name in FEATURES if name in features) or "unknown"
+    about["cores"] = f"{len(usable_cores())} of {os.cpu_count()}"
+    about["system"] = f"{platform.system()} {platform.release()}"
+    if hasattr(os, "getloadavg"):
+        about["load"] = f"{os.getloadavg()[0]:.2f}"
+    return about
+
+
+def usable_cores() -> list[int]:
+    """The cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def pin(cores: list[int]) -> None:
+    """Keep this process, and those it starts, on `cores`, where the system can."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cores)
+
+
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """This interpreter's version and those of `packages`, which are installed."""
+    return {name: metadata.version(name) for name in packages} | {
+        "python": platform.python_version()
+    }

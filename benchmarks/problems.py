@@ -1,0 +1,156 @@
+"""The arrays of the workloads, the same for every framework: data, labels and first weights.
+
+Weights are kept as Keras keeps them, by the name of the layer: a dense kernel is (inputs, units), a
+convolution's (height, width, channels, filters), images are (batch, height, width, channels), and a
+batch normalization has gamma, beta, moving mean, moving variance. The sizes of the layers follow
+from them, so that no framework can build another network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .cases import ROOT
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Weights = dict[str, list[Array]]
+
+CLASSES = 10
+SEED = 1
+# The logits start small, so that the first loss is close to ln(CLASSES).
+LAST_SCALE = 0.2
+
+
+@dataclass(frozen=True)
+class Block:
+    """A residual block: two 3x3 convolutions; with a stride, its shortcut is a 1x1 convolution."""
+
+    name: str
+    width: int
+    stride: int
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a workload computes with; `x` and `y` have `batches` batches of `batch` rows."""
+
+    x: Array
+    y: Array
+    weights: Weights
+    batch: int
+    blocks: tuple[Block, ...] = ()
+    epochs: int = 1
+
+    @property
+    def batches(self) -> int:
+        return len(self.x) // self.batch
+
+    @property
+    def test_and_train(self) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        """Every fifth row, and the others."""
+        is_test = np.arange(len(self.x)) % 5 == 0
+        return (self.x[is_test], self.y[is_test]), (self.x[~is_test], self.y[~is_test])
+
+    def units(self, layer: str) -> int:
+        """The size of a layer's last axis."""
+        return int(self.weights[layer][0].shape[-1])
+
+
+def nothing() -> Problem:
+    """For workloads without a network."""
+    empty = np.zeros((0,), "float32")
+    return Problem(empty, empty, {}, batch=1)
+
+
+def perceptron(widths: Sequence[int], batch: int, batches: int) -> Problem:
+    """Dense layers with ReLU between; `widths` from the input's to the output's."""
+    draw = np.random.default_rng(SEED)
+    weights = {}
+    last = len(widths) - 1
+    for number, (inputs, units) in enumerate(zip(widths, widths[1:], strict=False), 1):
+        weights[f"dense{number}"] = dense(draw, inputs, units, is_last=number == last)
+    return Problem(*rows(draw, (widths[0],), batch * batches), weights, batch)
+
+
+def convnet(size: int, filters: tuple[int, int], hidden: int, batch: int, batches: int) -> Problem:
+    """Two 3x3 convolutions without padding, 2x2 max pooling, two dense layers."""
+    draw = np.random.default_rng(SEED)
+    features = ((size - 4) // 2) ** 2 * filters[1]
+    weights = {
+        "conv1": [convolution(draw, 3, 1, filters[0]), np.zeros(filters[0], "float32")],
+        "conv2": [convolution(draw, 3, *filters), np.zeros(filters[1], "float32")],
+        "dense1": dense(draw, features, hidden, is_last=False),
+        "dense2": dense(draw, hidden, CLASSES, is_last=True),
+    }
+    return Problem(*rows(draw, (size, size, 1), batch * batches), weights, batch)
+
+
+def resnet(size: int, blocks_per_stage: int, batch: int, batches: int) -> Problem:
+    """The residual network for small images of 6n + 2 layers, n = `blocks_per_stage`.
+
+    Source: He et al., "Deep Residual Learning for Image Recognition", 2016, arXiv:1512.03385,
+        section 4.2, with projections where the width changes (their option B).
+    """
+    draw = np.random.default_rng(SEED)
+    blocks = [
+        Block(
+            f"block{stage * blocks_per_stage + place + 1}", width, 2 if stage and not place else 1
+        )
+        for stage, width in enumerate((16, 32, 64))
+        for place in range(blocks_per_stage)
+    ]
+    weights = {"conv0": [convolution(draw, 3, 3, 16)], "norm0": normalization(16)}
+    channels = 16
+    for block in blocks:
+        name, width = block.name, block.width
+        weights[f"{name}-conv1"] = [convolution(draw, 3, channels, width)]
+        weights[f"{name}-norm1"] = normalization(width)
+        weights[f"{name}-conv2"] = [convolution(draw, 3, width, width)]
+        weights[f"{name}-norm2"] = normalization(width)
+        if block.stride > 1:
+            weights[f"{name}-conv3"] = [convolution(draw, 1, channels, width)]
+            weights[f"{name}-norm3"] = normalization(width)
+        channels = width
+    weights["dense"] = dense(draw, channels, CLASSES, is_last=True)
+    return Problem(*rows(draw, (size, size, 3), batch * batches), weights, batch, tuple(blocks))
+
+
+def digits(epochs: int) -> Problem:
+    """The network of examples/digits.py and the images that ship with laminar."""
+    with np.load(ROOT / "datasets" / "digits.npz", allow_pickle=False) as arrays:
+        x = arrays["images"][..., None].astype("float32") / 16
+        y = arrays["labels"].astype("int32")
+    draw = np.random.default_rng(SEED)
+    weights = {
+        "conv1": [convolution(draw, 3, 1, 32), np.zeros(32, "float32")],
+        "conv2": [convolution(draw, 3, 32, 64), np.zeros(64, "float32")],
+        "dense1": dense(draw, 4 * 4 * 64, 128, is_last=False),
+        "dense2": dense(draw, 128, CLASSES, is_last=True),
+    }
+    return Problem(x, y, weights, batch=64, epochs=epochs)
+
+
+def rows(draw: np.random.Generator, shape: tuple[int, ...], count: int) -> tuple[Array, Array]:
+    """Normal inputs and random labels."""
+    x = draw.standard_normal((count, *shape), "float32")
+    return x, draw.integers(CLASSES, size=count, dtype="int32")
+
+
+def dense(draw: np.random.Generator, inputs: int, units: int, is_last: bool) -> list[Array]:
+    scale = LAST_SCALE * inputs**-0.5 if is_last else (2 / inputs) ** 0.5
+    kernel = draw.standard_normal((inputs, units), "float32") * np.float32(scale)
+    return [kernel, np.zeros(units, "float32")]
+
+
+def convolution(draw: np.random.Generator, size: int, channels: int, filters: int) -> Array:
+    scale = np.float32((2 / (size * size * channels)) ** 0.5)
+    return draw.standard_normal((size, size, channels, filters), "float32") * scale
+
+
+def normalization(channels: int) -> list[Array]:
+    one, zero = np.ones(channels, "float32"), np.zeros(channels, "float32")
+    return [one, zero, zero, one]

@@ -1,0 +1,128 @@
+"""Workers as seen by the process that starts them: their interpreters, environment and replies."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from .cases import ROOT
+
+# Variables that force OpenBLAS to kernels other than those it would choose for this processor.
+FORCED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
+# Variables that say how many threads a library starts. JAX reads NPROC, NumPy its BLAS's.
+THREADS = (
+    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"),
+    *("VECLIB_MAXIMUM_THREADS", "BLIS_NUM_THREADS", "NPROC"),
+)
+
+
+class WorkerError(RuntimeError):
+    """A worker ended before it replied; the message holds the end of what it printed."""
+
+
+@dataclass(frozen=True)
+class Framework:
+    """A framework that was found: where it is, what it has."""
+
+    name: str
+    python: str
+    workloads: frozenset[str]
+    versions: Mapping[str, str]
+
+
+def find(name: str, python: str) -> Framework:
+    """Ask the interpreter `python` for a framework.
+
+    Raises:
+        WorkerError: it cannot be imported there.
+    """
+    with Worker(name, python) as worker:
+        about = worker.receive()
+    return Framework(name, python, frozenset(about["workloads"]), about["versions"])
+
+
+def environment(threads: int) -> dict[str, str]:
+    """The environment of a worker: this one's, without what would favour or hinder a library."""
+    variables = {name: value for name, value in os.environ.items() if name not in FORCED}
+    variables |= dict.fromkeys(THREADS, str(threads))
+    variables["KERAS_BACKEND"] = "jax"
+    variables["JAX_PLATFORMS"] = "cpu"
+    variables["CUDA_VISIBLE_DEVICES"] = ""
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    variables["PYTHONPATH"] = os.pathsep.join(paths)
+    if threads == 1:
+        flags = [os.environ.get("XLA_FLAGS", ""), "--xla_cpu_multi_thread_eigen=false"]
+        variables["XLA_FLAGS"] = " ".join(flags).strip()
+    return variables
+
+
+class Worker:
+    """A worker process; used in a `with` statement, which ends it."""
+
+    def __init__(
+        self,
+        framework: str,
+        python: str = sys.executable,
+        workload: str | None = None,
+        cores: Sequence[int] = (),
+        *,
+        tiny: bool = False,
+    ) -> None:
+        command = [python, "-m", f"{__package__}.worker", framework]
+        if workload is not None:
+            command += [workload, *map(str, cores), *(["--tiny"] if tiny else [])]
+        self.framework = framework
+        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  closed by __exit__
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            cwd=ROOT,
+            env=environment(max(1, len(cores))),
+        )
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self._process.kill()
+        self._process.communicate()
+        self._errors.close()
+
+    def measure(self, seconds: float) -> dict[str, Any]:
+        """Time a block."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # the worker is gone: `receive` tells why
+            print(json.dumps({"seconds": seconds}), file=self._process.stdin, flush=True)
+        return self.receive()
+
+    def receive(self) -> dict[str, Any]:
+        """Wait for the next reply.
+
+        Raises:
+            WorkerError: there is none.
+        """
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            self._process.wait()
+            self._errors.seek(0)
+            raise WorkerError("".join(self._errors.readlines()[-12:]).strip())
+        reply: dict[str, Any] = json.loads(line)
+        return reply

@@ -1,0 +1,132 @@
+"""What is printed and written: the machine, the table of times and ratios, what went wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from .measurement import Entry, Result, Spread
+from .processes import Framework
+
+UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+
+
+def show(results: Sequence[Result], frameworks: Sequence[Framework], is_full: bool) -> Table:
+    """Times of a step, and laminar's by the best peer's; below 1 laminar is faster."""
+    title = "time of a step: median ± half the distance of the quartiles"
+    table = Table(title=title if is_full else "tiny problems, run once: the times mean nothing")
+    table.add_column("workload", no_wrap=True)
+    table.add_column("threads", justify="right")
+    for framework in frameworks:
+        table.add_column(framework.name, justify="right", no_wrap=True)
+    if len(frameworks) > 1:
+        table.add_column("laminar / best peer", justify="right", no_wrap=True)
+        table.add_column("best peer")
+    for result in results:
+        cells = [time_of(result.entry(framework.name)) for framework in frameworks]
+        if len(frameworks) > 1:
+            cells += ratio_of(result)
+        table.add_row(
+            result.workload.title if is_full else result.workload.name, str(result.threads), *cells
+        )
+    return table
+
+
+def line(result: Result) -> str:
+    """A workload's times in one line."""
+    times = ", ".join(f"{entry.framework} {time_of(entry)}" for entry in result.entries)
+    return f"{result.workload.name}, threads: {result.threads}: {times}"
+
+
+def time_of(entry: Entry | None) -> str:
+    if entry is None:
+        return "-"
+    return quantity(entry.seconds) if entry.is_valid else "wrong"
+
+
+def quantity(seconds: Spread) -> str:
+    """A time in a unit that suits it."""
+    middle, half = seconds.middle, (seconds.high - seconds.low) / 2
+    scale, unit = next((u for u in UNITS if abs(middle) >= u[0]), UNITS[-1])
+    return f"{middle / scale:.3g} {unit} ±{half / abs(middle):.0%}"
+
+
+def ratio_of(result: Result) -> list[str]:
+    """The ratio with its quartiles, and to whom."""
+    ratio, best = result.ratio, result.best_peer
+    if ratio is None or best is None:
+        return ["-", "-"]
+    return [f"{ratio.middle:.2f} ({ratio.low:.2f} to {ratio.high:.2f})", best.framework]
+
+
+def print_all(
+    results: Sequence[Result],
+    frameworks: Sequence[Framework],
+    machine: Mapping[str, str],
+    console: Console,
+    *,
+    is_full: bool,
+) -> None:
+    """Print where the figures come from, the figures, and what to know of them."""
+    for name, value in machine.items():
+        console.print(f"{name}: {value}", highlight=False)
+    for framework in frameworks:
+        listed = ", ".join(f"{name} {version}" for name, version in framework.versions.items())
+        console.print(f"{framework.name}: {listed}", highlight=False, soft_wrap=True)
+    console.print(show(results, frameworks, is_full))
+    for note in notes(results, machine):
+        console.print(note, markup=False, highlight=False)
+
+
+def notes(results: Sequence[Result], machine: Mapping[str, str]) -> list[str]:
+    """What a reader of the table has to know."""
+    found = [
+        f"{result.workload.name}, {entry.framework}: {entry.error}"
+        for result in results
+        for entry in result.entries
+        if entry.error is not None
+    ]
+    if float(machine.get("load", 0)) > 0.5:
+        found.append("The machine was busy when this began: the figures are not to be relied on.")
+    peers = {entry.framework for result in results for entry in result.entries}
+    if machine.get("vendor") == "AuthenticAMD" and "torch" in peers:
+        found.append(
+            "torch multiplies matrices with MKL, which does not use AVX-512 on processors of AMD: "
+            "a ratio to torch says little about other processors."
+        )
+    return found
+
+
+def write_json(
+    path: Path,
+    results: Sequence[Result],
+    frameworks: Sequence[Framework],
+    machine: Mapping[str, str],
+) -> None:
+    """Write all that was measured; times in seconds."""
+    document = {
+        "machine": dict(machine),
+        "frameworks": {framework.name: dict(framework.versions) for framework in frameworks},
+        "results": [as_json(result) for result in results],
+    }
+    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+def as_json(result: Result) -> dict[str, Any]:
+    ratio, best = result.ratio, result.best_peer
+    return {
+        "workload": result.workload.name,
+        "threads": result.threads,
+        "best_peer": best and best.framework,
+        "ratio": ratio and asdict(ratio),
+        "entries": [
+            {**asdict(entry), "seconds": asdict(entry.seconds) if entry.blocks else None}
+            for entry in result.entries
+        ],
+    }

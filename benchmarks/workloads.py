@@ -1,0 +1,170 @@
+"""The workloads: their names, their problems, and what right results look like."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from . import problems
+from .problems import CLASSES, Problem
+
+# framework -> the module of `frameworks` that knows it, and the packages whose versions matter
+FRAMEWORKS = {
+    "laminar": ("in_laminar", ("laminar", "numpy", "llvmlite")),
+    "torch": ("in_torch", ("torch",)),
+    "torch-compile": ("in_torch_compile", ("torch",)),
+    "jax": ("in_jax", ("jax", "jaxlib")),
+    "keras": ("in_keras", ("keras", "jax", "jaxlib")),
+}
+PEERS = tuple(name for name in FRAMEWORKS if name != "laminar")
+
+# The loss of each of this many steps on one batch is compared.
+CHECKED_STEPS = 3
+
+Judge = Callable[[Sequence[float]], str | None]
+
+
+def trains(losses: Sequence[float]) -> str | None:
+    """What is wrong with the losses of the first steps on one batch, if anything is."""
+    if not abs(losses[0] - math.log(CLASSES)) < 0.3:
+        return f"the first loss is {losses[0]:.4f}, not close to ln({CLASSES})"
+    if not losses[-1] < losses[0]:
+        return f"the loss does not fall: {', '.join(f'{loss:.5f}' for loss in losses)}"
+    return None
+
+
+def is_finite(numbers: Sequence[float]) -> str | None:
+    """Whether there are results at all; what they must be, the peers say."""
+    return None if all(map(math.isfinite, numbers)) else f"results are not finite: {numbers}"
+
+
+def has_learned(accuracy: Sequence[float]) -> str | None:
+    """Far above one in ten, even after a single epoch."""
+    return None if accuracy[0] > 0.5 else f"the test accuracy is {accuracy[0]:.2%}"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A workload; `full` and `tiny` make its problem for measuring and for trying out.
+
+    The numbers that a case gives as `checks` have to satisfy `judge`, and to be those of the peers
+    up to `tolerance` (relative to the largest); None: they are random.
+    """
+
+    name: str
+    title: str
+    full: Callable[[], Problem]
+    tiny: Callable[[], Problem]
+    judge: Judge
+    tolerance: float | None = 1e-3
+
+    def problem(self, tiny: bool) -> Problem:
+        return self.tiny() if tiny else self.full()
+
+
+def small_perceptron(batches: int) -> Callable[[], Problem]:
+    return lambda: problems.perceptron((64, 32, CLASSES), batch=32, batches=batches)
+
+
+def large_perceptron(batch: int, batches: int) -> Callable[[], Problem]:
+    return lambda: problems.perceptron((784, 512, 512, CLASSES), batch, batches)
+
+
+def resnet_20(batch: int, batches: int) -> Callable[[], Problem]:
+    return lambda: problems.resnet(32, 3, batch, batches)
+
+
+def tiny_perceptron() -> Problem:
+    return problems.perceptron((8, 6, CLASSES), batch=4, batches=3)
+
+
+def tiny_resnet() -> Problem:
+    return problems.resnet(8, 1, batch=2, batches=2)
+
+
+WORKLOADS = {
+    workload.name: workload
+    for workload in [
+        Workload("import", "import", problems.nothing, problems.nothing, is_finite),
+        Workload("first-add", "import, then a + b", problems.nothing, problems.nothing, is_finite),
+        Workload("add", "eager a + b of 4x4", problems.nothing, problems.nothing, is_finite),
+        Workload(
+            "session-run",
+            "Session.run of a 4x4 product",
+            problems.nothing,
+            problems.nothing,
+            is_finite,
+        ),
+        Workload(
+            "fit-step",
+            "step of fit, MLP 64-32-10, batch 32",
+            small_perceptron(200),
+            tiny_perceptron,
+            trains,
+        ),
+        Workload(
+            "fit-call", "fit() beyond its steps", small_perceptron(101), tiny_perceptron, trains
+        ),
+        Workload(
+            "predict-row", "predict() of one row", small_perceptron(1), tiny_perceptron, is_finite
+        ),
+        Workload(
+            "train-mlp",
+            "training step, MLP 784-512-512-10, Adam, batch 128",
+            large_perceptron(128, 20),
+            tiny_perceptron,
+            trains,
+        ),
+        Workload(
+            "train-convnet",
+            "training step, convnet 28x28x1, Adam, batch 128",
+            lambda: problems.convnet(28, (32, 64), 128, batch=128, batches=6),
+            lambda: problems.convnet(8, (3, 4), 5, batch=4, batches=2),
+            trains,
+        ),
+        Workload(
+            "train-resnet20",
+            "training step, ResNet-20 32x32x3, momentum, batch 32",
+            resnet_20(32, 6),
+            tiny_resnet,
+            trains,
+        ),
+        Workload(
+            "infer-mlp-1",
+            "inference, MLP 784-512-512-10, batch 1",
+            large_perceptron(1, 1),
+            tiny_perceptron,
+            is_finite,
+        ),
+        Workload(
+            "infer-mlp-256",
+            "inference, MLP 784-512-512-10, batch 256",
+            large_perceptron(256, 1),
+            tiny_perceptron,
+            is_finite,
+        ),
+        Workload(
+            "infer-resnet20-1",
+            "inference, ResNet-20, batch 1",
+            resnet_20(1, 1),
+            tiny_resnet,
+            is_finite,
+        ),
+        Workload(
+            "infer-resnet20-32",
+            "inference, ResNet-20, batch 32",
+            resnet_20(32, 1),
+            tiny_resnet,
+            is_finite,
+        ),
+        Workload(
+            "digits",
+            "digits example, 30 epochs, fresh process",
+            lambda: problems.digits(epochs=30),
+            lambda: problems.digits(epochs=1),
+            has_learned,
+            tolerance=None,
+        ),
+    ]
+}

@@ -1,0 +1,3 @@
+"""From clusters of pure operations to native code."""
+
+from .native import NativeCompiler as NativeCompiler

@@ -1,0 +1,359 @@
+"""Writing LLVM's text IR: functions, blocks, loops.
+
+A `Function` collects instructions in their final form: loops are bottom-tested, arithmetic is on
+explicit vectors, and nothing is left to LLVM's middle end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..graph import DType, bool_, float32, float64, int64
+from .values import NotLoweredError as NotLoweredError
+from .values import Value as Value
+from .values import literal, vector_type
+from .values import scalar_type as scalar_type
+
+_SUFFIX = {"float": "f32", "double": "f64", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64"}
+POINTER = "ptr"
+
+
+class Module:
+    """Functions that are compiled together, and what they declare."""
+
+    def __init__(self) -> None:
+        self.functions: list[Function] = []
+        self.declarations: dict[str, str] = {}
+
+    def text(self) -> str:
+        """The IR."""
+        parts = [*self.declarations.values(), *(f.text() for f in self.functions), _METADATA]
+        return "\n".join(parts)
+
+
+# Loops are unrolled by hand where it pays.
+_METADATA = '!0 = distinct !{!0, !1}\n!1 = !{!"llvm.loop.unroll.disable"}\n'
+
+
+class Function:
+    """A native function under construction.
+
+    Args:
+        module: where it belongs.
+        name: the symbol.
+        arguments: LLVM types of the arguments.
+    """
+
+    def __init__(self, module: Module, name: str, arguments: Sequence[str]) -> None:
+        self.module = module
+        self.name = name
+        self.arguments = [f"%a{i}" for i in range(len(arguments))]
+        self._types = list(arguments)
+        self._lines = ["entry:"]
+        self._block = "entry"
+        self._count = 0
+        module.functions.append(self)
+
+    def text(self) -> str:
+        """The IR of the function."""
+        pairs = zip(self._types, self.arguments, strict=True)
+        declared = ", ".join(f"{t} {a}" for t, a in pairs)
+        body = "\n".join(self._lines)
+        return f"define void @{self.name}({declared}) nounwind {{\n{body}\n  ret void\n}}\n"
+
+    # Names and lines
+
+    def fresh(self) -> str:
+        """A name that has not been used."""
+        self._count += 1
+        return f"%v{self._count}"
+
+    def label(self) -> str:
+        """A block name that has not been used."""
+        self._count += 1
+        return f"b{self._count}"
+
+    def line(self, text: str) -> None:
+        """Add an instruction without a result."""
+        self._lines.append("  " + text)
+
+    def start(self, block: str) -> None:
+        """Begin a block."""
+        self._lines.append(block + ":")
+        self._block = block
+
+    def named(self, text: str) -> str:
+        """Add an instruction with a result; gives its name."""
+        name = self.fresh()
+        self.line(f"{name} = {text}")
+        return name
+
+    def instruction(self, text: str, dtype: DType, lanes: int) -> Value:
+        """Add an instruction with a typed result."""
+        return Value(self, self.named(text), dtype, lanes)
+
+    # Values
+
+    def constant(self, value: Any, like: Value) -> Value:
+        """`value` with the type of `like`; itself when it is a value already."""
+        if isinstance(value, Value):
+            return value
+        text = literal(value, like.element)
+        name = f"splat ({like.element} {text})" if like.lanes else text
+        return Value(self, name, like.dtype, like.lanes)
+
+    def number(self, value: int) -> Value:
+        """A scalar int64."""
+        return Value(self, str(int(value)), int64, 0)
+
+    def binary(self, op: str, a: Value, b: Any) -> Value:
+        """`a op b` of one type."""
+        b = self.constant(b, a)
+        if b.type != a.type:
+            raise NotLoweredError(f"{op} of {a.type} and {b.type}")
+        return self.instruction(f"{op} {a}, {b.name}", a.dtype, a.lanes)
+
+    def compare(self, relation: str, a: Value, b: Any) -> Value:
+        """A comparison; with NaN all but "ne" are false."""
+        b = self.constant(b, a)
+        if a.is_float:
+            word = "fcmp " + ("une" if relation == "ne" else "o" + relation)
+        elif relation in ("eq", "ne"):
+            word = "icmp " + relation
+        else:
+            unsigned = a.dtype == bool_ or a.dtype.startswith("u")
+            word = "icmp " + ("u" if unsigned else "s") + relation
+        return self.instruction(f"{word} {a}, {b.name}", bool_, a.lanes)
+
+    def select(self, condition: Value, a: Value, b: Value) -> Value:
+        """`a` where `condition`, `b` elsewhere."""
+        return self.instruction(f"select {condition}, {a}, {b}", a.dtype, a.lanes)
+
+    def call(self, intrinsic: str, *values: Value) -> Value:
+        """An LLVM intrinsic of operands and result of one type."""
+        first = values[0]
+        suffix = _SUFFIX[first.element]
+        mangled = f"llvm.{intrinsic}.{f'v{first.lanes}' if first.lanes else ''}{suffix}"
+        types = ", ".join([first.type] * len(values))
+        self.module.declarations[mangled] = f"declare {first.type} @{mangled}({types})"
+        operands = ", ".join(map(str, values))
+        return self.instruction(
+            f"call {first.type} @{mangled}({operands})", first.dtype, first.lanes
+        )
+
+    def fma(self, a: Value, b: Any, c: Any) -> Value:
+        """a * b + c, rounded once."""
+        return self.call("fma", a, self.constant(b, a), self.constant(c, a))
+
+    def convert(self, x: Value, dtype: DType) -> Value:
+        """`x` as another element type, as Cast defines it."""
+        if x.dtype == dtype:
+            return x
+        target = vector_type(scalar_type(dtype), x.lanes)
+        if dtype == bool_:
+            return x != self.constant(0, x)
+        return self.instruction(f"{_conversion(x.dtype, dtype)} {x} to {target}", dtype, x.lanes)
+
+    def bits(self, x: Value, dtype: DType) -> Value:
+        """The bits of `x` read as another type of the same size."""
+        target = vector_type(scalar_type(dtype), x.lanes)
+        return self.instruction(f"bitcast {x} to {target}", dtype, x.lanes)
+
+    def splat(self, x: Value, lanes: int) -> Value:
+        """A vector with `x` in each lane; `x` itself for 0 lanes."""
+        if not lanes or x.lanes:
+            return x
+        if not x.name.startswith("%"):
+            return Value(self, f"splat ({x.element} {x.name})", x.dtype, lanes)
+        wide = vector_type(x.element, lanes)
+        one = self.named(f"insertelement {wide} poison, {x}, i64 0")
+        return self.instruction(
+            f"shufflevector {wide} {one}, {wide} poison, <{lanes} x i32> zeroinitializer",
+            x.dtype,
+            lanes,
+        )
+
+    # Memory
+
+    def offset(self, pointer: str, index: Value, size: int) -> str:
+        """The address `index` elements of `size` bytes after `pointer`."""
+        if index.name == "0":
+            return pointer
+        scaled = index if size == 1 else index * size
+        return self.named(f"getelementptr inbounds i8, ptr {pointer}, i64 {scaled.name}")
+
+    def load_pointer(self, pointer: str) -> str:
+        """The address stored at an address."""
+        return self.named(f"load ptr, ptr {pointer}, align 8")
+
+    def load(self, pointer: str, dtype: DType, lanes: int, mask: Value | None = None) -> Value:
+        """Elements at an address; lanes outside of `mask` are 0."""
+        if dtype == bool_:
+            raw = self._load("i8", pointer, lanes, mask)
+            zero = "zeroinitializer" if lanes else "0"
+            wide = vector_type("i8", lanes)
+            return self.instruction(f"icmp ne {wide} {raw}, {zero}", bool_, lanes)
+        name = self._load(scalar_type(dtype), pointer, lanes, mask)
+        return Value(self, name, dtype, lanes)
+
+    def _load(self, element: str, pointer: str, lanes: int, mask: Value | None) -> str:
+        kind = vector_type(element, lanes)
+        align = _bytes(element)
+        if mask is None:
+            return self.named(f"load {kind}, ptr {pointer}, align {align}")
+        mangled = f"llvm.masked.load.v{lanes}{_SUFFIX[element]}.p0"
+        masks = f"<{lanes} x i1>"
+        self.module.declarations[mangled] = (
+            f"declare {kind} @{mangled}(ptr, i32 immarg, {masks}, {kind})"
+        )
+        return self.named(
+            f"call {kind} @{mangled}(ptr {pointer}, i32 {align}, {mask}, {kind} zeroinitializer)"
+        )
+
+    def store(self, x: Value, pointer: str, mask: Value | None = None) -> None:
+        """Write elements to an address, those of `mask` alone."""
+        element, name = x.element, x.name
+        if x.dtype == bool_:
+            element = "i8"
+            name = self.named(f"zext {x} to {vector_type('i8', x.lanes)}")
+        kind = vector_type(element, x.lanes)
+        align = _bytes(element)
+        if mask is None:
+            self.line(f"store {kind} {name}, ptr {pointer}, align {align}")
+            return
+        mangled = f"llvm.masked.store.v{x.lanes}{_SUFFIX[element]}.p0"
+        masks = f"<{x.lanes} x i1>"
+        self.module.declarations[mangled] = (
+            f"declare void @{mangled}({kind}, ptr, i32 immarg, {masks})"
+        )
+        self.line(f"call void @{mangled}({kind} {name}, ptr {pointer}, i32 {align}, {mask})")
+
+    def lookup(self, name: str, table: Sequence[float], index: Value) -> Value:
+        """The element of a constant table of float64, called `name`, at each int64 index."""
+        lanes = index.lanes
+        elements = ", ".join(f"double {literal(x, 'double')}" for x in table)
+        kind = f"[{len(table)} x double]"
+        self.module.declarations[name] = f"@{name} = private constant {kind} [{elements}]"
+        address = self.named(f"getelementptr double, ptr @{name}, {index}")
+        if not lanes:
+            return self.load(address, float64, 0)
+        found, masks = vector_type("double", lanes), f"<{lanes} x i1>"
+        mangled = f"llvm.masked.gather.v{lanes}f64.v{lanes}p0"
+        self.module.declarations[mangled] = (
+            f"declare {found} @{mangled}(<{lanes} x ptr>, i32 immarg, {masks}, {found})"
+        )
+        return self.instruction(
+            f"call {found} @{mangled}(<{lanes} x ptr> {address}, i32 8, {masks} splat (i1 true), "
+            f"{found} poison)",
+            float64,
+            lanes,
+        )
+
+    def first_lanes(self, count: Value, lanes: int) -> Value:
+        """The mask of the first `count` lanes."""
+        wide = f"<{lanes} x i64>"
+        steps = ", ".join(f"i64 {i}" for i in range(lanes))
+        limit = self.splat(count, lanes)
+        return self.instruction(f"icmp slt {wide} <{steps}>, {limit.name}", bool_, lanes)
+
+    # Control
+
+    def loop(self, start: Value, stop: Value, step: int, body: Callable[[Value], None]) -> None:
+        """Run `body(i)` for i = start, start + step, ... below `stop`."""
+        inside, after = self.label(), self.label()
+        before = self._block
+        enter = self.compare("lt", start, stop)
+        self.line(f"br i1 {enter.name}, label %{inside}, label %{after}")
+        self.start(inside)
+        index = Value(self, self.fresh(), int64, 0)
+        place = len(self._lines)
+        self._lines.append("")
+        body(index)
+        following = index + step
+        again = self.compare("lt", following, stop)
+        latch = self._block
+        self.line(f"br i1 {again.name}, label %{inside}, label %{after}, !llvm.loop !0")
+        self._lines[place] = (
+            f"  {index.name} = phi i64 [ {start.name}, %{before} ], [ {following.name}, %{latch} ]"
+        )
+        self.start(after)
+
+    def when(self, condition: Value, body: Callable[[], None]) -> None:
+        """Run `body` if a scalar condition holds."""
+        inside, after = self.label(), self.label()
+        self.line(f"br i1 {condition.name}, label %{inside}, label %{after}")
+        self.start(inside)
+        body()
+        self.line(f"br label %{after}")
+        self.start(after)
+
+    def any(self, condition: Value) -> Value:
+        """Whether it holds in some lane: a scalar condition."""
+        lanes = condition.lanes
+        if not lanes:
+            return condition
+        mangled = f"llvm.vector.reduce.or.v{lanes}i1"
+        self.module.declarations[mangled] = f"declare i1 @{mangled}(<{lanes} x i1>)"
+        return self.instruction(f"call i1 @{mangled}({condition})", bool_, 0)
+
+    def replaced(
+        self, condition: Value, values: Sequence[Value], body: Callable[[], Sequence[Value]]
+    ) -> list[Value]:
+        """What `body` gives if a scalar condition holds, else `values`."""
+        inside, after = self.label(), self.label()
+        before = self._block
+        self.line(f"br i1 {condition.name}, label %{inside}, label %{after}")
+        self.start(inside)
+        found = body()
+        end = self._block
+        self.line(f"br label %{after}")
+        self.start(after)
+        return [
+            self.instruction(
+                f"phi {old.type} [ {old.name}, %{before} ], [ {new.name}, %{end} ]",
+                old.dtype,
+                old.lanes,
+            )
+            for old, new in zip(values, found, strict=True)
+        ]
+
+    def repeat(self, value: Value, body: Callable[[Value], tuple[Value, Value]]) -> Value:
+        """Run `body(value)` -> its next value, and a scalar condition: whether to run again."""
+        inside, after = self.label(), self.label()
+        before = self._block
+        self.line(f"br label %{inside}")
+        self.start(inside)
+        current = Value(self, self.fresh(), value.dtype, value.lanes)
+        place = len(self._lines)
+        self._lines.append("")
+        following, again = body(current)
+        self._lines[place] = (
+            f"  {current.name} = phi {value.type} "
+            f"[ {value.name}, %{before} ], [ {following.name}, %{self._block} ]"
+        )
+        self.line(f"br i1 {again.name}, label %{inside}, label %{after}, !llvm.loop !0")
+        self.start(after)
+        return following
+
+
+def _bytes(element: str) -> int:
+    return {"float": 4, "double": 8}.get(element) or int(element[1:]) // 8
+
+
+def _conversion(source: DType, target: DType) -> str:
+    """The instruction that changes the element type."""
+    if source == bool_:
+        return "uitofp" if target.is_floating else "zext"
+    if source.is_floating and target.is_floating:
+        return "fptrunc" if (source, target) == (float64, float32) else "fpext"
+    if source.is_floating:
+        raise NotLoweredError(
+            "a float as an integer: out of range, the results differ between targets"
+        )
+    unsigned = source.startswith("u")
+    if target.is_floating:
+        return "uitofp" if unsigned else "sitofp"
+    if target.size > source.size:
+        return "zext" if unsigned else "sext"
+    return "trunc" if target.size < source.size else "bitcast"

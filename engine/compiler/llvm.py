@@ -1,0 +1,104 @@
+"""The one owner of llvmlite: IR text to object code for this host, and object code to addresses."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import InternalError
+
+# How much of LLVM's code generator to use. The IR comes in its final form, so the middle end is
+# skipped; at 0 the code is three times slower, above 2 it is not faster.
+_CODE_GENERATION = 2
+
+_lock = threading.Lock()
+_held: list[Any] = []  # libraries of loaded code, which must not be freed
+
+
+@functools.cache
+def _binding() -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm
+
+
+@functools.cache
+def _machine() -> Any:
+    llvm = _binding()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=_CODE_GENERATION,
+        reloc="pic",
+        codemodel="default",
+        jit=True,
+    )
+
+
+@functools.cache
+def _jit() -> Any:
+    return _binding().create_lljit_compiler(_machine())
+
+
+@functools.cache
+def identity() -> str:
+    """What object code depends on besides its IR: the processor and the code generator."""
+    llvm = _binding()
+    import llvmlite
+
+    features = llvm.get_host_cpu_features().flatten()
+    return f"{llvmlite.__version__} {llvm.get_host_cpu_name()} {features} {_CODE_GENERATION}"
+
+
+@functools.cache
+def vector_bytes() -> int:
+    """The size of the host's vector registers."""
+    features = _binding().get_host_cpu_features()
+    if features.get("avx512f"):
+        return 64
+    return 32 if features.get("avx") else 16
+
+
+def compile_object(text: str) -> bytes:
+    """Object code of IR text.
+
+    Raises:
+        InternalError: the IR is not valid.
+    """
+    llvm = _binding()
+    machine = _machine()
+    with _lock:
+        try:
+            module = llvm.parse_assembly(text)
+            module.triple = llvm.get_default_triple()
+            module.data_layout = str(machine.target_data)
+            module.verify()
+        except RuntimeError as cause:
+            raise InternalError(f"the generated code is not valid: {cause}") from cause
+        found: bytes = machine.emit_object(module)
+        return found
+
+
+def assembly(text: str) -> str:
+    """The assembly that IR text becomes, for reading."""
+    llvm = _binding()
+    with _lock:
+        module = llvm.parse_assembly(text)
+        found: str = _machine().emit_assembly(module)
+        return found
+
+
+def load_object(code: bytes, symbols: Sequence[str]) -> dict[str, int]:
+    """The addresses of the symbols of object code, which stays loaded."""
+    llvm = _binding()
+    with _lock:
+        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        for symbol in symbols:
+            builder = builder.export_symbol(symbol)
+        library = builder.link(_jit(), f"kernels_{len(_held)}")
+        _held.append(library)
+        return {symbol: library[symbol] for symbol in symbols}

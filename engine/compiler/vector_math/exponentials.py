@@ -1,0 +1,176 @@
+"""The exponential function and what is made of it.
+
+x = n * log(2) + r with a whole n and |r| <= log(2) / 2; so exp(x) = 2**n * exp(r), and
+exp(r) - 1 = r + r**2 * q(r) with a polynomial q. 2**n is written by its bits: n comes out of the
+rounding as an integer.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...graph import float32, float64
+from ..emit import Function, Value
+from .floats import (
+    bits_of,
+    clamp,
+    format_of,
+    in_double,
+    magnitude,
+    polynomial,
+    select,
+    with_sign,
+)
+
+# q, by Remez's algorithm on |r| <= log(2) / 2 (1 + 5e-4), the error weighted as relative to
+# exp(r) - 1; coefficients were rounded one by one, lowest power first, and the rest fitted again.
+# The errors are 2**-26.1 and 2**-61.6.
+_EXPM1 = {
+    float32: (
+        *(0.4999999701976776, 0.16666539013385773, 0.04166774824261665),
+        *(0.0083670848980546, 0.0013837962178513408),
+    ),
+    float64: (
+        *(0.5, 0.16666666666666677, 0.041666666666666685, 0.008333333333321806),
+        *(0.0013888888888894519, 0.0001984126988531191, 2.4801587275864127e-05),
+        *(2.7557245180408557e-06, 2.7557333255262647e-07, 2.5108678809918174e-08),
+        2.089248950844875e-09,
+    ),
+}
+# (2**r - 1) / r on |r| <= 1/2, likewise, relative to 2**r: 2**-26.3 and 2**-57.6.
+_EXP2 = {
+    float32: (
+        *(0.6931471824645996, 0.24022594094276428, 0.055503662675619125),
+        *(0.009625446051359177, 0.0013387929648160934, 0.00013332170783542097),
+    ),
+    float64: (
+        *(0.6931471805599453, 0.24022650695909997, 0.05550410866482377),
+        *(0.009618129107670802, 0.0013333558145894955, 0.00015403530314916233),
+        *(1.5252734327920152e-05, 1.3215550214259106e-06, 1.0177857136893446e-07),
+        *(7.0316561644279995e-09, 4.485505888268866e-10, 5.739951988371191e-11),
+    ),
+}
+# log(2) as a number of each type and what that leaves, which is good to all its digits.
+_LOG_2 = {
+    float32: (0.693147182464599609375, -1.9046542121259175e-09),
+    float64: (0.6931471805599453, 2.3190468138462996e-17),
+}
+# Where exp has overflowed, and where it rounds to 0.
+_LIMITS = {float32: (-104.5, 88.8), float64: (-746.0, 709.9)}
+_LIMITS_2 = {float32: (-151.0, 128.5), float64: (-1076.0, 1024.5)}
+# Above it exp(-x) is nothing beside 1.
+_FLAT = {float32: 18.0, float64: 38.5}
+
+
+def reduced(fn: Function, x: Value, bias: int) -> tuple[Value, Value]:
+    """n + bias, in the lowest bits of an integer, and r: x = n * log(2) + r."""
+    rounder = format_of(x).rounder + bias
+    high, low = _LOG_2[x.dtype]
+    rounded = fn.fma(x, 1 / math.log(2), rounder)
+    n = rounded - rounder
+    return bits_of(fn, rounded), fn.fma(n, -low, fn.fma(n, -high, x))
+
+
+def power_of_two(fn: Function, biased: Value, like: Value) -> Value:
+    """2**n, given n + bias in the lowest bits of an integer; n must be that of a normal number."""
+    return fn.bits(fn.binary("shl", biased, format_of(like).mantissa_bits), like.dtype)
+
+
+def scaled(fn: Function, x: Value, twice_biased: Value) -> Value:
+    """x * 2**n, rounded once, given n + 2 * bias in the lowest bits of an integer.
+
+    In two factors: a result below the normal numbers, or above all, still has its bits.
+    """
+    half = fn.binary("lshr", twice_biased, 1)
+    first, second = power_of_two(fn, half, x), power_of_two(fn, twice_biased - half, x)
+    return x * first * second
+
+
+def expm1_of_rest(fn: Function, r: Value) -> Value:
+    """exp(r) - 1 for |r| <= log(2) / 2."""
+    return fn.fma(r * r, polynomial(fn, r, _EXPM1[r.dtype]), r)
+
+
+def exp(fn: Function, x: Value) -> Value:
+    """e ** x."""
+    layout = format_of(x)
+    biased, r = reduced(fn, clamp(fn, x, *_LIMITS[x.dtype]), 2 * layout.bias)
+    return scaled(fn, expm1_of_rest(fn, r) + 1.0, biased)
+
+
+def exp2(fn: Function, x: Value) -> Value:
+    """2 ** x."""
+    layout = format_of(x)
+    x = clamp(fn, x, *_LIMITS_2[x.dtype])
+    rounder = layout.rounder + 2 * layout.bias
+    rounded = x + rounder
+    r = x - (rounded - rounder)
+    y = fn.fma(r, polynomial(fn, r, _EXP2[x.dtype]), 1.0)
+    return scaled(fn, y, bits_of(fn, rounded))
+
+
+def _part_of_expm1(fn: Function, x: Value, halvings: int) -> Value:
+    """(exp(x) - 1) / 2**halvings, which does not overflow where exp just does."""
+    biased, r = reduced(fn, x, format_of(x).bias - halvings)
+    power = power_of_two(fn, biased, x)
+    return fn.fma(power, expm1_of_rest(fn, r), power - 2.0**-halvings)
+
+
+def expm1(fn: Function, x: Value) -> Value:
+    """e ** x - 1."""
+    half = _part_of_expm1(fn, clamp(fn, x, -_FLAT[x.dtype], _LIMITS[x.dtype][1]), 1)
+    return with_sign(fn, half + half, x)  # for that of 0
+
+
+def sigmoid(fn: Function, x: Value) -> Value:
+    """1 / (1 + exp(-x)), as c / (c + c * exp(-x)) with a small c: exp may overflow, c * exp not."""
+    layout = format_of(x)
+    spare = layout.mantissa_bits + 1
+    x = clamp(fn, x, _LIMITS[x.dtype][0], 2.0 * spare)
+    biased, r = reduced(fn, -x, layout.bias - spare)
+    power = power_of_two(fn, biased, x)
+    c = 2.0**-spare
+    # Where power + c is halfway between two numbers and c gets lost, it is taken off the numerator.
+    numerator = select(fn, power == 1.0, c - c * c, fn.constant(c, x))
+    return numerator / fn.fma(power, expm1_of_rest(fn, r), power + c)
+
+
+def tanh(fn: Function, x: Value) -> Value:
+    """The hyperbolic tangent: (1 - e) / (1 + e) with e = exp(-2 |x|), both halved."""
+    layout = format_of(x)
+    t = _at_most(fn, magnitude(fn, x), 0.5 * _FLAT[x.dtype])
+    biased, r = reduced(fn, t * -2.0, layout.bias - 1)
+    half = power_of_two(fn, biased, x)
+    rest = expm1_of_rest(fn, r)
+    y = fn.fma(half, -rest, 0.5 - half) / fn.fma(half, rest, half + 0.5)
+    return with_sign(fn, y, x)
+
+
+def _at_most(fn: Function, x: Value, limit: float) -> Value:
+    return select(fn, fn.constant(limit, x) < x, limit, x)
+
+
+def _quarter_expm1(fn: Function, x: Value) -> Value:
+    """(exp(|x|) - 1) / 4, for what overflows later than exp."""
+    return _part_of_expm1(fn, _at_most(fn, magnitude(fn, x), 710.7), 2)
+
+
+def _double_sinh(fn: Function, x: Value) -> Value:
+    quarter = _quarter_expm1(fn, x)
+    double = quarter + quarter
+    return with_sign(fn, double + quarter / (double + 0.5), x)
+
+
+def _double_cosh(fn: Function, x: Value) -> Value:
+    quarter = _quarter_expm1(fn, x) + 0.25
+    return quarter + quarter + 0.125 / quarter
+
+
+def sinh(fn: Function, x: Value) -> Value:
+    """The hyperbolic sine."""
+    return in_double(fn, _double_sinh, x)
+
+
+def cosh(fn: Function, x: Value) -> Value:
+    """The hyperbolic cosine."""
+    return in_double(fn, _double_cosh, x)

@@ -1,0 +1,50 @@
+"""`laminar.backend`: Keras's older place for settings and a few helpers."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import Any
+
+from laminar.engine.graph import as_dtype
+from laminar.engine.ops.promotion import result_type as _result_type
+from laminar.layers.symbolic import is_keras_tensor as is_keras_tensor
+
+from .config import backend as backend
+from .config import epsilon as epsilon
+from .config import floatx as floatx
+from .config import image_data_format as image_data_format
+from .config import set_epsilon as set_epsilon
+from .config import set_floatx as set_floatx
+from .config import set_image_data_format as set_image_data_format
+from .utils import clear_session as clear_session
+
+_lock = threading.Lock()
+_uids: Counter[str] = Counter()
+
+
+def get_uid(prefix: str = "") -> int:
+    """The next number of a count that each prefix has for itself, from 1."""
+    with _lock:
+        _uids[prefix] += 1
+        return _uids[prefix]
+
+
+def standardize_dtype(dtype: Any) -> str:
+    """The name of an element type; None is the default floating type."""
+    return floatx() if dtype is None else str(as_dtype(dtype))
+
+
+def is_float_dtype(dtype: Any) -> bool:
+    """Whether an element type is a floating one."""
+    return as_dtype(dtype).is_floating
+
+
+def is_int_dtype(dtype: Any) -> bool:
+    """Whether an element type is an integer one."""
+    return as_dtype(dtype).is_integer
+
+
+def result_type(*dtypes: Any) -> str:
+    """The element type of an expression of these types."""
+    return str(_result_type(*dtypes))

@@ -1,0 +1,89 @@
+"""split_dataset: arrays in two parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from laminar.engine.errors import InvalidArgumentError
+from laminar.random import make_default_seed
+from laminar.tree import flatten, map_structure
+
+
+def split_dataset(
+    dataset: Any,
+    left_size: float | None = None,
+    right_size: float | None = None,
+    shuffle: bool = False,
+    seed: int | None = None,
+) -> tuple[Any, Any]:
+    """Examples in two parts, such as one to train with and one to test with.
+
+    Args:
+        dataset: an array, or a tuple, list or dict of arrays with one row for each example.
+        left_size: size of the first part: a number of examples, or a fraction between 0 and 1;
+            None for all that is not in the second.
+        right_size: the same for the second part.
+        shuffle: whether the examples are taken in a random order.
+        seed: of that order.
+
+    Returns:
+        The two parts, in the structure of `dataset`: `(x, y), (x_test, y_test) =
+        split_dataset((x, y), left_size=0.8)`.
+
+    Raises:
+        InvalidArgumentError: no size, a size out of range, or arrays of different lengths.
+    """
+    arrays = map_structure(np.asarray, dataset)
+    total = _count_examples(flatten(arrays))
+    left, right = _sizes(left_size, right_size, total)
+    if shuffle:
+        key = make_default_seed() if seed is None else seed
+        order = np.random.Generator(np.random.Philox(key=[key, 0])).permutation(total)
+        arrays = map_structure(lambda a: a[order], arrays)
+    return (
+        map_structure(lambda a: a[:left], arrays),
+        map_structure(lambda a: a[total - right :], arrays),
+    )
+
+
+def _count_examples(arrays: list[Any]) -> int:
+    shapes = [a.shape for a in arrays]
+    if not shapes or () in shapes or len({shape[0] for shape in shapes}) > 1:
+        raise InvalidArgumentError(
+            f"split_dataset: expected arrays with the same number of rows, got the shapes {shapes}",
+            remedy="pass NumPy arrays: one, or several as (x, y)",
+        )
+    return int(shapes[0][0])
+
+
+def _sizes(left: float | None, right: float | None, total: int) -> tuple[int, int]:
+    if left is None and right is None:
+        raise InvalidArgumentError(
+            "split_dataset: neither left_size nor right_size is given", remedy="left_size=0.8"
+        )
+    counts = [_count(n, s, total) for n, s in (("left_size", left), ("right_size", right))]
+    first = counts[0] if counts[0] is not None else total - (counts[1] or 0)
+    second = counts[1] if counts[1] is not None else total - first
+    if first + second > total:
+        raise InvalidArgumentError(
+            f"split_dataset: left_size={left!r} and right_size={right!r} are {first + second} "
+            f"examples, there are {total}",
+            remedy="leave one of them out",
+        )
+    return first, second
+
+
+def _count(name: str, size: float | None, total: int) -> int | None:
+    """A size as a number of examples."""
+    if size is None:
+        return None
+    if isinstance(size, int | np.integer) and not isinstance(size, bool) and 0 < size < total:
+        return int(size)
+    if isinstance(size, float) and 0 < size < 1:
+        return round(size * total)
+    raise InvalidArgumentError(
+        f"split_dataset: {name} must be a fraction between 0 and 1 or a number of examples below "
+        f"{total}, got {size!r}"
+    )

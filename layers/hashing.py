@@ -1,0 +1,204 @@
+"""Hashing, HashedCrossing: categories of any kind as bins, found by a hash."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar import ops
+from laminar.config import floatx
+from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
+from laminar.engine.graph import INTEGER, STRING
+from laminar.engine.ops import compare, string
+from laminar.engine.ops.convert import convert_to_tensor
+from laminar.engine.ops.siphash import to_hash_bucket_strong
+from laminar.engine.ops.string_match import to_hash_bucket
+
+from .category_encoding import MODES, encode
+from .data_layer import DataLayer, as_input, refuse_sparse
+from .options import one_of, whole
+
+# Stands between the values of a crossing: the "unit separator" of ASCII, which texts do not have.
+_SEPARATOR = b"\x1f"
+
+
+def as_salt(who: str, salt: Any) -> list[int] | None:
+    """The salt of a layer as two numbers.
+
+    Raises:
+        InvalidArgumentError: it is neither a whole number nor two.
+    """
+    if salt is None:
+        return None
+    found = [salt, salt] if isinstance(salt, int) else salt
+    if not isinstance(found, list | tuple) or [type(v) for v in found] != [int, int]:
+        raise InvalidArgumentError(f"{who}: salt must be a whole number or two, got {salt!r}")
+    return list(found)
+
+
+def as_text(x: Any) -> Any:
+    """Strings as they are, numbers in decimal."""
+    return x if x.dtype in STRING else string.as_string(x)
+
+
+def bin_of(text: Any, num_bins: int, salt: list[int] | None) -> Any:
+    """The bin of each string, int64: by FNV-1a, or by SipHash with the salt as its key."""
+    if salt is None:
+        return to_hash_bucket(text, num_bins)
+    return to_hash_bucket_strong(text, num_bins, (salt[0], salt[1]))
+
+
+class Hashing(DataLayer):
+    """A bin below `num_bins` for each category: a hash of its text, modulo the number of bins.
+
+    Numbers are hashed as their decimal text, floats cut to whole ones. The hash is the same in
+    every run and on every machine. With a salt it is SipHash-2-4, and the bins are those of Keras.
+    Without one it is 64-bit FNV-1a, where Keras has the FarmHash of TensorFlow: the bins differ, so
+    a model that was trained in Keras behind this layer has to be trained again, or get a salt.
+
+    Args:
+        num_bins: how many bins there are, with the one of `mask_value`.
+        mask_value: what goes to bin 0, where nothing else then goes.
+        salt: a whole number, or two, that make another hash.
+        output_mode: "int" for the bin; "one_hot", "multi_hot" or "count" as in CategoryEncoding.
+        sparse: must be false.
+        dtype: of the output: int64 for "int", else the default float.
+
+    Shapes:
+        x: any, of strings or numbers -> y: the same; for other modes as in CategoryEncoding
+
+    Source: see `to_hash_bucket` and `to_hash_bucket_strong` of the engine.
+    """
+
+    def __init__(
+        self,
+        num_bins: int,
+        mask_value: Any = None,
+        salt: Any = None,
+        output_mode: str = "int",
+        sparse: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        if kwargs.get("dtype") is None:
+            kwargs["dtype"] = "int64" if output_mode == "int" else floatx()
+        super().__init__(**kwargs)
+        self.output_mode = one_of(self, "output_mode", output_mode, ("int", *MODES))
+        if self.output_mode == "int" and self.dtype_policy.name not in ("int32", "int64"):
+            raise DTypeError(
+                f"{self.who}: dtype must be int32 or int64 for output_mode 'int', got {self.dtype}"
+            )
+        self.num_bins = whole(self, "num_bins", num_bins)
+        self.mask_value = mask_value
+        self.salt = as_salt(self.who, salt)
+        refuse_sparse(self, sparse)
+        self.sparse = False
+        self.autocast = False  # numbers are cut to int64, not to the dtype of the output
+
+    def call(self, inputs: Any) -> Any:
+        x = inputs
+        if self.output_mode == "one_hot" and len(x.shape) and x.shape[-1] == 1:
+            x = ops.squeeze(x, -1)
+        bins = self._bins(x)
+        return encode(bins, self.output_mode, self.num_bins, self.compute_dtype)
+
+    def _bins(self, x: Any) -> Any:
+        masks = self.mask_value is not None and self.num_bins > 1
+        text = as_text(ops.cast(x, "int64") if x.dtype.is_floating else x)
+        bins = bin_of(text, self.num_bins - masks, self.salt)
+        if not masks:
+            return bins
+        mask = compare.equal(x, convert_to_tensor(self.mask_value, x.dtype))
+        return ops.where(mask, 0, bins + 1)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {
+            "num_bins": self.num_bins,
+            "salt": self.salt,
+            "mask_value": self.mask_value,
+            "output_mode": self.output_mode,
+            "sparse": self.sparse,
+        }
+
+
+class HashedCrossing(DataLayer):
+    """A bin below `num_bins` for each combination of categories: a hash of them together.
+
+    The hash is that of `Hashing` without a salt; as there, the bins are not those of Keras.
+
+    Args:
+        num_bins: how many bins there are.
+        output_mode: "int" for the bin, "one_hot" for a vector with 1 at its place.
+        sparse: must be false.
+        name: of the layer.
+        dtype: of the output: int64 for "int", else the default float.
+
+    Shapes:
+        two or more of (), (batch,) or (batch, 1), of strings or whole numbers -> the same; for
+        "one_hot" (1, num_bins) or (batch, num_bins)
+    """
+
+    def __init__(
+        self,
+        num_bins: int,
+        output_mode: str = "int",
+        sparse: bool = False,
+        name: str | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        if output_mode == "int" and dtype is None:
+            dtype = "int64"
+        super().__init__(name=name, dtype=dtype, **kwargs)
+        self.num_bins = whole(self, "num_bins", num_bins)
+        self.output_mode = one_of(self, "output_mode", output_mode, ("int", "one_hot"))
+        refuse_sparse(self, sparse)
+        self.sparse = False
+        self.autocast = False  # fractions are refused, not cut
+
+    def _as_input(self, inputs: Any) -> Any:
+        if not isinstance(inputs, list | tuple) or len(inputs) < 2:
+            raise InvalidArgumentError(
+                f"{self.who}: expected a list of two inputs or more, got {inputs!r}",
+                remedy="call it as layer([a, b])",
+            )
+        return [as_input(x) for x in inputs]
+
+    def call(self, inputs: Any) -> Any:
+        self._check(inputs)
+        texts = [as_text(x) for x in inputs]
+        separator = convert_to_tensor(_SEPARATOR)
+        parts = [part for text in texts for part in (text, separator)]
+        bins = bin_of(string.string_concat(parts[:-1]), self.num_bins, None)
+        return encode(bins, self.output_mode, self.num_bins, self.compute_dtype)
+
+    def _check(self, inputs: Any) -> None:
+        shapes = [tuple(x.shape) for x in inputs]
+        if len(shapes[0]) > 2 or (len(shapes[0]) == 2 and shapes[0][-1] != 1):
+            raise ShapeError(
+                f"{self.who}: the inputs must be of shape (), (batch,) or (batch, 1), "
+                f"got {shapes[0]}",
+                remedy="cross one feature with another, not rows of features",
+            )
+        if any(shape != shapes[0] for shape in shapes):
+            raise ShapeError(f"{self.who}: the inputs must have equal shapes, got {shapes}")
+        for x in inputs:
+            if x.dtype not in INTEGER | STRING:
+                raise DTypeError(
+                    f"{self.who}: the inputs must be whole numbers or strings, got {x.dtype}",
+                    remedy="cast it, or make bins of it with Discretization",
+                )
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The shape of the output for inputs of given shapes."""
+        first = tuple(input_shape[0])
+        if self.output_mode == "int":
+            return first
+        return (*(first[:-1] if len(first) == 2 else first or (1,)), self.num_bins)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "num_bins": self.num_bins,
+            "output_mode": self.output_mode,
+            "sparse": self.sparse,
+            "name": self.name,
+            "dtype": self.dtype,
+        }

@@ -1,0 +1,166 @@
+"""Clusters as native code: the values of the reference kernels, for every shape and pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from laminar.engine.compiler import NativeCompiler
+from laminar.engine.compiler.native import NativeCluster
+from laminar.engine.graph import Graph, GraphTensor, Tensor
+from laminar.engine.ops.activations import relu
+from laminar.engine.ops.arithmetic import add, divide, maximum, multiply, subtract
+from laminar.engine.ops.basic import constant, placeholder
+from laminar.engine.ops.cast import cast
+from laminar.engine.ops.compare import greater, where
+from laminar.engine.ops.math import exp, sqrt, tanh
+from laminar.engine.passes import cluster, needed_operations
+from laminar.engine.runtime import Plan, StepContext
+
+rng = np.random.default_rng(0)
+
+
+def run(
+    build: Callable[..., Sequence[Tensor]], arrays: Sequence[Any], *, ulps: int = 4
+) -> list[str]:
+    """Check a clustered plan against a plain one; gives the kinds of operation that ran."""
+    graph = Graph()
+    with graph.as_default():
+        xs = [placeholder(a.dtype, [None] * a.ndim) for a in arrays]
+        ys: Any = list(build(*xs))
+    expected = Plan(ys, xs).run(arrays, StepContext())
+    plan = Plan(ys, xs, compiled=True)
+    for _ in range(2):  # the first run compiles, the second does not
+        for a, b in zip(plan.run(arrays, StepContext()), expected, strict=True):
+            assert a.dtype == b.dtype
+            assert a.shape == b.shape
+            if a.dtype.kind == "f":
+                np.testing.assert_array_max_ulp(a, b, ulps)
+            else:
+                np.testing.assert_array_equal(a, b)
+    return [op.type for op in plan.operations]
+
+
+def normal(*shape: int, dtype: str = "float32") -> Any:
+    return np.asarray(rng.normal(size=shape)).astype(dtype)
+
+
+def adam(w: Any, g: Any, m: Any, v: Any, rate: Any) -> Sequence[Tensor]:
+    m2 = m + (g - m) * 0.1
+    v2 = v + (g * g - v) * 0.001
+    return m2, v2, w - rate * m2 / (sqrt(v2) + 1e-7)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (16,), (17,), (4, 5), (7, 33), (0, 4), (64, 64)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_an_update_rule(shape: tuple[int, ...], dtype: str) -> None:
+    arrays = [normal(*shape, dtype=dtype) for _ in range(3)]
+    arrays.append(np.abs(normal(*shape, dtype=dtype)))
+    kinds = run(adam, [*arrays, np.asarray(0.01, dtype)])
+    assert kinds == ["Cluster"]
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [(5, 7), (7,), (5, 1)],
+        [(5, 7), (), (1, 1)],
+        [(2, 3, 40), (40,), (3, 1)],
+        [(2, 3, 4), (2, 1, 4), (1, 3, 1)],
+        [(1, 20), (6, 1), (6, 20)],
+        [(0, 3), (3,), (1,)],
+    ],
+)
+def test_broadcasting(shapes: list[tuple[int, ...]]) -> None:
+    def build(a: Any, b: Any, c: Any) -> Sequence[Tensor]:
+        row = multiply(b, b)  # smaller than the rest: it goes through memory
+        y = add(multiply(a, row), c)
+        return relu(subtract(y, row)), row
+
+    assert run(build, [normal(*s) for s in shapes]) == ["Cluster"]
+
+
+def test_types_conditions_and_constants() -> None:
+    def build(x: Any, n: Any) -> Sequence[Tensor]:
+        positive = greater(x, constant(0.0))
+        y = where(positive, x, multiply(x, constant(0.5)))
+        return add(y, cast(n, "float32")), positive, cast(positive, "int32")
+
+    run(build, [normal(50), rng.integers(-9, 9, 50).astype("int32")])
+
+
+def test_specials_pass_through() -> None:
+    x = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -1e-45, 3e38], "float32")
+
+    def build(a: Any) -> Sequence[Tensor]:
+        return maximum(a, multiply(a, a)), tanh(add(a, a)), exp(subtract(a, a))
+
+    run(build, [np.tile(x, 5)])
+
+
+def test_views_are_read_as_what_they_show() -> None:
+    base = normal(12, 8)
+    run(lambda a, b: [tanh(add(multiply(a, b), a))], [base.T, base[::-1, ::2].T.copy().T[:, :1].T])
+
+
+def test_another_size_of_one_pattern_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = Graph()
+    with graph.as_default():
+        x, b = placeholder("float32", [None, 6]), placeholder("float32", [6])
+        y = tanh(add(multiply(x, b), b))
+        assert isinstance(y, GraphTensor)
+    operations, _ = cluster(needed_operations([y], (), [x, b]), [y], [x, b])
+    native = NativeCluster(operations[0].attrs["body"])
+    native(normal(5, 6), normal(6))
+    assert len(native._compiled) == 1
+    for rows in (2, 100, 0):
+        native(normal(rows, 6), normal(6))
+    assert len(native._compiled) == 1
+    native(normal(1, 6), normal(6))  # nothing is repeated: other code
+    assert len(native._compiled) == 2
+
+
+def test_what_has_no_native_form_is_not_accepted() -> None:
+    compiler = NativeCompiler()
+    graph = Graph()
+    with graph.as_default():
+        half = placeholder("float16", [3])
+        whole = placeholder("int32", [3])
+        refused = [add(half, half), cast(placeholder("float32", [3]), "int32")]
+        accepted = [add(whole, whole), divide(*[placeholder("float32", [3])] * 2)]
+    for y in refused:
+        assert not compiler.accepts(y.op)  # type: ignore[attr-defined]  # a graph tensor
+    for y in accepted:
+        assert compiler.accepts(y.op)  # type: ignore[attr-defined]  # a graph tensor
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 4), st.integers(0, 99), st.integers(0, 99)),
+        min_size=3,
+        max_size=12,
+    ),
+    st.lists(
+        st.sampled_from([(), (1,), (5,), (3, 1), (3, 5), (2, 3, 5), (2, 1, 1)]),
+        min_size=2,
+        max_size=3,
+    ),
+)
+def test_random_clusters(recipe: list[tuple[int, int, int]], shapes: list[tuple[int, ...]]) -> None:
+    ops = (add, subtract, multiply, maximum, greater)
+
+    def build(*xs: Any) -> Sequence[Tensor]:
+        tensors = list(xs)
+        for kind, i, j in recipe:
+            a, b = tensors[i % len(tensors)], tensors[j % len(tensors)]
+            y = ops[kind](a, b)
+            tensors.append(y if y.dtype == "float32" else where(y, a, b))
+        return tensors[len(xs) :]
+
+    run(build, [normal(*s) for s in shapes], ulps=0)

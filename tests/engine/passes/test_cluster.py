@@ -1,0 +1,130 @@
+"""Clustering: the same results from fewer operations, and never a circle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from laminar.engine.graph import Graph, Operation, Tensor
+from laminar.engine.ops import cluster as cluster_module
+from laminar.engine.ops.arithmetic import add, maximum, multiply, subtract
+from laminar.engine.ops.basic import constant, placeholder
+from laminar.engine.ops.cluster import Body
+from laminar.engine.ops.linalg import matmul
+from laminar.engine.ops.math import tanh
+from laminar.engine.passes import cluster, needed_operations
+from laminar.engine.runtime import Plan, StepContext
+
+
+class Anything:
+    """Accepts every elementwise op, and has the reference kernels run them."""
+
+    def accepts(self, op: Operation) -> bool:
+        return op.type == "Const" or op.definition.scalar is not None  # type: ignore[attr-defined]  # an OpDef
+
+    def build(self, body: Body) -> Callable[..., Any] | None:
+        return None
+
+
+@pytest.fixture(autouse=True)
+def anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module._Hook, "compiler", Anything())
+
+
+def run(fetches: Sequence[Any], feeds: Sequence[Any], values: Sequence[Any]) -> None:
+    """Check a clustered plan against a plain one."""
+    plain = Plan(fetches, feeds).run(values, StepContext())
+    clustered = Plan(fetches, feeds, compiled=True).run(values, StepContext())
+    for a, b in zip(plain, clustered, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_chain_is_one_operation() -> None:
+    graph = Graph()
+    with graph.as_default():
+        x: Any = placeholder("float64", [None])
+        y: Any = tanh(multiply(add(x, x), subtract(x, add(x, x))))
+    operations, replaced = cluster(needed_operations([y], (), [x]), [y], [x])
+    assert [op.type for op in operations] == ["Cluster"]
+    assert len(replaced) == 5
+    assert operations[0].outputs == (y,)
+    assert operations[0].inputs == (x,)
+    run([y], [x], [np.arange(4.0)])
+
+
+def test_what_lies_between_is_not_jumped_over() -> None:
+    graph = Graph()
+    with graph.as_default():
+        x: Any = placeholder("float64", [3, 3])
+        a = tanh(multiply(add(x, x), x))
+        b = matmul(a, x)
+        y: Any = add(subtract(maximum(a, b), a), multiply(a, b))
+    operations, _ = cluster(needed_operations([y], (), [x]), [y], [x])
+    assert [op.type for op in operations] == ["Cluster", "MatMul", "Cluster"]
+    run([y], [x], [np.random.default_rng(0).normal(size=(3, 3))])
+
+
+def test_fetched_and_fed_tensors_stay() -> None:
+    graph = Graph()
+    with graph.as_default():
+        x: Any = placeholder("float64", [2])
+        a: Any = add(x, x)
+        b: Any = multiply(a, x)
+        c: Any = tanh(add(b, a))
+    run([c, b, a], [x], [np.ones(2)])
+    run([c], [x, b], [np.ones(2), np.full(2, 5.0)])
+
+
+def test_short_runs_are_left() -> None:
+    graph = Graph()
+    with graph.as_default():
+        x: Any = placeholder("float64", [2])
+        y: Any = add(multiply(x, x), x)
+    operations, replaced = cluster(needed_operations([y], (), [x]), [y], [x])
+    assert [op.type for op in operations] == ["Mul", "Add"]
+    assert not replaced
+
+
+def test_control_edges_are_kept() -> None:
+    graph = Graph()
+    with graph.as_default():
+        x: Any = placeholder("float64", [2])
+        first = matmul(placeholder("float64", [1, 1], name="p"), np.ones((1, 1)))
+        with graph.control_dependencies([first]):
+            y: Any = tanh(add(multiply(x, x), x))
+    feeds: list[Any] = [x, graph.get_tensor_by_name("p:0")]
+    operations, _ = cluster(needed_operations([y], (), feeds), [y], feeds)
+    made = next(op for op in operations if op.type == "Cluster")
+    assert [c.type for c in made.control_inputs] == ["MatMul"]
+    run([y], feeds, [np.ones(2), np.ones((1, 1))])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5), st.integers(0, 1000), st.integers(0, 1000)),
+        min_size=1,
+        max_size=40,
+    ),
+    st.data(),
+)
+def test_random_graphs(recipe: list[tuple[int, int, int]], data: st.DataObject) -> None:
+    graph = Graph()
+    with graph.as_default():
+        xs: list[Any] = [placeholder("float64", [2, 2]) for _ in range(2)]
+        tensors: list[Tensor] = list(xs)
+        ops = (add, subtract, multiply, maximum, multiply)
+        for kind, i, j in recipe:
+            a, b = tensors[i % len(tensors)], tensors[j % len(tensors)]
+            if kind == 5:
+                tensors.append(constant(float(i), "float64"))
+            else:
+                tensors.append(tanh(ops[kind](a, b)))
+    fetches = data.draw(st.lists(st.sampled_from(range(2, len(tensors))), min_size=1, max_size=4))
+    values = [np.array([[0.5, -1.0], [2.0, 0.25]]), np.array([[1.0, 0.0], [-0.5, 3.0]])]
+    run([tensors[i] for i in fetches], xs, values)

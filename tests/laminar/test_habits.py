@@ -1,0 +1,46 @@
+"""Scripts as Keras users write them run on laminar, and give what they give on Keras."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import laminar
+
+from .scripts.catalogue import OWN, SHARED
+from .scripts.digest import differences, digest
+
+REFERENCE = json.loads((Path(__file__).parent / "scripts" / "reference.json").read_text())
+
+
+def run(name: str) -> Any:
+    """The digest of a script on laminar."""
+    laminar.utils.clear_session()
+    return digest(SHARED[name](laminar))
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_script_gives_what_keras_gave(name: str) -> None:
+    assert not list(differences(run(name), REFERENCE[name]))
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_own_script(name: str) -> None:
+    laminar.utils.clear_session()
+    OWN[name](laminar)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SHARED)
+def test_script_gives_what_keras_gives(name: str) -> None:
+    keras = pytest.importorskip("keras")
+    found = run(name)
+    keras.utils.clear_session()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = digest(SHARED[name](keras))
+    assert not list(differences(found, expected))

@@ -1,0 +1,73 @@
+"""split_dataset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from laminar import ops, utils
+from laminar.engine.errors import InvalidArgumentError
+
+X = np.arange(10)
+
+SIZES = [
+    ({"left_size": 0.8}, 8, 2),
+    ({"left_size": 0.25}, 2, 8),  # as Python rounds: to the even number
+    ({"right_size": 0.3}, 7, 3),
+    ({"left_size": 3}, 3, 7),
+    ({"right_size": 4}, 6, 4),
+    ({"left_size": 2, "right_size": 3}, 2, 3),
+    ({"left_size": 0.5, "right_size": 0.2}, 5, 2),
+]
+
+
+@pytest.mark.parametrize(("options", "left", "right"), SIZES)
+def test_sizes(options: dict[str, Any], left: int, right: int) -> None:
+    first, second = utils.split_dataset(X, **options)
+    np.testing.assert_array_equal(first, X[:left])
+    np.testing.assert_array_equal(second, X[10 - right :])
+
+
+def test_structures_stay_together() -> None:
+    data = {"x": X.reshape(10, 1), "y": (X * 10, ops.array(X))}
+    left, right = utils.split_dataset(data, left_size=0.5, shuffle=True, seed=1)
+    for part in (left, right):
+        np.testing.assert_array_equal(part["x"][:, 0] * 10, part["y"][0])
+        np.testing.assert_array_equal(part["x"][:, 0], part["y"][1])
+    found = np.concatenate([left["x"], right["x"]])[:, 0]
+    assert sorted(found) == list(X)
+    assert list(found) != list(X)
+
+
+def test_the_seed_fixes_the_order() -> None:
+    def draw(seed: int | None) -> list[int]:
+        return list(utils.split_dataset(X, left_size=0.5, shuffle=True, seed=seed)[0])
+
+    assert draw(3) == draw(3)
+    assert draw(3) != draw(4)
+    utils.set_random_seed(7)
+    first = draw(None)
+    assert draw(None) != first
+    utils.set_random_seed(7)
+    assert draw(None) == first
+
+
+BAD = [
+    (X, {}, "neither left_size nor right_size"),
+    (X, {"left_size": 0}, "left_size must be a fraction between 0 and 1 or a number"),
+    (X, {"left_size": 10}, "left_size must be .* examples below 10, got 10"),
+    (X, {"right_size": 1.0}, "right_size must be .* got 1.0"),
+    (X, {"right_size": "1"}, "right_size must be"),
+    (X, {"left_size": 6, "right_size": 0.5}, "are 11 examples, there are 10"),
+    ((X, X[:5]), {"left_size": 0.5}, "the same number of rows"),
+    ([1, 2, 3], {"left_size": 0.5}, "the same number of rows"),
+    ((), {"left_size": 0.5}, "the same number of rows"),
+]
+
+
+@pytest.mark.parametrize(("data", "options", "message"), BAD)
+def test_errors(data: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        utils.split_dataset(data, **options)

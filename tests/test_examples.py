@@ -1,0 +1,121 @@
+"""The examples and the README do what they say, with less training."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import laminar
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def load(path: Path) -> ModuleType:
+    """The module of an example, which stands in no package."""
+    spec = importlib.util.spec_from_file_location(f"example_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def examples() -> list[Path]:
+    return sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", examples(), ids=lambda path: path.name)
+def test_every_example_is_run_here(path: Path) -> None:
+    assert callable(globals().get(f"test_{path.stem}")), f"add test_{path.stem} to this file"
+    assert f"python examples/{path.name}" in path.read_text(), "the docstring says how to run it"
+
+
+def test_digits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One epoch is better than chance (10 %) by far, and what it prints is what it saved."""
+    digits = load(ROOT / "examples" / "digits.py")
+    accuracy = digits.main(["--epochs", "1", "--folder", str(tmp_path)])
+    assert 0.5 < accuracy <= 1
+    assert f"test accuracy {accuracy:.2%}" in capsys.readouterr().out
+    assert [p.name for p in tmp_path.iterdir()] == ["digits.keras"]
+    model = laminar.saving.load_model(tmp_path / "digits.keras")
+    _, (x, y) = digits.load()
+    found = float(np.mean(model.predict(x, verbose=0).argmax(axis=-1) == y))
+    assert found == pytest.approx(accuracy)
+
+
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+
+
+def shortened(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """`fit` of two epochs."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return fit(*args, **{**kwargs, "epochs": 2})
+
+    return run
+
+
+def run_block(number: int, monkeypatch: pytest.MonkeyPatch, folder: Path) -> dict[str, Any]:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(laminar.Model, "fit", shortened(laminar.Model.fit))
+    names: dict[str, Any] = {"__name__": "readme"}
+    exec(compile(BLOCKS[number], f"README.md, block {number + 1}", "exec"), names)
+    return names
+
+
+def test_readme_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    laminar.set_random_seed(0)
+    names = run_block(0, monkeypatch, tmp_path)
+    assert "'accuracy':" in capsys.readouterr().out
+    assert (tmp_path / "digits.keras").exists()
+    x, y = names["x_test"], names["y_test"]
+    assert names["model"].evaluate(x, y, verbose=0)[1] > 0.5
+
+
+def test_readme_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    laminar.set_random_seed(0)
+    names = run_block(1, monkeypatch, tmp_path)
+    losses = [float(text) for text in capsys.readouterr().out.strip(" []\n").split(",")]
+    assert len(losses) == 5
+    assert losses[-1] < losses[0]
+    assert names["step"].trace_count == 2  # the first trace makes the weights
+
+
+def test_readme_graph(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_block(2, monkeypatch, tmp_path)
+    printed = re.sub(r"\s+", "", capsys.readouterr().out)
+    assert "'y':array([[6.,6.]]" in printed
+    assert "'dw':array([[1.,1.],[2.,2.],[3.,3.]]" in printed
+
+
+def test_every_block_of_the_readme_is_run() -> None:
+    assert len(BLOCKS) == 3
+
+
+def test_readme_names_files_that_exist() -> None:
+    named = set(re.findall(r"`((?:[\w-]+/)*[\w-]+(?:\.\w+|/))`", README))
+    links = set(re.findall(r"\]\((?!http)([^)#]+)\)", README))
+    paths = {n for n in named if "/" in n} | links
+    assert {"benchmarks/overhead.py", "ARCHITECTURE.md", "engine/"} <= paths
+    missing = sorted(path for path in paths if not (ROOT / path).exists())
+    assert not missing
+
+
+def test_the_command_of_the_readme_runs_an_example() -> None:
+    named = re.findall(r"python (examples/\w+\.py)", README)
+    assert named
+    assert all((ROOT / path).is_file() for path in named)
