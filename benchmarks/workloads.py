@@ -57,7 +57,7 @@ class Workload:
     full: Callable[[], Problem]
     tiny: Callable[[], Problem]
     judge: Judge
-    tolerance: float | None = 1e-3
+    tolerance: float | None = 2e-4
 
     def problem(self, tiny: bool) -> Problem:
         return self.tiny() if tiny else self.full()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -75,6 +76,15 @@ def user_location() -> Location | None:
     if frame is None:
         return None
     return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+def warn(message: str) -> None:
+    """Warn at the user's line, however deep inside it is noticed."""
+    place = user_location()
+    if place is None:
+        warnings.warn(message, stacklevel=2)
+    else:
+        warnings.warn_explicit(message, UserWarning, place.filename, place.line)
 
 
 def layer_path() -> str:

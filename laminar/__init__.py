@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .callbacks import Callback as Callback
     from .constraints import Constraint as Constraint
     from .dtype_policies import DTypePolicy as DTypePolicy
-
+    from .dtype_policies import FloatDTypePolicy as FloatDTypePolicy
     from .engine import errors as errors
     from .engine.functions import custom_gradient as custom_gradient
     from .engine.functions import function as function

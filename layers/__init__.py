@@ -2,6 +2,7 @@
 
 from laminar.serialization import list_builtins
 
+from . import op_layers as op_layers
 from .activation import ELU as ELU
 from .activation import Activation as Activation
 from .activation import LeakyReLU as LeakyReLU

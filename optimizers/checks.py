@@ -1,20 +1,8 @@
-"""Checks of the numbers that optimizers and schedules are given, and warnings."""
+"""Checks of the numbers that optimizers and schedules are given."""
 
 from __future__ import annotations
 
-import warnings
-
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.source import user_location
-
-
-def warn(message: str) -> None:
-    """Warn at the user's line, however deep inside it is noticed."""
-    place = user_location()
-    if place is None:
-        warnings.warn(message, stacklevel=2)
-    else:
-        warnings.warn_explicit(message, UserWarning, place.filename, place.line)
 
 
 def positive(who: str, **values: float) -> None:

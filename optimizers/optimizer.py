@@ -18,10 +18,10 @@ from laminar.engine.functions import function
 from laminar.engine.graph import Graph, Operation, Tensor, building
 from laminar.engine.ops.basic import group
 from laminar.engine.ops.promotion import result_type
+from laminar.engine.source import warn
 from laminar.engine.state import Variable
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 
-from .checks import warn
 from .clipping import clip_by_global_norm, clip_by_norm, clip_by_value
 from .conditional import assign, assign_add, assign_sub, only_if
 from .options import check_options

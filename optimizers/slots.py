@@ -8,10 +8,9 @@ from typing import Any
 from laminar import config, initializers
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.engine.graph import as_dtype, building
+from laminar.engine.source import warn
 from laminar.engine.state import Variable
 from laminar.naming import auto_name
-
-from .checks import warn
 
 
 class Slots:

@@ -14,6 +14,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the slow tests too")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Native code that tests make is kept beside pytest's own cache, not in the user's."""
+    if config.cache is not None:
+        os.environ.setdefault("LAMINAR_CACHE", str(config.cache.mkdir("laminar")))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--slow"):
         return

@@ -46,6 +46,7 @@ ENGINE_MAY_IMPORT = {
     "passes": {"graph", "ops"},
     "state": {"graph", "ops"},
     "runtime": {"graph", "ops", "passes"},
+    "compiler": {"graph", "ops"},
     "functions": {"graph", "ops", "gradients", "passes", "runtime", "state"},
 }
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-import keras  # type: ignore[import-untyped]  # it has no type hints
+import keras
 
 from ..problems import digits
 

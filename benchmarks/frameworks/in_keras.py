@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import jax
-import keras  # type: ignore[import-untyped]  # it has no type hints
+import keras
 
 from ..cases import FirstUse, Program
 from ..overhead import Add

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+
 import numpy as np
 
 import laminar
@@ -29,10 +31,19 @@ class SessionRun(Case):
         self.session.run(self.y, {self.x: self.value})
 
 
+class DigitsExample(Program):
+    """The example as it is; the model it saves goes to a folder that is removed at the end."""
+
+    def __init__(self, epochs: int) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        arguments = ["--epochs", str(epochs), "--folder", self.folder.name]
+        super().__init__("examples/digits.py", *arguments)
+
+
 CASES: Cases = {
     "import": lambda _: FirstUse("import laminar"),
     "first-add": lambda _: FirstUse("import laminar; a = laminar.ops.ones((4, 4)); a + a"),
     "session-run": lambda _: SessionRun(),
-    "digits": lambda p: Program("examples/digits.py", "--epochs", str(p.epochs)),
+    "digits": lambda p: DigitsExample(p.epochs),
     **cases(laminar),
 }

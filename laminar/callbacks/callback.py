@@ -70,7 +70,7 @@ class Callback:
         """Training begins."""
 
     def on_train_end(self, logs: Logs | None = None) -> None:
-        """Training has ended, also by an error."""
+        """Training has ended, but not by an error."""
 
     def on_test_begin(self, logs: Logs | None = None) -> None:
         """An evaluation begins, also one inside training."""

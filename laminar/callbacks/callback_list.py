@@ -10,6 +10,7 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.tree import flatten
 
 from .callback import Callback, Logs
+from .csv_logger import CSVLogger
 from .history import History
 from .progress import ProgbarLogger
 
@@ -18,7 +19,7 @@ _OLDER = {"on_train_batch_begin": "on_batch_begin", "on_train_batch_end": "on_ba
 
 
 class CallbackList:
-    """Tells all callbacks, in order. As a context it ends what is shown when an error comes.
+    """Tells all callbacks, in order. As a context it ends displays and files when an error comes.
 
     `_hearers` maps a method of batches to the callbacks that do something in it: most have nothing
     to do at each batch, and are not asked. It is made anew whenever a loop begins.
@@ -90,8 +91,8 @@ class CallbackList:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for progress in self._of(ProgbarLogger):
-            progress.break_off()
+        for callback in [*self._of(ProgbarLogger), *self._of(CSVLogger)]:
+            callback.break_off()
 
     def _tell(self, method: str, *args: Any) -> None:
         for callback in self.callbacks:
@@ -155,7 +156,7 @@ class CallbackList:
         self._begin("on_train_begin", logs)
 
     def on_train_end(self, logs: Logs | None = None) -> None:
-        """Tell that training has ended, also by an error."""
+        """Tell that training has ended."""
         self._tell("on_train_end", logs or {})
 
     def on_test_begin(self, logs: Logs | None = None) -> None:

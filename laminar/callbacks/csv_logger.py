@@ -77,6 +77,10 @@ class CSVLogger(Callback):
         self._file.flush()
 
     def on_train_end(self, logs: Logs | None = None) -> None:
+        self.break_off()
+
+    def break_off(self) -> None:
+        """Close the file, if it is open."""
         if self._file is not None:
             self._file.close()
             self._file = None

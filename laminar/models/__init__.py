@@ -4,7 +4,6 @@ from typing import Any
 
 from laminar.serialization import list_builtins
 
-from . import op_layers as op_layers
 from .cloning import clone_model as clone_model
 from .cloning import model_from_json as model_from_json
 from .functional import Functional as Functional

@@ -7,69 +7,110 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from laminar.engine.errors import DataLossError, InvalidArgumentError
+from laminar.layers.input import Input, InputLayer
+from laminar.layers.layer import Layer
 from laminar.layers.symbolic import is_keras_tensor
-from laminar.serialization import (
-    custom_object_scope,
-    deserialize_keras_object,
-    serialize_keras_object,
-)
-from laminar.tree import flatten
+from laminar.serialization import custom_object_scope, deserialize_keras_object
+from laminar.tree import flatten, map_structure, pack_sequence_as
 
+from .functional import Functional
 from .model import Model
+from .sequential import Sequential
 
 
 def clone_model(
     model: Model,
     input_tensors: Any = None,
     clone_function: Callable[[Any], Any] | None = None,
+    call_function: Callable[..., Any] | None = None,
+    recursive: bool = False,
 ) -> Model:
     """A model of the same architecture, with new weights.
 
     Args:
         model: functional, sequential, or of a class that has a config.
         input_tensors: symbolic inputs for the new model, by default like those of `model`.
-        clone_function: makes the new layer from each layer; by default one of equal config.
+        clone_function: makes the new layer from each layer but inputs; by default one of equal
+            config.
+        call_function: (layer, *args, **kwargs) -> what the call of a new layer gives.
+        recursive: whether the layers of models inside `model` are made by `clone_function` too.
 
     Raises:
-        InvalidArgumentError: `model` is no model, or `input_tensors` are not symbolic.
+        InvalidArgumentError: `model` is no model, `input_tensors` are not symbolic, or the model
+            is of a class of its own, which can be cloned as a whole only.
     """
     if not isinstance(model, Model):
         raise InvalidArgumentError(f"clone_model: expected a model, got {model!r}")
-    config = serialize_keras_object(model)
-    config.pop("compile_config", None)
+    if input_tensors is not None and not all(map(is_keras_tensor, flatten(input_tensors))):
+        raise InvalidArgumentError(
+            "clone_model: input_tensors must be symbolic", remedy="make them with Input(...)"
+        )
+
+    def make(layer: Any) -> Any:
+        if recursive and isinstance(layer, Model) and _has_parts(layer):
+            return clone_model(layer, None, clone_function, call_function, recursive=True)
+        return _same(layer) if clone_function is None else clone_function(layer)
+
     kinds = {type(layer).__name__: type(layer) for layer in model.flatten_layers()}
     with custom_object_scope(kinds):
-        clone = deserialize_keras_object(config)
-    if clone_function is not None and model.network is not None:
-        clone = _rebuilt(model, clone_function)
-    if input_tensors is not None:
-        if not all(is_keras_tensor(x) for x in flatten(input_tensors)):
+        if isinstance(model, Sequential) and call_function is None:
+            return _clone_stack(model, input_tensors, make)
+        if model.network is not None:
+            return _clone_network(model, input_tensors, make, call_function)
+        if input_tensors is not None or clone_function is not None or call_function is not None:
             raise InvalidArgumentError(
-                "clone_model: input_tensors must be symbolic", remedy="make them with Input(...)"
+                f"clone_model: {model.who} has no symbolic calls, so its layers cannot be replaced",
+                remedy="clone it with no other arguments, or make it with Model(inputs, outputs)",
             )
-        clone = Model(input_tensors, clone(input_tensors), name=model.name)
-    return clone  # type: ignore[no-any-return]  # a model of the same class
+        clone: Model = _same(model)
+        return clone
 
 
-def _rebuilt(model: Model, make: Callable[[Any], Any]) -> Model:
-    """The network of `model` run again on symbols, with each layer replaced."""
+def _same(layer: Any) -> Any:
+    return type(layer).from_config(layer.get_config())
+
+
+def _has_parts(model: Model) -> bool:
+    return isinstance(model, Sequential) or model.network is not None
+
+
+def _clone_stack(model: Sequential, inputs: Any, make: Callable[[Any], Any]) -> Model:
+    layers = [_same(la) if isinstance(la, InputLayer) else make(la) for la in model.sublayers]
+    if inputs is None:
+        return Sequential(layers, trainable=model.trainable, name=model.name)
+    rest = [layer for layer in layers if not isinstance(layer, InputLayer)]
+    stack = Sequential([InputLayer(input_tensor=flatten(inputs)[0]), *rest], name=model.name)
+    return Model(inputs, stack(inputs), name=model.name)
+
+
+def _clone_network(
+    model: Model,
+    inputs: Any,
+    make: Callable[[Any], Any],
+    call: Callable[..., Any] | None,
+) -> Model:
     network = model.network
     assert network is not None
-    made = {id(op): op if not hasattr(op, "weights") else make(op) for op in network.operations}
-    values = {id(x): made[id(x.history.operation)].output for x in network.inputs}
+    if inputs is None:
+        inputs = map_structure(
+            lambda x: Input(batch_shape=x.shape, dtype=x.dtype, name=x.history.operation.name),
+            network.inputs_structure,
+        )
+    values = dict(zip(map(id, network.inputs), flatten(inputs), strict=True))
+    made: dict[int, Any] = {}
     for node in network.nodes:
         if any(id(t) in values for t in node.outputs):
             continue
+        old = node.operation
+        new = made.get(id(old))
+        if new is None:
+            new = made[id(old)] = make(old) if isinstance(old, Layer) else _same(old)
         args, kwargs = node.fill(values)
-        result = flatten(made[id(node.operation)](*args, **kwargs))
-        values |= {id(t): r for t, r in zip(node.outputs, result, strict=True)}
-    inputs = [values[id(x)] for x in network.inputs]
-    outputs = [values[id(y)] for y in network.outputs]
-    return Model(
-        inputs[0] if len(inputs) == 1 else inputs,
-        outputs[0] if len(outputs) == 1 else outputs,
-        name=model.name,
-    )
+        result = new(*args, **kwargs) if call is None else call(new, *args, **kwargs)
+        values |= zip(map(id, node.outputs), flatten(result), strict=True)
+    outputs = pack_sequence_as(network.outputs_structure, [values[id(y)] for y in network.outputs])
+    kind = type(model) if type(model).__init__ is Model.__init__ else Functional
+    return kind(inputs, outputs, name=model.name, trainable=model.trainable)
 
 
 def model_from_json(text: str, custom_objects: Mapping[str, Any] | None = None) -> Any:

@@ -50,8 +50,12 @@ class CompiledMetrics:
     @property
     def metrics(self) -> list[Any]:
         """The metrics, or this object while it stands for them."""
-        is_pending = not self.built and any(flatten(given) != [None] for given, _ in self._given)
+        is_pending = not self.built and self._has_metrics
         return [self] if is_pending else list(self.by_key.values())
+
+    @property
+    def _has_metrics(self) -> bool:
+        return any(entry is not None for given, _ in self._given for entry in flatten(given))
 
     @property
     def variables(self) -> list[Variable]:
@@ -86,6 +90,8 @@ class CompiledMetrics:
 
     def _targets(self, outputs: Outputs, y: Any) -> list[Any]:
         leaves = flatten(y)
+        if not self._has_metrics:
+            return [None] * len(outputs.names)
         if len(leaves) == 1 and len(outputs.names) == 1:
             return leaves
         return outputs.split(y, "y")

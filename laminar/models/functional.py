@@ -16,7 +16,7 @@ from laminar.serialization import (
 from laminar.tree import map_structure
 
 from .model import Model
-from .network import Network, index_of_node
+from .network import Network
 
 
 class Functional(Model):
@@ -44,8 +44,8 @@ def network_config(network: Network) -> dict[str, Any]:
 
     def place(tensor: KerasTensor) -> list[Any]:
         operation, index, tensor_index = tensor.history
-        node = operation.inbound_nodes[index]
-        return [operation.name, index_of_node(node, network.nodes), tensor_index]
+        calls = [id(node) for node in network.calls_of(operation)]
+        return [operation.name, calls.index(id(operation.inbound_nodes[index])), tensor_index]
 
     def argument(leaf: Any) -> Any:
         if not isinstance(leaf, KerasTensor):
@@ -57,8 +57,8 @@ def network_config(network: Network) -> dict[str, Any]:
     layers = []
     for operation in network.operations:
         nodes = []
-        for node in operation.inbound_nodes:
-            if node.inputs and any(node is n for n in network.nodes):
+        for node in network.calls_of(operation):
+            if node.inputs:
                 nodes.append(
                     {
                         "args": [_structure(a, argument) for a in node.args],

@@ -7,11 +7,10 @@ weights and of the config.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from laminar import ops
-from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, ShapeError
+from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, TensorShape, as_dtype
 from laminar.engine.ops.cast import cast
 from laminar.engine.ops.convert import convert_to_tensor
@@ -81,6 +80,7 @@ class Network:
                     )
                 stack.extend((_node_of(x), False) for x in reversed(node.inputs))
         self.nodes = finished
+        self._own_nodes = set(map(id, finished))
         self._rank(finished, first_seen, fed)
 
     def _rank(self, nodes: list[Node], first_seen: dict[int, int], fed: set[int]) -> None:
@@ -125,6 +125,10 @@ class Network:
     def output_names(self) -> list[str]:
         """The name of the operation behind each output."""
         return [y.history.operation.name for y in self.outputs]
+
+    def calls_of(self, operation: Operation) -> list[Node]:
+        """The calls of an operation that belong to the network, in order."""
+        return [node for node in operation.inbound_nodes if id(node) in self._own_nodes]
 
     def run(self, inputs: Any) -> Any:
         """Compute the outputs from the inputs, calling each operation as it was called."""
@@ -211,12 +215,3 @@ def _shape_remedy(wanted: TensorShape, got: TensorShape) -> str:
     if len(got) == len(wanted) - 1:
         return "an axis is missing: add channels with x[..., None], or change Input(shape=...)"
     return "reshape the data, or change Input(shape=...)"
-
-
-def index_of_node(node: Node, nodes: Sequence[Node]) -> int:
-    """The place of a call among the calls of its operation that belong to a network."""
-    own = [n for n in node.operation.inbound_nodes if any(n is m for m in nodes)]
-    for i, candidate in enumerate(own):
-        if candidate is node:
-            return i
-    raise FailedPreconditionError(f"a call of {node.operation.name!r} is not part of the network")

@@ -44,7 +44,7 @@ class Outputs:
         if isinstance(value, list | tuple) and len(value) == len(names) and not self._is_deep:
             return list(value)
         if self._is_deep and isinstance(value, dict | list | tuple):
-            return list(_spread(self._form, value, what))
+            return list(_spread(self._form, value, what, same_for_all=same_for_all))
         if isinstance(value, Mapping):
             unknown = ", ".join(repr(key) for key in value if key not in names)
             raise InvalidArgumentError(
@@ -72,9 +72,9 @@ def _values(container: Any) -> list[Any]:
     return list(container.values()) if isinstance(container, dict) else list(container)
 
 
-def _spread(form: Any, value: Any, what: str) -> Iterator[Any]:
+def _spread(form: Any, value: Any, what: str, *, same_for_all: bool) -> Iterator[Any]:
     """The parts of `value` at the leaves of `form`; None where a dict leaves one out."""
-    if value is None or not is_nested(form):
+    if value is None or not is_nested(form) or (same_for_all and not is_nested(value)):
         yield from [value] * len(flatten(form))
         return
     if isinstance(form, dict):
@@ -84,14 +84,14 @@ def _spread(form: Any, value: Any, what: str) -> Iterator[Any]:
                 f"got {value!r:.80}"
             )
         for key in sorted(form):
-            yield from _spread(form[key], value.get(key), what)
+            yield from _spread(form[key], value.get(key), what, same_for_all=same_for_all)
         return
     if not isinstance(value, list | tuple) or len(value) != len(form):
         raise InvalidArgumentError(
             f"{what}: expected a list of {len(form)}, as the outputs are, got {value!r:.80}"
         )
     for inner, part in zip(form, value, strict=True):
-        yield from _spread(inner, part, what)
+        yield from _spread(inner, part, what, same_for_all=same_for_all)
 
 
 def _names(y_pred: Any, known: Sequence[str]) -> list[str]:

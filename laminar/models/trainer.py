@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from laminar import callbacks as callbacks_module
 from laminar import config
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.source import warn
 from laminar.tree import map_structure
 
 from .arrays import nan_report
@@ -96,9 +96,9 @@ class Trainer(TrainingSteps):
             callbacks, verbose, add_history=True, epochs=epochs, steps=passes.num_steps
         )
         self.stop_training = False
-        listeners.on_train_begin()
         logs: dict[str, Any] = {}
-        try:
+        with listeners:
+            listeners.on_train_begin()
             for epoch in range(initial_epoch, epochs):
                 self.reset_metrics()
                 listeners.on_epoch_begin(epoch)
@@ -114,7 +114,6 @@ class Trainer(TrainingSteps):
                 if self.stop_training:
                     break
             self.optimizer.finalize_variable_values(self.trainable_weights)
-        finally:
             listeners.on_train_end(logs)
         return self.history
 
@@ -146,7 +145,7 @@ class Trainer(TrainingSteps):
             error = ran_out("fit", done, passes.steps or 1)
             if is_first:
                 raise error
-            warnings.warn(f"{error.message}: training ends here", stacklevel=3)
+            warn(f"{error.message}: training ends here")
             self.stop_training = True
         return read_logs(results) if done else None
 
@@ -322,7 +321,7 @@ def _limited(what: str, count: int, most: int | None) -> int:
     """`count`, or less when a limit for trying scripts out says so."""
     if most is None or count <= most:
         return count
-    warnings.warn(f"fit: {what} is limited to {most}, as set in laminar.config", stacklevel=3)
+    warn(f"{what} is limited to {most}, as set in laminar.config")
     return most
 
 
@@ -361,7 +360,7 @@ def _check_enough(who: str, done: int, steps: int | None, *, stopped: bool) -> N
     error = ran_out(who, done, steps or 1)
     if not done:
         raise error
-    warnings.warn(error.message, stacklevel=4)
+    warn(error.message)
 
 
 def _check_counts(**counts: Any) -> None:

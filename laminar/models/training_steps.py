@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -13,6 +12,7 @@ from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.engine.functions import FuncGraph
 from laminar.engine.gradients import GradientTape
 from laminar.engine.ops.recording import paused
+from laminar.engine.source import warn
 from laminar.layers.holding import holding
 from laminar.layers.layer import Layer
 from laminar.layers.weights import trainable_changes
@@ -149,10 +149,17 @@ class TrainingSteps(Layer):
         return self._compiled
 
     def get_compile_config(self) -> dict[str, Any] | None:
-        """The arguments of `compile` as data, None when it was not called."""
+        """The arguments of `compile` as data, None when it was not called.
+
+        None too, with a warning, when they cannot be written, as a lambda cannot.
+        """
         if self._compiled is None:
             return None
-        return {key: serialize_keras_object(v) for key, v in self._compiled.config.items()}
+        try:
+            return {key: serialize_keras_object(v) for key, v in self._compiled.config.items()}
+        except InvalidArgumentError as cause:
+            warn(f"{self.who} is saved without what compile() was told: {cause.message}")
+            return None
 
     def compile_from_config(self, config: Mapping[str, Any]) -> None:
         """Compile with what `get_compile_config` gave.
@@ -162,10 +169,9 @@ class TrainingSteps(Layer):
         if type(self).compile is not TrainingSteps.compile and (
             type(self).compile_from_config is TrainingSteps.compile_from_config
         ):
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} has a compile() of its own, which loading does not call; "
-                f"call it, or write get_compile_config() and compile_from_config()",
-                stacklevel=2,
+                f"call it, or write get_compile_config() and compile_from_config()"
             )
             return
         known = {k: deserialize_keras_object(v) for k, v in config.items() if k in _COMPILE_KEYS}

@@ -2,7 +2,7 @@
 
 A class whose instances stand for the tensors of a model that is being described has the attribute
 `is_keras_tensor = True`. A public function that gets one computes nothing: it hands the call to the
-recorder, which the room of models sets.
+recorder, which the room of layers sets.
 """
 
 from __future__ import annotations
@@ -72,6 +72,6 @@ def _record(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
     if _Hook.recorder is None:
         raise FailedPreconditionError(
             f"{fn.__name__}: got a symbolic tensor, but nothing that records models is loaded",
-            remedy="import laminar.models before describing a model",
+            remedy="import laminar.layers before describing a model",
         )
     return _Hook.recorder(fn.__name__, fn, args, kwargs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -28,6 +27,7 @@ from laminar.engine.errors import (
     LaminarError,
     NotFoundError,
 )
+from laminar.engine.source import warn
 from laminar.models.model import Model
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 
@@ -235,8 +235,7 @@ def _restore(model: Any, reader: WeightsReader, path: str, *, skip_mismatch: boo
     """Set all variables from the file; on an error, all keep the values they had."""
     objects = stored_objects(model)
     stored = {name.rpartition("/vars/")[0] for name in _variable_paths(reader)}
-    known = {p for p, _ in objects}
-    _check_layout(stored, known, path, model)
+    unknown = _unknown_layers(stored, {p for p, _ in objects}, path, model.name)
     before = [(v, v.read_value()) for v in _variables(model)]
     try:
         for place, obj in objects:
@@ -245,6 +244,11 @@ def _restore(model: Any, reader: WeightsReader, path: str, *, skip_mismatch: boo
         for v, value in before:
             v.assign(value)
         raise
+    if unknown:
+        warn(
+            f"{path}: the model {model.name!r} has no place for {len(unknown)} layers of the file, "
+            f"which are left out: {_listed(unknown)}"
+        )
 
 
 def _variable_paths(reader: WeightsReader) -> list[str]:
@@ -269,7 +273,7 @@ def _restore_one(
     except LaminarError as cause:
         message = f"{path}: {place or 'the model'!r}: {cause.message}"
         if skip_mismatch:
-            warnings.warn(f"skipped: {message}", stacklevel=5)
+            warn(f"skipped: {message}")
             return
         raise type(cause)(message, remedy=cause.remedy) from cause
 
@@ -280,12 +284,22 @@ def _own_count(obj: Any) -> int:
     return len(store)
 
 
-def _check_layout(stored: set[str], known: set[str], path: str, model: Any) -> None:
-    """Refuse a file of which no layer fits: it belongs to another model."""
-    layers_stored = {p for p in stored if p and not p.startswith("optimizer")}
-    if layers_stored and not layers_stored & known:
+def _unknown_layers(stored: set[str], known: set[str], path: str, name: str) -> list[str]:
+    """The layers of a file that the model does not have.
+
+    Raises:
+        NotFoundError: these are all: the file belongs to another model.
+    """
+    layers_stored = {p for p in stored if p and p.split("/")[0] != "optimizer"}
+    unknown = sorted(layers_stored - known)
+    if unknown and not layers_stored & known:
         raise NotFoundError(
-            f"{path}: none of the {len(layers_stored)} layers in the file "
-            f"({', '.join(sorted(layers_stored)[:3])}, ...) is in the model {model.name!r}",
+            f"{path}: none of the {len(layers_stored)} layers in the file ({_listed(unknown)}) "
+            f"is in the model {name!r}",
             remedy="load the file into the architecture that wrote it, or use load_model",
         )
+    return unknown
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

@@ -74,7 +74,7 @@ def test_without_a_recorder_the_error_says_what_to_do(monkeypatch: pytest.Monkey
     monkeypatch.setattr(recording._Hook, "recorder", None)
     with pytest.raises(FailedPreconditionError, match="relu: got a symbolic tensor") as error:
         ops.relu(S)
-    assert "import laminar.models" in str(error.value)
+    assert "import laminar.layers" in str(error.value)
 
 
 def test_names_and_signatures_stay() -> None:

@@ -110,8 +110,12 @@ def test_weights_of_another_model_change_nothing(tmp_path: Path) -> None:
         other.load_weights(tmp_path / "m.weights.h5")
     for a, b in zip(before, other.get_weights(), strict=True):
         np.testing.assert_array_equal(a, b)
-    with pytest.warns(UserWarning, match="skipped"):
+    with pytest.warns(UserWarning, match="m.weights.h5") as told:
         other.load_weights(tmp_path / "m.weights.h5", skip_mismatch=True)
+    texts = [str(warning.message) for warning in told]
+    assert any("skipped" in text for text in texts)
+    assert any("left out: layers/batch_normalization" in text for text in texts)
+    assert {warning.filename for warning in told} == {__file__}
     np.testing.assert_array_equal(other.get_weights()[0], model.get_weights()[0])
     np.testing.assert_array_equal(other.get_weights()[2], before[2])
 

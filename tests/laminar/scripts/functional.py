@@ -1,5 +1,8 @@
 """Models made of symbolic calls: several inputs and outputs, shared layers, nesting, features."""
 
+# mypy: disable-error-code="misc,name-defined"
+# (classes derived from those of `keras`, which is any module here)
+
 from __future__ import annotations
 
 from typing import Any
@@ -285,7 +288,7 @@ def features_of_every_layer(keras: Any) -> Any:
 
 
 def custom_layer_in_a_graph(keras: Any) -> Any:
-    class CustomDense(keras.layers.Layer):  # type: ignore[misc,name-defined]  # Any
+    class CustomDense(keras.layers.Layer):
         def __init__(self, units: int = 32) -> None:
             super().__init__()
             self.units = units
@@ -319,7 +322,7 @@ def functional_inside_subclass(keras: Any) -> Any:
     inputs = keras.Input((5,))
     mlp = keras.Model(inputs, keras.layers.Dense(3, activation="relu")(inputs), name="mlp")
 
-    class Scorer(keras.Model):  # type: ignore[misc,name-defined]  # Any
+    class Scorer(keras.Model):
         def __init__(self, inner: Any, **kwargs: Any) -> None:
             super().__init__(**kwargs)
             self.inner = inner

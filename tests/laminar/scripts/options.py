@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -254,12 +255,13 @@ def tools_of_models(keras: Any) -> Any:
     other = keras.models.clone_model(model)
     other.set_weights(model.get_weights())
     told = []
-    for wrong in (
+    mistakes: list[Callable[[], Any]] = [
         lambda: model.get_layer("nowhere"),
         lambda: model.get_layer(index=9),
         lambda: model.set_weights([np.zeros(3)]),
         lambda: model.get_layer("head").set_weights([np.zeros((1, 1)), np.zeros(2)]),
-    ):
+    ]
+    for wrong in mistakes:
         try:
             wrong()
         except (ValueError, KeyError):

@@ -169,7 +169,7 @@ def custom_objects_three_ways(keras: Any) -> Any:
 
 
 def subclassed_model_with_config(keras: Any) -> Any:
-    @keras.saving.register_keras_serializable(package="habits")  # type: ignore[untyped-decorator]  # Any
+    @keras.saving.register_keras_serializable(package="habits")
     class Classifier(keras.Model):
         def __init__(self, hidden: list[int], activation: Any = "relu", **kwargs: Any) -> None:
             super().__init__(**kwargs)
@@ -281,7 +281,7 @@ def configs_and_clones(keras: Any) -> Any:
 
 
 def own_variables_in_files(keras: Any) -> Any:
-    @keras.saving.register_keras_serializable(package="habits")  # type: ignore[untyped-decorator]  # Any
+    @keras.saving.register_keras_serializable(package="habits")
     class Lookup(keras.layers.Layer):
         def __init__(self, **kwargs: Any) -> None:
             super().__init__(**kwargs)

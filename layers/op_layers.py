@@ -13,10 +13,11 @@ from types import FunctionType
 from typing import Any
 
 from laminar import ops
-from laminar.layers.operation import Operation
-from laminar.layers.symbolic import any_symbolic
 from laminar.ops.recording import set_recorder
 from laminar.serialization import list_builtins
+
+from .operation import Operation
+from .symbolic import any_symbolic
 
 # Parameters that are data; all others are part of the op's config.
 _DATA = frozenset(

@@ -1,0 +1,127 @@
+"""The benchmarks run, on small problems and laminar alone; wrong results are found out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import measurement, problems, processes
+from benchmarks.__main__ import main
+from benchmarks.measurement import Entry, Result
+from benchmarks.processes import Framework, Worker, WorkerError
+from benchmarks.report import line, notes
+from benchmarks.workloads import WORKLOADS, Judge, has_learned, is_finite, trains
+
+TRAINING = WORKLOADS["train-mlp"]
+
+
+def test_smoke(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every workload runs and computes what it should."""
+    path = tmp_path / "results.json"
+    assert main(["--smoke", "--json", str(path)]) == 0
+    results = json.loads(path.read_text())["results"]
+    assert [result["workload"] for result in results] == [*WORKLOADS]
+    for result in results:
+        (entry,) = result["entries"]
+        assert entry["framework"] == "laminar"
+        assert entry["error"] is None
+        assert len(entry["blocks"]) == 1
+        assert np.isfinite(entry["blocks"][0])
+    printed = capsys.readouterr().out
+    assert "tiny problems" in printed
+    assert all(name in printed for name in WORKLOADS)
+
+
+def test_a_worker_that_fails_says_why() -> None:
+    with (
+        Worker("laminar", workload="train-mlp", cores=[10**6], tiny=True) as worker,
+        pytest.raises(WorkerError, match="sched_setaffinity"),
+    ):
+        worker.receive()
+
+
+def test_blas_chooses_its_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
+    monkeypatch.setenv("OPENBLAS_L2_SIZE", "512")
+    variables = processes.environment(threads=2)
+    assert not {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"} & set(variables)
+    assert variables["OPENBLAS_NUM_THREADS"] == variables["OMP_NUM_THREADS"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("judge", "numbers", "complaint"),
+    [
+        (trains, [2.31, 2.30, 2.29], None),
+        (trains, [2.31, 2.30, 2.31], "does not fall"),
+        (trains, [2.9, 2.8, 2.7], "not close to ln"),
+        (trains, [float("nan")] * 3, "not close to ln"),
+        (is_finite, [], None),
+        (is_finite, [1.0, float("inf")], "not finite"),
+        (has_learned, [0.97], None),
+        (has_learned, [0.1], "10.00%"),
+    ],
+)
+def test_judges(judge: Judge, numbers: list[float], complaint: str | None) -> None:
+    found = judge(numbers)
+    if complaint is None:
+        assert found is None
+    else:
+        assert complaint in str(found)
+
+
+def entry(framework: str, checks: list[float], blocks: list[float]) -> Entry:
+    return Entry(framework, blocks=blocks, checks=checks)
+
+
+def test_another_computation_is_found_out() -> None:
+    right, wrong = [2.31, 2.30, 2.29], [2.31, 2.305, 2.301]
+    entries = [entry("laminar", wrong, [1.0]), entry("torch", right, [1.0])]
+    entries.append(entry("jax", [loss + 1e-5 for loss in right], [1.0]))
+    found = [measurement.disagreement(TRAINING, e, entries) for e in entries]
+    assert "results differ" in str(found[0])
+    assert found[1:] == [None, None]
+
+
+def test_ratio_is_to_the_fastest_peer_that_is_right() -> None:
+    entries = [
+        entry("laminar", [], [2.0, 4.0, 6.0]),
+        entry("torch", [], [4.0, 4.0, 4.0]),
+        entry("keras", [], [5.0, 5.0, 5.0]),
+        entry("jax", [], [1.0, 1.0, 1.0]),
+    ]
+    entries[3].error = "results differ"
+    result = Result(TRAINING, 1, entries)
+    assert result.best_peer is entries[1]
+    assert result.ratio == measurement.Spread(1.0, 0.75, 1.25)
+    assert "jax wrong" in line(result)
+    assert "train-mlp, jax: results differ" in notes([result], {})
+    entries[0].error = "results differ"
+    assert result.ratio is None
+
+
+def test_torch_on_amd_is_remarked_upon() -> None:
+    result = Result(TRAINING, 1, [entry("laminar", [], [1.0]), entry("torch", [], [1.0])])
+    assert any("MKL" in note for note in notes([result], {"vendor": "AuthenticAMD"}))
+    assert not notes([result], {"vendor": "GenuineIntel"})
+
+
+def test_a_framework_that_fails_is_reported() -> None:
+    broken = Framework("laminar", sys.executable, frozenset(), {})
+    result = measurement.measure(TRAINING, [broken], [10**6], seconds=0.1, tiny=True)
+    assert not result.entries[0].is_valid
+    assert "sched_setaffinity" in str(result.entries[0].error)
+
+
+def test_resnet_20_has_its_layers() -> None:
+    """He et al., 2016, table 6: 0.27 million weights, here with the two projections."""
+    problem = problems.resnet(32, 3, batch=1, batches=1)
+    convolutions = [w[0] for w in problem.weights.values() if w[0].ndim == 4]
+    main_path = [kernel for kernel in convolutions if kernel.shape[0] == 3]
+    assert len(main_path) + 1 == 20
+    assert len(convolutions) - len(main_path) == 2
+    trainable = sum(sum(a.size for a in arrays[:2]) for arrays in problem.weights.values())
+    assert trainable == pytest.approx(0.27e6, rel=0.02)
