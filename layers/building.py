@@ -26,8 +26,9 @@ class Buildable(Weighted):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "build" in cls.__dict__:
-            cls.build = _build_once(cls.__dict__["build"])  # type: ignore[method-assign]  # wrapped
+        build = cls.__dict__.get("build")
+        if build is not None and not hasattr(build, "by_calling"):
+            cls.build = _build_once(build)  # type: ignore[method-assign]  # wrapped
 
     def build(self, input_shape: Any) -> None:
         """Make the weights for inputs of `input_shape`; by default there are none to make."""
@@ -81,6 +82,12 @@ class Buildable(Weighted):
             self.build(**shapes)
         elif config.get("input_shape") is not None:
             self.build(_as_shape(config["input_shape"]))
+
+
+def by_calling(build: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: this `build` calls the layer, which does the rest."""
+    build.by_calling = True  # type: ignore[attr-defined]  # a mark
+    return build
 
 
 def _build_once(build: Callable[..., Any]) -> Callable[..., Any]:

@@ -49,7 +49,7 @@ class Function:
         self.module = module
         self.name = name
         self.arguments = [f"%a{i}" for i in range(len(arguments))]
-        self._types = list(arguments)
+        self.types = list(arguments)
         self._lines = ["entry:"]
         self._block = "entry"
         self._count = 0
@@ -57,7 +57,7 @@ class Function:
 
     def text(self) -> str:
         """The IR of the function."""
-        pairs = zip(self._types, self.arguments, strict=True)
+        pairs = zip(self.types, self.arguments, strict=True)
         declared = ", ".join(f"{t} {a}" for t, a in pairs)
         body = "\n".join(self._lines)
         return f"define void @{self.name}({declared}) nounwind {{\n{body}\n  ret void\n}}\n"
@@ -96,9 +96,15 @@ class Function:
     # Values
 
     def constant(self, value: Any, like: Value) -> Value:
-        """`value` with the type of `like`; itself when it is a value already."""
+        """`value` with the type of `like`; itself when it is a value already.
+
+        Raises:
+            NotLoweredError: a float among integers, which would become floats.
+        """
         if isinstance(value, Value):
             return value
+        if isinstance(value, float) and not like.is_float:
+            raise NotLoweredError(f"the constant {value} among {like.dtype}")
         text = literal(value, like.element)
         name = f"splat ({like.element} {text})" if like.lanes else text
         return Value(self, name, like.dtype, like.lanes)

@@ -42,6 +42,8 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "arcsinh": v.arcsinh,
     "arccosh": v.arccosh,
     "arctanh": v.arctanh,
+    "erf": v.erf,
+    "erfc": v.erfc,
     "sigmoid": v.sigmoid,
     "is_nan": v.is_nan,
     "is_inf": v.is_inf,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
-from laminar.engine.errors import InvalidArgumentError, UnimplementedError
+from laminar.engine.errors import UnimplementedError
 from laminar.engine.graph import DType, Tensor, as_dtype
 from laminar.engine.state import Variable
+from laminar.layers.holding import holding
 from laminar.layers.tracking import Tracked
 
 from .. import config, initializers, ops
@@ -111,6 +111,10 @@ class Metric(Tracked):
         self.update_state(*args, **kwargs)
         return self.result()
 
+    @property
+    def _who(self) -> str:
+        return f"metric {self.name!r}"
+
     # Without state: the values of the variables come and go as arguments
 
     def stateless_update_state(
@@ -126,39 +130,20 @@ class Metric(Tracked):
         Raises:
             InvalidArgumentError: another number of values.
         """
-        with self._holding(metric_variables):
+        with holding(self.variables, metric_variables, self._who):
             self.update_state(*args, **kwargs)
             return [v.read_value() for v in self.variables]
 
     def stateless_result(self, metric_variables: Sequence[Any]) -> Any:
         """The result if the variables had these values."""
-        with self._holding(metric_variables):
+        with holding(self.variables, metric_variables, self._who):
             return self.result()
 
     def stateless_reset_state(self) -> list[Tensor]:
         """The values of the variables after `reset_state`."""
-        with self._holding(self.variables):
+        with holding(self.variables, self.variables, self._who):
             self.reset_state()
             return [v.read_value() for v in self.variables]
-
-    @contextmanager
-    def _holding(self, values: Sequence[Any]) -> Iterator[None]:
-        """Let the variables have other values inside the block."""
-        variables = self.variables
-        if len(values) != len(variables):
-            raise InvalidArgumentError(
-                f"metric {self.name!r}: expected {len(variables)} values of variables, "
-                f"got {len(values)}",
-                remedy="pass one value for each of metric.variables, in their order",
-            )
-        before = [v.read_value() for v in variables]
-        for variable, value in zip(variables, values, strict=True):
-            variable.assign(value)
-        try:
-            yield
-        finally:
-            for variable, value in zip(variables, before, strict=True):
-                variable.assign(value)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make this metric again, as plain data."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from laminar.layers.building import by_calling
 from laminar.layers.layer import Layer
 from laminar.serialization import serialize_keras_object
 from laminar.tree import flatten, map_structure
@@ -136,25 +137,24 @@ class Model(Trainer):
 
     # Building and calling
 
+    @by_calling
     def build(self, input_shape: Any) -> None:
         """Make the weights: the model is called on symbolic inputs of `input_shape`."""
-        if self._network is None and not self.built:
-            self._build_shapes = {"input_shape": input_shape}
+        if not self.built:
             self.compute_output_shape(input_shape)
-        self.built = True
 
     def _maybe_build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if self.built:
-            return
         if type(self).build is not Model.build:
             super()._maybe_build(args, kwargs)
-            return
-        if self._build_shapes is None and args and flatten(args[0]):
-            leaves = flatten(args[0])
-            if all(hasattr(leaf, "shape") for leaf in leaves):
-                shape = map_structure(lambda x: tuple(x.shape), args[0])
-                self._build_shapes = {"input_shape": shape}
-        self.built = True
+
+    def _after_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any) -> None:
+        if not self.built:  # now it is: a first call made the weights, and has not failed
+            first = args[0] if args else next(iter(kwargs.values()), None)
+            if all(hasattr(leaf, "shape") for leaf in flatten(first)):
+                shapes = map_structure(lambda x: tuple(x.shape), first)
+                self._build_shapes = {"input_shape": shapes}
+            self.built = True
+        super()._after_call(args, kwargs, outputs)
 
     # A subclass has parameters of its own; these are what callers may pass here.
     _call_parameters = ("inputs", "training", "mask")

@@ -177,8 +177,10 @@ class Trainer(TrainingSteps):
         return self._results(logs, return_dict)
 
     def _results(self, logs: dict[str, Any], return_dict: bool) -> Any:
-        if return_dict or len(logs) == 1:
-            return logs if return_dict else next(iter(logs.values()))
+        if return_dict:
+            return logs
+        if len(logs) == 1:
+            return next(iter(logs.values()))
         return in_order(logs, self.metrics_names)
 
     def _evaluate(self, passes: Passes, listeners: Any) -> dict[str, Any]:

@@ -27,6 +27,8 @@ from .arithmetic import trunc as trunc
 from .division import floor_divide as floor_divide
 from .division import floor_mod as floor_mod
 from .division import trunc_mod as trunc_mod
+from .error_functions import erf as erf
+from .error_functions import erfc as erfc
 from .exponentials import cosh as cosh
 from .exponentials import exp as exp
 from .exponentials import exp2 as exp2

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
-from ...graph import float32
-from ..emit import Function, NotLoweredError, Value
+from ...graph import float64
+from ..emit import Function, Value
 from .arithmetic import is_unsigned
 from .floats import in_double, magnitude, select, with_sign
 
@@ -24,17 +25,22 @@ def _quotient(fn: Function, a: Value, b: Value) -> tuple[Value, Value]:
     return q, select(fn, b == 0, 0, a - q * b)
 
 
-def _remainder(fn: Function, a: Value, b: Value) -> Value:
+def _remainder(fn: Function, a: Value, b: Value, *, may_overflow: bool) -> Value:
     """a - trunc(a / b) * b, exactly, in float64.
 
     What a rounded quotient leaves is a float: taken off repeatedly, it makes |r| 2**-52 of itself
-    each time, until it is below |b|.
+    each time, until it is below |b|. A quotient that overflows is taken by a multiple of b.
     """
     size = magnitude(fn, b)
 
     def step(r: Value) -> tuple[Value, Value]:
-        q = fn.call("trunc", r / b)
-        r = fn.select(magnitude(fn, r) >= size, fn.fma(-q, b, r), r)
+        divisor = b
+        if may_overflow:
+            for _ in range(2):
+                is_over = magnitude(fn, r / divisor) == math.inf
+                divisor = fn.select(is_over, divisor * 2.0**600, divisor)
+        q = fn.call("trunc", r / divisor)
+        r = fn.select(magnitude(fn, r) >= size, fn.fma(-q, divisor, r), r)
         return r, fn.any(magnitude(fn, r) >= size)
 
     r = fn.repeat(select(fn, size > 0, a, math.nan), step)
@@ -43,9 +49,7 @@ def _remainder(fn: Function, a: Value, b: Value) -> Value:
 
 
 def _float_remainder(fn: Function, a: Value, b: Value) -> Value:
-    if a.dtype != float32:
-        raise NotLoweredError(f"a remainder of {a.dtype}: a quotient could overflow")
-    return in_double(fn, _remainder, a, b)
+    return in_double(fn, partial(_remainder, may_overflow=a.dtype == float64), a, b)
 
 
 def trunc_mod(fn: Function, a: Value, b: Value) -> Value:

@@ -12,6 +12,7 @@ import math
 from ...graph import float32, float64
 from ..emit import Function, Value
 from .floats import (
+    at_most,
     bits_of,
     clamp,
     format_of,
@@ -51,7 +52,7 @@ _EXP2 = {
     ),
 }
 # log(2) as a number of each type and what that leaves, which is good to all its digits.
-_LOG_2 = {
+LOG_2 = {
     float32: (0.693147182464599609375, -1.9046542121259175e-09),
     float64: (0.6931471805599453, 2.3190468138462996e-17),
 }
@@ -62,13 +63,21 @@ _LIMITS_2 = {float32: (-151.0, 128.5), float64: (-1076.0, 1024.5)}
 _FLAT = {float32: 18.0, float64: 38.5}
 
 
-def reduced(fn: Function, x: Value, bias: int) -> tuple[Value, Value]:
-    """n + bias, in the lowest bits of an integer, and r: x = n * log(2) + r."""
+def reduced(
+    fn: Function, x: Value, bias: int, correction: Value | None = None
+) -> tuple[Value, Value]:
+    """n + bias, in the lowest bits of an integer, and r: x = n * log(2) + r.
+
+    With a `correction`, of x - correction, where x has lost that in rounding.
+    """
     rounder = format_of(x).rounder + bias
-    high, low = _LOG_2[x.dtype]
+    high, low = LOG_2[x.dtype]
     rounded = fn.fma(x, 1 / math.log(2), rounder)
     n = rounded - rounder
-    return bits_of(fn, rounded), fn.fma(n, -low, fn.fma(n, -high, x))
+    r = fn.fma(n, -high, x)
+    if correction is None:
+        return bits_of(fn, rounded), fn.fma(n, -low, r)
+    return bits_of(fn, rounded), r - fn.fma(n, low, correction)
 
 
 def power_of_two(fn: Function, biased: Value, like: Value) -> Value:
@@ -118,6 +127,7 @@ def _part_of_expm1(fn: Function, x: Value, halvings: int) -> Value:
 
 def expm1(fn: Function, x: Value) -> Value:
     """e ** x - 1."""
+    format_of(x)
     half = _part_of_expm1(fn, clamp(fn, x, -_FLAT[x.dtype], _LIMITS[x.dtype][1]), 1)
     return with_sign(fn, half + half, x)  # for that of 0
 
@@ -138,7 +148,7 @@ def sigmoid(fn: Function, x: Value) -> Value:
 def tanh(fn: Function, x: Value) -> Value:
     """The hyperbolic tangent: (1 - e) / (1 + e) with e = exp(-2 |x|), both halved."""
     layout = format_of(x)
-    t = _at_most(fn, magnitude(fn, x), 0.5 * _FLAT[x.dtype])
+    t = at_most(fn, magnitude(fn, x), 0.5 * _FLAT[x.dtype])
     biased, r = reduced(fn, t * -2.0, layout.bias - 1)
     half = power_of_two(fn, biased, x)
     rest = expm1_of_rest(fn, r)
@@ -146,13 +156,9 @@ def tanh(fn: Function, x: Value) -> Value:
     return with_sign(fn, y, x)
 
 
-def _at_most(fn: Function, x: Value, limit: float) -> Value:
-    return select(fn, fn.constant(limit, x) < x, limit, x)
-
-
 def _quarter_expm1(fn: Function, x: Value) -> Value:
     """(exp(|x|) - 1) / 4, for what overflows later than exp."""
-    return _part_of_expm1(fn, _at_most(fn, magnitude(fn, x), 710.7), 2)
+    return _part_of_expm1(fn, at_most(fn, magnitude(fn, x), 710.7), 2)
 
 
 def _double_sinh(fn: Function, x: Value) -> Value:

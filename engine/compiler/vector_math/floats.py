@@ -49,7 +49,7 @@ class Format:
         return 1.5 * 2.0**self.mantissa_bits
 
 
-_LONGEST_CHAIN = 7  # of operations that wait for each other
+_LONGEST_CHAIN = 8  # of operations that wait for each other
 
 FORMATS = {float32: Format(int32, 23, 127), float64: Format(int64, 52, 1023)}
 
@@ -96,29 +96,32 @@ def polynomial(fn: Function, x: Value, coefficients: Sequence[float]) -> Value:
     return y
 
 
+def at_most(fn: Function, x: Value, limit: float) -> Value:
+    """`x`, or a limit above it; a NaN stays one."""
+    return select(fn, fn.constant(limit, x) < x, limit, x)
+
+
 def clamp(fn: Function, x: Value, low: float, high: float) -> Value:
     """`x` within limits; a NaN stays one."""
-    x = select(fn, fn.constant(high, x) < x, high, x)
+    x = at_most(fn, x, high)
     return select(fn, fn.constant(low, x) > x, low, x)
 
 
 def with_sign(fn: Function, x: Value, sign: Value) -> Value:
     """|x| with the sign of `sign`."""
+    format_of(x)
     return fn.call("copysign", x, sign)
 
 
 def magnitude(fn: Function, x: Value) -> Value:
     """|x|."""
+    format_of(x)
     return fn.call("fabs", x)
-
-
-def shifted_left(fn: Function, bits: Value, count: int) -> Value:
-    """Integer bits moved to the left."""
-    return fn.binary("shl", bits, count)
 
 
 def in_double(fn: Function, function: Callable[..., Value], *values: Value) -> Value:
     """`function` computed in float64 and rounded to the type of the values."""
+    format_of(values[0])
     dtype = values[0].dtype
     y = function(fn, *(fn.convert(x, float64) for x in values))
     return fn.convert(y, dtype)

@@ -10,6 +10,7 @@ import struct
 
 from ...graph import float32, float64
 from ..emit import Function, Value
+from .exponentials import LOG_2
 from .floats import bits_of, format_of, in_double, magnitude, polynomial, select, with_sign
 
 # q, by Remez's algorithm on |m| <= 1/3, the error weighted as relative to log(1 + m); coefficients
@@ -33,10 +34,6 @@ _LOG1P = {
 }
 # Constants as a number of each type and what that leaves, good to all its digits.
 _NATURAL = (1.0, 0.0)
-_LOG_2 = {  # log(2)
-    float32: (0.6931471824645996, -1.9046542121259336e-09),
-    float64: (0.6931471805599453, 2.3190468138462996e-17),
-}
 _LOG2_E = {  # 1 / log(2)
     float32: (1.4426950216293335, 1.925963033500011e-08),
     float64: (1.4426950408889634, 2.0355273740931033e-17),
@@ -108,7 +105,7 @@ def _logarithm(
 def log(fn: Function, x: Value) -> Value:
     """The natural logarithm."""
     format_of(x)
-    return _logarithm(fn, x, _NATURAL, _LOG_2[x.dtype])
+    return _logarithm(fn, x, _NATURAL, LOG_2[x.dtype])
 
 
 def log2(fn: Function, x: Value) -> Value:
@@ -133,7 +130,7 @@ def log1p(fn: Function, x: Value) -> Value:
     e, power = _exponent(fn, z + 1.0, base)
     inverse = fn.bits(fn.constant(2 * layout.bias << layout.mantissa_bits, power) - power, x.dtype)
     m = fn.fma(z, inverse, inverse - 1.0)
-    high, low = _LOG_2[x.dtype]
+    high, low = LOG_2[x.dtype]
     y = fn.fma(e, high, m + fn.fma(e, low, _rest(fn, m)))
     return with_sign(fn, _in_domain(fn, y, x, -1.0), x)  # for that of 0
 

@@ -35,8 +35,12 @@ def power(fn: Function, x: Value, y: Value) -> Value:
     """x ** y as exp(y * log |x|), in float64, which has digits to spare for float32 alone.
 
     Raises:
-        NotLoweredError: the values are not float32.
+        NotLoweredError: the values are not float32, and y is not the constant 2 or 3.
     """
+    if y.is_constant and x.is_float and y.name == fn.constant(2.0, y).name:
+        return x * x
+    if y.is_constant and x.is_float and y.name == fn.constant(3.0, y).name:
+        return x * x * x
     if x.dtype != float32:
         raise NotLoweredError(f"a power of {x.dtype}")
     return in_double(fn, _double_power, x, y)

@@ -18,9 +18,10 @@ from ...graph import float32, float64, int32
 from ..emit import Function, Value
 from .floats import bits_of, format_of, magnitude
 
+# All parts are positive, so that -0.0 stays what it is.
 _HALF_PI = {
-    float32: (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
-    float64: (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33),
+    float32: (1.570796251296997, 7.549789415861596e-08, 5.390302529957765e-15),
+    float64: (1.5707963267948966, 6.123233995736765e-17, 1.0828566739219139e-32),
 }
 # Up to here x * 2 / pi, rounded, is within 1/64 of what it should be, so |r| < 0.82.
 _LIMIT = {float32: 4.0e5, float64: 1.0e14}
@@ -109,8 +110,8 @@ def _by_digits(fn: Function, x: Value) -> Sequence[Value]:
     rounded = top + rounder
     top, middle = _two_sum(top - (rounded - rounder), middle)
     top, middle = _two_sum(top, middle + rest)
-    high, low, _ = _HALF_PI[float64]
-    r = fn.fma(top, high, fn.fma(top, low, middle * high))
+    half_pi, lost, _ = _HALF_PI[float64]
+    r = fn.fma(top, half_pi, fn.fma(top, lost, middle * half_pi))
     is_negative = x < 0
     q = bits_of(fn, rounded)
     q, r = fn.select(is_negative, -q, q), fn.select(is_negative, -r, r)

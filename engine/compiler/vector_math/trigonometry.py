@@ -67,7 +67,7 @@ def _turned(fn: Function, q: Value, r: Value) -> Value:
 def sin(fn: Function, x: Value) -> Value:
     """The sine."""
     format_of(x)
-    return _turned(fn, *reduced(fn, x))
+    return fn.select(x == 0, x, _turned(fn, *reduced(fn, x)))  # for the sign of 0
 
 
 def cos(fn: Function, x: Value) -> Value:
@@ -84,7 +84,7 @@ def tan(fn: Function, x: Value) -> Value:
     sine, cosine = _sin_cos_of_rest(fn, r)
     is_odd = (q & 1) != 0
     y = fn.select(is_odd, -cosine, sine) / fn.select(is_odd, sine, cosine)
-    return fn.convert(y, x.dtype)
+    return fn.select(x == 0, x, fn.convert(y, x.dtype))
 
 
 def _arctan_to_1(fn: Function, t: Value) -> Value:

@@ -22,7 +22,8 @@ def linear(**options: Any) -> laminar.Sequential:
     model = laminar.Sequential(
         [layers.Input((3,)), layers.Dense(1, kernel_initializer="ones", name="head")]
     )
-    model.compile(**({"optimizer": optimizers.SGD(0.1), "loss": "mse"} | options))
+    given: dict[str, Any] = {"optimizer": optimizers.SGD(0.1), "loss": "mse"}
+    model.compile(**(given | options))
     return model
 
 
@@ -246,8 +247,13 @@ def test_steps_get_the_data_as_it_was_given() -> None:
     def singles() -> Iterator[Any]:
         yield (np.ones((2, 2)),)
 
-    for given in ((np.ones((2, 2)),), (np.ones((2, 2)), np.ones(2)), (ones(),), (singles(),)):
+    for x, y in (
+        (np.ones((2, 2)), None),
+        (np.ones((2, 2)), np.ones(2)),
+        (ones(), None),
+        (singles(), None),
+    ):
         model = Spy()
         model.compile()
-        assert model.fit(*given, verbose=0).history["total"] == [4.0]
+        assert model.fit(x, y, verbose=0).history["total"] == [4.0]
     assert seen == ["GraphTensor", "tuple of 2", "GraphTensor", "tuple of 1"]

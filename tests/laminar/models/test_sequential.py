@@ -74,3 +74,56 @@ def test_config_keeps_names_and_shape() -> None:
 def test_errors(make: Any, words: str) -> None:
     with pytest.raises(InvalidArgumentError, match=words):
         make()
+
+
+def test_without_an_input_it_takes_all_sizes_that_its_layers_take() -> None:
+    model = laminar.Sequential([layers.Conv2D(2, 3), layers.GlobalAveragePooling2D()])
+    for size in (5, 9):
+        assert np.asarray(model(ones(1, size, size, 3))).shape == (1, 2)
+        assert model.predict(ones(2, size, size, 3), verbose=0).shape == (2, 2)
+    with pytest.raises(InvalidArgumentError, match="expected size 3 along axis -1"):
+        model(ones(1, 5, 5, 4))
+
+
+def test_each_layer_is_called_once() -> None:
+    model = laminar.Sequential([layers.Input((4,))])
+    for units in (3, 2, 5):
+        model.add(layers.Dense(units))
+    assert [len(layer.inbound_nodes) for layer in model.layers] == [1, 1, 1]
+    inside = laminar.Model(model.inputs, [layer.output for layer in model.layers])
+    assert [y.shape for y in inside(ones(1, 4))] == [(1, 3), (1, 2), (1, 5)]
+    model.pop()
+    assert model.output is model.layers[-1].output
+
+
+def test_a_layer_that_does_not_fit_is_not_added() -> None:
+    model = laminar.Sequential([layers.Input((4,)), layers.Dense(3)])
+    with pytest.raises(InvalidArgumentError, match="expected 4 axes"):
+        model.add(layers.Conv2D(2, 3))
+    assert len(model.layers) == 1
+    assert np.asarray(model(ones(1, 4))).shape == (1, 3)
+    late = laminar.Sequential([layers.Dense(3), layers.Conv2D(2, 3)])
+    with pytest.raises(InvalidArgumentError, match="expected 4 axes"):
+        late.build((None, 4))
+    assert len(late.layers) == 2
+    assert not late.built
+
+
+def test_weights_are_named_after_the_model() -> None:
+    model = laminar.Sequential([layers.Input((4,)), layers.Dense(3, name="d")], name="s")
+    late = laminar.Sequential([layers.Dense(3, name="d")], name="s")
+    late(ones(1, 4))
+    outer = laminar.Sequential([layers.Input((4,)), late, layers.Dense(2, name="e")], name="o")
+    for each, paths in (
+        (model, ["s/d/kernel", "s/d/bias"]),
+        (late, ["s/d/kernel", "s/d/bias"]),
+        (outer, ["s/d/kernel", "s/d/bias", "o/e/kernel", "o/e/bias"]),
+    ):
+        assert [w.path for w in each.weights] == paths
+
+
+def test_an_input_alone() -> None:
+    model = laminar.Sequential([layers.Input((4,))])
+    np.testing.assert_array_equal(np.asarray(model(ones(2, 4))), ones(2, 4))
+    model.add(layers.Dense(2))
+    assert model.output_shape == (None, 2)

@@ -5,11 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import following, functional, options, reuse, sequential, steps, subclassing, training
+from . import (
+    corners,
+    following,
+    functional,
+    options,
+    reuse,
+    sequential,
+    steps,
+    subclassing,
+    training,
+)
 
 Script = Callable[[Any], Any]
 
-_ROOMS = (functional, sequential, subclassing, training, steps, reuse, following, options)
+_ROOMS = (
+    functional,
+    sequential,
+    subclassing,
+    training,
+    steps,
+    reuse,
+    following,
+    options,
+    corners,
+)
 
 
 def _named(scripts: list[Script], room: Any) -> dict[str, Script]:

@@ -9,7 +9,7 @@ import numpy as np
 
 _ARRAY = "__array__"  # the key by which an array is known
 # Of an array: its shape, its type, and so many of its values.
-_KEPT = 8
+_KEPT = 6
 _SIGNIFICANT = 6
 
 

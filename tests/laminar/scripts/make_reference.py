@@ -25,9 +25,9 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             results[name] = digest(script(keras))
-    lines = [f"{json.dumps(name)}: {json.dumps(result)}" for name, result in results.items()]
-    head = f'"keras": {json.dumps(keras.__version__)}'
-    PATH.write_text("{\n" + ",\n".join([head, *lines]) + "\n}\n")
+    found = {"keras": keras.__version__, **results}
+    lines = [f"{json.dumps(k)}:{json.dumps(v, separators=(',', ':'))}" for k, v in found.items()]
+    PATH.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":

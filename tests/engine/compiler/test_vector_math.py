@@ -1,0 +1,425 @@
+"""Functions of values against float64 and long double references, over the whole range."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+from scipy import special
+
+from laminar.engine.compiler import vector_math as v
+from laminar.engine.compiler.emit import Function, Module, NotLoweredError, Value
+from laminar.engine.graph import as_dtype, float32, float64
+
+from .native import Array, Body, Processor, elementwise, elementwise_module
+
+BITS = {"float32": (np.uint32, 23), "float64": (np.uint64, 52)}
+# Borders of the ranges of exp, log, tanh, erfc, ..., and what is special in itself.
+SPECIAL = [
+    *(np.nan, np.inf, 0.0, 1.0, 0.5, 2.0, 3.0, 1e-45, 1e-40, 1.1754944e-38, 3.4028235e38),
+    *(88.72283, 88.72284, 87.33655, 103.97208, 103.97209, 89.41599, 17.328, 9.0109, 0.34657359),
+    *(1.4142135, 0.6666667, 1.3333334, 3.9192059, 9.194549, 10.054, 127.99999, 149.0, 149.5),
+    *(1.5707964, 3.1415927, 0.7853982, 4.0e5, 400000.03, 1.0e14, 16777217.0),
+    *(5e-324, 1e-310, 2.2250738585072014e-308, 1.7976931348623157e308, 709.782712893384),
+    *(709.79, 745.1332191019412, 745.2, 710.4758600739439, 710.48, 26.543, 27.226, 1e300),
+]
+
+
+def ulps(found: Array, expected: Array) -> Array:
+    """The error in units in the last place of what `found` should be, computed in a wider type.
+
+    A wrong sign of 0 and a wrong NaN count as infinite; infinity is the number after the greatest.
+    """
+    dtype, wide = found.dtype.type, expected.dtype.type
+    limit = np.finfo(dtype).max
+    below = np.nextafter(limit, dtype(0))
+    rounded = np.abs(expected.astype(dtype))
+    unit = np.spacing(np.minimum(rounded, below)).astype(wide)
+    # Halved, so that the number after the greatest exists.
+    end = wide(limit) / 2 + wide(limit - below) / 2
+    y, e = (np.clip(a.astype(wide) / 2, -end, end) for a in (found, expected))
+    error = 2 * (np.abs(y - e) / unit)
+    zeros = (found == 0) & (expected == 0) & (np.signbit(found) != np.signbit(expected))
+    nans = np.isnan(found) | np.isnan(expected)
+    error = np.where(nans, np.where(np.isnan(found) & np.isnan(expected), 0.0, np.inf), error)
+    return np.where(zeros, np.inf, error)
+
+
+def everywhere(dtype: str, per_exponent: int, seed: int = 0) -> Array:
+    """Numbers of each sign and exponent, with any mantissa: below the normal ones, NaN too."""
+    kind, mantissa_bits = BITS[dtype]
+    rng = np.random.default_rng(seed)
+    width = np.dtype(kind).itemsize * 8
+    heads = np.arange(1 << (width - mantissa_bits), dtype=np.uint64)
+    tails = rng.integers(0, 1 << mantissa_bits, (heads.size, per_exponent), dtype=np.uint64)
+    bits = (heads[:, None] << np.uint64(mantissa_bits)) | tails
+    found: Array = bits.astype(kind).ravel().view(dtype)
+    found[np.isnan(found)] = np.nan  # none that signals
+    return found
+
+
+def special_values(dtype: str) -> Array:
+    with np.errstate(all="ignore"):
+        values = np.array([*SPECIAL, *(-x for x in SPECIAL)]).astype(dtype)
+        limits = np.array([[np.inf], [0.0]], dtype)
+        return np.concatenate([values, *np.nextafter(values, limits)])
+
+
+def check(
+    body: Body, reference: Callable[..., Array], inputs: Sequence[Array], limit: float
+) -> None:
+    dtype = inputs[0].dtype
+    wide = np.float64 if dtype == np.float32 else np.longdouble
+    with np.errstate(all="ignore"):
+        found = elementwise(body, [dtype] * len(inputs), dtype)(*inputs)
+        expected = reference(*(x.astype(wide) for x in inputs))
+        errors = ulps(found, np.asarray(expected, wide))
+    worst = int(np.argmax(errors))
+    assert errors[worst] <= limit, (
+        f"{errors[worst]} ulp at {[x[worst] for x in inputs]!r}: "
+        f"{found[worst]!r} for {expected[worst]!r}"
+    )
+
+
+def of_double(function: Callable[..., Array]) -> Callable[..., Array]:
+    """A reference that has no wider type."""
+
+    def computed(x: Array) -> Array:
+        return function(x.astype(np.float64))
+
+    return computed
+
+
+def erfc(x: Array) -> Array:
+    """SciPy's own loses digits where x is large: its exponent is the rounded x**2."""
+    x = np.minimum(x, 30)
+    cut = np.trunc(x * 16) / 16  # its square is exact
+    tail = np.exp(-cut * cut) * np.exp(-(x - cut) * (x + cut)) * of_double(special.erfcx)(x)
+    return np.where(x > 0.5, tail, of_double(special.erfc)(x))
+
+
+def expit(x: Array) -> Array:
+    """The logistic function in any type."""
+    e = np.exp(-np.abs(x))
+    y: Array = np.where(x >= 0, 1, e) / (1 + e)
+    return y
+
+
+# name, function, reference, where most of its range lies, and ulps of float32 and of float64
+FUNCTIONS = [
+    pytest.param(v.exp, np.exp, 105.0, 1.1, 1.1, id="exp"),
+    pytest.param(v.exp2, np.exp2, 150.0, 1.1, 1.1, id="exp2"),
+    pytest.param(v.expm1, np.expm1, 2.0, 1.6, 2.0, id="expm1"),
+    pytest.param(v.log, np.log, 2.0, 1.0, 1.0, id="log"),
+    pytest.param(v.log2, np.log2, 2.0, 1.6, 1.8, id="log2"),
+    pytest.param(v.log10, np.log10, 2.0, 1.6, 1.8, id="log10"),
+    pytest.param(v.log1p, np.log1p, 2.0, 1.7, 1.8, id="log1p"),
+    pytest.param(v.sigmoid, expit, 20.0, 2.0, 2.0, id="sigmoid"),
+    pytest.param(v.tanh, np.tanh, 2.0, 2.0, 2.5, id="tanh"),
+    pytest.param(v.sinh, np.sinh, 2.0, 0.51, 2.7, id="sinh"),
+    pytest.param(v.cosh, np.cosh, 2.0, 0.51, 2.0, id="cosh"),
+    pytest.param(v.sin, np.sin, 100.0, 1.7, 2.0, id="sin"),
+    pytest.param(v.cos, np.cos, 100.0, 1.7, 2.0, id="cos"),
+    pytest.param(v.tan, np.tan, 100.0, 0.51, 3.5, id="tan"),
+    pytest.param(v.arcsin, np.arcsin, 1.0, 0.51, 2.5, id="arcsin"),
+    pytest.param(v.arccos, np.arccos, 1.0, 0.51, 2.0, id="arccos"),
+    pytest.param(v.arctan, np.arctan, 2.0, 0.51, 2.7, id="arctan"),
+    pytest.param(v.arcsinh, np.arcsinh, 2.0, 0.51, 2.5, id="arcsinh"),
+    pytest.param(v.arccosh, np.arccosh, 4.0, 0.51, 2.5, id="arccosh"),
+    pytest.param(v.arctanh, np.arctanh, 1.0, 0.51, 2.7, id="arctanh"),
+    pytest.param(v.cbrt, np.cbrt, 2.0, 0.51, 1.0, id="cbrt"),
+    pytest.param(v.erf, of_double(special.erf), 4.0, 2.0, 3.0, id="erf"),
+    pytest.param(v.erfc, erfc, 10.0, 2.0, 4.0, id="erfc"),
+    pytest.param(v.sqrt, np.sqrt, 2.0, 0.5, 0.51, id="sqrt"),
+]
+
+
+@pytest.mark.parametrize(("body", "reference", "scale", "limit", "limit_64"), FUNCTIONS)
+def test_float32(
+    body: Body, reference: Callable[..., Array], scale: float, limit: float, limit_64: float
+) -> None:
+    rng = np.random.default_rng(1)
+    dense = rng.uniform(-scale, scale, 1 << 18).astype(np.float32)
+    values = np.concatenate([everywhere("float32", 2000), dense, special_values("float32")])
+    check(body, reference, [values], limit)
+
+
+@pytest.mark.parametrize(("body", "reference", "scale", "limit", "limit_64"), FUNCTIONS)
+def test_float64(
+    body: Body, reference: Callable[..., Array], scale: float, limit: float, limit_64: float
+) -> None:
+    rng = np.random.default_rng(1)
+    dense = rng.uniform(-scale, scale, 1 << 13)
+    values = np.concatenate([everywhere("float64", 4), dense, special_values("float64")])
+    if body in (v.sin, v.cos, v.tan):
+        values = values[~(np.abs(values) > 1e9)]  # there long double is no reference
+    check(body, reference, [values], limit_64)
+
+
+# sin and cos, correctly rounded from 2400 bits. The first is the float64 nearest to a multiple of
+# pi / 2 (Muller, "Elementary Functions", 2006, section 9.3.2).
+FAR = [
+    (float.fromhex("0x1.6ac5b262ca1ffp+849"), 1.0, -4.687165924254628e-19),
+    (1e22, -0.8522008497671888, 0.523214785395139),
+    (1e300, -0.8178819121159085, -0.5753861119575491),
+    (1.7976931348623157e308, 0.004961954789184062, -0.9999876894265599),
+    (3.4028234663852886e38, -0.5218765233336585, 0.8530210398303042),
+]
+
+
+def test_angles_that_are_huge() -> None:
+    x, sine, cosine = np.array(FAR).T
+    for body, expected in ((v.sin, sine), (v.cos, cosine)):
+        found = elementwise(body, ["float64"], "float64")(x)
+        assert np.all(ulps(found, expected) <= 2)
+
+
+def pairs(dtype: str, size: int) -> list[Array]:
+    """Any two numbers, two of one size, two whole ones, and all pairs of special ones."""
+    rng = np.random.default_rng(2)
+    some = everywhere(dtype, -(-size // (1 << 9 if dtype == "float32" else 1 << 12)))
+    near = rng.uniform(-20, 20, (2, size)).astype(dtype)
+    borders = special_values(dtype)[: len(SPECIAL) * 2]
+    grid = np.meshgrid(borders, borders)
+    return [
+        np.concatenate([a, b, np.rint(c), d.ravel()])
+        for a, b, c, d in zip((some, rng.permutation(some)), near, near[::-1], grid, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "reference", "limit", "limit_64"),
+    [
+        pytest.param(v.power, np.power, 0.51, None, id="power"),
+        pytest.param(v.arctan2, np.arctan2, 0.51, 2.7, id="arctan2"),
+        pytest.param(v.hypot, np.hypot, 1.3, 1.3, id="hypot"),
+    ],
+)
+def test_two_arguments(
+    body: Body, reference: Callable[..., Array], limit: float, limit_64: float | None
+) -> None:
+    check(body, reference, pairs("float32", 1 << 17), limit)
+    if limit_64 is not None:
+        check(body, reference, pairs("float64", 1 << 13), limit_64)
+
+
+def same(found: Array, expected: Array) -> None:
+    """Equal, signs of zeros included."""
+    np.testing.assert_array_equal(found, expected)
+    if found.dtype.kind == "f":
+        zeros = found == 0
+        np.testing.assert_array_equal(np.signbit(found[zeros]), np.signbit(expected[zeros]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("body", "reference"),
+    [
+        pytest.param(v.floor_mod, np.mod, id="floor_mod"),
+        pytest.param(v.trunc_mod, np.fmod, id="trunc_mod"),
+        pytest.param(v.floor_divide, np.floor_divide, id="floor_divide"),
+        pytest.param(v.next_after, np.nextafter, id="next_after"),
+        pytest.param(v.copysign, np.copysign, id="copysign"),
+    ],
+)
+def test_exact_of_two(body: Body, reference: Callable[..., Array], dtype: str) -> None:
+    a, b = pairs(dtype, 1 << 13)
+    with np.errstate(all="ignore"):
+        same(elementwise(body, [dtype] * 2, dtype)(a, b), reference(a, b))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("body", "reference"),
+    [
+        pytest.param(v.rint, np.rint, id="rint"),
+        pytest.param(v.floor, np.floor, id="floor"),
+        pytest.param(v.ceil, np.ceil, id="ceil"),
+        pytest.param(v.trunc, np.trunc, id="trunc"),
+        pytest.param(v.absolute, np.abs, id="absolute"),
+        pytest.param(v.sign, np.sign, id="sign"),
+        pytest.param(v.angle, np.angle, id="angle"),
+    ],
+)
+def test_exact_of_one(body: Body, reference: Callable[..., Array], dtype: str) -> None:
+    x = np.concatenate([everywhere(dtype, 4), special_values(dtype), np.arange(-4, 4.5, 0.5)])
+    x = x.astype(dtype)
+    same(elementwise(body, [dtype], dtype)(x), reference(x).astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("body", "reference"),
+    [(v.is_nan, np.isnan), (v.is_inf, np.isinf), (v.is_finite, np.isfinite)],
+)
+def test_tests(body: Body, reference: Callable[..., Array], dtype: str) -> None:
+    x = special_values(dtype)
+    same(elementwise(body, [dtype], "bool")(x), reference(x))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint16", "int32", "uint64"])
+@pytest.mark.parametrize(("body", "reference"), [(v.maximum, np.maximum), (v.minimum, np.minimum)])
+def test_limits(body: Body, reference: Callable[..., Array], dtype: str) -> None:
+    if dtype.startswith("float"):
+        a, b = pairs(dtype, 1 << 10)
+    else:
+        rng = np.random.default_rng(0)
+        info = np.iinfo(dtype)
+        a, b = rng.integers(info.min, info.max, (2, 1000), dtype, endpoint=True)
+    np.testing.assert_array_equal(elementwise(body, [dtype] * 2, dtype)(a, b), reference(a, b))
+    for bound in (np.nan, 0.0, -0.0, 1.0) if dtype.startswith("float") else (0, 7):
+        constant = np.full_like(a, bound)
+
+        def above(fn: Function, x: Value, bound: float = bound) -> Value:
+            return body(fn, x, fn.constant(bound, x))
+
+        def below(fn: Function, x: Value, bound: float = bound) -> Value:
+            return body(fn, fn.constant(bound, x), x)
+
+        for fixed, expected in (
+            (above, reference(a, constant)),
+            (below, reference(constant, a)),
+        ):
+            found = elementwise(fixed, [dtype], dtype)(a)
+            np.testing.assert_array_equal(found, expected)
+
+
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize(
+    ("body", "reference"),
+    [
+        pytest.param(v.floor_mod, np.mod, id="floor_mod"),
+        pytest.param(v.trunc_mod, np.fmod, id="trunc_mod"),
+        pytest.param(v.floor_divide, np.floor_divide, id="floor_divide"),
+        pytest.param(v.shift_left, np.left_shift, id="shift_left"),
+        pytest.param(v.shift_right, np.right_shift, id="shift_right"),
+    ],
+)
+def test_integers(body: Body, reference: Callable[..., Array], dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    info = np.iinfo(dtype)
+    a, b = rng.integers(info.min, info.max, (2, 500), dtype, endpoint=True)
+    b[:300] >>= info.bits - 5
+    few = np.array([info.min, info.max, 0, 1, 2, info.bits - 1, info.bits, 100], dtype)
+    few = np.concatenate([few, -few])
+    x, y = (
+        np.concatenate([m, g.ravel()]) for m, g in zip((a, b), np.meshgrid(few, few), strict=True)
+    )
+    with np.errstate(all="ignore"):
+        same(elementwise(body, [dtype] * 2, dtype)(x, y), reference(x, y))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_signs_of_integers(dtype: str) -> None:
+    info = np.iinfo(dtype)
+    x = np.array([info.min, info.max, 0, 1, 5], dtype)
+    same(elementwise(v.absolute, [dtype], dtype)(x), np.abs(x))
+    same(elementwise(v.sign, [dtype], dtype)(x), np.sign(x))
+    same(elementwise(v.floor, [dtype], dtype)(x), x)
+
+
+@pytest.mark.parametrize("kind", ["int8", "int32", "int64", "uint8", "uint64"])
+def test_ldexp(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    x = np.concatenate([everywhere("float32", 8), special_values("float32")])
+    info = np.iinfo(kind)
+    n = rng.integers(max(info.min, -320), min(info.max, 320), x.size, kind)
+    n[:50], n[50:100] = info.min, info.max
+    rng.shuffle(n)
+    with np.errstate(all="ignore"):
+        expected = np.ldexp(x, np.clip(n.astype(object), -9999, 9999).astype(np.int32))
+    same(elementwise(v.ldexp, ["float32", kind], "float32")(x, n), expected)
+
+
+def test_logic() -> None:
+    a, b = np.array([[0, 0, 1, 1], [0, 1, 0, 1]]).astype(bool)
+    for body, reference in (
+        (v.logical_and, np.logical_and),
+        (v.logical_or, np.logical_or),
+        (v.logical_xor, np.logical_xor),
+    ):
+        same(elementwise(body, ["bool"] * 2, "bool")(a, b), reference(a, b))
+        same(
+            elementwise(body, ["float32"] * 2, "bool")(a * 0.5, b * -2.0),
+            reference(a, b),
+        )
+    same(elementwise(v.logical_not, ["bool"], "bool")(a), ~a)
+
+
+@pytest.mark.parametrize("exponent", [2.0, 3.0, 4.0, -0.5])
+def test_power_of_a_constant(exponent: float) -> None:
+    def body(fn: Function, x: Value) -> Value:
+        return x**exponent
+
+    check(body, lambda x: np.power(x, exponent), [everywhere("float32", 100)], 1.6)
+
+
+def test_what_is_not_offered() -> None:
+    for dtype in (float64, as_dtype("int32")):
+        fn = Function(Module(), "f", [])
+        x = Value(fn, "%x", dtype, 8)
+        with pytest.raises(NotLoweredError, match=f"power of {dtype}"):
+            v.power(fn, x, x)
+    with pytest.raises(NotLoweredError, match="a function of int32"):
+        v.exp(fn, x)
+    with pytest.raises(NotLoweredError, match="choice of 1 and 2"):
+        v.select(fn, x == 0, 1, 2)
+
+
+ONE: list[Any] = [case.values[0] for case in FUNCTIONS]
+TWO: list[Any] = [v.power, v.arctan2, v.hypot, v.floor_mod, v.floor_divide, v.maximum, v.next_after]
+
+
+@pytest.mark.parametrize("body", [v.exp, v.log1p, v.sin, v.erfc, v.floor_mod, v.power])
+@pytest.mark.parametrize("lanes", [0, 4, 5, 32])
+def test_lanes_do_not_matter(body: Body, lanes: int) -> None:
+    x = np.concatenate([everywhere("float32", 2), special_values("float32")])
+    inputs = [x] if body in ONE else [x, x[::-1]]
+    dtypes = ["float32"] * len(inputs)
+    wide = elementwise(body, dtypes, "float32")(*inputs)
+    same(elementwise(body, dtypes, "float32", lanes=lanes)(*inputs), wide)
+
+
+PROCESSORS = {
+    "AVX2": ("x86_64-unknown-linux-gnu", "haswell"),
+    "AVX-512": ("x86_64-unknown-linux-gnu", "skylake-avx512"),
+    "NEON": ("aarch64-unknown-linux-gnu", "generic"),
+}
+
+
+@pytest.mark.parametrize("name", PROCESSORS)
+def test_no_library_is_called(name: str) -> None:
+    """Vectors of any processor stay vectors: LLVM has calls for what one lacks."""
+    processor = Processor(*PROCESSORS[name])
+    for bodies, count in ((ONE, 1), (TWO, 2)):
+        for body in bodies:
+            for dtype, lanes in ((float32, 16), (float32, 8), (float64, 8)):
+                if (body, dtype) == (v.power, float64):
+                    continue
+                module = elementwise_module(body, [dtype] * count, dtype, lanes=lanes)
+                text = processor.assembly(module.text())
+                calls = re.findall(r"^\s+(?:call\w*|bl|blr)\s.*", text, re.MULTILINE)
+                assert not calls, f"{body.__name__} of {dtype} {calls}"
+
+
+def host_runs(*needed: str) -> bool:
+    features = llvm.get_host_cpu_features()
+    return all(features.get(f) for f in needed)
+
+
+@pytest.mark.skipif(not host_runs("avx2", "fma"), reason="the host has no AVX2")
+@pytest.mark.parametrize("body", [*ONE, *TWO])
+def test_processors_agree(body: Body) -> None:
+    processor = Processor(*PROCESSORS["AVX2"])
+    x = np.concatenate([everywhere("float32", 4), special_values("float32")])
+    inputs = [x] if body in ONE else [x, x[::-1]]
+    dtypes = ["float32"] * len(inputs)
+    there = elementwise(body, dtypes, "float32", lanes=8, compile=processor.compile)(*inputs)
+    same(there, elementwise(body, dtypes, "float32")(*inputs))

@@ -1,0 +1,82 @@
+"""What a layer finds among its attributes, and in which order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from laminar import layers, metrics, random
+from laminar.engine.state import Variable
+
+ONES = np.ones((2, 3), "float32")
+
+
+class Holder(layers.Layer):
+    """A layer whose attributes are set from outside."""
+
+    def call(self, x: Any) -> Any:
+        return x
+
+
+def built(units: int = 2) -> layers.Dense:
+    layer = layers.Dense(units)
+    layer(ONES)
+    return layer
+
+
+def test_attributes_of_all_kinds() -> None:
+    holder: Any = Holder()
+    inside = [built() for _ in range(6)]
+    holder.one = inside[0]
+    holder.listed = [inside[1], {"key": inside[2]}]
+    holder.pair = (3, (inside[3], "text"))
+    holder.later = [1]
+    holder.later.append(inside[4])
+    holder.named = {"a": {"b": [inside[5]]}}
+    holder.text, holder.number, holder.function = "text", 3, built
+    assert holder.sublayers == inside
+    assert len(holder.weights) == 12
+
+
+def test_the_order_is_that_of_getting_them() -> None:
+    holder: Any = Holder()
+    first, second = built(), built()
+    holder.b = None
+    holder.a = second
+    holder.b = first
+    assert holder.sublayers == [second, first]
+    holder.a = "gone"
+    assert holder.sublayers == [first]
+    holder.a = second
+    assert holder.sublayers == [first, second]
+    del holder.b
+    assert holder.sublayers == [second]
+
+
+def test_variables_seeds_and_metrics() -> None:
+    holder: Any = Holder()
+    holder.v = Variable(np.ones(3, "float32"), name="v")
+    holder.seed = random.SeedGenerator(1)
+    holder.mean = metrics.Mean(name="mean")
+    holder.pairs = [("total", metrics.Sum(name="total"))]
+    assert holder.weights == [holder.v]
+    assert holder.variables == [holder.v, holder.seed.state]
+    assert [metric.name for metric in holder.metrics] == ["mean", "total"]
+    assert len(holder.metrics_variables) == 3
+
+
+def test_weights_without_names_have_different_paths() -> None:
+    class Pair(layers.Layer):
+        def build(self, shape: Any) -> None:
+            self.a = self.add_weight(shape=(2,))
+            self.b = self.add_weight(shape=(2,))
+
+        def call(self, x: Any) -> Any:
+            return x
+
+    pair = Pair(name="pair")
+    pair(ONES)
+    paths = [w.path for w in pair.weights]
+    assert len(set(paths)) == 2
+    assert all(path.startswith("pair/variable") for path in paths)
