@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,10 @@ def vector_type(element: str, lanes: int) -> str:
 def literal(value: Any, element: str) -> str:
     """A constant as LLVM writes it."""
     if element == "float":
-        rounded = struct.unpack("f", struct.pack("f", value))[0]
+        try:
+            rounded = struct.unpack("f", struct.pack("f", value))[0]
+        except OverflowError:
+            rounded = math.copysign(math.inf, value)
         return "0x" + struct.pack(">d", rounded).hex().upper()
     if element == "double":
         return "0x" + struct.pack(">d", float(value)).hex().upper()

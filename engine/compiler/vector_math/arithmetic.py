@@ -20,13 +20,20 @@ def minimum(fn: Function, a: Value, b: Value) -> Value:
 
 
 def _chosen(fn: Function, relation: str, a: Value, b: Value) -> Value:
-    if b.is_constant and not a.is_constant and "0x7FF8" not in b.name:
+    if not a.is_float:
+        return fn.select(fn.compare(relation, a, b), a, b)
+    if b.is_constant and not a.is_constant and not _is_among(fn, b, math.nan):
         # Which of equal ones is taken matters for zeros alone: else it is one instruction.
-        if b.is_float and b.name in (fn.constant(zero, b).name for zero in (0.0, -0.0)):
+        if _is_among(fn, b, 0.0, -0.0):
             return fn.select(fn.compare("le" if relation == "gt" else "ge", a, b), b, a)
         return fn.select(fn.compare(relation, b, a), b, a)
     y = fn.select(fn.compare(relation, a, b), a, b)  # `b` also when it is NaN
-    return fn.select(is_nan(fn, a), a, y) if a.is_float else y
+    return fn.select(is_nan(fn, a), a, y)
+
+
+def _is_among(fn: Function, x: Value, *numbers: float) -> bool:
+    """Whether a constant is one of the numbers."""
+    return x.name in (fn.constant(n, x).name for n in numbers)
 
 
 def absolute(fn: Function, x: Value) -> Value:

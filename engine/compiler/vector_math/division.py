@@ -11,6 +11,11 @@ from .arithmetic import is_unsigned
 from .floats import in_double, magnitude, select, with_sign
 
 
+def _differ(a: Value, b: Value) -> Value:
+    """Whether the signs differ."""
+    return (a < 0) ^ (b < 0)
+
+
 def _quotient(fn: Function, a: Value, b: Value) -> tuple[Value, Value]:
     """a / b without its fraction, and the remainder, of integers; both 0 for b = 0.
 
@@ -66,11 +71,6 @@ def floor_mod(fn: Function, a: Value, b: Value) -> Value:
         return fn.select(r == 0, with_sign(fn, r, b), fn.select(_differ(r, b), r + b, r))
     _, r = _quotient(fn, a, b)
     return r if is_unsigned(a) else fn.select((r != 0) & _differ(r, b), r + b, r)
-
-
-def _differ(r: Value, b: Value) -> Value:
-    """Whether the signs differ."""
-    return (r < 0) ^ (b < 0)
 
 
 def floor_divide(fn: Function, a: Value, b: Value) -> Value:

@@ -53,7 +53,7 @@ _EXP2 = {
 }
 # log(2) as a number of each type and what that leaves, which is good to all its digits.
 LOG_2 = {
-    float32: (0.693147182464599609375, -1.9046542121259175e-09),
+    float32: (0.6931471824645996, -1.9046542121259336e-09),
     float64: (0.6931471805599453, 2.3190468138462996e-17),
 }
 # Where exp has overflowed, and where it rounds to 0.

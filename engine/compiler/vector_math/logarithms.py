@@ -54,7 +54,7 @@ def _bits(number: float, size: int) -> int:
 
 
 def _exponent(fn: Function, x: Value, base: Value) -> tuple[Value, Value]:
-    """e + base, and the bits of 2**e, for a positive normal x."""
+    """The exponent with its bias, less `base`, and the bits of 2**e, for a positive normal x."""
     layout = format_of(x)
     one = layout.bias << layout.mantissa_bits
     raised = bits_of(fn, x) + (one - _bits(2 / 3, layout.integer.size))

@@ -16,7 +16,7 @@ from functools import cache
 
 from ...graph import float32, float64, int32
 from ..emit import Function, Value
-from .floats import bits_of, format_of, magnitude
+from .floats import bits_of, format_of, magnitude, select
 
 # All parts are positive, so that -0.0 stays what it is.
 _HALF_PI = {
@@ -47,7 +47,7 @@ def reduced(fn: Function, x: Value) -> tuple[Value, Value]:
 
 
 def reduced_in_double(fn: Function, x: Value) -> tuple[Value, Value]:
-    """As `reduced`, for a float32 x, with q and r of 64 bits."""
+    """As `reduced`, with q and r of 64 bits."""
     return reduced(fn, fn.convert(x, float64))
 
 
@@ -93,7 +93,7 @@ def _by_digits(fn: Function, x: Value) -> Sequence[Value]:
     fraction = fn.bits((bits & ((1 << layout.mantissa_bits) - 1)) | one, float64)  # in [1, 2)
     # Digits before `first` give multiples of 4: x is a multiple of 2**(exponent - 52).
     past = exponent - (layout.mantissa_bits + 2)
-    first = fn.binary("udiv", fn.select(past > 0, past, past - past), _DIGITS)
+    first = fn.binary("udiv", select(fn, past > 0, past, 0), _DIGITS)
     weight = exponent - _DIGITS - first * _DIGITS
     zero = fn.constant(0.0, x)
     total = (zero, zero, zero)
