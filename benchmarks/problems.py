@@ -134,6 +134,13 @@ def digits(epochs: int) -> Problem:
     return Problem(x, y, weights, batch=64, epochs=epochs)
 
 
+def images(count: int, size: int, batch: int) -> Problem:
+    """Images of bytes, and no network."""
+    draw = np.random.default_rng(SEED)
+    x = draw.integers(256, size=(count, size, size), dtype="uint8")
+    return Problem(x, draw.integers(CLASSES, size=count, dtype="int32"), {}, batch)
+
+
 def rows(draw: np.random.Generator, shape: tuple[int, ...], count: int) -> tuple[Array, Array]:
     """Normal inputs and random labels."""
     x = draw.standard_normal((count, *shape), "float32")

@@ -97,6 +97,27 @@ WORKLOADS = {
             is_finite,
         ),
         Workload(
+            "executor-chain",
+            "node of a chain of 10,000 identities",
+            problems.nothing,
+            problems.nothing,
+            is_finite,
+        ),
+        Workload(
+            "executor-fan-out",
+            "node of a fan-out of 10,000 identities",
+            problems.nothing,
+            problems.nothing,
+            is_finite,
+        ),
+        Workload(
+            "while-loop",
+            "iteration of a while_loop in a function",
+            problems.nothing,
+            problems.nothing,
+            is_finite,
+        ),
+        Workload(
             "fit-step",
             "step of fit, MLP 64-32-10, batch 32",
             small_perceptron(200),
@@ -156,6 +177,13 @@ WORKLOADS = {
             "inference, ResNet-20, batch 32",
             resnet_20(32, 1),
             tiny_resnet,
+            is_finite,
+        ),
+        Workload(
+            "input-images",
+            "batch of 128 of 60,000 images 28x28, shuffled, normalised",
+            lambda: problems.images(60_000, 28, batch=128),
+            lambda: problems.images(50, 4, batch=8),
             is_finite,
         ),
         Workload(

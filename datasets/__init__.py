@@ -1,15 +1,15 @@
-"""Data sets, each with `load_data() -> ((x_train, y_train), (x_test, y_test))`.
+"""Dataset: the way of examples to a model. And data sets to try things out with.
 
-`digits` ships with the package; the others are downloaded on first use, checked against their
-SHA-256 and kept in ~/.laminar/datasets (LAMINAR_HOME names another home than ~/.laminar).
-Nothing that is read can run code.
+Each of these has `load_data() -> ((x_train, y_train), (x_test, y_test))`. `digits` ships with the
+package; the others are downloaded on first use, checked against their SHA-256 and kept in
+~/.laminar/datasets (LAMINAR_HOME names another home than ~/.laminar). Nothing that is read can run
+code.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import (
@@ -23,8 +23,14 @@ if TYPE_CHECKING:
         mnist,
         reuters,
     )
+    from .dataset import AUTOTUNE as AUTOTUNE
+    from .dataset import Dataset as Dataset
+    from .iteration import DatasetIterator as DatasetIterator
 
 __all__ = [
+    "AUTOTUNE",
+    "Dataset",
+    "DatasetIterator",
     "boston_housing",
     "california_housing",
     "cifar10",
@@ -36,8 +42,17 @@ __all__ = [
     "reuters",
 ]
 
+# name -> the module that has it
+_NAMES = {
+    "AUTOTUNE": "dataset",
+    "Dataset": "dataset",
+    "DatasetIterator": "iteration",
+}
 
-def __getattr__(name: str) -> ModuleType:
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:
+        return getattr(import_module(f".{_NAMES[name]}", __name__), name)
     if name in __all__:
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

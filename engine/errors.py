@@ -20,7 +20,12 @@ class LaminarError(Exception):
         remedy: what the user can do about it.
         location: the user's line; by default the one that is running now.
         layer: the path of the layer; by default the one that is running now.
+
+    Attributes:
+        operation: the name of the operation whose kernel failed, None for errors of other origin.
     """
+
+    operation: str | None = None
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import activations as activations
+    from . import applications as applications
     from . import backend as backend
     from . import callbacks as callbacks
     from . import config as config
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from . import models as models
     from . import ops as ops
     from . import optimizers as optimizers
+    from . import preprocessing as preprocessing
     from . import random as random
     from . import regularizers as regularizers
     from . import saving as saving
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from .metrics import Metric as Metric
     from .models import Model as Model
     from .models import Sequential as Sequential
+    from .models import lr_find as lr_find
     from .ops import stop_gradient as stop_gradient
     from .optimizers import Optimizer as Optimizer
     from .random import set_random_seed as set_random_seed
@@ -62,6 +65,7 @@ __version__ = "0.1.0"
 _MODULES = frozenset(
     {
         "activations",
+        "applications",
         "backend",
         "callbacks",
         "config",
@@ -77,6 +81,7 @@ _MODULES = frozenset(
         "models",
         "ops",
         "optimizers",
+        "preprocessing",
         "random",
         "regularizers",
         "saving",
@@ -109,7 +114,9 @@ _NAMES = {
     "errors": "engine",
     "function": "engine.functions",
     "grad": "engine.gradients",
+    "lr_find": "models",
     "set_random_seed": "random",
+    "set_threads": "engine.compiler.threads",
     "stop_gradient": "ops",
     "value_and_grad": "engine.gradients",
 }

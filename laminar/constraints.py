@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import ops
+from .recorded import Recorded
 from .serialization import deserialize_keras_object, list_builtins, lookup, serialize_keras_object
 from .settings import epsilon
 
@@ -27,7 +28,7 @@ __all__ = [
 Axes = int | Sequence[int]
 
 
-class Constraint:
+class Constraint(Recorded):
     """A projection of weights. Abstract: a subclass defines `__call__` and `get_config`."""
 
     def __call__(self, w: Any) -> Any:

@@ -17,6 +17,7 @@ from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, TensorShape
 
 from . import ops, random
+from .recorded import Recorded
 from .serialization import deserialize_keras_object, list_builtins, lookup, serialize_keras_object
 from .settings import floatx
 
@@ -51,7 +52,7 @@ Axes = Sequence[int] | None
 _TRUNCATED_STDDEV = 0.87962566103423978
 
 
-class Initializer:
+class Initializer(Recorded):
     """Makes the first value of a variable. Abstract: a subclass defines `__call__`."""
 
     def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:

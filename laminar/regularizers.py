@@ -8,6 +8,7 @@ from typing import Any
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 
 from . import ops
+from .recorded import Recorded
 from .serialization import deserialize_keras_object, list_builtins, lookup, serialize_keras_object
 
 __all__ = [
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 
-class Regularizer:
+class Regularizer(Recorded):
     """A penalty on a tensor. Abstract: a subclass defines `__call__` and `get_config`."""
 
     def __call__(self, x: Any) -> Any:

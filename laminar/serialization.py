@@ -9,16 +9,24 @@ from __future__ import annotations
 
 import difflib
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from laminar.engine.errors import DataLossError, InvalidArgumentError, NotFoundError
+from laminar.engine.errors import (
+    DataLossError,
+    InvalidArgumentError,
+    LaminarError,
+    NotFoundError,
+)
 from laminar.engine.graph import DType, EagerTensor, Tensor, TensorShape, as_dtype
 from laminar.engine.ops.convert import convert_to_tensor
+
+from .file_reading import file_reading
+from .recorded import is_read_by_us, is_recorded, recorded_config
 
 # How deep a config may nest: a guard against files made to exhaust the stack.
 _MAX_DEPTH = 200
@@ -134,16 +142,13 @@ def serialize_keras_object(obj: Any) -> Any:
         return _array_config("__numpy__", obj)
     if isinstance(obj, Tensor):
         return _array_config("__tensor__", obj.numpy())
-    if isinstance(obj, list):
+    if isinstance(obj, list | tuple):  # files have lists alone, as JSON does
         return [serialize_keras_object(item) for item in obj]
-    if isinstance(obj, tuple):
-        items = [serialize_keras_object(item) for item in obj]
-        return {"class_name": "__tuple__", "config": {"value": items}}
     if isinstance(obj, Mapping):
         return serialize_dict(obj)
     if isinstance(obj, slice):
         parts = {"start": obj.start, "stop": obj.stop, "step": obj.step}
-        return {"class_name": "__slice__", "config": {"value": serialize_dict(parts)}}
+        return {"class_name": "__slice__", "config": serialize_dict(parts)}
     if obj is Ellipsis:
         return {"class_name": "__ellipsis__", "config": {}}
     if isinstance(obj, np.dtype | type) and not hasattr(obj, "get_config"):
@@ -209,7 +214,7 @@ def _object_config(obj: Any) -> dict[str, Any]:
     data = {
         "module": getattr(kind, "_keras_module", None) or module,
         "class_name": name,
-        "config": serialize_dict(_with_lists(obj.get_config())),
+        "config": _own_config(obj),
         "registered_name": None if module else get_registered_name(kind),
     }
     if hasattr(obj, "get_build_config"):
@@ -221,6 +226,19 @@ def _object_config(obj: Any) -> dict[str, Any]:
         if compiled:
             data["compile_config"] = serialize_dict(compiled)
     return data
+
+
+def _own_config(obj: Any) -> dict[str, Any]:
+    """The config of an object as data."""
+    config = recorded_config(obj) if is_recorded(type(obj)) else obj.get_config()
+    try:
+        return serialize_dict(_with_lists(config))
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(
+            f"the config of {type(obj).__name__} {getattr(obj, 'name', '')!r} holds what cannot be "
+            f"saved: {error.message}",
+            remedy=error.remedy,
+        ) from error
 
 
 def _with_lists(value: Any) -> Any:
@@ -318,6 +336,18 @@ class _Reader:
         return self._find(str(registered), name, config.get("module"))
 
     def _object(self, kind: str, config: dict[str, Any]) -> Any:
+        reading = file_reading()
+        if reading is None or reading.substitute is None:
+            return self._made(kind, config)
+        try:
+            return self._made(kind, config)
+        except LaminarError as error:
+            found = reading.substitute(config, error)
+            if found is None:
+                raise
+            return found
+
+    def _made(self, kind: str, config: dict[str, Any]) -> Any:
         registered = config.get("registered_name") or kind
         cls = self._find(str(registered), kind, config.get("module"))
         if not isinstance(cls, type) or not hasattr(cls, "from_config"):
@@ -326,6 +356,8 @@ class _Reader:
         if not isinstance(inner, dict):
             raise DataLossError(f"the config of {kind!r} must be a mapping, got {inner!r}")
         with custom_object_scope(self.custom):
+            if is_read_by_us(cls):
+                inner = {key: self.read(value, 1) for key, value in inner.items()}
             made = cls.from_config(inner)
             build = config.get("build_config")
             if build and hasattr(made, "build_from_config"):
@@ -342,26 +374,56 @@ class _Reader:
         if found is None:
             found = self.module_objects.get(name)
         if found is None:
-            raise unknown_name(name, module, [*self.custom, *_registered])
+            raise unknown_name(name, module, self.custom)
         return found
+
+
+def builtin(name: str, module: str) -> Any:
+    """The built-in class or function that Keras calls `module.name`; None if there is none."""
+    found = None if name.startswith("_") else _builtins.get(module, {}).get(name)
+    return found if callable(found) else None
 
 
 def _find_builtin(name: str, module: Any) -> Any:
     """A built-in of that name, in the module that is named or else in any."""
-    if name.startswith("_"):
-        return None
-    hinted = [m for m in _builtins if isinstance(module, str) and m == module]
-    for key in [*hinted, *_builtins]:
-        found = _builtins[key].get(name)
-        if found is not None and (isinstance(found, type) or callable(found)):
-            return found
-    return None
+    hinted = [module] if isinstance(module, str) else []
+    found = (builtin(name, m) for m in [*hinted, *_builtins])
+    return next((obj for obj in found if obj is not None), None)
 
 
-def unknown_name(name: str, module: Any, custom: list[str]) -> NotFoundError:
-    """The error for a class or function that no table holds, with near names."""
+def unknown_names(config: Any, custom_objects: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The classes and functions that a config names and no table holds, each with near names."""
+    found: dict[str, list[str]] = {}
+    todo = [config]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, list):
+            todo.extend(reversed(value))
+        elif isinstance(value, dict):
+            todo.extend(reversed(value.values()))
+            kind = value.get("class_name")
+            name = value.get("config") if kind == "function" else kind
+            if not isinstance(name, str) or name.startswith("__") or "config" not in value:
+                continue
+            registered = value.get("registered_name") or name
+            if (
+                get_registered_object(str(registered), custom_objects) is None
+                and _find_builtin(name, value.get("module")) is None
+            ):
+                found[str(registered)] = _near(name, custom_objects)
+    return found
+
+
+def _near(name: str, custom: Iterable[str]) -> list[str]:
+    """Known names that are like `name`."""
     known = {n for table in _builtins.values() for n in table if not n.startswith("_")}
-    near = difflib.get_close_matches(name, [*known, *(c.rpartition(">")[2] for c in custom)], 3)
+    known |= {n.rpartition(">")[2] for n in [*custom, *_registered]}
+    return difflib.get_close_matches(name.rpartition(">")[2], known, 3)
+
+
+def unknown_name(name: str, module: Any, custom: Iterable[str]) -> NotFoundError:
+    """The error for a class or function that no table holds, with near names."""
+    near = _near(name, custom)
     hint = f"did you mean {', '.join(near)}? Or " if near else ""
     return NotFoundError(
         f"the config names {name!r}"

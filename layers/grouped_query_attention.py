@@ -133,24 +133,8 @@ class GroupedQueryAttention(ProjectedAttention):
         return tuple(query_shape)
 
     def get_config(self) -> dict[str, Any]:
-        return super().get_config() | config_of(
-            self,
-            "head_dim",
-            "num_query_heads",
-            "num_key_value_heads",
-            "use_bias",
-            "use_gate",
-            "sliding_window",
-            "dropout",
-            "kernel_initializer",
-            "bias_initializer",
-            "kernel_regularizer",
-            "bias_regularizer",
-            "activity_regularizer",
-            "kernel_constraint",
-            "bias_constraint",
-            "seed",
-        )
+        names = ("head_dim", "num_query_heads", "num_key_value_heads", "activity_regularizer")
+        return super().get_config() | config_of(self, *names)
 
 
 GroupQueryAttention = GroupedQueryAttention  # the name that Keras lists it under

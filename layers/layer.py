@@ -16,7 +16,8 @@ from laminar.engine.graph import Tensor, building
 from laminar.engine.ops.convert import convert_to_tensor
 from laminar.engine.source import inside_layer
 from laminar.engine.state import Variable, autocast
-from laminar.serialization import serialize_keras_object
+from laminar.recorded import is_read_by_us
+from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import flatten, map_structure
 
 from .building import Buildable, legacy_shape
@@ -396,6 +397,8 @@ class Layer(Buildable, Operation):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
         """Make a layer from what `get_config` gave."""
+        if is_read_by_us(cls):
+            config = {key: deserialize_keras_object(value) for key, value in config.items()}
         return super().from_config(dict(config))
 
     def __repr__(self) -> str:

@@ -181,26 +181,10 @@ class MultiHeadAttention(ProjectedAttention):
         return (*query_shape[:-1], *(self._output_shape or (query_shape[-1],)))
 
     def get_config(self) -> dict[str, Any]:
+        names = ("num_heads", "key_dim", "value_dim", "attention_axes")
         return (
             super().get_config()
-            | config_of(
-                self,
-                "num_heads",
-                "key_dim",
-                "value_dim",
-                "dropout",
-                "use_bias",
-                "use_gate",
-                "attention_axes",
-                "sliding_window",
-                "kernel_initializer",
-                "bias_initializer",
-                "kernel_regularizer",
-                "bias_regularizer",
-                "kernel_constraint",
-                "bias_constraint",
-                "seed",
-            )
+            | config_of(self, *names)
             | {
                 "output_shape": self._output_shape,
                 "activity_regularizer": regularizers.serialize(self._activity_regularizer),

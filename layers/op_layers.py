@@ -101,6 +101,8 @@ class OpLayer(Operation):
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Apply the op."""
+        if type(self).__name__ == "GetItem" and isinstance(args[-1], list):
+            args = (*args[:-1], tuple(args[-1]))  # as files hold the parts of a key
         config = dict(self._config)
         first = [config.pop(name) for name in self.leading]
         return type(self).function(*first, *args, **kwargs, **config)

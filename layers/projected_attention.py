@@ -14,7 +14,22 @@ from .dropout import Dropout
 from .einsum_dense import EinsumDense
 from .layer import Layer
 from .masking import get_mask, set_mask
-from .options import fraction, keep, whole
+from .options import config_of, fraction, keep, whole
+
+# The options that all kinds have, as in their configs.
+OPTIONS = (
+    "dropout",
+    "use_bias",
+    "use_gate",
+    "sliding_window",
+    "kernel_initializer",
+    "bias_initializer",
+    "kernel_regularizer",
+    "bias_regularizer",
+    "kernel_constraint",
+    "bias_constraint",
+    "seed",
+)
 
 
 class ProjectedAttention(Layer):
@@ -74,6 +89,9 @@ class ProjectedAttention(Layer):
         self.seed = seed
         keep(self, **options)
         self.supports_masking = True
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(self, *OPTIONS)
 
     def _projection(
         self,

@@ -11,8 +11,10 @@ import numpy as np
 from laminar import constraints, initializers, regularizers
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, ShapeError
 from laminar.engine.graph import TensorShape, as_dtype
+from laminar.engine.ops.convert import convert_to_tensor
 from laminar.engine.source import inside_layer, layer_path
 from laminar.engine.state import Variable
+from laminar.file_reading import file_reading
 from laminar.naming import auto_name
 
 from .tracking import Tracked
@@ -88,9 +90,11 @@ class Weighted(Tracked):
         kind = as_dtype(dtype or self.variable_dtype)
         if initializer is None:
             initializer = "glorot_uniform" if kind.is_floating else "zeros"
+        source = initializers.get(initializer)
+        reading = file_reading()
         with inside_layer(self.name) if not self._is_inside() else nullcontext():
             variable = Variable(
-                initializers.get(initializer),
+                source if reading is None else reading.blank,
                 shape=full,
                 dtype=kind,
                 trainable=trainable,
@@ -98,6 +102,8 @@ class Weighted(Tracked):
                 aggregation=aggregation,
                 name=name or auto_name("variable"),
             )
+        if reading is not None:
+            reading.made.append((variable, source))
         variable.regularizer = regularizers.get(regularizer)
         variable.constraint = constraints.get(constraint)
         variable.overwrite_with_gradient = overwrite_with_gradient
@@ -239,7 +245,7 @@ class Weighted(Tracked):
     def save_own_variables(self, store: Any) -> None:
         """Put the layer's own variables into a mapping, under "0", "1", ..."""
         for i, v in enumerate(self._saved_variables()):
-            store[str(i)] = v.numpy()
+            store[str(i)] = np.asarray(v)
 
     def load_own_variables(self, store: Any) -> None:
         """Take the layer's own variables from such a mapping.
@@ -264,7 +270,8 @@ class Weighted(Tracked):
                     f"the file has {array.shape}"
                 )
         for v, array in zip(mine, arrays, strict=True):
-            v.assign(array)
+            # One that nobody can change, as those read from a file, need not be copied.
+            v.assign(convert_to_tensor(array, copy=array.flags.writeable))
 
     def _saved_variables(self) -> list[Variable]:
         own = self._own_variables

@@ -116,6 +116,13 @@ class LossScaleOptimizer(Optimizer):
         factor = ops.where(grows, 2.0, ops.where(finite, 1.0, 0.5))
         self.assign(self.dynamic_scale, scale * factor)
 
+    def groups(self, factors: Mapping[Any, float]) -> None:
+        self.inner_optimizer.groups(factors)
+        self.group_changes = self.inner_optimizer.group_changes
+
+    def swap_averages(self, in_place: bool) -> None:
+        self.inner_optimizer.swap_averages(in_place)
+
     def finalize_variable_values(self, var_list: Iterable[Variable]) -> None:
         self.inner_optimizer.finalize_variable_values(var_list)
 

@@ -24,6 +24,7 @@ from laminar.serialization import deserialize_keras_object, serialize_keras_obje
 
 from .clipping import clip_by_global_norm, clip_by_norm, clip_by_value
 from .conditional import assign, assign_add, assign_sub, only_if
+from .groups import Groups
 from .options import check_options
 from .schedules import LearningRateSchedule
 from .slots import Slots
@@ -95,6 +96,9 @@ class Optimizer(Slots):
         self.gradient_accumulation_steps = gradient_accumulation_steps
         check_options(type(self).__name__, vars(self), unknown)
         self._averages: list[Variable | None] = []
+        self.averages_in_place = False
+        self._groups: Groups | None = None
+        self.group_changes = 0
         self._accumulators: list[Variable] = []
         self._undecayed: frozenset[int] = frozenset()
         self._undecayed_names: re.Pattern[str] | None = None
@@ -113,12 +117,42 @@ class Optimizer(Slots):
         if self.built:
             return
         super().build(variables)
+        if self._groups is not None:
+            self._groups.build(variables)
         if self.use_ema:
             self._averages = self.add_optimizer_variables(variables, "average")
         if self.gradient_accumulation_steps:
             self._accumulators = [
                 self.add_variable_from_reference(v, "gradient_accumulator") for v in variables
             ]
+
+    def groups(self, factors: Mapping[Any, float]) -> None:
+        """Give parts of the model learning rates of their own, or freeze them.
+
+            optimizer.groups({"encoder": 0.1, "encoder/embedding": 0, model.get_layer("head"): 2})
+
+        Args:
+            factors: what the learning rate is multiplied by, 0 to leave variables as they are;
+                for each layer, variable or pattern (found in paths such as "dense/kernel"). Of
+                several that fit a variable, the last one holds; those that none fits have 1.
+                It takes the place of what was given before.
+
+        Raises:
+            InvalidArgumentError: a key or a factor of another kind, or one that fits nothing.
+        """
+        groups = Groups(factors, self.name)
+        if self.built:
+            groups.build(self._trainable_variables)
+        self._groups = groups
+        self.group_changes += 1
+
+    def _factor(self, variable: Variable) -> float:
+        return 1.0 if self._groups is None else self._groups.factor(variable)
+
+    def _rate_of(self, variable: Variable, learning_rate: Any) -> Any:
+        """The learning rate of a variable, in its dtype."""
+        rate, factor = ops.cast(learning_rate, variable.dtype), self._factor(variable)
+        return rate if factor == 1 else rate * factor
 
     # The learning rate
 
@@ -305,7 +339,7 @@ class Optimizer(Slots):
         for g, v in pairs:
             if v.overwrite_with_gradient:
                 self._overwrite(g, v)
-        pairs = [(g, v) for g, v in pairs if not v.overwrite_with_gradient]
+        pairs = [(g, v) for g, v in pairs if not v.overwrite_with_gradient and self._factor(v) > 0]
         updated = [v for _, v in pairs]
         present = [ops.cast(g, v.dtype) for g, v in pairs]
         if self.loss_scale_factor is not None:
@@ -344,7 +378,7 @@ class Optimizer(Slots):
         for v in variables:
             decay = self._weight_decay_of(v)
             if decay is not None:
-                self.assign_sub(v, ops.cast(rate, v.dtype) * decay * v)
+                self.assign_sub(v, self._rate_of(v, rate) * decay * v)
         self.update_steps(grads, variables, rate)
 
     def _clip(self, grads: Sequence[Tensor]) -> Sequence[Tensor]:
@@ -361,7 +395,7 @@ class Optimizer(Slots):
     ) -> None:
         """Apply the rule to all variables; override it for what is done once in a step."""
         for g, v in zip(grads, variables, strict=True):
-            self.update_step(g, v, ops.cast(learning_rate, v.dtype))
+            self.update_step(g, v, self._rate_of(v, learning_rate))
 
     def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Tensor) -> None:
         """The rule: update one variable.
@@ -443,19 +477,52 @@ class Optimizer(Slots):
                 due = ops.equal((iterations + 1) % self.ema_overwrite_frequency, 0)
                 self.assign(v, ops.where(due, new, v))
 
+    def swap_averages(self, in_place: bool) -> None:
+        """Let the variables and their moving averages change places, if they do not stand so.
+
+        Args:
+            in_place: whether the averages shall stand in the variables of the model, as for an
+                evaluation, or in the slots, as a step needs them.
+
+        Raises:
+            FailedPreconditionError: no averages are kept.
+        """
+        if not self.use_ema:
+            raise FailedPreconditionError(
+                f"{self.name}: it keeps no averages of the variables",
+                remedy="make it with use_ema=True, as Adam(use_ema=True)",
+            )
+        if in_place == self.averages_in_place or not int(np.asarray(self._iterations)):
+            return  # before the first step there are no averages
+        for v, average in self._averaged():
+            value = v.numpy()
+            v.assign(average.value)
+            average.assign(value)
+        self.averages_in_place = in_place
+
+    def _averaged(self) -> list[tuple[Variable, Variable]]:
+        pairs = zip(self._trainable_variables, self._averages, strict=False)
+        return [(v, average) for v, average in pairs if average is not None]
+
     def finalize_variable_values(self, var_list: Iterable[Variable]) -> None:
         """Put the moving averages in place, if they are kept: the end of training."""
         if not self.use_ema:
             return
+        in_place, self.averages_in_place = self.averages_in_place, False
         for v in var_list:
             average = self._averages[self._get_variable_index(v)]
-            if average is not None:
+            if average is not None and in_place:
+                average.assign(v.value)
+            elif average is not None:
                 v.assign(average)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an optimizer like this one, as data."""
         rate = self._learning_rate
-        return {
+        groups = {}
+        if self._groups is not None:  # Keras has none
+            groups["groups"] = self._groups.config(self._trainable_variables)
+        return groups | {
             "name": self.name,
             "learning_rate": float(rate.numpy())
             if isinstance(rate, Variable)
@@ -481,7 +548,11 @@ class Optimizer(Slots):
             arguments["learning_rate"] = deserialize_keras_object(
                 arguments["learning_rate"], custom_objects
             )
-        return cls(**arguments)
+        groups = arguments.pop("groups", None)
+        found = cls(**arguments)
+        if groups is not None:
+            found.groups(groups)
+        return found
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}, {len(self._indices)} variables>"

@@ -13,6 +13,7 @@ from typing import Any
 from laminar import config, ops
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
+from laminar.recorded import Recorded
 from laminar.serialization import (
     deserialize_keras_object,
     list_builtins,
@@ -23,7 +24,7 @@ from laminar.serialization import (
 from .checks import not_negative, positive
 
 
-class LearningRateSchedule:
+class LearningRateSchedule(Recorded):
     """Base of the schedules: override `__call__(step)` and `get_config()`."""
 
     def __call__(self, step: Any) -> Any:
@@ -354,6 +355,82 @@ class CosineDecayRestarts(LearningRateSchedule):
         }
 
 
+class OneCycle(LearningRateSchedule):
+    """Up from a low rate to the highest, then down to almost nothing, along half cosines.
+
+    With n = warmup_fraction * total_steps - 1 steps of warming up, and p the part that is over of
+    the phase that runs, from 0 to 1:
+
+        first: rate = low + (max_learning_rate - low) * (1 - cos(pi * p)) / 2
+        then: rate = last + (max_learning_rate - last) * (1 + cos(pi * p)) / 2
+
+    where low = max_learning_rate / start_divisor and last = low / end_divisor.
+
+    Args:
+        max_learning_rate: the highest rate; `laminar.lr_find` helps to find it.
+        total_steps: the steps of the whole training, epochs * ceil(examples / batch_size).
+        warmup_fraction: the part of the steps that go up.
+        start_divisor: by how much the first rate is below the highest.
+        end_divisor: by how much the last rate is below the first.
+        name: kept in the config.
+
+    Raises:
+        InvalidArgumentError: an argument out of range.
+
+    Source: Smith and Topin, "Super-convergence", 2018, arXiv:1708.07120; with cosines in the place
+        of lines.
+    """
+
+    def __init__(
+        self,
+        max_learning_rate: float,
+        total_steps: int,
+        warmup_fraction: float = 0.3,
+        start_divisor: float = 25.0,
+        end_divisor: float = 1e4,
+        name: str = "OneCycle",
+    ) -> None:
+        positive(
+            name,
+            max_learning_rate=max_learning_rate,
+            total_steps=total_steps,
+            start_divisor=start_divisor,
+            end_divisor=end_divisor,
+        )
+        if not 0 < warmup_fraction < 1:
+            raise InvalidArgumentError(
+                f"{name}: warmup_fraction must be between 0 and 1, got {warmup_fraction!r}"
+            )
+        self.max_learning_rate = max_learning_rate
+        self.total_steps = total_steps
+        self.warmup_fraction = warmup_fraction
+        self.start_divisor = start_divisor
+        self.end_divisor = end_divisor
+        self.name = name
+
+    def __call__(self, step: Any) -> Any:
+        low = self.max_learning_rate / self.start_divisor
+        peak = self.warmup_fraction * self.total_steps - 1
+        last = self.total_steps - 1
+        done = _number(step)
+        rising = ops.clip(done / peak, 0, 1) if peak > 0 else ops.ones_like(done)
+        falling = ops.clip((done - peak) / (last - peak), 0, 1) if last > peak else rising * 0
+        up = low + (self.max_learning_rate - low) * (1 - _half_cosine(rising))
+        end = low / self.end_divisor
+        down = end + (self.max_learning_rate - end) * _half_cosine(falling)
+        return ops.where(done <= peak, up, down)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "max_learning_rate": self.max_learning_rate,
+            "total_steps": self.total_steps,
+            "warmup_fraction": self.warmup_fraction,
+            "start_divisor": self.start_divisor,
+            "end_divisor": self.end_divisor,
+            "name": self.name,
+        }
+
+
 _SCHEDULES: dict[str, type[LearningRateSchedule]] = {
     cls.__name__: cls
     for cls in (
@@ -361,6 +438,7 @@ _SCHEDULES: dict[str, type[LearningRateSchedule]] = {
         CosineDecayRestarts,
         ExponentialDecay,
         InverseTimeDecay,
+        OneCycle,
         PiecewiseConstantDecay,
         PolynomialDecay,
     )

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from laminar import config, initializers
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.engine.graph import as_dtype, building
+from laminar.engine.ops.convert import convert_to_tensor
 from laminar.engine.source import warn
 from laminar.engine.state import Variable
 from laminar.naming import auto_name
+from laminar.recorded import Recorded
 
 
-class Slots:
+class Slots(Recorded):
     """What has variables of its own, made for the variables of a model.
 
     `_variables[id(v)]` are its own ones, in the order in which they were made: the order of saved
@@ -175,7 +179,7 @@ class Slots:
     def save_own_variables(self, store: Any) -> None:
         """Put the variables into a mapping, under "0", "1", ... in the order of `variables`."""
         for i, variable in enumerate(self.variables):
-            store[str(i)] = variable.numpy()
+            store[str(i)] = np.asarray(variable)
 
     def load_own_variables(self, store: Any) -> None:
         """Take the variables from a mapping; warns, and takes none, when their number differs."""
@@ -187,4 +191,6 @@ class Slots:
             )
             return
         for i, variable in enumerate(variables):
-            variable.assign(store[str(i)])
+            array = np.asarray(store[str(i)])
+            # One that nobody can change, as those read from a file, need not be copied.
+            variable.assign(convert_to_tensor(array, copy=array.flags.writeable))

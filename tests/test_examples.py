@@ -71,6 +71,16 @@ def run_block(number: int, monkeypatch: pytest.MonkeyPatch, folder: Path) -> dic
     return names
 
 
+def test_several_devices(capsys: pytest.CaptureFixture[str]) -> None:
+    one, two, alone = load(ROOT / "examples" / "several_devices.py").main(["--epochs", "2"])
+    assert two == pytest.approx(one, rel=1e-4)
+    assert alone == pytest.approx(one, rel=0.2)
+    printed = capsys.readouterr().out
+    assert "4 steps at once, each of shape (16, 64)" in printed
+    for i in range(3):
+        assert f"device:cpu:{i}: pinned to /device:cpu:{i}" in printed
+
+
 def test_readme_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,8 +8,12 @@ import numpy as np
 
 import laminar
 from laminar import engine
+from laminar.datasets import Dataset
 
 from ..cases import Case, FirstUse, Program
+from ..executor import Chain, FanOut, WhileLoop
+from ..inputs import SCALE, Epoch
+from ..problems import Problem
 from .keras_cases import Cases, cases
 
 
@@ -40,10 +44,19 @@ class DigitsExample(Program):
         super().__init__("examples/digits.py", *arguments)
 
 
+def image_batches(problem: Problem) -> Epoch:
+    images = Dataset.from_tensor_slices((problem.x, problem.y)).shuffle(seed=1)
+    return Epoch(problem, images.batch(problem.batch).map(lambda x, y: (x * SCALE, y)))
+
+
 CASES: Cases = {
     "import": lambda _: FirstUse("import laminar"),
     "first-add": lambda _: FirstUse("import laminar; a = laminar.ops.ones((4, 4)); a + a"),
     "session-run": lambda _: SessionRun(),
+    "executor-chain": lambda _: Chain(),
+    "executor-fan-out": lambda _: FanOut(),
+    "while-loop": lambda _: WhileLoop(),
+    "input-images": image_batches,
     "digits": lambda p: DigitsExample(p.epochs),
     **cases(laminar),
 }

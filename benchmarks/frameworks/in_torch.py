@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from ..cases import Case, FirstUse, Program
+from ..inputs import SCALE, Epoch
 from ..problems import Array, Block, Problem, Weights
 from ..workloads import CHECKED_STEPS
 
@@ -209,10 +210,23 @@ def network_cases(is_compiled: bool) -> dict[str, Callable[[Problem], Case]]:
     }
 
 
+def image_batches(problem: Problem) -> Epoch:
+    """The images by a DataLoader, which normalises each of them as its examples do."""
+
+    class Normalised(torch.utils.data.TensorDataset):  # type: ignore[misc]  # torch is Any here
+        def __getitem__(self, index: int) -> Any:
+            x, y = super().__getitem__(index)
+            return x * float(SCALE), y
+
+    data = Normalised(torch.from_numpy(problem.x), torch.from_numpy(problem.y))
+    return Epoch(problem, torch.utils.data.DataLoader(data, problem.batch, shuffle=True))
+
+
 CASES: dict[str, Callable[[Problem], Case]] = {
     **network_cases(is_compiled=False),
     "import": lambda _: FirstUse("import torch"),
     "first-add": lambda _: FirstUse("import torch; a = torch.ones((4, 4)); a + a"),
     "add": lambda _: Add(),
+    "input-images": image_batches,
     "digits": lambda p: Program("-m", "benchmarks.frameworks.digits_torch", str(p.epochs)),
 }

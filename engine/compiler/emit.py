@@ -180,6 +180,23 @@ class Function:
             lanes,
         )
 
+    def part(self, x: Value, start: int, lanes: int) -> Value:
+        """Lanes `start`, ..., `start + lanes - 1` of a vector."""
+        places = ", ".join(f"i32 {start + i}" for i in range(lanes))
+        return self.instruction(
+            f"shufflevector {x}, {x.type} poison, <{lanes} x i32> <{places}>", x.dtype, lanes
+        )
+
+    def element(self, x: Value, lane: int) -> Value:
+        """One lane of a vector."""
+        return self.instruction(f"extractelement {x}, i64 {lane}", x.dtype, 0)
+
+    def lane_numbers(self, dtype: DType, lanes: int) -> Value:
+        """0, 1, 2, ... as a vector of integers."""
+        element = scalar_type(dtype)
+        steps = ", ".join(f"{element} {i}" for i in range(lanes))
+        return Value(self, f"<{steps}>", dtype, lanes)
+
     # Memory
 
     def offset(self, pointer: str, index: Value, size: int) -> str:
@@ -215,6 +232,57 @@ class Function:
         )
         return self.named(
             f"call {kind} @{mangled}(ptr {pointer}, i32 {align}, {mask}, {kind} zeroinitializer)"
+        )
+
+    def _spread(self, pointer: str, stride: Value, lanes: int) -> str:
+        """The addresses `pointer` + lane * `stride` bytes."""
+        wide = f"<{lanes} x i64>"
+        steps = ", ".join(f"i64 {i}" for i in range(lanes))
+        offsets = self.named(f"mul {wide} <{steps}>, {self.splat(stride, lanes).name}")
+        return self.named(f"getelementptr i8, ptr {pointer}, {wide} {offsets}")
+
+    def _mask(self, mask: Value | None, lanes: int) -> str:
+        return f"<{lanes} x i1> splat (i1 true)" if mask is None else str(mask)
+
+    def gather(self, addresses: str, dtype: DType, lanes: int, mask: Value | None = None) -> Value:
+        """Elements at a vector of addresses; lanes outside of `mask` are 0."""
+        element = "i8" if dtype == bool_ else scalar_type(dtype)
+        kind = vector_type(element, lanes)
+        mangled = f"llvm.masked.gather.v{lanes}{_SUFFIX[element]}.v{lanes}p0"
+        self.module.declarations[mangled] = (
+            f"declare {kind} @{mangled}(<{lanes} x ptr>, i32 immarg, <{lanes} x i1>, {kind})"
+        )
+        raw = self.named(
+            f"call {kind} @{mangled}(<{lanes} x ptr> {addresses}, i32 {_bytes(element)}, "
+            f"{self._mask(mask, lanes)}, {kind} zeroinitializer)"
+        )
+        if dtype == bool_:
+            return self.instruction(f"icmp ne {kind} {raw}, zeroinitializer", bool_, lanes)
+        return Value(self, raw, dtype, lanes)
+
+    def load_strided(
+        self, pointer: str, stride: Value, dtype: DType, lanes: int, mask: Value | None = None
+    ) -> Value:
+        """Elements that stand `stride` bytes apart; lanes outside of `mask` are 0."""
+        return self.gather(self._spread(pointer, stride, lanes), dtype, lanes, mask)
+
+    def store_strided(
+        self, x: Value, pointer: str, stride: Value, mask: Value | None = None
+    ) -> None:
+        """Write elements `stride` bytes apart, those of `mask` alone."""
+        element, name, lanes = x.element, x.name, x.lanes
+        if x.dtype == bool_:
+            element = "i8"
+            name = self.named(f"zext {x} to {vector_type('i8', lanes)}")
+        kind = vector_type(element, lanes)
+        mangled = f"llvm.masked.scatter.v{lanes}{_SUFFIX[element]}.v{lanes}p0"
+        self.module.declarations[mangled] = (
+            f"declare void @{mangled}({kind}, <{lanes} x ptr>, i32 immarg, <{lanes} x i1>)"
+        )
+        addresses = self._spread(pointer, stride, lanes)
+        self.line(
+            f"call void @{mangled}({kind} {name}, <{lanes} x ptr> {addresses}, "
+            f"i32 {_bytes(element)}, {self._mask(mask, lanes)})"
         )
 
     def store(self, x: Value, pointer: str, mask: Value | None = None) -> None:
@@ -284,6 +352,55 @@ class Function:
             f"  {index.name} = phi i64 [ {start.name}, %{before} ], [ {following.name}, %{latch} ]"
         )
         self.start(after)
+
+    def fold(
+        self,
+        start: Value,
+        stop: Value,
+        step: int,
+        carried: Sequence[Value],
+        body: Callable[[Value, list[Value]], Sequence[Value]],
+    ) -> list[Value]:
+        """Carry values through a loop: `carried = body(i, carried)` for i = start, ... below stop.
+
+        Gives the values after the last round; those given where there is none.
+        """
+        if not carried:
+
+            def plain(i: Value) -> None:
+                body(i, [])
+
+            self.loop(start, stop, step, plain)
+            return []
+        inside, after = self.label(), self.label()
+        before = self._block
+        enter = self.compare("lt", start, stop)
+        self.line(f"br i1 {enter.name}, label %{inside}, label %{after}")
+        self.start(inside)
+        index = Value(self, self.fresh(), int64, 0)
+        current = [Value(self, self.fresh(), c.dtype, c.lanes) for c in carried]
+        place = len(self._lines)
+        self._lines.extend([""] * (1 + len(current)))
+        found = list(body(index, current))
+        following = index + step
+        again = self.compare("lt", following, stop)
+        latch = self._block
+        self.line(f"br i1 {again.name}, label %{inside}, label %{after}, !llvm.loop !0")
+        phis = [(index, start, following), *zip(current, carried, found, strict=True)]
+        for i, (name, first, later) in enumerate(phis):
+            self._lines[place + i] = (
+                f"  {name.name} = phi {name.type} "
+                f"[ {first.name}, %{before} ], [ {later.name}, %{latch} ]"
+            )
+        self.start(after)
+        return [
+            self.instruction(
+                f"phi {old.type} [ {old.name}, %{before} ], [ {new.name}, %{latch} ]",
+                old.dtype,
+                old.lanes,
+            )
+            for old, new in zip(carried, found, strict=True)
+        ]
 
     def when(self, condition: Value, body: Callable[[], None]) -> None:
         """Run `body` if a scalar condition holds."""

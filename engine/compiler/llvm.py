@@ -27,11 +27,25 @@ def _binding() -> Any:
 
 
 @functools.cache
-def _machine() -> Any:
+def _features(vector: int) -> str:
+    """The host's features without those of wider vectors than `vector` bytes."""
+    features = _binding().get_host_cpu_features()
+    if vector < 64:
+        features.update({f: False for f in features if f.startswith(("avx512", "avx10", "amx"))})
+    if vector < 32:
+        features.update({f: False for f in features if f.startswith(("avx", "fma", "f16c"))})
+        features.update({f: False for f in ("vaes", "vpclmulqdq", "gfni") if f in features})
+    flat: str = features.flatten()
+    return flat
+
+
+@functools.cache
+def _machine(vector: int) -> Any:
+    """What makes code for this host that uses vectors of up to `vector` bytes."""
     llvm = _binding()
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
+        features=_features(vector),
         opt=_CODE_GENERATION,
         reloc="pic",
         codemodel="default",
@@ -41,16 +55,16 @@ def _machine() -> Any:
 
 @functools.cache
 def _jit() -> Any:
-    return _binding().create_lljit_compiler(_machine())
+    return _binding().create_lljit_compiler(_machine(vector_bytes()))
 
 
 @functools.cache
-def identity() -> str:
+def identity(vector: int | None = None) -> str:
     """What object code depends on besides its IR: the processor and the code generator."""
     llvm = _binding()
     import llvmlite
 
-    features = llvm.get_host_cpu_features().flatten()
+    features = _features(vector or vector_bytes())
     return f"{llvmlite.__version__} {llvm.get_host_cpu_name()} {features} {_CODE_GENERATION}"
 
 
@@ -63,14 +77,18 @@ def vector_bytes() -> int:
     return 32 if features.get("avx") else 16
 
 
-def compile_object(text: str) -> bytes:
+def compile_object(text: str, vector: int | None = None) -> bytes:
     """Object code of IR text.
+
+    Args:
+        text: the IR.
+        vector: the widest vectors to use, in bytes; otherwise those of the host.
 
     Raises:
         InternalError: the IR is not valid.
     """
     llvm = _binding()
-    machine = _machine()
+    machine = _machine(vector or vector_bytes())
     with _lock:
         try:
             module = llvm.parse_assembly(text)
@@ -83,12 +101,12 @@ def compile_object(text: str) -> bytes:
         return found
 
 
-def assembly(text: str) -> str:
+def assembly(text: str, vector: int | None = None) -> str:
     """The assembly that IR text becomes, for reading."""
     llvm = _binding()
     with _lock:
         module = llvm.parse_assembly(text)
-        found: str = _machine().emit_assembly(module)
+        found: str = _machine(vector or vector_bytes()).emit_assembly(module)
         return found
 
 

@@ -1,118 +1,257 @@
 """Native functions of clusters: made for the shapes that come, called on NumPy arrays.
 
-`_prepared[input shapes]` is what a call needs; `_compiled[pattern]` the code, which shapes of one
-pattern share (a batch of another size never compiles again).
+A cluster has a `Structure` for each pattern of sizes (which of the unknown ones are equal), and an
+`Instance` for each set of real sizes: a batch of another size is planned anew, never compiled anew.
 """
 
 from __future__ import annotations
 
 import ctypes
 import logging
+import struct
+import sys
+import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import InternalError, UnimplementedError
-from ..graph import Array, Operation, TensorSpec
+from ..errors import InternalError, ShapeError, UnimplementedError
+from ..graph import GraphTensor, Operation, TensorSpec, int32, int64, resource
 from ..ops.cluster import Body, Step, run_steps, set_compiler
-from ..ops.registry import HOST, OpDef
-from . import llvm
-from .cache import cached
-from .emit import POINTER, Function, Module, NotLoweredError, Value, scalar_type
-from .generate import DATA_OFFSET, SYMBOL, evaluate, generate
-from .nests import Shape, make_loops, make_nests, shapes_of
+from ..ops.registry import OpDef
+from ..ops.state import Sharing, VariableStore, one_lock
+from . import driver, report
+from .emit import NotLoweredError, scalar_type
+from .layout import lay_out
+from .llvm import vector_bytes
+from .lower import STATE, Lowering, sizes_among_inputs
+from .lowerings import LOWERINGS
+from .plan import Instance, Structure
+from .sizes import stand_in
+from .threads import num_threads
 
 _log = logging.getLogger(__name__)
 
-_ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
-
-# Ops that are lowered without a scalar expression.
-_PLAIN = frozenset(
-    {"Const", "Identity", "StopGradient", "BroadcastTo", "Cast", "ZerosLike", "OnesLike"}
-)
+# What refers to a variable's array while a cluster runs: its store, and the list of arrays.
+_OWN_REFERENCES = 2
+_NOTHING = type(None)
 
 
-class _Prepared:
-    """What a call with inputs of certain shapes needs."""
+class _Ready:
+    """An instance with what a call needs besides."""
 
-    __slots__ = ("allocate", "entry", "sizes", "table")
+    __slots__ = (
+        "instance",
+        "lock",
+        "names",
+        "outputs",
+        "sharing",
+        "stores",
+        "threads",
+        "variables",
+    )
 
     def __init__(
-        self, entry: Any, sizes: Any, allocate: list[tuple[Shape, np.dtype[Any]]], table: Any
+        self,
+        instance: Instance,
+        variables: tuple[int, ...],
+        outputs: list[tuple[tuple[int, ...], np.dtype[Any]]],
+        count: int,
     ) -> None:
-        self.entry = entry
-        self.sizes = sizes
-        self.allocate = allocate
-        self.table = table
+        self.instance = instance
+        self.variables = variables
+        self.outputs = outputs
+        self.names = struct.Struct(f"{count}q")
+        self.threads = num_threads()
+        # The stores of the last call and the lock they have, as long as no store gets another.
+        self.stores: list[VariableStore] = []
+        self.lock: threading.Lock | None = None
+        self.sharing = -1
 
 
 class NativeCluster:
-    """A body as a function of arrays."""
+    """A body as a function of a kernel context and its inputs."""
 
     def __init__(self, body: Body) -> None:
         self._body = body
-        self._prepared: dict[tuple[Shape, ...], _Prepared] = {}
-        self._compiled: dict[Any, Any] = {}
-        self._num_outputs = len(body.outputs)
+        self._lock = threading.Lock()
+        self._ready: dict[Any, _Ready] = {}
+        self._structures: dict[Any, tuple[Structure, Lowering]] = {}
         self._refused = False
+        self.events: list[report.Event] = []
+        specs = body.specs[: body.num_inputs]
+        self._data = [i for i, s in enumerate(specs) if s.dtype != resource]
+        self._handles = [i for i, s in enumerate(specs) if s.dtype == resource]
+        self._sizes = sizes_among_inputs(body)
+        self._arrays = [i for i in self._data if i not in self._sizes]
 
-    def __call__(self, *arrays: Array) -> Any:
-        """The output arrays (one by itself) for the input arrays."""
-        shapes = tuple([a.shape for a in arrays])
-        prepared = self._prepared.get(shapes)
-        if prepared is None:
-            prepared = self._prepare_or_refuse(shapes)
-            if prepared is None:
-                return run_steps(HOST, *arrays, body=self._body)
-        objects = [
-            a if type(a) is np.ndarray and a.flags.c_contiguous else np.asarray(a, order="C").view()
-            for a in arrays
-        ]
-        made = [np.empty(shape, dtype) for shape, dtype in prepared.allocate]
-        table = prepared.table(*map(id, objects), *map(id, made))
-        prepared.entry(table, prepared.sizes)
-        return made[0] if self._num_outputs == 1 else made[: self._num_outputs]
-
-    def _prepare_or_refuse(self, shapes: tuple[Shape, ...]) -> _Prepared | None:
-        """What a call needs; None when no code can be made, and the reference kernels run."""
-        if self._refused:
-            return None
+    def __call__(self, context: Any, *inputs: Any) -> list[Any]:
+        """The outputs for inputs; variables among them are updated."""
+        key: Any = tuple([inputs[i].shape for i in self._arrays])
+        if self._sizes:
+            key = (*key, *(int(inputs[i]) for i in self._sizes))
+        ready = self._ready.get(key)
+        if ready is None or ready.threads != num_threads():
+            ready = self._prepare(key)
+            if ready is None:
+                return run_steps(context, *inputs, body=self._body)
+        instance = ready.instance
+        if not instance.lock.acquire(blocking=False):
+            # Another thread runs it: here is one with memory of its own.
+            ready, _ = self._make(key)
+            instance = ready.instance
+            instance.lock.acquire()
         try:
-            prepared = self._prepare(shapes)
-        except (UnimplementedError, InternalError, RuntimeError) as error:
-            self._refused = True
-            _log.debug("a cluster of %d steps is not compiled: %s", len(self._body.steps), error)
-            return None
-        self._prepared[shapes] = prepared
-        return prepared
+            stores = [inputs[i] for i in ready.variables]
+            lock = ready.lock
+            if lock is not None and ready.sharing == Sharing.count and stores == ready.stores:
+                with lock:
+                    found = self._run(ready, inputs, stores)
+            else:
+                with one_lock(stores):
+                    if stores:
+                        ready.lock, ready.stores = stores[0].lock, stores
+                        ready.sharing = Sharing.count
+                    found = self._run(ready, inputs, stores)
+        finally:
+            instance.lock.release()
+        if found is None:  # a check has failed: the reference kernels tell what is wrong
+            return run_steps(context, *inputs, body=self._body)
+        return found
 
-    def _prepare(self, inputs: tuple[Shape, ...]) -> _Prepared:
-        body = self._body
-        shapes = shapes_of(body, inputs)
-        nests = make_nests(body, shapes)
-        loops = [make_loops(nest, shapes) for nest in nests]
-        stored = [v for nest in nests for v in nest.writes if v not in body.outputs]
-        in_memory = [*range(body.num_inputs), *body.outputs, *stored]
-        slots = {v: i for i, v in enumerate(in_memory)}
-        pattern = tuple(
-            (tuple(nest.steps), tuple(nest.reads), tuple(nest.writes), nest_loops.pattern)
-            for nest, nest_loops in zip(nests, loops, strict=True)
-        )
-        entry = self._compiled.get(pattern)
-        if entry is None:
-            text = generate(body, nests, loops, slots, llvm.vector_bytes())
-            code = cached(llvm.identity(), text, llvm.compile_object)
-            entry = _ENTRY(llvm.load_object(code, [SYMBOL])[SYMBOL])
-            self._compiled[pattern] = entry
-        numbers: list[int] = []
-        for nest_loops in loops:
-            numbers.extend(nest_loops.sizes)
-            for strides in nest_loops.strides:
-                numbers.extend(strides[:-1])
-        sizes = (ctypes.c_int64 * max(len(numbers), 1))(*numbers)
-        allocate = [(shapes[v], body.specs[v].dtype.numpy) for v in in_memory[body.num_inputs :]]
-        return _Prepared(entry, sizes, allocate, ctypes.c_void_p * len(in_memory))
+    def _run(
+        self, ready: _Ready, inputs: Sequence[Any], stores: Sequence[VariableStore]
+    ) -> list[Any] | None:
+        outputs = [np.empty(shape, dtype) for shape, dtype in ready.outputs]
+        arrays = [inputs[i] for i in self._arrays]
+        values = [store.value for store in stores]
+        if _NOTHING in map(type, values):
+            return None  # the reference kernels say which one is not initialised
+        objects = ready.names.pack(*map(id, arrays), *map(id, values), *map(id, outputs))
+        status = ready.instance.run(objects)
+        if status == driver.REFUSES:
+            refused = ready.instance.refused.tolist()
+            for i, is_refused in enumerate(refused[: len(arrays)]):
+                if is_refused:
+                    arrays[i] = np.require(arrays[i], requirements=["C", "A"]).view(np.ndarray)
+            for store, is_refused in zip(stores, refused[len(arrays) :], strict=False):
+                if is_refused:  # others go on with the old one
+                    store.value = np.array(store.value, order="C")
+            values = [store.value for store in stores]
+            objects = ready.names.pack(*map(id, arrays), *map(id, values), *map(id, outputs))
+            status = ready.instance.run(objects)
+        if status == driver.DONE:
+            return outputs
+        if status == driver.CHECK_FAILED:
+            return None
+        raise InternalError(f"{self._body.name}: the arrays cannot be used in place")
+
+    # Making what a call needs
+
+    def _prepare(self, key: Any) -> _Ready | None:
+        """What calls with these shapes need; None when no code can be made for them."""
+        with self._lock:
+            ready = self._ready.get(key)
+            if ready is not None and ready.threads == num_threads():
+                return ready
+            if self._refused or any(0 in shape for shape in key if isinstance(shape, tuple)):
+                return None
+            start = time.perf_counter()
+            report.begin()
+            try:
+                with report.LongCompileNote(self._body.name):
+                    ready, reason = self._make(key)
+            except (NotLoweredError, InternalError, ShapeError, RuntimeError) as error:
+                self._refuse(error)
+                return None
+            if reason:
+                self.events.append(
+                    report.Event(
+                        self._body.name,
+                        reason,
+                        tuple(tuple(s.shape) for s in self._body.specs[: self._body.num_inputs]),
+                        ready.instance.num_kernels,
+                        report.compiles(),
+                        time.perf_counter() - start,
+                    )
+                )
+            self._ready[key] = ready
+            return ready
+
+    def _refuse(self, error: Exception) -> None:
+        """From now on the reference kernels run."""
+        self._refused = True
+        _log.debug("%s is not compiled: %s", self._body.name, error)
+
+    def _make(self, key: Any) -> tuple[_Ready, str]:
+        """An instance for shapes, and why its structure had to be made, if it had."""
+        shapes, values, pattern = self._with_stand_ins(key)
+        reason = ""
+        found = self._structures.get(pattern)
+        if found is None:
+            reason = "first run" if not self._structures else "other sizes are equal than before"
+            try:
+                found = self._structure(shapes, len(values))
+            except (ShapeError, NotLoweredError):  # only right for these very sizes
+                shapes, values, pattern = self._given(key), [], ("exact", key)
+                found = self._structures.get(pattern) or self._structure(shapes, 0)
+                reason = "sizes that depend on each other"
+            self._structures[pattern] = found
+        structure, lowering = found
+        variables = sorted(lowering.variables)
+        externals: dict[int, int] = {}
+        wants: list[int] = []
+        for i in self._arrays:
+            externals[lowering.inputs[i]] = len(wants)
+            wants.append(0)
+        for i in variables:
+            written = lowering.variables[i] in lowering.program.updates
+            externals[lowering.variables[i]] = len(wants)
+            wants.append(driver.WANT_OWN | _OWN_REFERENCES << 8 if written else 0)
+        for view in lowering.program.outputs:
+            externals[view.storage] = len(wants)
+            wants.append(0)
+        instance = Instance(structure, values, externals, wants)
+        dtypes = [self._body.specs[v].dtype.numpy for v in self._body.outputs]
+        outputs = list(zip(instance.output_shapes(), dtypes, strict=True))
+        return _Ready(instance, tuple(variables), outputs, len(wants)), reason
+
+    def _given(self, key: Any) -> list[Any]:
+        """What each input is: a shape, or the number that a size is."""
+        given: list[Any] = [()] * self._body.num_inputs
+        for i, part in zip((*self._arrays, *self._sizes), key, strict=True):
+            given[i] = part
+        return given
+
+    def _with_stand_ins(self, key: Any) -> tuple[list[Any], list[int], Any]:
+        """The same with a stand-in for each unknown size, their real values, and the pattern."""
+        given = self._given(key)
+        numbers: dict[int, int] = {}
+        pattern = []
+
+        def stand(real: int) -> int:
+            number = numbers.setdefault(real, len(numbers))
+            pattern.append(number)
+            return stand_in(number)
+
+        for i in (*self._arrays, *self._sizes):
+            part = given[i]
+            if isinstance(part, int):
+                given[i] = stand(part)
+                continue
+            spec = self._body.specs[i].shape
+            given[i] = tuple(stand(n) if d is None else n for d, n in zip(spec, part, strict=True))
+        return given, list(numbers), tuple(pattern)
+
+    def _structure(self, shapes: Sequence[Any], num_sizes: int) -> tuple[Structure, Lowering]:
+        lowering = Lowering(self._body, shapes, num_sizes)
+        layout = lay_out(lowering.program, lowering.builder.copy)
+        lowering.program.verify()
+        report.dump_program(self._body.name, layout)
+        structure = Structure(layout, lowering.builder.derived, vector_bytes(), self._body.name)
+        return structure, lowering
 
 
 class NativeCompiler:
@@ -122,35 +261,50 @@ class NativeCompiler:
         self._known: dict[Any, bool] = {}
 
     def accepts(self, op: Operation) -> bool:
-        """Whether the operation works element by element, in types that have native code."""
+        """Whether the operation has native code."""
         definition: OpDef = op.definition  # type: ignore[assignment]  # the table's only kind
-        kind = definition.type
-        if definition.scalar is None and kind not in _PLAIN:
+        if definition.stateful or (definition.context_kernel and definition.type not in STATE):
             return False
-        if len(op.outputs) != 1 or any(t.shape.rank is None for t in (*op.inputs, *op.outputs)):
+        if definition.scalar is None and definition.type not in (LOWERINGS.keys() | STATE):
             return False
-        if kind == "Const":
-            (y,) = op.outputs
-            return y.shape.num_elements() == 1 and len(y.shape) == 0 and _has_type(y.spec)
-        if kind == "BroadcastTo" and len(op.inputs) != 1:
+        if not op.outputs or any(t.shape.rank is None for t in (*op.inputs, *op.outputs)):
             return False
+        if definition.type == "Const":
+            return _has_type(op.outputs[0].spec)
+        sizes = [_is_size(x) for x in op.inputs]
         try:
             key = (
-                kind,
-                tuple(x.dtype for x in op.inputs),
-                op.outputs[0].dtype,
-                tuple(sorted(op.attrs.items())) if kind != "BroadcastTo" else (),
+                definition.type,
+                tuple(x.spec for x in op.inputs),
+                tuple(y.spec for y in op.outputs),
+                tuple(sorted(op.attrs.items())),
+                tuple(sizes),
             )
             known = self._known.get(key)
         except TypeError:  # an attribute that cannot be compared
             return False
         if known is None:
-            known = self._known[key] = _can_lower(definition, op)
+            known = self._known[key] = _can_lower(definition, op, sizes)
         return known
 
     def build(self, body: Body) -> Callable[..., Any] | None:
         """The native function of a body; None where the host's Python is laid out otherwise."""
         return NativeCluster(body) if _layout_is_known() else None
+
+
+def _is_size(x: GraphTensor) -> bool:
+    """Whether a scalar is a size, or computed from sizes, so that a shape can be made of it."""
+    if x.shape.rank != 0 or x.dtype not in (int32, int64):
+        return False
+    while True:
+        kind = x.op.type
+        if kind in ("Dim", "Size", "Rank", "Const"):
+            return True
+        if kind in ("Add", "Sub", "Mul"):
+            return all(_is_size(y) for y in x.op.inputs)
+        if kind not in ("Cast", "Identity"):
+            return False
+        x = x.op.inputs[0]
 
 
 def _has_type(spec: TensorSpec) -> bool:
@@ -161,26 +315,45 @@ def _has_type(spec: TensorSpec) -> bool:
     return True
 
 
-def _can_lower(definition: OpDef, op: Operation) -> bool:
-    """Whether one step of the operation can be written."""
-    if not all(_has_type(t.spec) for t in (*op.inputs, *op.outputs)):
-        return False
-    fn = Function(Module(), "trial", [POINTER])
-    values = [Value(fn, f"%x{i}", x.dtype, 4) for i, x in enumerate(op.inputs)]
-    step = Step(definition, tuple(range(len(values))), op.attrs, len(values))
+def _can_lower(definition: OpDef, op: Operation, sizes: Sequence[bool]) -> bool:
+    """Whether the operation alone can be lowered and its code written."""
+    unknown = stand_in(0)
+    specs = [t.spec for t in (*op.inputs, *op.outputs)]
+    count = len(op.inputs)
+    step = Step(
+        definition, tuple(range(count)), op.attrs, tuple(range(count, count + len(op.outputs)))
+    )
+    shapes: list[Any] = [
+        unknown if is_size else tuple(unknown if n is None else n for n in x.shape)
+        for x, is_size in zip(op.inputs, sizes, strict=True)
+    ]
+    body = Body([step], specs, count, step.outputs, op.type)
     try:
-        evaluate(fn, step, values, op.outputs[0].dtype, 4)
-    except UnimplementedError:
+        lowering = Lowering(body, shapes, 1)
+        layout = lay_out(lowering.program, lowering.builder.copy)
+        lowering.program.verify()
+        Structure(layout, lowering.builder.derived, vector_bytes(), op.type)
+    except (UnimplementedError, ShapeError):
         return False
     return True
 
 
 def _layout_is_known() -> bool:
-    """Whether the data pointer of an array is where the native code looks for it."""
-    probe: Sequence[Any] = [np.zeros(3), np.zeros((2, 2), np.float32), np.zeros(())]
-    return all(
-        ctypes.c_void_p.from_address(id(a) + DATA_OFFSET).value == a.ctypes.data for a in probe
-    )
+    """Whether the parts of an array are where the native code looks for them."""
+    for a in (np.zeros(3), np.zeros((2, 2), np.float32), np.zeros(())):
+        fields = [ctypes.c_int64.from_address(id(a) + 8 * i).value for i in range(9)]
+        held = a[...]
+        base = ctypes.c_int64.from_address(id(held) + 48).value
+        if (
+            fields[0] != sys.getrefcount(a) - 2
+            or fields[1] != id(np.ndarray)
+            or fields[2] != a.ctypes.data
+            or fields[6] != 0
+            or base != id(a)
+            or ctypes.c_int32.from_address(id(a) + 64).value & 0x501 != 0x501
+        ):
+            return False
+    return True
 
 
 set_compiler(NativeCompiler())

@@ -28,12 +28,13 @@ from ..graph import (
     resource,
 )
 from ..ops.basic import identity, zeros_like
+from ..ops.cluster import Body, cluster_op
 from ..ops.convert import convert_to_tensor
 from ..ops.dispatch import as_input, symbolic_graph
 from ..ops.recording import Record, notify, paused, recorders
 from ..ops.state import VariableStore
 from ..passes import needed_operations
-from ..runtime import Plan, StepContext
+from ..runtime import Machine, PartitionedPlan, Plan, StepContext, default_machine
 from ..tree import flatten, map_structure
 from .func_graph import FuncGraph
 
@@ -53,6 +54,7 @@ class ConcreteFunction:
         captured_inputs: the placeholders of `captured`.
         effects: operations that a call runs although no output needs them.
         compiled: whether a call runs native code where there is some; set before the first call.
+        machine: the devices that a call runs on, None for all of the process; set before, too.
     """
 
     def __init__(
@@ -79,7 +81,8 @@ class ConcreteFunction:
         self._symbol = next((t for t in self.captured if isinstance(t, GraphTensor)), None)
         self._context = context
         self.compiled = False
-        self._plans: dict[tuple[int, ...], Plan] = {}
+        self.machine: Machine | None = None
+        self._plans: dict[tuple[int, ...], Plan | PartitionedPlan] = {}
         self._backwards: dict[tuple[int, ...], _Backward] = {}
         self._replays: dict[tuple[int, ...], ConcreteFunction] = {}
         self._call: _Call | _CallWithoutGradient | None = None
@@ -93,6 +96,16 @@ class ConcreteFunction:
     def operations(self) -> list[Operation]:
         """What a call runs."""
         return self.needed_for(self.outputs, self.effects)
+
+    @property
+    def clusters(self) -> list[Body]:
+        """The sets of operations that calls so far have run as one."""
+        return [
+            op.attrs["body"]
+            for plan in self._plans.values()
+            for op in plan.operations
+            if op.definition is cluster_op
+        ]
 
     def needed_for(
         self, tensors: Sequence[GraphTensor], effects: Sequence[Operation] = ()
@@ -161,7 +174,8 @@ class ConcreteFunction:
         plan = self._plans.get(key)
         if plan is None:
             feeds = [*self.inputs, *self.captured_inputs]
-            plan = Plan(fetches, feeds, self.effects, compiled=self.compiled)
+            machine = self.machine or default_machine()
+            plan = machine.plan(fetches, feeds, self.effects, compiled=self.compiled)
             self._plans[key] = plan
         found = plan.run([_value(t) for t in (*arguments, *self.captured)], self._context)
         return [EagerTensor(v, t.dtype) for v, t in zip(found, fetches, strict=True)]

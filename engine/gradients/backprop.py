@@ -8,10 +8,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from ..errors import InternalError, InvalidArgumentError, UnimplementedError
-from ..graph import OpView, Tensor, resource
+from ..graph import GraphTensor, OpView, Tensor, building, resource
 from ..ops.arithmetic import add
 from ..ops.basic import ones_like, zeros_like
 from ..ops.convert import convert_to_tensor
@@ -124,6 +125,15 @@ def _total(partials: dict[int, list[Tensor]], x: Tensor, *, keep: bool) -> Tenso
     return total
 
 
+def _beside(record: AppliedOp) -> AbstractContextManager[None]:
+    """A block whose operations are made for the device that the record's operation is made for."""
+    graph = building()
+    where = record.outputs[0] if record.outputs else None
+    if graph is None or not isinstance(where, GraphTensor) or not where.op.device:
+        return nullcontext()
+    return graph.device(where.op.device)
+
+
 def _gradient_of(record: AppliedOp, douts: list[Tensor | None]) -> Sequence[Tensor | None]:
     definition: OpDef = record.definition
     if definition.gradient is None:
@@ -133,7 +143,8 @@ def _gradient_of(record: AppliedOp, douts: list[Tensor | None]) -> Sequence[Tens
             location=getattr(record, "location", None),
             layer=getattr(record, "layer", None),
         )
-    result = definition.gradient(record, *douts)
+    with _beside(record):
+        result = definition.gradient(record, *douts)
     if result is None or isinstance(result, Tensor):
         result = (result,)
     if len(result) != len(record.inputs):

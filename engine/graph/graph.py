@@ -111,6 +111,14 @@ class Graph:
             self._added(op)
         return op
 
+    def add_input(self, op: Operation, tensor: GraphTensor) -> None:
+        """Give an operation one more input, made after it: so the cycle of a loop is closed."""
+        with self._lock:
+            self.check_open(f"adding an input to {op.name!r}")
+            op.inputs = (*op.inputs, tensor)
+            self._consumers.setdefault(id(tensor), []).append(op)
+            self.edits += 1
+
     def _added(self, op: Operation) -> None:
         """Called with each new operation, under the lock; subclasses keep order with it."""
 

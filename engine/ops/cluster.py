@@ -1,38 +1,40 @@
-"""Cluster: a set of pure operations that runs as one.
+"""Cluster: a set of operations, pure but for the variables they read and write, that runs as one.
 
-Its reference kernel runs the operations one by one; a compiler that has registered itself (see
+Its own kernel runs the operations one by one; a compiler that has registered itself (see
 `set_compiler`) gives each body one native function instead.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from ..graph import ANY, Array, Operation, TensorSpec
+from ..graph import ANY, Operation, TensorSpec
 from .registry import HOST, OpDef, define, no_gradient
+from .state import VariableStore, one_lock
 
 
 class Step(NamedTuple):
-    """One operation of a body; `inputs` are numbers of values, `output` that of its result."""
+    """One operation of a body; values are numbers. `label` names it to people."""
 
     definition: OpDef
     inputs: tuple[int, ...]
     attrs: Mapping[str, Any]
-    output: int
+    outputs: tuple[int, ...]
+    label: str = ""
 
 
 class Body:
     """The operations of a cluster, in order.
 
-    Values are numbered: the inputs of the cluster first, then the result of each step.
+    Values are numbered: the inputs of the cluster first, then the results of each step.
 
     Attributes:
         steps: what is computed.
         specs: the spec of each value.
         num_inputs: how many values come from outside.
         outputs: the numbers of the values that go out.
+        name: of the cluster, to people.
         native: the compiled form, made when it is first run.
     """
 
@@ -42,11 +44,13 @@ class Body:
         specs: Sequence[TensorSpec],
         num_inputs: int,
         outputs: Sequence[int],
+        name: str = "cluster",
     ) -> None:
         self.steps = tuple(steps)
         self.specs = tuple(specs)
         self.num_inputs = num_inputs
         self.outputs = tuple(outputs)
+        self.name = name
         self.native: Callable[..., Any] | None = None
 
 
@@ -56,8 +60,8 @@ class Compiler(Protocol):
     def accepts(self, op: Operation) -> bool:
         """Whether it can make native code of an operation."""
 
-    def build(self, body: Body) -> Callable[..., Sequence[Array]] | None:
-        """A function of the input arrays that gives the output arrays; None if it cannot."""
+    def build(self, body: Body) -> Callable[..., Any] | None:
+        """A function of a kernel context and the inputs, as `run_steps`; None if it cannot."""
 
 
 class _Hook:
@@ -80,24 +84,49 @@ def cluster_op(*inputs: TensorSpec, body: Body) -> tuple[TensorSpec, ...]:
     return tuple(body.specs[i] for i in body.outputs)
 
 
-@cluster_op.reference
-def run_steps(xp: Any, *arrays: Array, body: Body) -> Any:
-    """The outputs of a body, one operation after the other."""
-    values: list[Any] = [*arrays, *(None for _ in body.steps)]
+def run_steps(context: Any, *inputs: Any, body: Body) -> list[Any]:
+    """The outputs of a body, one operation after the other.
+
+    Variables change all together at the end, so a step that fails has changed nothing.
+    """
+    values: list[Any] = [None] * len(body.specs)
+    shadows: list[tuple[VariableStore, VariableStore]] = []
+    for i, x in enumerate(inputs):
+        if isinstance(x, VariableStore):
+            shadow = VariableStore(x.name, x.value)
+            shadows.append((x, shadow))
+            x = shadow
+        values[i] = x
     for step in body.steps:
-        kernel = step.definition.bind("cpu", xp)
-        values[step.output] = kernel(*(values[i] for i in step.inputs), **step.attrs)
-    results = [values[i] for i in body.outputs]
-    return results[0] if len(results) == 1 else results
+        definition = step.definition
+        arguments = [values[i] for i in step.inputs]
+        if definition.context_kernel is not None:
+            results = definition.context_kernel(context, *arguments, **step.attrs)
+        else:
+            results = definition.bind("cpu", HOST)(*arguments, **step.attrs)
+        if len(step.outputs) == 1:
+            values[step.outputs[0]] = results
+        else:
+            for i, y in zip(step.outputs, results, strict=True):
+                values[i] = y
+    with one_lock([store for store, _ in shadows]):
+        for store, shadow in shadows:
+            store.value = shadow.value
+    return [values[i] for i in body.outputs]
 
 
-@cluster_op.kernel("cpu")
-def _run_native(*arrays: Array, body: Body) -> Any:
+@cluster_op.effect
+def _run(context: Any, *inputs: Any, body: Body) -> Any:
     native = body.native
     if native is None:
-        made = None if _Hook.compiler is None else _Hook.compiler.build(body)
-        native = body.native = made or functools.partial(run_steps, HOST, body=body)
-    return native(*arrays)
+        native = None if _Hook.compiler is None else _Hook.compiler.build(body)
+
+        def one_by_one(context: Any, *inputs: Any) -> list[Any]:
+            return run_steps(context, *inputs, body=body)
+
+        native = body.native = native or one_by_one
+    results = native(context, *inputs)
+    return results[0] if len(body.outputs) == 1 else results
 
 
 cluster_op.grad(no_gradient)

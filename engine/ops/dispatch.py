@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..cancellation import CancellationManager, scope_manager
 from ..errors import (
     FailedPreconditionError,
     InternalError,
@@ -24,10 +26,17 @@ class EagerContext:
     """The machine that eager kernels with effects run on: resources come as inputs, by object."""
 
     xp = HOST
+    cancellation = CancellationManager()
+    frame_iter = (0, 0)
 
     def resource(self, container: str, name: str, make: Callable[[], Any]) -> Any:
         """A new resource: an eager handle owns what it stands for."""
         return make()
+
+    @property
+    def cancelled(self) -> LaminarError | None:
+        """Why what runs is to stop, None while it is to go on."""
+        return self.cancellation.error
 
 
 EAGER = EagerContext()
@@ -93,6 +102,8 @@ def run_kernel(op: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> An
         with np.errstate(all="ignore"):  # IEEE values are the result; nothing is printed
             if op.context_kernel is not None:
                 return op.context_kernel(EAGER, *arrays, **attrs)
+            if op.async_kernel is not None:
+                return wait_for(op.async_kernel, arrays, attrs)
             kernel = op.kernels.get("cpu")
             if kernel is not None:
                 return kernel(*arrays, **attrs)
@@ -104,6 +115,53 @@ def run_kernel(op: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> An
     except Exception as cause:
         kind, message = kernel_failure(op.type, arrays, cause)
         raise kind(message) from cause
+
+
+class Completion:
+    """The `done` of an asynchronous kernel whose caller waits."""
+
+    def __init__(self) -> None:
+        self._ended = False
+        self._waits = threading.Lock()
+        self._waits.acquire()
+        self._result: Any = None
+        self._error: BaseException | None = None
+
+    def __call__(self, result: Any) -> None:
+        """The kernel has ended with its outputs."""
+        self._end(result, None)
+
+    def fail(self, error: BaseException) -> None:
+        """The kernel has ended with an error."""
+        self._end(None, error)
+
+    def _end(self, result: Any, error: BaseException | None) -> None:
+        if self._ended:
+            raise InternalError("an asynchronous kernel ended twice")
+        self._ended = True
+        self._result, self._error = result, error
+        self._waits.release()
+
+    def wait(self) -> Any:
+        """What the kernel gives, as soon as it does."""
+        self._waits.acquire()
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+def wait_for(kernel: Callable[..., None], arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Run an asynchronous kernel eagerly, and wait for its result in this thread."""
+    done, context = Completion(), EagerContext()
+    context.cancellation = CancellationManager(scope_manager())
+    try:
+        kernel(context, done, *arrays, **attrs)
+        return done.wait()
+    except BaseException:  # an interrupt: nothing of the kernel may wait on
+        context.cancellation.cancel()
+        raise
+    finally:
+        context.cancellation.close()
 
 
 def kernel_failure(

@@ -11,28 +11,46 @@ callable: `matmul(a, b)` computes or builds, whichever the calling thread is doi
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from ..cancellation import CancellationManager
 from ..errors import (
     AlreadyExistsError,
     DTypeError,
     InvalidArgumentError,
+    LaminarError,
     NotFoundError,
     UnimplementedError,
 )
-from ..graph import ANY, Array, DType, OpView, Tensor, TensorShape, TensorSpec
+from ..graph import ANY, DType, OpView, Tensor, TensorShape, TensorSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
 Grads: TypeAlias = Sequence[Tensor | None]
 Gradient: TypeAlias = Callable[..., Grads | Tensor | None]
+Preparation: TypeAlias = Callable[
+    [Mapping[str, Any], Sequence[bool], "PlanOptions"], Callable[..., Any]
+]
 
 # How many inferences one op remembers; a trace repeats few, an eager loop a handful.
 _MEMORY = 512
+
+
+class PlanOptions(NamedTuple):
+    """How a plan runs, for the plans of the graphs inside its operations.
+
+    Attributes:
+        compiled: whether clusters run as native code.
+        device: what binds the kernels, None for the plain CPU.
+    """
+
+    compiled: bool = False
+    device: Any = None
 
 
 class KernelContext(Protocol):
@@ -41,6 +59,18 @@ class KernelContext(Protocol):
     @property
     def xp(self) -> Any:
         """The array library of the device."""
+
+    @property
+    def cancelled(self) -> LaminarError | None:
+        """Why the step is to stop, None while it is to go on."""
+
+    @property
+    def cancellation(self) -> CancellationManager:
+        """Whom to ask to be told of that."""
+
+    @property
+    def frame_iter(self) -> tuple[int, int]:
+        """For a `tagged` op, the loop it runs in and the iteration there; else (0, 0)."""
 
     def resource(self, container: str, name: str, make: Callable[[], Any]) -> Any:
         """The resource of that name, made when it does not exist yet."""
@@ -56,6 +86,8 @@ class OpDef:
         same_dtype: whether all inputs restricted by `dtypes` must have one element type.
         stateful: whether it reads or changes something besides its inputs and their resources.
         read_only: whether it only reads the resources among its inputs.
+        takes_dead: whether it runs even if an input is dead (see runtime/frames.py).
+        tagged: whether its kernel is told which iteration of which loop it runs in.
         commutative: whether its two inputs may be exchanged.
         scalar: for elementwise ops, the expression of one element (see elementwise.py).
         kernels: by device type, the functions that compute it; `reference` serves every other type.
@@ -71,6 +103,8 @@ class OpDef:
         stateful: bool = False,
         read_only: bool = False,
         commutative: bool = False,
+        takes_dead: bool = False,
+        tagged: bool = False,
     ) -> None:
         self.type = type
         self.rule = rule
@@ -78,10 +112,14 @@ class OpDef:
         self.stateful = stateful
         self.read_only = read_only
         self.commutative = commutative
+        self.takes_dead = takes_dead
+        self.tagged = tagged
         self.scalar: Callable[..., Any] | None = None
         self.kernels: dict[str, Callable[..., Any]] = {}
         self.reference_kernel: Callable[..., Any] | None = None
         self.context_kernel: Callable[..., Any] | None = None
+        self.async_kernel: Callable[..., None] | None = None
+        self.prepared: Preparation | None = None
         self.gradient: Gradient | None = None
         self.doc = inspect.getdoc(rule) or ""
         self._learn_signature()
@@ -125,6 +163,24 @@ class OpDef:
     def effect(self, fn: F) -> F:
         """Register `fn(context, *arrays, **attrs)`, a kernel that needs the machine's state."""
         self.context_kernel = fn
+        return fn
+
+    def asynchronous(self, fn: F) -> F:
+        """Register `fn(context, done, *arrays, **attrs)`, a kernel that may have to wait.
+
+        It holds no thread: it returns at once, and ends by one call of `done(result)` or
+        `done.fail(error)`, from any thread.
+        """
+        self.async_kernel = fn
+        return fn
+
+    def prepare(self, fn: Preparation) -> Preparation:
+        """Register `fn(attrs, live, options)`, which makes an `effect` kernel for one plan.
+
+        `live` tells which outputs something takes: the kernel may give None for the others. It
+        takes no attributes.
+        """
+        self.prepared = fn
         return fn
 
     def grad(self, fn: F) -> F:
@@ -226,10 +282,7 @@ class OpDef:
                 f"it has kernels for: {', '.join(self.kernels) or 'no device'}"
             )
 
-        def call(*arrays: Array, **attrs: Any) -> Any:
-            return reference(xp, *arrays, **attrs)
-
-        return call
+        return functools.partial(reference, xp)
 
     def __call__(self, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
         """Compute the single output, or add the operation to the graph being built."""
@@ -273,6 +326,8 @@ def define(
     stateful: bool = False,
     read_only: bool = False,
     commutative: bool = False,
+    takes_dead: bool = False,
+    tagged: bool = False,
 ) -> Callable[[Callable[..., Any]], OpDef]:
     """Make an op of its shape rule, which the decorator wraps (see the head of this file).
 
@@ -283,6 +338,8 @@ def define(
         stateful: whether it reads or changes something besides its inputs and their resources.
         read_only: whether it only reads the resources among its inputs.
         commutative: whether its inputs may be exchanged.
+        takes_dead: whether it runs even if an input is dead.
+        tagged: whether its kernel is told which iteration of which loop it runs in.
     """
 
     def decorate(rule: Callable[..., Any]) -> OpDef:
@@ -295,6 +352,8 @@ def define(
                 stateful=stateful,
                 read_only=read_only,
                 commutative=commutative,
+                takes_dead=takes_dead,
+                tagged=tagged,
             )
         )
 

@@ -7,7 +7,7 @@ array that is stored, and an update stores another one, so a value once read nev
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
@@ -31,9 +31,10 @@ _RESOURCE = frozenset({resource})
 class VariableStore:
     """What a variable's handle stands for: a name, and an array once it is initialised.
 
-    `value` is replaced, never written to; `lock` makes read-modify-write updates atomic; `spec` is
-    what a graph declared for one that a container holds; `owner` leads to the object that the user
-    has in hand, while that lives.
+    `value` is replaced; native code that holds `lock` writes into it where nobody else has the
+    array in hand. So the lock is held to read `value` too; stores that are updated together share
+    one (see `one_lock`). `spec` is what a graph declared for one that a container holds; `owner`
+    leads to the object that the user has in hand, while that lives.
     """
 
     __slots__ = ("__weakref__", "lock", "name", "owner", "spec", "trainable", "value")
@@ -56,15 +57,68 @@ class VariableStore:
 
     def read(self) -> Array:
         """The value; FailedPreconditionError before it is initialised."""
-        if self.value is None:
+        with one_lock((self,)):
+            value = self.value
+        if value is None:
             raise FailedPreconditionError(
                 f"variable {self.name!r} is read before it is initialised",
                 remedy="run its initializer, or global_variables_initializer(), first",
             )
-        return self.value
+        return value
 
     def __repr__(self) -> str:
         return f"variable {self.name!r}"
+
+
+class one_lock:  # noqa: N801  # used as a function is
+    """`with one_lock(stores)`: holds the lock of all of them, which they share from then on."""
+
+    __slots__ = ("_held", "_stores")
+
+    def __init__(self, stores: Sequence[VariableStore]) -> None:
+        self._stores = stores
+        self._held: threading.Lock | None = None
+
+    def __enter__(self) -> None:
+        stores = self._stores
+        while stores:
+            lock = stores[0].lock
+            for store in stores:
+                if store.lock is not lock:
+                    _share_lock(stores)
+                    break
+            else:
+                lock.acquire()
+                if all(store.lock is lock for store in stores):
+                    self._held = lock
+                    return
+                lock.release()
+
+    def __exit__(self, *error: object) -> None:
+        if self._held is not None:
+            self._held.release()
+
+
+_sharing = threading.Lock()
+
+
+class Sharing:
+    """`count`: how often stores have been given another lock."""
+
+    count = 0
+
+
+def _share_lock(stores: Sequence[VariableStore]) -> None:
+    """Give stores one lock, while nobody holds any of theirs."""
+    with _sharing:
+        locks = {id(store.lock): store.lock for store in stores}
+        for key in sorted(locks):
+            locks[key].acquire()
+        for store in stores:
+            store.lock = stores[0].lock
+        Sharing.count += 1
+        for lock in locks.values():
+            lock.release()
 
 
 @define("VarHandle", stateful=True)
@@ -156,8 +210,10 @@ def _update(
                 f"{type}: variable {handle.name!r} is {dtype}{TensorShape(shape)}, "
                 f"the value has shape {TensorShape(value.shape)}"
             )
-        with handle.lock:
-            handle.value = combine(None if any_ else handle.read(), value)
+        if not any_:
+            handle.read()  # it must be initialised
+        with one_lock((handle,)):
+            handle.value = combine(handle.value, value)
             return handle.value
 
     op.grad(no_gradient)

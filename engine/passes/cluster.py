@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Sequence
 
+from ..dumps import dump, folder
 from ..graph import GraphTensor, Operation
 from ..ops.cluster import Body, Step, accepts, cluster_op
 from ..ops.registry import OpDef
@@ -46,11 +47,20 @@ def cluster(
             continue
         made = _as_cluster(run, kept, users)
         # A constant that is used elsewhere too stands in both places.
-        shared = [op for op in run if _is_constant(op) and _is_used(op, run, kept, users)]
+        members = {op.id for op in run}
+        shared = [
+            op
+            for op in run
+            if _is_constant(op) and any(_goes_out(y, members, kept, users) for y in op.outputs)
+        ]
         out.extend([*shared, made])
         replaced |= {op.id: made for op in run}
         for op in shared:
             del replaced[op.id]
+    if folder() is not None:
+        name = next((op.name for op in out if op.definition is cluster_op), operations[0].name)
+        dump(f"{name}.graph.txt", "".join(f"{op!r}\n" for op in operations))
+        dump(f"{name}.clustered.txt", "".join(f"{op!r}\n" for op in out))
     return out, replaced
 
 
@@ -58,15 +68,11 @@ def _is_constant(op: Operation) -> bool:
     return not op.inputs
 
 
-def _is_used(
-    op: Operation,
-    run: Sequence[Operation],
-    kept: Collection[int],
-    users: dict[int, set[int]],
+def _goes_out(
+    y: GraphTensor, members: set[int], kept: Collection[int], users: dict[int, set[int]]
 ) -> bool:
-    """Whether the result of an operation is needed outside of its run."""
-    (y,) = op.outputs
-    return id(y) in kept or bool(users.get(id(y), set()) - {other.id for other in run})
+    """Whether a result is needed outside of the cluster of `members`."""
+    return id(y) in kept or not users.get(id(y), set()) <= members
 
 
 def _users(operations: Sequence[Operation], given: Collection[int]) -> dict[int, set[int]]:
@@ -122,28 +128,27 @@ def _as_cluster(
     steps = []
     outputs: list[GraphTensor] = []
     for op in run:
-        (y,) = op.outputs
         definition: OpDef = op.definition  # type: ignore[assignment]  # the table's only kind
-        number[id(y)] = len(specs)
+        first = len(specs)
+        specs.extend(y.spec for y in op.outputs)
+        number.update((id(y), first + i) for i, y in enumerate(op.outputs))
         steps.append(
-            Step(definition, tuple(number[id(x)] for x in op.inputs), op.attrs, len(specs))
+            Step(
+                definition,
+                tuple(number[id(x)] for x in op.inputs),
+                op.attrs,
+                tuple(range(first, len(specs))),
+                op.name,
+            )
         )
-        specs.append(y.spec)
-        if not _is_constant(op) and _is_used(op, run, kept, users):
-            outputs.append(y)
-    body = Body(steps, specs, len(inputs), [number[id(y)] for y in outputs])
-    first = next(op for op in run if not _is_constant(op))
-    made = Operation(
-        first.graph,
-        cluster_op,
-        f"{first.name}_cluster",
-        tuple(inputs),
-        {"body": body},
-        (),
-        first.id,
-    )
+        if not _is_constant(op):
+            outputs.extend(y for y in op.outputs if _goes_out(y, members, kept, users))
+    begin = next(op for op in run if not _is_constant(op))
+    name = f"{begin.name}_cluster"
+    body = Body(steps, specs, len(inputs), [number[id(y)] for y in outputs], name)
+    made = Operation(begin.graph, cluster_op, name, tuple(inputs), {"body": body}, (), begin.id)
     made._outputs = tuple(outputs)
-    made.location, made.layer, made.device = first.location, first.layer, first.device
+    made.location, made.layer, made.device = begin.location, begin.layer, begin.device
     controls = {c.id: c for op in run for c in op.control_inputs if c.id not in members}
     made.control_inputs.extend(controls.values())
     return made

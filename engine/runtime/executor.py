@@ -1,68 +1,287 @@
 """The executor: an operation runs once all its inputs are there.
 
 A `Plan` is made once for a set of feeds, fetches and targets, and run many times, by any number of
-threads. A step's state is local to `run`:
-    values[slot]: the value of a tensor, dropped as soon as its last consumer has run;
-    pending[i]: how many inputs of node i (data and control) are missing; it is in `ready` exactly
-        when that is 0 and it has not run.
+threads. Where nothing steers or waits, the order is settled when the plan is made: a step is one
+walk over a list, whose state is local to it:
+    values[slot]: the value of a tensor, dropped as soon as its last consumer has run.
+Everything else (loops and conditions as dataflow, kernels that wait, several threads) is a
+`DataflowRun`, which decides as it goes what can run next.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Collection, Sequence
+import functools
+import heapq
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import LaminarError
 from ..graph import GraphTensor, Operation
+from ..ops.dataflow import NEXT_ITERATION, STEERING
 from ..ops.dispatch import as_array, kernel_failure
-from ..ops.registry import HOST, OpDef
-from ..passes import cluster, needed_operations
+from ..ops.registry import HOST, OpDef, PlanOptions
+from ..passes import cluster, lower_control_flow, needed_operations, waits_inside
+from ..passes.loop_frames import cycle_error
+from .frames import Layout
+from .pool import inter_op_pool, is_worth_threads
+from .running import DataflowRun
+from .step import StepContext
+
+_ndarray = np.ndarray
 
 
-class StepContext:
-    """The machine as the kernels of one step see it."""
+class Node:
+    """An operation of a plan, ready to run.
 
-    xp = HOST
+    Attributes:
+        op: the operation.
+        inputs: slots of its inputs.
+        outputs: slots of its outputs, -1 for what nobody takes.
+        call: its kernel, with the attributes bound; `waits` tells that it is asynchronous,
+            `needs_context` that it takes the step's context first.
+        drops: slots that nobody takes after it.
+    """
 
-    def __init__(self, get: Callable[[str, str, Callable[[], Any]], Any] | None = None) -> None:
-        self._get = get
+    __slots__ = (
+        "call",
+        "definition",
+        "drops",
+        "inputs",
+        "needs_context",
+        "op",
+        "outputs",
+        "waits",
+    )
 
-    def resource(self, container: str, name: str, make: Callable[[], Any]) -> Any:
-        """The resource of that name; without containers, one of its own."""
-        return make() if self._get is None else self._get(container, name, make)
-
-
-class _Node:
-    """An operation, ready to run."""
-
-    __slots__ = ("attrs", "consumers", "effect", "inputs", "kernel", "op", "outputs", "single")
-
-    def __init__(self, op: Operation, inputs: list[int], outputs: list[int]) -> None:
+    def __init__(self, op: Operation, inputs: list[int], device: Any) -> None:
         definition: OpDef = op.definition  # type: ignore[assignment]  # the table's only kind
         self.op = op
+        self.definition = definition
         self.inputs = inputs
-        self.attrs = op.attrs
-        self.set_outputs(outputs)
-        self.effect = definition.context_kernel is not None
-        self.kernel: Callable[..., Any] = (
-            definition.context_kernel
-            if definition.context_kernel is not None
-            else definition.bind("cpu", HOST)
-        )
-        self.consumers: list[int] = []
-
-    def set_outputs(self, slots: list[int]) -> None:
-        """Say where the outputs go; -1 for nowhere."""
-        self.outputs = slots
-        self.single = slots[0] if len(slots) == 1 else None
+        self.outputs: list[int] = []
+        self.drops: tuple[int, ...] = ()
+        self.waits = definition.async_kernel is not None
+        self.needs_context = self.waits or definition.context_kernel is not None
+        kernel: Callable[..., Any]
+        if definition.async_kernel is not None:
+            kernel = definition.async_kernel
+        elif device is not None:
+            kernel = device.bind(definition)
+        elif definition.context_kernel is not None:
+            kernel = definition.context_kernel
+        else:
+            kernel = definition.bind("cpu", HOST)
+        self.call = functools.partial(kernel, **op.attrs) if op.attrs else kernel
 
 
 def _is_constant(op: Operation, fed: Collection[int]) -> bool:
     """Whether an operation gives the same value in every run, and waits for nothing."""
     return op.type == "Const" and not op.control_inputs and id(op.outputs[0]) not in fed
+
+
+def _in_order(
+    operations: Sequence[Operation], fed: Collection[int], replaced: Mapping[int, Operation]
+) -> list[Operation]:
+    """The operations, each after what it waits for, otherwise as they stand.
+
+    `replaced` leads from operations that are part of another one to that.
+
+    Raises:
+        InvalidArgumentError: they wait for each other, not through a NextIteration.
+    """
+    place = {op.id: i for i, op in enumerate(operations)}
+    place |= {member: place[op.id] for member, op in replaced.items()}
+    sources: list[set[int]] = []
+    sorted_already = True
+    for i, op in enumerate(operations):
+        found = {
+            place[x.op.id]
+            for x in op.inputs
+            if id(x) not in fed and x.op.id in place and x.op.definition is not NEXT_ITERATION
+        }
+        found |= {place[c.id] for c in op.control_inputs if c.id in place}
+        found.discard(i)
+        sorted_already &= all(j < i for j in found)
+        sources.append(found)
+    if sorted_already:
+        return list(operations)
+    consumers: list[list[int]] = [[] for _ in operations]
+    left = [len(found) for found in sources]
+    for i, found in enumerate(sources):
+        for j in found:
+            consumers[j].append(i)
+    ready = [i for i, n in enumerate(left) if n == 0]
+    out = []
+    while ready:
+        i = heapq.heappop(ready)
+        out.append(operations[i])
+        for j in consumers[i]:
+            left[j] -= 1
+            if not left[j]:
+                heapq.heappush(ready, j)
+    if len(out) < len(operations):
+        raise cycle_error([op for op, n in zip(operations, left, strict=True) if n])
+    return out
+
+
+class Plan:
+    """How to compute `fetches` and run `targets` from `feeds`.
+
+    Args:
+        fetches: the tensors to compute.
+        feeds: the tensors that are given.
+        targets: operations to run besides.
+        compiled: whether operations are clustered, and clusters run as native code.
+        device: what binds the kernels (see runtime/devices); None for the plain CPU.
+
+    Attributes:
+        nodes: what runs, in an order in which it can.
+
+    Raises:
+        UnimplementedError: an operation has no kernel.
+        InvalidArgumentError: operations wait for each other, or the frames of loops do not match.
+    """
+
+    def __init__(
+        self,
+        fetches: Sequence[GraphTensor],
+        feeds: Sequence[GraphTensor] = (),
+        targets: Sequence[Operation] = (),
+        *,
+        compiled: bool = False,
+        device: Any = None,
+    ) -> None:
+        operations = needed_operations(fetches, targets, feeds)
+        if waits_inside(operations):
+            _, fetches, feeds, targets = lower_control_flow(fetches, feeds, targets)
+            operations = needed_operations(fetches, targets, feeds)
+        replaced: dict[int, Operation] = {}
+        # Clusters would join what runs in different iterations, and what is dead with what is not.
+        if compiled and not any(op.definition in STEERING for op in operations):
+            operations, replaced = cluster(operations, fetches, feeds)
+        fed = {id(t) for t in feeds}
+        operations = _in_order(operations, fed, replaced)
+        constants = {op.id for op in operations if _is_constant(op, fed)}
+        running = [op for op in operations if op.id not in constants]
+        self._num_feeds = len(feeds)
+        slots = _number(feeds, operations)
+        self._initial: list[Any] = [None] * max(len(feeds), max(slots.values(), default=-1) + 1)
+        kept = set()
+        for op in operations:
+            if op.id in constants:
+                slot = slots[id(op.outputs[0])]
+                self._initial[slot] = as_array(Node(op, [], device).call())
+                kept.add(slot)
+        self.nodes = [Node(op, [slots[id(x)] for x in op.inputs], device) for op in running]
+        self._fetches = [slots[id(t)] for t in fetches]
+        self._settle(slots, fed, kept, PlanOptions(compiled, device))
+        self._walk = [_entry(node) for node in self.nodes]
+        index = {op.id: i for i, op in enumerate(running)}
+        index |= {member: index[op.id] for member, op in replaced.items()}
+        constant_values = [
+            (op.outputs[0], self._initial[slots[id(op.outputs[0])]])
+            for op in operations
+            if op.id in constants
+        ]
+        self._lay_out = functools.partial(Layout, running, feeds, fetches, constant_values, index)
+        self._steers = any(n.waits or n.definition in STEERING for n in self.nodes)
+        if self._steers:
+            _ = self.layout  # tells of frames that do not match
+        self._is_wide = is_worth_threads(running, fed)
+
+    @functools.cached_property
+    def layout(self) -> Layout:
+        """What waits for what, for runs that decide as they go."""
+        return self._lay_out()
+
+    def _settle(
+        self, slots: dict[int, int], fed: set[int], kept: set[int], options: PlanOptions
+    ) -> None:
+        """Say where outputs go, which values end where, and make the kernels that depend on it."""
+        last: dict[int, int] = {}
+        for i, node in enumerate(self.nodes):
+            for slot in node.inputs:
+                last[slot] = i
+        kept |= set(self._fetches)
+        for i, node in enumerate(self.nodes):
+            # A fed output keeps its fed value though the operation runs.
+            wanted = [
+                -1 if id(y) in fed or not (slot in last or slot in kept) else slot
+                for y in node.op.outputs
+                for slot in [slots[id(y)]]
+            ]
+            node.outputs = wanted
+            ended = {s for s in node.inputs if last[s] == i and s not in kept}
+            node.drops = tuple(sorted(ended))
+            prepared = node.definition.prepared
+            if prepared is not None:
+                node.call = prepared(node.op.attrs, [slot >= 0 for slot in wanted], options)
+
+    @property
+    def operations(self) -> list[Operation]:
+        """What a run executes."""
+        return [node.op for node in self.nodes]
+
+    def run(self, feeds: Sequence[Any], context: StepContext) -> list[Any]:
+        """Execute the plan on arrays, in the order of its feeds; gives arrays.
+
+        Raises:
+            LaminarError: a kernel failed; the error names its operation and the user's line.
+        """
+        with np.errstate(all="ignore"):  # IEEE values are the result; nothing is printed
+            return self.execute(context, feeds)
+
+    def execute(self, context: StepContext, feeds: Sequence[Any]) -> list[Any]:
+        """As `run`, inside a run of another plan: a kernel that runs a graph calls this."""
+        if self._steers or (self._is_wide and inter_op_pool() is not None):
+            return DataflowRun(self.nodes, self.layout, context, feeds).wait()
+        values = self._initial.copy()
+        values[: self._num_feeds] = feeds
+        node = None
+        try:
+            for node, shape, call, first, second, out, drops in self._walk:
+                if shape == 1:
+                    y = call(values[first])
+                elif shape == 2:
+                    y = call(values[first], values[second])
+                elif shape == 0:
+                    y = call(*[values[i] for i in first])
+                else:
+                    y = call(context, *[values[i] for i in first])
+                if out >= 0:
+                    values[out] = y if type(y) is _ndarray else as_array(y)
+                elif out == _SEVERAL:
+                    for slot, part in zip(node.outputs, y, strict=True):
+                        if slot >= 0:
+                            values[slot] = as_array(part)
+                for slot in drops:
+                    values[slot] = None
+        except Exception as cause:
+            if node is None or getattr(cause, "operation", None) is not None:
+                raise  # of an operation inside of this one
+            raise located(node.op, [values[i] for i in node.inputs], cause) from cause
+        return [values[slot] for slot in self._fetches]
+
+
+_NOWHERE, _SEVERAL = -1, -2
+
+
+def _entry(node: Node) -> tuple[Any, ...]:
+    """What the walk needs of a node: (node, how to call it, kernel, two inputs or all, output...).
+
+    The commonest kernels, of one or two arrays, are called without making a list.
+    """
+    inputs, outputs = node.inputs, node.outputs
+    out = outputs[0] if len(outputs) == 1 else _SEVERAL if outputs else _NOWHERE
+    if node.needs_context:
+        return node, 3, node.call, inputs, 0, out, node.drops
+    if len(inputs) == 1:
+        return node, 1, node.call, inputs[0], 0, out, node.drops
+    if len(inputs) == 2:
+        return node, 2, node.call, inputs[0], inputs[1], out, node.drops
+    return node, 0, node.call, inputs, 0, out, node.drops
 
 
 def _number(feeds: Sequence[GraphTensor], operations: Sequence[Operation]) -> dict[int, int]:
@@ -79,118 +298,20 @@ def _number(feeds: Sequence[GraphTensor], operations: Sequence[Operation]) -> di
     return slots
 
 
-class Plan:
-    """How to compute `fetches` and run `targets` from `feeds`.
-
-    Args:
-        fetches: the tensors to compute.
-        feeds: the tensors that are given.
-        targets: operations to run besides.
-        compiled: whether operations are clustered, and clusters run as native code.
-
-    Raises:
-        UnimplementedError: an operation has no kernel.
-    """
-
-    def __init__(
-        self,
-        fetches: Sequence[GraphTensor],
-        feeds: Sequence[GraphTensor] = (),
-        targets: Sequence[Operation] = (),
-        *,
-        compiled: bool = False,
-    ) -> None:
-        operations = needed_operations(fetches, targets, feeds)
-        replaced: dict[int, Operation] = {}
-        if compiled:
-            operations, replaced = cluster(operations, fetches, feeds)
-        fed = {id(t) for t in feeds}
-        slots = _number(feeds, operations)
-        self._num_feeds = len(feeds)
-        self._initial: list[Any] = [None] * (max(slots.values(), default=-1) + 1)
-        self._initial.extend([None] * (len(feeds) - len(self._initial)))
-        self._uses = [0] * len(self._initial)
-        constants = {op.id for op in operations if _is_constant(op, fed)}
-        for op in operations:
-            if op.id in constants:
-                slot = slots[id(op.outputs[0])]
-                self._initial[slot] = as_array(_Node(op, [], []).kernel(**op.attrs))
-                self._uses[slot] = 1  # one more than consumers take: it stays
-        running = [op for op in operations if op.id not in constants]
-        self._nodes = [_Node(op, [slots[id(x)] for x in op.inputs], []) for op in running]
-        self._fetches = [slots[id(t)] for t in fetches]
-        self._pending: list[int] = []
-        index = {op.id: i for i, op in enumerate(running)}
-        index |= {member: index[op.id] for member, op in replaced.items()}
-        for i, node in enumerate(self._nodes):
-            op = node.op
-            # A fed output keeps its fed value though the operation runs.
-            node.set_outputs([-1 if id(y) in fed else slots[id(y)] for y in op.outputs])
-            sources = [*(x.op for x in op.inputs if id(x) not in fed), *op.control_inputs]
-            waits = {index[s.id] for s in sources if s.id in index} - {i}
-            self._pending.append(len(waits))
-            for j in waits:
-                self._nodes[j].consumers.append(i)
-        for slot in (*(s for node in self._nodes for s in node.inputs), *self._fetches):
-            self._uses[slot] += 1
-        self._sources = [i for i, n in enumerate(self._pending) if n == 0]
-
-    @property
-    def operations(self) -> list[Operation]:
-        """What a run executes."""
-        return [node.op for node in self._nodes]
-
-    def run(self, feeds: Sequence[Any], context: StepContext) -> list[Any]:
-        """Execute the plan on arrays, in the order of its feeds; gives arrays.
-
-        Raises:
-            LaminarError: a kernel failed; the error names its operation and the user's line.
-        """
-        nodes, uses = self._nodes, self._uses.copy()
-        pending = self._pending.copy()
-        values = self._initial.copy()
-        values[: self._num_feeds] = feeds
-        ready = deque(self._sources)
-        with np.errstate(all="ignore"):  # IEEE values are the result; nothing is printed
-            while ready:
-                node = nodes[ready.popleft()]
-                arguments = [values[slot] for slot in node.inputs]
-                try:
-                    if node.effect:
-                        result = node.kernel(context, *arguments, **node.attrs)
-                    else:
-                        result = node.kernel(*arguments, **node.attrs)
-                except Exception as cause:
-                    raise _located(node.op, arguments, cause) from cause
-                single = node.single
-                if single is None:
-                    for slot, y in zip(node.outputs, result, strict=True):
-                        if slot >= 0 and uses[slot]:
-                            values[slot] = as_array(y)
-                elif single >= 0 and uses[single]:
-                    values[single] = as_array(result)
-                for slot in node.inputs:
-                    uses[slot] -= 1
-                    if not uses[slot]:
-                        values[slot] = None
-                for i in node.consumers:
-                    pending[i] -= 1
-                    if not pending[i]:
-                        ready.append(i)
-        return [values[slot] for slot in self._fetches]
-
-
-def _located(op: Operation, arguments: Sequence[Any], cause: Exception) -> LaminarError:
+def located(op: Operation, arguments: Sequence[Any], cause: BaseException) -> LaminarError:
     """The error of a kernel, with the operation's name and the user's line that made it."""
     kind: type[LaminarError]
     if isinstance(cause, LaminarError):
         kind, message, remedy = type(cause), cause.message, cause.remedy
     else:
+        assert isinstance(cause, Exception)
         kind, message = kernel_failure(op.type, arguments, cause)
         remedy = None
-    return kind(
-        f"{message} [operation {op.name!r}]",
+    error = kind(
+        f"{message} [operation {op.name!r}{f' on {op.device}' if op.device else ''}]",
         remedy=remedy,
         location=op.location,
         layer=op.layer,
     )
+    error.operation = op.name
+    return error

@@ -17,7 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from ..cancellation import CancellationManager
 from ..errors import (
+    CancelledError,
     DTypeError,
     FailedPreconditionError,
     InvalidArgumentError,
@@ -37,8 +39,13 @@ from ..graph import (
 from ..graph.default import stack as graphs
 from ..ops.convert import to_array
 from ..tree import flatten, is_nested, pack_sequence_as
-from .executor import Plan, StepContext
+from .config import SessionConfig
+from .devices import DeviceList, list_devices
+from .executor import Plan
+from .partitioned import Machine, PartitionedPlan
+from .placement import Placement
 from .resources import SHARED, SessionResources
+from .step import StepContext
 
 
 class _Defaults(threading.local):
@@ -60,12 +67,18 @@ class Session:
     Args:
         target: where it runs; "" is this process.
         graph: by default the default graph.
+        config: its devices, and how operations are placed on them.
 
     Raises:
         NotFoundError: nothing serves the target.
     """
 
-    def __init__(self, target: str = "", graph: Graph | None = None) -> None:
+    def __init__(
+        self,
+        target: str = "",
+        graph: Graph | None = None,
+        config: SessionConfig | None = None,
+    ) -> None:
         if target:
             raise NotFoundError(
                 f"no session serves the target {target!r}",
@@ -73,8 +86,9 @@ class Session:
             )
         self.graph = graph or get_default_graph()
         self._resources = SessionResources()
-        self._context = StepContext(self._resources.get)
-        self._plans: dict[Any, Plan] = {}
+        self._context = StepContext(self._resources.get, CancellationManager())
+        self._machine = Machine(config)
+        self._plans: dict[Any, Plan | PartitionedPlan] = {}
         self._lock = threading.Lock()
         self._closed = False
         self._entered: list[AbstractContextManager[Any]] = []
@@ -158,15 +172,29 @@ class Session:
                 if plan is None:
                     tensors = [e for e in elements if isinstance(e, GraphTensor)]
                     targets = [e for e in elements if isinstance(e, Operation)]
-                    plan = Plan(tensors, [*feeds, *(inner for _, inner in captured)], targets)
+                    taken = [*feeds, *(inner for _, inner in captured)]
+                    plan = self._machine.plan(tensors, taken, targets)
                     self._plans[key] = plan
         outer = [t.value for t, _ in captured if isinstance(t, EagerTensor)]
         found = iter(plan.run([*values, *outer], self._context))
         return [_fetched(e, next(found)) if isinstance(e, GraphTensor) else None for e in elements]
 
+    def list_devices(self) -> DeviceList:
+        """The devices of this session, and why there are none of some types."""
+        return list_devices(self._machine.config.device_count)
+
+    @property
+    def placement(self) -> Placement | None:
+        """Where the operations of the signature that was new last are, and why.
+
+        None while all that ran went to the one CPU that there is.
+        """
+        return self._machine.placement
+
     def close(self) -> None:
-        """Free the session's state; a second call does nothing."""
+        """Free the session's state; a second call does nothing. Steps that run are cancelled."""
         self._closed = True
+        self._context.cancellation.cancel(CancelledError("the session was closed"))
         self._resources.clear()
         with self._lock:
             self._plans.clear()
@@ -226,8 +254,13 @@ def _remove_last(stack: list[Any], item: Any) -> None:
 class InteractiveSession(Session):
     """A session that is the default from its construction until it is closed."""
 
-    def __init__(self, target: str = "", graph: Graph | None = None) -> None:
-        super().__init__(target, graph)
+    def __init__(
+        self,
+        target: str = "",
+        graph: Graph | None = None,
+        config: SessionConfig | None = None,
+    ) -> None:
+        super().__init__(target, graph, config)
         graphs.push(self.graph)
         self._default = self.as_default()
         self._default.__enter__()

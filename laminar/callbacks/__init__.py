@@ -1,6 +1,7 @@
 """Objects that follow training, and may steer it."""
 
 from .. import serialization as _serialization
+from .backup_and_restore import BackupAndRestore as BackupAndRestore
 from .callback import Callback as Callback
 from .callback_list import CallbackList as CallbackList
 from .csv_logger import CSVLogger as CSVLogger
@@ -11,6 +12,9 @@ from .learning_rate_scheduler import LearningRateScheduler as LearningRateSchedu
 from .model_checkpoint import ModelCheckpoint as ModelCheckpoint
 from .progress import ProgbarLogger as ProgbarLogger
 from .reduce_lr_on_plateau import ReduceLROnPlateau as ReduceLROnPlateau
+from .remote_monitor import RemoteMonitor as RemoteMonitor
+from .swap_ema_weights import SwapEMAWeights as SwapEMAWeights
+from .tensorboard import TensorBoard as TensorBoard
 from .terminate_on_nan import TerminateOnNaN as TerminateOnNaN
 
 _serialization.list_builtins("keras.callbacks", globals())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 Logs = dict[str, Any]
+# What a loop tells of a batch: the values, or a function that reads them from the device.
+LazyLogs = Logs | Callable[[], Logs] | None
 
 
 class Callback:
@@ -14,7 +16,11 @@ class Callback:
     Attributes:
         model: the model that is trained.
         params: "verbose", "epochs" and "steps" of the call.
+        reads_logs_later: whether the methods of batches take the function that reads the logs in
+            the place of the logs, as one does that needs few of them.
     """
+
+    reads_logs_later: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._model: Any = None
@@ -33,6 +39,17 @@ class Callback:
     def set_params(self, params: Mapping[str, Any]) -> None:
         """Called before anything else."""
         self.params = params
+
+    def get_state(self) -> Mapping[str, Any]:
+        """What `set_state` needs so that training can go on in another process.
+
+        Returns:
+            By name: None, bool, numbers, strings, NumPy arrays, and lists and dicts of these.
+        """
+        return {}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Go on where `get_state` was called; comes after `on_train_begin`."""
 
     def on_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
         """An older name of `on_train_batch_begin`."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.tree import flatten
 
-from .callback import Callback, Logs
+from .callback import Callback, LazyLogs, Logs
 from .csv_logger import CSVLogger
+from .display import Flow
 from .history import History
 from .progress import ProgbarLogger
+from .tensorboard import TensorBoard
 
 # The older names, which `Callback` calls from the newer ones.
 _OLDER = {"on_train_batch_begin": "on_batch_begin", "on_train_batch_end": "on_batch_end"}
@@ -21,8 +23,9 @@ _OLDER = {"on_train_batch_begin": "on_batch_begin", "on_train_batch_end": "on_ba
 class CallbackList:
     """Tells all callbacks, in order. As a context it ends displays and files when an error comes.
 
-    `_hearers` maps a method of batches to the callbacks that do something in it: most have nothing
-    to do at each batch, and are not asked. It is made anew whenever a loop begins.
+    `_hearers` maps a method of batches to that of each callback that does something in it (most
+    have nothing to do at each batch, and are not asked), and whether that one reads the logs itself
+    if it needs them. It is made anew whenever a loop begins.
 
     Args:
         callbacks: one, or a list.
@@ -48,7 +51,7 @@ class CallbackList:
             self.callbacks.append(ProgbarLogger())
         if add_history and not self._of(History):
             self.callbacks.append(History())
-        self._hearers: dict[str, list[Callback]] = {}
+        self._hearers: dict[str, list[tuple[Callable[..., None], bool]]] = {}
         self._model = model
         self.set_params(params)
         if model is not None:
@@ -56,6 +59,11 @@ class CallbackList:
 
     def _of(self, kind: type[Callback]) -> list[Any]:
         return [c for c in self.callbacks if isinstance(c, kind)]
+
+    def watch(self, flow: Flow, begin: int = 0) -> None:
+        """Have the progress of the next epoch or loop show how its batches flow."""
+        for progress in self._of(ProgbarLogger):
+            progress.watch(flow, begin)
 
     def append(self, callback: Callback) -> None:
         """Add a callback."""
@@ -91,19 +99,25 @@ class CallbackList:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for callback in [*self._of(ProgbarLogger), *self._of(CSVLogger)]:
+        for callback in [*self._of(ProgbarLogger), *self._of(CSVLogger), *self._of(TensorBoard)]:
             callback.break_off()
 
     def _tell(self, method: str, *args: Any) -> None:
         for callback in self.callbacks:
             getattr(callback, method)(*args)
 
-    def _tell_batch(self, method: str, batch: int, logs: Logs | None) -> None:
+    def _tell_batch(self, method: str, batch: int, logs: LazyLogs) -> None:
         hearers = self._hearers.get(method)
         if hearers is None:
-            hearers = self._hearers[method] = [c for c in self.callbacks if _hears(c, method)]
-        for callback in hearers:
-            getattr(callback, method)(batch, logs or {})
+            hearers = self._hearers[method] = [
+                (getattr(c, method), c.reads_logs_later)
+                for c in self.callbacks
+                if _hears(c, method)
+            ]
+        for tell, reads_later in hearers:
+            if logs.__class__ is not dict and not reads_later:
+                logs = logs() if callable(logs) else logs or {}
+            tell(batch, logs)
 
     def _begin(self, method: str, logs: Logs | None) -> None:
         self._tell(method, logs or {})
@@ -127,27 +141,27 @@ class CallbackList:
             progress.hide_bar()  # what callbacks print begins on a line of its own
         self._tell("on_epoch_end", epoch, {} if logs is None else logs)
 
-    def on_train_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
+    def on_train_batch_begin(self, batch: int, logs: LazyLogs = None) -> None:
         """Tell that a step of training begins."""
         self._tell_batch("on_train_batch_begin", batch, logs)
 
-    def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: LazyLogs = None) -> None:
         """Tell that a step of training has ended."""
         self._tell_batch("on_train_batch_end", batch, logs)
 
-    def on_test_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
+    def on_test_batch_begin(self, batch: int, logs: LazyLogs = None) -> None:
         """Tell that a step of evaluation begins."""
         self._tell_batch("on_test_batch_begin", batch, logs)
 
-    def on_test_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+    def on_test_batch_end(self, batch: int, logs: LazyLogs = None) -> None:
         """Tell that a step of evaluation has ended."""
         self._tell_batch("on_test_batch_end", batch, logs)
 
-    def on_predict_batch_begin(self, batch: int, logs: Logs | None = None) -> None:
+    def on_predict_batch_begin(self, batch: int, logs: LazyLogs = None) -> None:
         """Tell that a step of prediction begins."""
         self._tell_batch("on_predict_batch_begin", batch, logs)
 
-    def on_predict_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+    def on_predict_batch_end(self, batch: int, logs: LazyLogs = None) -> None:
         """Tell that a step of prediction has ended."""
         self._tell_batch("on_predict_batch_end", batch, logs)
 

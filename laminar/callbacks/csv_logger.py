@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -47,8 +48,18 @@ class CSVLogger(Callback):
     def on_train_begin(self, logs: Logs | None = None) -> None:
         path = Path(self.filename)
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._keys = self._header(path) if self.append else None
-        self._file = path.open("a" if self.append else "w", newline="")
+        goes_on = self.append or self.params.get("resumed", False)
+        self._keys = self._header(path) if goes_on else None
+        self._file = path.open("a" if goes_on else "w", newline="")
+
+    def get_state(self) -> Mapping[str, Any]:
+        return {"bytes": os.path.getsize(self.filename), "keys": self._keys}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        assert self._file is not None, "on_train_begin opens it"
+        # Without the rows of epochs that come again.
+        self._file.truncate(min(state["bytes"], os.path.getsize(self.filename)))
+        self._keys = state["keys"]
 
     def _header(self, path: Path) -> list[str] | None:
         """The names of the values in the table at hand, None when there is none."""

@@ -13,15 +13,29 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 
 from laminar import config
 
+Values = Mapping[str, Any]
+
 INTERVAL_SECONDS = 0.1
 _log = logging.getLogger("laminar")
+
+
+class Flow(Protocol):
+    """Where the batches of a loop come from, as far as a display is concerned."""
+
+    @property
+    def batch_size(self) -> int | None:
+        """Examples in a batch, None when that is not known."""
+
+    @property
+    def waited_seconds(self) -> float:
+        """How long the loop has waited for batches."""
 
 
 class _Screen:
@@ -40,6 +54,11 @@ class Display:
         unit: what a step is called.
         width: of the bar, in characters.
         interval: seconds between two drawings.
+        flow: where the batches come from: for the examples in a second, and the time that the
+            loop waits for data.
+        averaged: names of the values that are means over the steps; the mean over the steps since
+            the last drawing is shown beside them.
+        begin: steps done before.
 
     Attributes:
         done: steps done so far.
@@ -54,15 +73,22 @@ class Display:
         unit: str = "step",
         width: int = 20,
         interval: float = INTERVAL_SECONDS,
+        flow: Flow | None = None,
+        averaged: Collection[str] = (),
+        begin: int = 0,
     ) -> None:
-        self.done = 0
+        self.done = self._begin = begin
+        self._flow = flow
+        self._waited_before = 0.0 if flow is None else flow.waited_seconds
+        self._averaged = averaged
+        self._drawn: tuple[int, Values] = (0, {})  # steps and values of the last drawing
         self._label = label
         self._total = total
         self._unit = unit
         self._width = width
         self._interval = interval
         self._bar: Any = None
-        self._values: Mapping[str, Any] = {}
+        self._values: Values | Callable[[], Values] = {}
         self._start = time.perf_counter()
         # When the first steps that were told ended, how many they were, and when the last ended:
         # the first step, which may compile, is left out of the time of a step.
@@ -71,8 +97,11 @@ class Display:
         self._due = _Screen.drawn + interval if has_bar and is_live() else math.inf
         self._draw_if_due(self._start, "")
 
-    def advance(self, done: int, values: Mapping[str, Any] | None = None) -> None:
-        """`done` steps are done, with these values; nothing is formatted unless it is drawn."""
+    def advance(self, done: int, values: Values | Callable[[], Values] | None = None) -> None:
+        """`done` steps are done, with these values, or those that a function reads.
+
+        Nothing is read and formatted unless it is drawn.
+        """
         now = self._last = time.perf_counter()
         self.done = done
         if values is not None:
@@ -112,7 +141,7 @@ class Display:
             miniters=1,
             bar_format=text,
             # A notebook cannot go up a line, as a bar below another one needs.
-            position=0 if _is_notebook() else None,
+            position=0 if is_notebook() else None,
         )
         bar.start_t -= now - self._start
         return bar
@@ -120,12 +149,46 @@ class Display:
     def _format(self, note: str) -> str:
         """What tqdm fills in; a format with a bar, be it one blank, is cut to the line."""
         label = f"{_literal(self._label)} " if self._label else ""
-        values = _literal(format_values(self._values))
+        means = self._read()
+        values = _literal(self._speed() + format_values(means, self._current(means)))
+        self._drawn = (self.done, means)
         if self._total is None:
             return f"{label}{{n_fmt}} {self._unit}s{{bar:1}}{note or '{elapsed}'}{values}"
         bar = f"{{n_fmt}}/{{total_fmt}} |{{bar:{self._width}}}|"
         left = "{remaining} left" if self.done else ""
         return f"{label}{bar} {note or left}{values}"
+
+    def _read(self) -> Values:
+        if callable(self._values):
+            self._values = self._values()
+        return self._values
+
+    def _current(self, means: Values) -> Values:
+        """The means over the steps since the last drawing, from those over all steps."""
+        before, old = self._drawn
+        steps = self.done - before
+        if not before or steps <= 0:
+            return {}
+        return {
+            name: (means[name] * self.done - old[name] * before) / steps
+            for name in self._averaged
+            if isinstance(means.get(name), float) and isinstance(old.get(name), float)
+        }
+
+    def _speed(self) -> str:
+        """The examples in a second, and the part of the time that is spent waiting for data."""
+        if self._flow is None or self.done <= self._begin:
+            return ""
+        size, seconds = self._flow.batch_size, self._step_seconds()
+        speed = f" - {_rounded(size / seconds)} examples/s" if size and seconds else ""
+        return speed + self._waiting(least=5)
+
+    def _waiting(self, least: int) -> str:
+        elapsed = self._last - self._start
+        if self._flow is None or not elapsed:
+            return ""
+        part = round(100 * (self._flow.waited_seconds - self._waited_before) / elapsed)
+        return f" - waiting on data {part} %" if part >= least else ""
 
     def hide_bar(self) -> None:
         """Take the bar away; it is not shown again."""
@@ -137,7 +200,7 @@ class Display:
     def finish(self, values: Mapping[str, Any] | None = None, note: str = "") -> None:
         """End the loop: print its line, with the last values or these."""
         self.hide_bar()
-        say(self.line(self._values if values is None else values) + note)
+        say(self.line(self._read() if values is None else values) + note)
 
     def line(self, values: Mapping[str, Any]) -> str:
         """The loop on one line: label, steps, time, time of a step, values."""
@@ -145,14 +208,15 @@ class Display:
         steps = f"{done.rjust(len(str(self._total)))}/{self._total}" if self._total else done
         elapsed = format_seconds(time.perf_counter() - self._start)
         parts = [steps if self._total else f"{steps} {self._unit}s", elapsed]
-        if self.done:
+        if self.done > self._begin:
             parts.append(f"{format_seconds(self._step_seconds())}/{self._unit}")
-        return " - ".join(([self._label] if self._label else []) + parts) + format_values(values)
+        text = " - ".join(([self._label] if self._label else []) + parts)
+        return text + self._waiting(least=20) + format_values(values)
 
     def _step_seconds(self) -> float:
         if self._first is not None and self.done > self._first[1]:
             return (self._last - self._first[0]) / (self.done - self._first[1])
-        return (self._last - self._start) / self.done
+        return (self._last - self._start) / (self.done - self._begin)
 
 
 def say(text: str) -> None:
@@ -169,10 +233,11 @@ def say(text: str) -> None:
 
 def is_live() -> bool:
     """Whether a line can be written over: in a terminal, or in a notebook."""
-    return config.is_interactive_logging_enabled() and (sys.stdout.isatty() or _is_notebook())
+    return config.is_interactive_logging_enabled() and (sys.stdout.isatty() or is_notebook())
 
 
-def _is_notebook() -> bool:
+def is_notebook() -> bool:
+    """Whether what is printed goes to a notebook."""
     return type(sys.stdout).__module__.startswith("ipykernel")
 
 
@@ -193,9 +258,17 @@ def _literal(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def format_values(values: Mapping[str, Any]) -> str:
-    """The values as " - loss: 0.1234 - accuracy: 0.9876"."""
-    return "".join(f" - {name}: {_short(value)}" for name, value in values.items())
+def format_values(values: Values, current: Values | None = None) -> str:
+    """The values as " - loss: 0.1234 (now 0.1201) - accuracy: 0.9876"."""
+    now = {name: f" (now {_short(value)})" for name, value in (current or {}).items()}
+    return "".join(
+        f" - {name}: {_short(value)}{now.get(name, '')}" for name, value in values.items()
+    )
+
+
+def _rounded(number: float) -> str:
+    """Three digits of a number: 1_230_000 is "1,230,000"."""
+    return f"{float(f'{number:.3g}'):,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def _short(value: Any) -> str:
@@ -219,3 +292,12 @@ def format_seconds(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def format_bytes(size: float) -> str:
+    """A number of bytes as "712.00 B", "1.40 KB" and so on."""
+    for unit in ("B", "KB", "MB", "GB", "TB"):
+        if size < 1024 or unit == "TB":
+            break
+        size /= 1024
+    return f"{size:.2f} {unit}"

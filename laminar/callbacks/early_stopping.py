@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from .callback import Logs
 from .checks import check_number, check_whole
 from .display import say
 from .monitor import MonitorCallback
+
+_STATE = ("best", "best_epoch", "best_weights", "stopped_epoch", "wait")
 
 
 class EarlyStopping(MonitorCallback):
@@ -65,6 +68,13 @@ class EarlyStopping(MonitorCallback):
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         self._reset()
+
+    def get_state(self) -> Mapping[str, Any]:
+        return {name: getattr(self, name) for name in _STATE}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        for name in _STATE:
+            setattr(self, name, state[name])
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         value = self.monitored(logs)

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from laminar.engine.errors import FailedPreconditionError
+from laminar.utils.plotting import draw, has_matplotlib, sparklines
+
 from .callback import Callback, Logs
+from .display import is_notebook, say
 
 
 class History(Callback):
@@ -23,6 +31,41 @@ class History(Callback):
     def on_train_begin(self, logs: Logs | None = None) -> None:
         self.epoch = []
         self.history = {}
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Draw the curves of all values, a panel for each, training and validation together.
+
+        Args:
+            path: a file for the picture, PNG. Without it a notebook shows the picture; elsewhere,
+                or without matplotlib, the curves are printed as text.
+
+        Returns:
+            In a notebook, the picture; else None.
+
+        Raises:
+            FailedPreconditionError: there is no epoch yet.
+            UnimplementedError: a file is named, and matplotlib is not installed.
+        """
+        if not self.epoch:
+            raise FailedPreconditionError(
+                "history.plot: there is no epoch to draw", remedy="train for an epoch first"
+            )
+        title = "" if self.model is None else self.model.name
+        if path is not None:
+            Path(path).write_bytes(draw(self.epoch, self.history, title))
+        elif is_notebook() and has_matplotlib():
+            picture = draw(self.epoch, self.history, title)
+            return sys.modules["IPython.display"].Image(data=picture, format="png")
+        else:
+            say(sparklines(self.history))
+        return None
+
+    def get_state(self) -> Mapping[str, Any]:
+        return {"epoch": self.epoch, "history": self.history}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        self.epoch = list(state["epoch"])
+        self.history = {name: list(values) for name, values in state["history"].items()}
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         self.epoch.append(epoch)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +34,8 @@ class ModelCheckpoint(MonitorCallback):
         initial_value_threshold: with `save_best_only`, only save what is better than this.
 
     Attributes:
-        best: the best value so far; it stays from one `fit` to the next.
+        best: the best value so far; it stays from one `fit` to the next, and in a training that is
+            resumed, with `fit(resume=...)` or `BackupAndRestore`. A new process begins without one.
 
     Raises:
         InvalidArgumentError: another kind of file, or an argument out of range.
@@ -75,6 +78,18 @@ class ModelCheckpoint(MonitorCallback):
         self._epoch = 0
         self._last_batch = -1
         self._batches_since_saving = 0
+
+    def get_state(self) -> Mapping[str, Any]:
+        return {
+            "best": self.best,
+            "last_batch": self._last_batch,
+            "batches_since_saving": self._batches_since_saving,
+        }
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        self.best = state["best"]
+        self._last_batch = state["last_batch"]
+        self._batches_since_saving = state["batches_since_saving"]
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
         self._epoch = epoch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,12 @@ class MonitorCallback(Callback):
     def who(self) -> str:
         """How errors and warnings call it."""
         return type(self).__name__
+
+    def get_state(self) -> Mapping[str, Any]:
+        return {"best": self.best}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        self.best = state["best"]
 
     def monitored(self, logs: Logs | None) -> float | None:
         """The value that is followed; a warning, and None, when it is not logged.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .callback import Callback, Logs
-from .display import Display
+from laminar import metrics
+
+from .callback import Callback, LazyLogs, Logs
+from .display import Display, Flow
 
 
 class ProgbarLogger(Callback):
@@ -15,11 +17,19 @@ class ProgbarLogger(Callback):
     alone; with verbose=0 nothing. The validation inside an epoch is part of its bar and line.
     """
 
+    reads_logs_later = True
+
     def __init__(self) -> None:
         super().__init__()
         self._display: Display | None = None
         self._steps: int | None = None
         self._is_training = False
+        self._flow: Flow | None = None
+        self._done_before = 0
+
+    def watch(self, flow: Flow, begin: int = 0) -> None:
+        """Show of the next epoch or loop how its batches flow; `begin` of its steps are done."""
+        self._flow, self._done_before = flow, begin
 
     @property
     def _level(self) -> int:
@@ -28,9 +38,17 @@ class ProgbarLogger(Callback):
 
     def _open(self, label: str) -> None:
         if self._level:
-            self._display = Display(label, self._steps, has_bar=self._level == 1)
+            self._display = Display(
+                label,
+                self._steps,
+                has_bar=self._level == 1,
+                flow=self._flow,
+                averaged=_means(self.model),
+                begin=self._done_before,
+            )
+        self._done_before = 0
 
-    def _advance(self, batch: int, logs: Logs | None) -> None:
+    def _advance(self, batch: int, logs: LazyLogs) -> None:
         if self._display is not None:
             self._display.advance(batch + 1, logs)
 
@@ -59,7 +77,7 @@ class ProgbarLogger(Callback):
         epochs = str(self.params.get("epochs", 1))
         self._open(f"Epoch {str(epoch + 1).rjust(len(epochs))}/{epochs}")
 
-    def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: LazyLogs = None) -> None:
         self._advance(batch, logs)
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
@@ -75,7 +93,7 @@ class ProgbarLogger(Callback):
         else:
             self._begin("Evaluate")
 
-    def on_test_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+    def on_test_batch_end(self, batch: int, logs: LazyLogs = None) -> None:
         if self._is_training:
             self._note(f"validating {batch + 1}")
         else:
@@ -88,7 +106,7 @@ class ProgbarLogger(Callback):
     def on_predict_begin(self, logs: Logs | None = None) -> None:
         self._begin("Predict")
 
-    def on_predict_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+    def on_predict_batch_end(self, batch: int, logs: LazyLogs = None) -> None:
         self._advance(batch, None)
 
     def on_predict_end(self, logs: Logs | None = None) -> None:
@@ -101,3 +119,8 @@ class ProgbarLogger(Callback):
     def _note(self, text: Any) -> None:
         if self._display is not None:
             self._display.note(text)
+
+
+def _means(model: Any) -> list[str]:
+    """The names of the metrics that are means over the steps."""
+    return [m.name for m in getattr(model, "metrics", ()) if isinstance(m, metrics.Mean)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,14 @@ class ReduceLROnPlateau(MonitorCallback):
     def on_train_begin(self, logs: Logs | None = None) -> None:
         require_settable(self.model, self.who)
         self._reset()
+
+    def get_state(self) -> Mapping[str, Any]:
+        return {"best": self.best, "wait": self.wait, "cooldown_counter": self.cooldown_counter}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        self.best = state["best"]
+        self.wait = state["wait"]
+        self.cooldown_counter = state["cooldown_counter"]
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         if logs is not None:

@@ -11,6 +11,7 @@ from laminar.layers.masking import get_mask
 
 from .. import config, ops, tree
 from ..naming import auto_name
+from ..recorded import Recorded
 from ..serialization import deserialize_keras_object, serialize_keras_object
 from .alignment import squeeze_or_expand_to_same_rank
 from .reduction import reduce_weighted_values, standardize_reduction
@@ -18,7 +19,7 @@ from .reduction import reduce_weighted_values, standardize_reduction
 _NEVER = object()  # equal to no value of an option
 
 
-class Loss:
+class Loss(Recorded):
     """A number that says how far predictions are from labels. Abstract: write `call`.
 
     Args:

@@ -14,9 +14,10 @@ from laminar.layers.tracking import Tracked
 from .. import config, initializers, ops
 from ..losses.loss import dtype_of
 from ..naming import auto_name
+from ..recorded import Recorded
 
 
-class Metric(Tracked):
+class Metric(Tracked, Recorded):
     """A quantity over many batches. Abstract: write `__init__`, `update_state` and `result`.
 
     `__init__` makes variables with `add_variable`, `update_state` adds what a batch contributes,

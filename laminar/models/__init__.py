@@ -7,7 +7,11 @@ from laminar.serialization import list_builtins
 from .cloning import clone_model as clone_model
 from .cloning import model_from_json as model_from_json
 from .functional import Functional as Functional
+from .lr_finder import LearningRates as LearningRates
+from .lr_finder import lr_find as lr_find
 from .model import Model as Model
+from .profile import LayerProfile as LayerProfile
+from .profile import Profile as Profile
 from .sequential import Sequential as Sequential
 
 list_builtins("keras", {"Model": Model, "Sequential": Sequential, "Functional": Functional})

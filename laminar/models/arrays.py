@@ -42,7 +42,7 @@ def _as_array(leaf: Any, what: str) -> Any:
             remedy="load the file first",
         )
     if hasattr(leaf, "to_numpy"):  # pandas
-        leaf = leaf.to_numpy()
+        leaf = _from_frame(leaf)
     if isinstance(leaf, EagerTensor | Variable):
         array = np.asarray(leaf)
     else:
@@ -64,6 +64,17 @@ def _as_array(leaf: Any, what: str) -> Any:
     if array.dtype.kind == "f" and array.dtype != config.floatx():
         array = array.astype(config.floatx())
     return array
+
+
+def _from_frame(frame: Any) -> Any:
+    """The values of a pandas frame or series; columns of different numbers become floats."""
+    values = frame.to_numpy()
+    if values.dtype == object:
+        found = getattr(frame, "dtypes", None)
+        kinds = [getattr(dtype, "kind", "O") for dtype in np.atleast_1d(np.asarray(found))]
+        if all(kind in "biuf" for kind in kinds):
+            return frame.to_numpy(dtype=config.floatx())
+    return values
 
 
 def count_examples(parts: Mapping[str, Any]) -> int:

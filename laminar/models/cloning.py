@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from laminar.engine.errors import DataLossError, InvalidArgumentError
+from laminar.engine.errors import InvalidArgumentError
 from laminar.layers.input import Input, InputLayer
 from laminar.layers.layer import Layer
 from laminar.layers.symbolic import is_keras_tensor
-from laminar.serialization import custom_object_scope, deserialize_keras_object
+from laminar.serialization import custom_object_scope
 from laminar.tree import flatten, map_structure, pack_sequence_as
 
 from .functional import Functional
@@ -114,13 +113,12 @@ def _clone_network(
 
 
 def model_from_json(text: str, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """A model of the architecture that `model.to_json()` gave, with new weights.
+    """A model of the architecture that `model.to_json()` gave, here, in Keras 3 or in Keras 2.
 
     Raises:
-        DataLossError: the text is not JSON.
+        DataLossError: the text is not JSON, or not a model.
+        NotFoundError: it names a class that is not known.
     """
-    try:
-        config = json.loads(text)
-    except (ValueError, RecursionError) as cause:
-        raise DataLossError(f"model_from_json: not JSON: {cause}") from cause
-    return deserialize_keras_object(config, custom_objects)
+    from laminar.saving.whole import model_from_text  # saving stands on models
+
+    return model_from_text(text, custom_objects)

@@ -9,7 +9,6 @@ from laminar import metrics
 
 from .compiled_loss import CompiledLoss
 from .compiled_metrics import CompiledMetrics
-from .step import Step
 
 
 class Compiled:
@@ -23,8 +22,10 @@ class Compiled:
         loss: None when there is none but what layers add.
         loss_tracker: the mean of the loss.
         steps: the step functions made so far, by kind.
-        trained: ids of the variables that the train step was traced for.
-        changes: the `trainable_changes()` after which `trained` was found.
+        strategy: which devices share the work, None for no sharing.
+        trained: what the train step was traced for: how often the optimizer's groups had changed,
+            and the ids of the variables.
+        changes: the `trainable_changes()`, and those of the groups, when `trained` was found.
     """
 
     def __init__(self, config: dict[str, Any], output_names: Sequence[str]) -> None:
@@ -36,9 +37,10 @@ class Compiled:
         )
         self.metrics = CompiledMetrics(config["metrics"], config["weighted_metrics"], output_names)
         self.loss_tracker = metrics.Mean(name="loss")
-        self.steps: dict[str, Step] = {}
+        self.steps: dict[str, Any] = {}
+        self.strategy: Any = None
         self.trained: tuple[int, ...] = ()
-        self.changes = -1
+        self.changes: Any = None
         self._reported: dict[tuple[int, str], metrics.Mean] = {}
 
     @property

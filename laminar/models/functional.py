@@ -7,7 +7,7 @@ from typing import Any
 
 from laminar.engine.errors import DataLossError, InvalidArgumentError
 from laminar.layers.operation import Operation
-from laminar.layers.symbolic import KerasTensor, Node
+from laminar.layers.symbolic import KerasTensor, Node, any_symbolic
 from laminar.serialization import (
     custom_object_scope,
     deserialize_keras_object,
@@ -79,10 +79,7 @@ def network_config(network: Network) -> dict[str, Any]:
 def _structure(value: Any, leaf: Any) -> Any:
     """Lists and dicts kept, tuples as lists, each leaf described."""
     if isinstance(value, list | tuple):
-        items = [_structure(v, leaf) for v in value]
-        if isinstance(value, tuple) and not any(isinstance(v, KerasTensor) for v in value):
-            return serialize_keras_object(value)
-        return items
+        return [_structure(v, leaf) for v in value]
     if isinstance(value, dict):
         return {k: _structure(v, leaf) for k, v in value.items()}
     return leaf(value)
@@ -131,6 +128,8 @@ def _replay(waiting: list[tuple[Operation, dict[str, Any]]], made: dict[str, Ope
                 blocked.add(id(operation))
                 later.append((operation, node))
                 continue
+            if not any_symbolic(tuple(args), kwargs):  # it would be computed now, whatever its size
+                raise DataLossError(f"a call of {operation.name!r} in the config takes no tensor")
             operation(*args, **kwargs)
         if len(later) == len(waiting):
             names = ", ".join(sorted({op.name for op, _ in later}))

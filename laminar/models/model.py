@@ -196,25 +196,27 @@ class Model(Trainer):
 
     # Saving
 
-    def save(self, filepath: Any, overwrite: bool = True, zipped: bool | None = None) -> None:
-        """Write architecture, weights and optimizer state to a `.keras` file."""
+    def save(
+        self, filepath: Any, overwrite: bool = True, zipped: bool | None = None, **kwargs: Any
+    ) -> None:
+        """Write architecture, weights and optimizer state to a file; see `saving.save_model`."""
         from laminar.saving import save_model
 
-        save_model(self, filepath, overwrite=overwrite, zipped=zipped)
+        save_model(self, filepath, overwrite=overwrite, zipped=zipped, **kwargs)
 
     def save_weights(
         self, filepath: Any, overwrite: bool = True, max_shard_size: float | None = None
     ) -> None:
-        """Write the weights to a `.weights.h5` file."""
+        """Write the weights to a `.weights.h5` file, or to several; see `saving.save_weights`."""
         from laminar.saving import save_weights
 
         save_weights(self, filepath, overwrite=overwrite, max_shard_size=max_shard_size)
 
-    def load_weights(self, filepath: Any, skip_mismatch: bool = False, **kwargs: Any) -> None:
-        """Read the weights from a `.weights.h5` or `.keras` file."""
+    def load_weights(self, filepath: Any, skip_mismatch: bool = False, **kwargs: Any) -> Any:
+        """Read the weights from a file; see `saving.load_weights`."""
         from laminar.saving import load_weights
 
-        load_weights(self, filepath, skip_mismatch=skip_mismatch, **kwargs)
+        return load_weights(self, filepath, skip_mismatch=skip_mismatch, **kwargs)
 
     def to_json(self, **kwargs: Any) -> str:
         """The architecture as JSON."""

@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from laminar import callbacks as callbacks_module
 from laminar import config
+from laminar.callbacks.live_plot import LivePlot
+from laminar.distribute import DataParallel
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.source import warn
 from laminar.tree import map_structure
 
-from .arrays import nan_report
-from .data import ArrayData, Batch, Data, Passes, make_data, ran_out, unpack_x_y_sample_weight
+from .backup import make_backup
+from .batches import BatchReader
+from .compile_report import CompileReport
+from .data import (
+    ArrayData,
+    Batch,
+    Data,
+    Passes,
+    make_data,
+    ran_out,
+    unpack_x_y_sample_weight,
+)
+from .dry_run import dry_run as run_dry
+from .fit_loop import FitLoop
 from .logs import in_order, read_logs
+from .profile import Profile, profile_model
 from .step import Step
+from .streams import Iterated
 from .training_steps import TrainingSteps
 
 
@@ -43,11 +62,19 @@ class Trainer(TrainingSteps):
         validation_steps: int | None = None,
         validation_batch_size: int | None = None,
         validation_freq: int | Sequence[int] = 1,
+        *,
+        resume: str | os.PathLike[str] | None = None,
+        check: str | None = None,
+        dry_run: bool = False,
+        overfit_batches: int | None = None,
+        plot: bool | str | os.PathLike[str] = False,
+        devices: int | Sequence[str] | None = None,
     ) -> Any:
         """Train the model.
 
         Args:
-            x: arrays (one, a list or a dict), or an iterable of batches.
+            x: arrays (one, a list or a dict; also pandas frames), or what yields batches: a
+                Dataset, a PyDataset, a generator, a DataLoader of PyTorch, any iterable.
             y: targets, for arrays.
             batch_size: examples in a step, 32 by default.
             epochs: number of the last epoch.
@@ -65,17 +92,38 @@ class Trainer(TrainingSteps):
             validation_steps: batches of a validation.
             validation_batch_size: by default `batch_size`.
             validation_freq: validate after every so many epochs, or after those listed.
+            resume: a folder for the state of this training: run again after it was interrupted,
+                wherever it was, `fit` goes on from there, on a CPU with the same bits.
+            check: "nan" looks through each step, and names the operation, the layer and the batch
+                that first gave something that is not finite.
+            dry_run: whether to run only one batch of training, and one of validation, print a
+                report (shapes, times, the update), and set everything back. No callback is told.
+            overfit_batches: train on so many batches alone, the same ones in each epoch, to see
+                whether the model can learn them at all.
+            devices: how many devices share the work on each batch (or their names), from now on,
+                as `compile(strategy=DataParallel(devices))` has it.
+            plot: whether to show the values of the epochs as curves: in a notebook while training
+                goes on, else as text at the end; or the name of a file for a picture of them.
 
         Returns:
             History: `.history[name]` has one value for each epoch.
 
         Raises:
             InvalidArgumentError: data that does not fit together, is empty or holds NaN.
+            FailedPreconditionError: with `check`, a value that is not finite; with `resume`, a
+                folder that another training has used.
             OutOfRangeError: the data ends in the first epoch, before `steps_per_epoch`. When it
                 ends later, training ends with a warning.
         """
         self._require_compiled("fit")
-        _check_counts(epochs=epochs, initial_epoch=initial_epoch, steps_per_epoch=steps_per_epoch)
+        if devices is not None:
+            self._share_work(DataParallel(devices))
+        _check_counts(
+            epochs=epochs,
+            initial_epoch=initial_epoch,
+            steps_per_epoch=steps_per_epoch,
+            overfit_batches=overfit_batches,
+        )
         epochs = _limited("epochs", epochs, config.max_epochs())
         data = make_data(
             x,
@@ -91,63 +139,85 @@ class Trainer(TrainingSteps):
             validation = _validation(validation_data, validation_batch_size or batch_size)
         elif validation_split:
             data, validation = _split(data, validation_split, validation_batch_size)
+        if overfit_batches is not None:
+            data = _first_batches(data, overfit_batches)
         passes = Passes(data, _limited_steps(steps_per_epoch))
+        if dry_run:
+            return self._dry_run(passes, None if validation is None else Passes(validation))
         listeners = self._listeners(
-            callbacks, verbose, add_history=True, epochs=epochs, steps=passes.num_steps
+            callbacks,
+            verbose,
+            add_history=True,
+            epochs=epochs,
+            steps=passes.num_steps,
         )
-        self.stop_training = False
-        logs: dict[str, Any] = {}
-        with listeners:
-            listeners.on_train_begin()
-            for epoch in range(initial_epoch, epochs):
-                self.reset_metrics()
-                listeners.on_epoch_begin(epoch)
-                found = self._train_epoch(passes, listeners, is_first=epoch == initial_epoch)
-                if found is None:
-                    break
-                logs = found
-                if validation is not None and _is_due(epoch, validation_freq):
-                    steps = _limited_steps(validation_steps)
-                    found = self._evaluate(Passes(validation, steps), listeners)
-                    logs = logs | {f"val_{name}": value for name, value in found.items()}
-                listeners.on_epoch_end(epoch, logs)
-                if self.stop_training:
-                    break
-            self.optimizer.finalize_variable_values(self.trainable_weights)
-            listeners.on_train_end(logs)
+
+        if plot:
+            listeners.append(LivePlot(plot))
+
+        def validate() -> dict[str, Any]:
+            assert validation is not None, "called when there is some"
+            with Passes(validation, _limited_steps(validation_steps)) as batches:
+                return self._evaluate(batches, listeners)
+
+        with passes:
+            FitLoop(
+                self,
+                passes,
+                listeners,
+                first=initial_epoch,
+                epochs=epochs,
+                validate=None if validation is None else validate,
+                validation_freq=validation_freq,
+                backup=make_backup(resume, listeners),
+                finds_nan=_finds_nan(check),
+            ).run()
         return self.history
 
-    def _train_epoch(
-        self, passes: Passes, listeners: Any, *, is_first: bool
-    ) -> dict[str, Any] | None:
-        """Train on the batches of an epoch; None when there are none left."""
-        interval = self._require_compiled("fit").config["steps_per_execution"]
-        results: Any = None
-        done = 0
-        step: Step | None = None
-        for batch in passes.epoch():
-            if step is None:
-                self._prepare(batch, training=True)
-                step = self.make_train_function()
-            if done % interval == 0:
-                listeners.on_train_batch_begin(done)
-            results = step(batch)
-            done += 1
-            if done == 1 and is_first:
-                _check_first(results, batch)
-            if done % interval == 0 or done == passes.steps:
-                listeners.on_train_batch_end(done - 1, read_logs(results))
-            if self.stop_training:
-                break
-        if done % interval and done != passes.steps:  # the last, shorter group
-            listeners.on_train_batch_end(done - 1, read_logs(results))
-        if done < (passes.steps or 1) and not self.stop_training:
-            error = ran_out("fit", done, passes.steps or 1)
-            if is_first:
-                raise error
-            warn(f"{error.message}: training ends here")
-            self.stop_training = True
-        return read_logs(results) if done else None
+    def _dry_run(self, passes: Passes, validation: Passes | None) -> Any:
+        history = callbacks_module.History()
+        history.set_model(self)
+        history.on_epoch_end(0, run_dry(self, passes, validation))
+        return history
+
+    def explain_compiles(self) -> CompileReport:
+        """List what was compiled for this model's steps so far, with the reason of each.
+
+            model.fit(x, y)
+            print(model.explain_compiles())
+
+        A step is compiled when it is first run on batches of some form. Another batch size does not
+        compile it again.
+
+        Returns:
+            CompileReport: a list of (step, event); an event has `cluster`, `reason`, `inputs`,
+            `num_kernels`, `kernels` and `seconds`. Printed, a line for each.
+        """
+        compiled = self._compiled
+        steps = {} if compiled is None else dict(compiled.steps)
+        if self._predict_step is not None:
+            steps["predict"] = self._predict_step
+        return CompileReport(
+            (name, event) for name, step in steps.items() for event in getattr(step, "compiles", ())
+        )
+
+    def profile(self, x: Any, training: bool = False) -> Profile:
+        """Find out where the time and the memory of the model go.
+
+            print(model.profile(x[:32]))
+
+        Each layer is compiled and run by itself on what it gets in the model, and so is the model
+        as a whole, in which layers may run together.
+
+        Args:
+            x: one batch of inputs.
+            training: whether layers are called as in training.
+
+        Returns:
+            Profile: `.layers`, `.seconds`; printed, a table.
+        """
+        (batch, _, _) = unpack_x_y_sample_weight(_one_batch(x, None, None, "profile"))
+        return profile_model(self, batch, training=training)
 
     def evaluate(
         self,
@@ -172,7 +242,8 @@ class Trainer(TrainingSteps):
         data = make_data(x, y, sample_weight, batch_size=batch_size, who="evaluate")
         passes = Passes(data, _limited_steps(steps))
         listeners = self._listeners(callbacks, verbose, epochs=1, steps=passes.num_steps)
-        with listeners:
+        listeners.watch(passes)
+        with passes, listeners:
             logs = self._evaluate(passes, listeners)
         return self._results(logs, return_dict)
 
@@ -186,20 +257,26 @@ class Trainer(TrainingSteps):
     def _evaluate(self, passes: Passes, listeners: Any) -> dict[str, Any]:
         self.reset_metrics()
         self.stop_evaluating = False
+        interval = self._require_compiled("evaluate").config["steps_per_execution"]
         listeners.on_test_begin()
         results: Any = None
-        done = 0
+        done = told = 0
         step: Step | None = None
         for batch in passes.epoch():
             if step is None:
                 self._prepare(batch, training=False)
                 step = self.make_test_function()
-            listeners.on_test_batch_begin(done)
+            if done % interval == 0:
+                listeners.on_test_batch_begin(done)
             results = step(batch)
-            listeners.on_test_batch_end(done, read_logs(results))
             done += 1
+            if done % interval == 0:
+                told = done
+                listeners.on_test_batch_end(done - 1, partial(read_logs, results))
             if self.stop_evaluating:
                 break
+        if done > told:  # the last, shorter group
+            listeners.on_test_batch_end(done - 1, partial(read_logs, results))
         _check_enough("evaluate", done, passes.steps, stopped=self.stop_evaluating)
         logs = read_logs(results)
         listeners.on_test_end(logs)
@@ -220,19 +297,25 @@ class Trainer(TrainingSteps):
         data = make_data(x, batch_size=batch_size, who="predict")
         passes = Passes(data, _limited_steps(steps))
         listeners = self._listeners(callbacks, verbose, epochs=1, steps=passes.num_steps)
+        listeners.watch(passes)
         self.stop_predicting = False
         step = self.make_predict_function()
+        interval = 1 if self._compiled is None else self._compiled.config["steps_per_execution"]
         parts: list[Any] = []
-        with listeners:
+        told = 0
+        with passes, listeners:
             listeners.on_predict_begin()
             for batch in passes.epoch():
-                done = len(parts)
-                listeners.on_predict_batch_begin(done)
-                outputs = map_structure(np.asarray, step(batch))
-                parts.append(outputs)
-                listeners.on_predict_batch_end(done, {"outputs": outputs})
+                if len(parts) == told:
+                    listeners.on_predict_batch_begin(told)
+                parts.append(map_structure(np.asarray, step(batch)))
+                if len(parts) - told == interval:
+                    _tell_outputs(listeners, parts, told)
+                    told = len(parts)
                 if self.stop_predicting:
                     break
+            if len(parts) > told:  # the last, shorter group
+                _tell_outputs(listeners, parts, told)
             _check_enough("predict", len(parts), passes.steps, stopped=self.stop_predicting)
             listeners.on_predict_end()
         return map_structure(_joined, *parts)
@@ -319,6 +402,19 @@ def _split(data: Data, fraction: float, batch_size: int | None) -> tuple[Data, D
     return first, kept
 
 
+def _first_batches(data: Data, count: int) -> Data:
+    """The first batches of the data alone, the same ones in each pass."""
+    if isinstance(data, ArrayData):
+        data.shuffle = False
+    batches = list(islice(data, count))
+    data.close()
+    if not batches:
+        raise ran_out("fit: overfit_batches", 0, count)
+    if len(batches) < count:
+        warn(f"fit: overfit_batches={count}, but the data has only {len(batches)} batches")
+    return Iterated(batches, BatchReader("fit"), "fit")
+
+
 def _limited(what: str, count: int, most: int | None) -> int:
     """`count`, or less when a limit for trying scripts out says so."""
     if most is None or count <= most:
@@ -334,25 +430,25 @@ def _limited_steps(steps: int | None) -> int | None:
     return most if steps is None else _limited("steps_per_epoch", steps, most)
 
 
+def _tell_outputs(listeners: Any, parts: list[Any], told: int) -> None:
+    """Tell of the outputs since `told` batches, read if somebody wants them."""
+    new = parts[told:]
+    listeners.on_predict_batch_end(
+        len(parts) - 1,
+        lambda: {"outputs": new[0] if len(new) == 1 else map_structure(_joined, *new)},
+    )
+
+
 def _joined(*parts: Any) -> Any:
     return parts[0].copy() if len(parts) == 1 else np.concatenate(parts)
 
 
-def _is_due(epoch: int, frequency: int | Sequence[int]) -> bool:
-    if isinstance(frequency, int):
-        return (epoch + 1) % frequency == 0
-    return epoch + 1 in frequency
-
-
-def _check_first(results: Any, batch: Any) -> None:
-    """When the first loss is NaN, say so if the data is why."""
-    loss = results.get("loss") if isinstance(results, Mapping) else None
-    if loss is not None and np.asarray(loss).ndim == 0 and np.isnan(np.asarray(loss)):
-        report = nan_report(batch)
-        if report is not None:
-            raise InvalidArgumentError(
-                f"fit: {report}", remedy="fill or drop them first, as with numpy.nan_to_num"
-            )
+def _finds_nan(check: str | None) -> bool:
+    if check not in (None, "nan"):
+        raise InvalidArgumentError(
+            f"fit: check must be None or 'nan', got {check!r}", remedy="check='nan'"
+        )
+    return check == "nan"
 
 
 def _check_enough(who: str, done: int, steps: int | None, *, stopped: bool) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from laminar import ops, optimizers
+from laminar.distribute import DataParallel
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.engine.functions import FuncGraph
 from laminar.engine.gradients import GradientTape
@@ -19,6 +20,7 @@ from laminar.layers.weights import trainable_changes
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import flatten, map_structure
 
+from .async_step import async_step
 from .compiled import Compiled
 from .compiled_loss import check_loss
 from .compiled_metrics import check_metrics
@@ -66,6 +68,8 @@ class TrainingSteps(Layer):
         steps_per_execution: int = 1,
         jit_compile: Any = "auto",
         auto_scale_loss: bool = True,
+        *,
+        strategy: Any = None,
     ) -> None:
         """Say how the model is trained.
 
@@ -80,6 +84,7 @@ class TrainingSteps(Layer):
             steps_per_execution: batches between two looks at callbacks.
             jit_compile: whether steps are compiled to native code where that is possible.
             auto_scale_loss: whether a loss-scaling optimizer is used under mixed_float16.
+            strategy: which devices share the work, a `laminar.distribute.DataParallel`.
 
         Raises:
             InvalidArgumentError: an unknown name, or an argument of the wrong kind.
@@ -117,6 +122,25 @@ class TrainingSteps(Layer):
         self.stop_training = False
         self._predict_step = None
         self._compiled = Compiled(config, self.output_names)
+        self._share_work(strategy)
+
+    def _share_work(self, strategy: Any) -> None:
+        """Let a strategy say which devices share the work."""
+        if strategy is not None and not isinstance(strategy, DataParallel):
+            raise InvalidArgumentError(
+                f"compile: strategy must be a laminar.distribute.DataParallel, got {strategy!r}"
+            )
+        compiled = self._require_compiled("strategy")
+        compiled.strategy = strategy
+        compiled.steps.clear()
+        self._predict_step = None
+
+    def _forward(self, x: Any, *, training: bool) -> Any:
+        """The outputs for a batch, of this device or of those that share the work."""
+        strategy = None if self._compiled is None else self._compiled.strategy
+        if strategy is None:
+            return self(x, training=training)
+        return strategy.forward(self, x, training=training)
 
     @property
     def compiled(self) -> bool:
@@ -195,7 +219,7 @@ class TrainingSteps(Layer):
         """
         x, y, sample_weight = unpack_x_y_sample_weight(data)
         with GradientTape() as tape:
-            y_pred = self(x, training=True)
+            y_pred = self._forward(x, training=True)
             loss = self._tracked_loss(x, y, y_pred, sample_weight, training=True)
             scaled = self.optimizer.scale_loss(loss)
         variables = self.trainable_weights
@@ -207,14 +231,14 @@ class TrainingSteps(Layer):
     def test_step(self, data: Any) -> dict[str, Any]:
         """One step of evaluation on a batch."""
         x, y, sample_weight = unpack_x_y_sample_weight(data)
-        y_pred = self(x, training=False)
+        y_pred = self._forward(x, training=False)
         self._tracked_loss(x, y, y_pred, sample_weight, training=False)
         return self.compute_metrics(x, y, y_pred, sample_weight)
 
     def predict_step(self, data: Any) -> Any:
         """The outputs for a batch."""
         x, _, _ = unpack_x_y_sample_weight(data)
-        return self(x, training=False)
+        return self._forward(x, training=False)
 
     def compute_loss(
         self,
@@ -336,18 +360,18 @@ class TrainingSteps(Layer):
 
     # Step functions
 
-    def make_train_function(self, force: bool = False) -> Step:
+    def make_train_function(self, force: bool = False) -> Any:
         """The function that trains on a batch."""
         compiled = self._require_compiled("fit")
-        changes = trainable_changes()
+        changes = trainable_changes(), self.optimizer.group_changes
         if changes != compiled.changes:  # perhaps layers of this model have been frozen or thawed
-            trained = tuple(id(v) for v in self.trainable_weights)
+            trained = (changes[1], *(id(v) for v in self.trainable_weights))
             if trained != compiled.trained:
                 compiled.steps.pop("train", None)
             compiled.changes, compiled.trained = changes, trained
         return self._step("train", self.train_step, force)
 
-    def make_test_function(self, force: bool = False) -> Step:
+    def make_test_function(self, force: bool = False) -> Any:
         """The function that evaluates a batch."""
         return self._step("test", self.test_step, force)
 
@@ -357,10 +381,14 @@ class TrainingSteps(Layer):
             self._predict_step = self._new_step(self.predict_step)
         return self._predict_step
 
-    def _step(self, kind: str, step: Any, force: bool) -> Step:
+    def _step(self, kind: str, step: Any, force: bool) -> Any:
         compiled = self._require_compiled("fit")
         if force or kind not in compiled.steps:
-            compiled.steps[kind] = self._new_step(step)
+            if kind == "train" and compiled.strategy is not None and compiled.strategy.is_async:
+                own = type(self).train_step is not TrainingSteps.train_step
+                compiled.steps[kind] = async_step(self, compiled, has_own_step=own)
+            else:
+                compiled.steps[kind] = self._new_step(step)
         return compiled.steps[kind]
 
     def _new_step(self, step: Any) -> Step:
@@ -371,7 +399,13 @@ class TrainingSteps(Layer):
                 self._clear_losses()  # symbols of the trace
 
         run.__name__ = getattr(step, "__name__", "step")
-        return Step(run, eager=self.run_eagerly, native=self.jit_compile is not False)
+        strategy = None if self._compiled is None else self._compiled.strategy
+        return Step(
+            run,
+            eager=self.run_eagerly,
+            native=self.jit_compile is not False,
+            machine=None if strategy is None else strategy.machine,
+        )
 
     def _prepare(self, batch: Any, *, training: bool) -> None:
         """Make the weights, the metrics and the optimizer's slots, from a first batch."""

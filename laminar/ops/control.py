@@ -1,17 +1,21 @@
 """Conditions and loops as functions.
 
-On values at hand they run in Python. While a graph is built, a condition must be known, and a
-loop's length too: it is then written out, step by step.
+On values at hand they run in Python. While a graph is built, what depends on a tensor becomes one
+operation, for any number of iterations and sequences of any length.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from laminar.engine.errors import InvalidArgumentError, ShapeError, UnimplementedError
-from laminar.engine.graph import GraphTensor, Tensor
+from laminar.engine import functions as engine
+from laminar.engine.errors import ShapeError
+from laminar.engine.graph import GraphTensor, Tensor, int32
 from laminar.engine.ops import axes, join
+from laminar.engine.ops.arithmetic import maximum, minimum
+from laminar.engine.ops.cast import cast
 from laminar.engine.ops.index import get_item
 from laminar.engine.ops.shape import dims_of, reshape
 from laminar.tree import flatten, map_structure, pack_sequence_as
@@ -31,28 +35,20 @@ __all__ = [
 ]
 
 
-def _known(who: str, what: str, value: Any) -> Any:
-    """`value`, which must be known while a graph is built."""
-    if hasattr(value, "__laminar_tensor__"):
-        value = value.__laminar_tensor__()
-    if isinstance(value, GraphTensor):
-        raise UnimplementedError(
-            f"{who}: {what} is known at run time only ({value.spec}), "
-            f"and this is a graph being built",
-            remedy=f"make {what} a Python value, use where() to choose between results, or call "
-            "it outside of a traced function (compile(run_eagerly=True) for a whole model)",
-        )
-    return value
-
-
 @public
 def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
-    """The result of `true_fn()` if `pred` holds, of `false_fn()` if not.
+    """The result of `true_fn()` if `pred` holds, of `false_fn()` if not; only that one runs.
+
+    Args:
+        pred: one bool or number.
+        true_fn, false_fn: while a graph is built, both are traced: they return structures of
+            tensors (and None) of one form, with the same dtypes.
 
     Raises:
-        UnimplementedError: a graph is being built, and `pred` is computed in it.
+        InvalidArgumentError: the structures differ, or `pred` is not a scalar.
+        DTypeError: an output has another type in each branch.
     """
-    return true_fn() if bool(_known("cond", "the condition", pred)) else false_fn()
+    return engine.cond(pred, true_fn, false_fn)
 
 
 @public
@@ -60,10 +56,17 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     """The result of branches[index](*operands); an index out of range means the nearest branch.
 
     Raises:
-        UnimplementedError: a graph is being built, and `index` is computed in it.
+        InvalidArgumentError: the branches return different structures while a graph is built.
+        DTypeError: an output has another type in each branch.
     """
-    place = int(_known("switch", "the index", index))
-    return branches[min(max(place, 0), len(branches) - 1)](*operands)
+    if hasattr(index, "__laminar_tensor__"):
+        index = index.__laminar_tensor__()
+    last = len(branches) - 1
+    if isinstance(index, GraphTensor):
+        place: Any = maximum(minimum(cast(index, int32), tensor(last, int32)), tensor(0, int32))
+    else:
+        place = min(max(int(index), 0), last)
+    return engine.switch_case(place, [functools.partial(branch, *operands) for branch in branches])
 
 
 @public
@@ -72,31 +75,34 @@ def while_loop(
     body: Callable[..., Any],
     loop_vars: Any,
     maximum_iterations: int | None = None,
+    *,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
 ) -> Any:
     """Apply `body` to the variables of a loop while `cond` holds for them.
 
     Args:
         cond: takes the variables, returns whether to go on.
-        body: takes the variables, returns their next values.
+        body: takes the variables, returns their next values, with the same types and shapes.
         loop_vars: the first values; a tuple or list is passed as separate arguments.
         maximum_iterations: an upper bound.
+        shape_invariants: shapes nested as `loop_vars`, with None for sizes that change from one
+            iteration to the next.
+        parallel_iterations: how many iterations may be in flight where several threads or devices
+            run the loop.
 
     Raises:
-        UnimplementedError: a graph is being built, and the condition is computed in it.
+        DTypeError, ShapeError: `body` changes the type or shape of a variable.
+        InvalidArgumentError: it returns another structure, or `cond` is not one bool.
     """
-    several = isinstance(loop_vars, tuple | list)
-    variables = map_structure(tensor, loop_vars)
-    steps = 0
-    while maximum_iterations is None or steps < maximum_iterations:
-        arguments = variables if several else (variables,)
-        if not bool(_known("while_loop", "the condition", cond(*arguments))):
-            break
-        found = body(*arguments)
-        if several and not isinstance(found, tuple | list):
-            found = (found,)
-        variables = pack_sequence_as(variables, [tensor(v) for v in flatten(found)])
-        steps += 1
-    return variables
+    return engine.while_loop(
+        cond,
+        body,
+        loop_vars,
+        shape_invariants=shape_invariants,
+        maximum_iterations=maximum_iterations,
+        parallel_iterations=parallel_iterations,
+    )
 
 
 @public
@@ -104,42 +110,9 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     """Apply value = body_fun(i, value) for i from `lower` to `upper` - 1, from `init_val` on.
 
     Raises:
-        UnimplementedError: a graph is being built, and a bound is computed in it.
+        DTypeError, ShapeError: `body_fun` changes the type or shape of the value.
     """
-    first, last = (int(_known("fori_loop", "a bound", bound)) for bound in (lower, upper))
-    value = init_val
-    for i in range(first, last):
-        value = body_fun(i, value)
-    return value
-
-
-def _length(who: str, xs: Any) -> int:
-    """The size that the first axes of all tensors in `xs` have.
-
-    Raises:
-        ShapeError: they differ.
-        UnimplementedError: it is known at run time only.
-    """
-    sizes = set()
-    for x in flatten(xs):
-        if x.shape.rank != 0 and x.shape.rank is not None and x.shape[0] is None:
-            raise UnimplementedError(
-                f"{who}: the first axis of {x.spec} has a size that is known at run time only",
-                remedy="give the axis a size, or write the step for the whole tensor at once",
-            )
-        sizes.add(known_size(who, x, 0))
-    if len(sizes) != 1:
-        raise ShapeError(f"{who}: the first axes must have one size, got {sorted(sizes)}")
-    return sizes.pop()
-
-
-def _stack(results: Sequence[Any]) -> Any:
-    """Results of one structure, leaf by leaf, as the slices of a new first axis."""
-
-    def stacked(*leaves: Any) -> Any:
-        return None if leaves[0] is None else join.stack([tensor(leaf) for leaf in leaves])
-
-    return map_structure(stacked, *results)
+    return engine.fori_loop(lower, upper, body_fun, init_val)
 
 
 @public
@@ -151,20 +124,16 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
         xs: a tensor, or a structure of tensors with first axes of one size.
 
     Raises:
-        ShapeError: the first axes differ, or are empty: the form of the result is then unknown.
-        UnimplementedError: a graph is being built, and the size is known at run time only.
+        ShapeError: the first axes differ, or are empty and no graph is being built: the form of
+            the result is then unknown.
     """
-    xs = map_structure(tensor, xs)
-    count = _length("map", xs)
-    if not count:
-        raise ShapeError("map: the first axis is empty, so there is nothing to apply f to")
-    return _stack([f(map_structure(lambda x, i=i: get_item(x, i), xs)) for i in range(count)])
+    return engine.map_slices(f, xs)
 
 
 @public
 def vectorized_map(function: Callable[[Any], Any], elements: Any) -> Any:
     """`function` of each slice of `elements` along the first axis, stacked; see `map`."""
-    return map(function, elements)
+    return engine.map_slices(function, elements)
 
 
 @public
@@ -179,38 +148,22 @@ def scan(
     """Carry a value through a sequence: (carry, y) = f(carry, x) for each x of `xs`.
 
     Args:
-        f: one step.
+        f: one step; the carry that it returns has the types and shapes of `init`.
         init: the first carry.
         xs: a tensor, or a structure of them, whose slices along the first axis are the x; None
             passes None, `length` times.
         length: how many steps, where `xs` is None.
         reverse: whether to go from the last slice to the first.
-        unroll: accepted for its name; steps are always written out.
+        unroll: True writes the steps out in the graph; a number is accepted for its name.
 
     Returns:
         The last carry, and the y stacked in the order of `xs` (None where f gives None).
 
     Raises:
         InvalidArgumentError: neither `xs` nor `length`, or they contradict each other.
-        UnimplementedError: a graph is being built, and the length is known at run time only.
+        DTypeError, ShapeError: `f` changes the type or shape of the carry.
     """
-    xs = None if xs is None else map_structure(tensor, xs)
-    if xs is None:
-        if length is None:
-            raise InvalidArgumentError("scan: give xs or length")
-        count = int(length)
-    else:
-        count = _length("scan", xs)
-        if length is not None and int(length) != count:
-            raise InvalidArgumentError(f"scan: length is {length}, but xs has {count} slices")
-    carry, ys = init, []
-    for i in reversed(range(count)) if reverse else range(count):
-        x = None if xs is None else map_structure(lambda x, i=i: get_item(x, i), xs)
-        carry, y = f(carry, x)
-        ys.append(y)
-    if reverse:
-        ys.reverse()
-    return carry, _stack(ys) if ys else None
+    return engine.scan(f, init, xs, length, reverse=reverse, unroll=unroll is True)
 
 
 @public
@@ -227,7 +180,7 @@ def associative_scan(
         axis: the axis of the sequence.
 
     Raises:
-        ShapeError: the sizes along `axis` differ or are unknown.
+        ShapeError: the sizes along `axis` differ.
 
     Source: Blelloch, "Prefix sums and their applications", 1990, section 1.2.
     """
@@ -235,7 +188,9 @@ def associative_scan(
     leaves = [axes.moveaxis(x, axis, 0) for x in flatten(elems)]
     if reverse:
         leaves = [get_item(x, slice(None, None, -1)) for x in leaves]
-    _length("associative_scan", leaves)
+    known = {x.shape[0] for x in leaves if x.shape[0] is not None}
+    if len(known) > 1:
+        raise ShapeError(f"associative_scan: the sizes along {axis=} differ: {sorted(known)}")
 
     def combine(a: list[Tensor], b: list[Tensor]) -> list[Tensor]:
         pair = (
@@ -243,10 +198,25 @@ def associative_scan(
         )
         return [axes.moveaxis(tensor(y), axis, 0) for y in flatten(f(*pair))]
 
-    found = _prefixes(combine, leaves)
+    written_out = all(x.shape[0] is not None for x in leaves)
+    found = (_prefixes if written_out else _one_by_one)(combine, leaves)
     if reverse:
         found = [get_item(x, slice(None, None, -1)) for x in found]
     return pack_sequence_as(elems, [axes.moveaxis(x, 0, axis) for x in found])
+
+
+def _one_by_one(
+    combine: Callable[[list[Tensor], list[Tensor]], list[Tensor]], xs: list[Tensor]
+) -> list[Tensor]:
+    """The prefixes along axis 0, for a number of items that is known at run time only."""
+
+    def step(carry: list[Tensor], x: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        found = combine(carry, [axes.expand_dims(item, 0) for item in x])
+        return found, [axes.squeeze(y, 0) for y in found]
+
+    first = [get_item(x, slice(0, 1)) for x in xs]
+    _, rest = engine.scan(step, first, [get_item(x, slice(1, None)) for x in xs])
+    return [join.concat((head, tail), 0) for head, tail in zip(first, rest, strict=True)]
 
 
 def _prefixes(

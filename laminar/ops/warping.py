@@ -303,16 +303,36 @@ def elastic_transform(
     side = int(6 * sigma) | 1
 
     def compute(x: Tensor) -> Tensor:
-        batch, height, width, _ = sizes(x)
-        state = draw_seed(seed)
-        dtype = floating(x).dtype
-        moves: list[Any] = []
-        for each in (state, next_state(state)):
-            noise = random_normal(each, (batch, height, width, 1), 0, float(sigma), dtype)
-            moves.append(squeeze(blurred(noise, (side, side), (sigma, sigma)), -1) * alpha)
-        rows, columns = _grid(x)
-        return _sampled(
-            x, rows + moves[0], columns + moves[1], interpolation, fill_mode, fill_value
-        )
+        moves = random_moves(x, alpha, sigma, side, draw_seed(seed))
+        return shaken(x, moves, interpolation, fill_mode, fill_value)
 
     return on_batch("elastic_transform", images, data_format, compute)
+
+
+def random_moves(x: Tensor, alpha: Any, sigma: Any, side: int, state: Tensor) -> tuple[Any, Any]:
+    """How far each pixel of a batch moves down and right, (batch, h, w) each: smooth noise.
+
+    Args:
+        x: the batch, channels last.
+        alpha: how far.
+        sigma: over how many pixels moves are alike; a number or a tensor.
+        side: of the window that smooths, in pixels.
+        state: of the random draw.
+    """
+    batch, height, width, _ = sizes(x)
+    dtype = floating(x).dtype
+    moves: list[Any] = []
+    for each in (state, next_state(state)):
+        noise: Any = random_normal(each, (batch, height, width, 1), 0, 1, dtype)
+        smooth: Any = blurred(noise * sigma, (side, side), (sigma, sigma))
+        moves.append(squeeze(smooth, -1) * alpha)
+    return moves[0], moves[1]
+
+
+def shaken(
+    x: Tensor, moves: tuple[Any, Any], interpolation: str, fill_mode: str, fill_value: Any
+) -> Tensor:
+    """A batch whose pixels are read where `moves` takes them, down and right."""
+    rows, columns = _grid(x)
+    places = rows + moves[0], columns + moves[1]
+    return _sampled(x, *places, interpolation, fill_mode, fill_value)

@@ -152,6 +152,18 @@ def set_random_seed(seed: int) -> None:
                 _global.append(SeedGenerator(first, name="global_seed_generator"))
 
 
+def sequence_state() -> Any:
+    """Where the process's sequence of default seeds stands."""
+    with _lock:
+        return _seeds.getstate()
+
+
+def set_sequence_state(state: Any) -> None:
+    """Go on with the sequence of default seeds where `sequence_state` was called."""
+    with _lock:
+        _seeds.setstate(state)
+
+
 def draw_seed(seed: Any) -> Tensor:
     """The state for one draw.
 

@@ -14,9 +14,10 @@ from typing import BinaryIO
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a new file for writing and reading that takes the place of `path` at the end.
 
-    The bytes go to a temporary file beside `path`; when the block ends without an error they are
-    forced to the disk and the file is renamed over `path` in one step. Any error, in the block or
-    in the last steps, leaves what stood at `path` untouched and removes the temporary file.
+    The bytes go to a temporary file beside `path`; when the block ends without an error the file is
+    renamed over `path` in one step. Where it takes the place of an older one, its bytes are forced
+    to the disk before. Any error, in the block or in the last steps, leaves what stood at `path`
+    untouched and removes the temporary file.
 
     Args:
         path: where the file shall be; a link there is followed, and a file there keeps its mode.
@@ -30,14 +31,17 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with file:
             yield file
             file.flush()
-            with suppress(FileNotFoundError):
-                os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
-            os.fsync(file.fileno())
+            if is_older := os.path.exists(target):
+                with suppress(FileNotFoundError):
+                    os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
+                os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+    if not is_older:
+        return
     # The rename is durable once the folder is. The file is in place: a file system that cannot
     # force a folder to the disk is no failure.
     descriptor = os.open(folder, os.O_RDONLY)

@@ -1,93 +1,88 @@
-"""Models on disk: `.keras` archives and `.weights.h5` files, as Keras 3 writes and reads them."""
+"""Models on disk: `.keras` archives, `.weights.h5` files and `.h5` files, as Keras has them."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import laminar
-from laminar import (
-    activations,
-    callbacks,
-    constraints,
-    initializers,
-    layers,
-    losses,
-    metrics,
-    models,
-    optimizers,
-    regularizers,
-)
 from laminar.engine.errors import (
     AlreadyExistsError,
     DataLossError,
     InvalidArgumentError,
-    LaminarError,
-    NotFoundError,
+    MissingFileError,
 )
-from laminar.engine.source import warn
-from laminar.models.model import Model
-from laminar.serialization import deserialize_keras_object, serialize_keras_object
+from laminar.serialization import serialize_keras_object
 
-from .archive import ArchiveReader, WeightsReader, write_archive, write_weights
-from .state import stored_objects
+from .archive import ArchiveReader, write_archive
+from .keras2_training import old_training
+from .legacy import LegacyFile, is_legacy, write_legacy
+from .legacy_restore import arrays_by_name, legacy_weights, restore_legacy, top_weights
+from .limits import Limits
+from .report import LoadReport
+from .restore import assets_of, collect, restore
+from .shards import ShardedReader, write_shards
+from .weights import WeightsReader, write_weights
+from .whole import load_archive, load_legacy
 
 # The version of the format that the files follow.
 _FORMAT = "3.10.0"
+_H5 = (".h5", ".hdf5")
+_WEIGHTS, _SHARDED = ".weights.h5", ".weights.json"
 
 Path = str | os.PathLike[str]
 
-# What a file may name has to be listed before it is read: these modules list themselves.
-_ROOMS = (
-    activations,
-    callbacks,
-    constraints,
-    initializers,
-    layers,
-    losses,
-    metrics,
-    models,
-    optimizers,
-    regularizers,
-)
-
 
 def save_model(
-    model: Any, filepath: Path, overwrite: bool = True, zipped: bool | None = None
+    model: Any,
+    filepath: Path,
+    overwrite: bool = True,
+    zipped: bool | None = None,
+    include_optimizer: bool = True,
 ) -> None:
-    """Write a model to a `.keras` file: architecture, weights, and the state of the optimizer.
+    """Write a model to a file: architecture, weights, and the state of the optimizer.
 
     The file is there whole or not at all; an older file stays until the new one is complete.
 
     Args:
         model: what to write.
-        filepath: a name that ends in `.keras`.
-        overwrite: whether an existing file is replaced.
+        filepath: a name that ends in `.keras`, or in `.h5` for the older format, which has no
+            vocabularies and no custom ways of saving.
+        overwrite: whether an existing file is replaced; if not, a terminal is asked.
         zipped: kept for Keras scripts; a `.keras` file is always an archive.
+        include_optimizer: whether to write how the model was compiled, and the optimizer's state.
 
     Raises:
         InvalidArgumentError: another kind of file, a model without weights, or a part that has no
             config.
-        AlreadyExistsError: the file exists and `overwrite` is false.
+        AlreadyExistsError: the file exists, `overwrite` is false, and there is nobody to ask.
     """
     path = os.fspath(filepath)
-    if not path.endswith(".keras") or zipped is False:
+    if not path.endswith((".keras", *_H5)) or path.endswith(_WEIGHTS) or zipped is False:
         raise InvalidArgumentError(
             f"save: the file must end in .keras, got {path!r}",
             remedy="save to 'model.keras', or use save_weights('model.weights.h5')",
         )
-    _check_target(path, overwrite)
+    if not _may_write(path, overwrite):
+        return
     _check_built(model, "save")
+    if path.endswith(_H5):
+        _write_h5(model, path, include_optimizer)
+        return
     config = serialize_keras_object(model)
     metadata = {
         "keras_version": _FORMAT,
         "laminar_version": laminar.__version__,
         "date_saved": datetime.now(UTC).strftime("%Y-%m-%d@%H:%M:%S"),
     }
-    weights, names = _collect(model)
-    write_archive(path, config, metadata, weights, names=names, assets=_assets(model))
+    weights, names = collect(model)
+    if not include_optimizer:
+        config.pop("compile_config", None)
+        weights = {p: v for p, v in weights.items() if p.split("/")[0] != "optimizer"}
+    write_archive(path, config, metadata, weights, names=names, assets=assets_of(model))
 
 
 def load_model(
@@ -95,99 +90,198 @@ def load_model(
     custom_objects: Mapping[str, Any] | None = None,
     compile: bool = True,
     safe_mode: bool = True,
+    *,
+    partial: bool = False,
+    limits: Limits | None = None,
 ) -> Any:
-    """Read a model from a `.keras` file; nothing in the file is run.
+    """Read a model from a `.keras` file, or a `.h5` file of Keras 2 or 3; nothing in it is run.
 
     Args:
         filepath: the file.
-        custom_objects: classes and functions by the names that the file uses.
+        custom_objects: classes and functions by the names that the file uses; for the code of a
+            `Lambda` layer, which is not run, a function by the name of that layer.
         compile: whether to compile the model as it was, with the state of the optimizer.
         safe_mode: kept for Keras scripts; code in a file is refused in either case.
+        partial: load what can be loaded: layers of unknown classes are replaced by ones that have
+            their name and outputs but refuse to compute, weights that do not fit are left out, a
+            compilation that cannot be repeated too. What is missing is printed, and kept as
+            `model.load_report`.
+        limits: what the file may ask for; give larger ones for larger models.
 
     Raises:
         MissingFileError: there is no such file.
         NotFoundError: the file names a class that is not known.
-        DataLossError: the file is damaged, truncated, or not a model.
+        DataLossError: the file is damaged, truncated, hostile, or not a model.
     """
     path = os.fspath(filepath)
-    if not path.endswith(".keras"):
+    if not path.endswith((".keras", *_H5)):
         raise InvalidArgumentError(
             f"load_model: the file must end in .keras, got {path!r}",
             remedy="for weights alone, make the model and call model.load_weights(path)",
         )
-    with ArchiveReader(path) as archive, archive.weights() as weights:
-        config = dict(archive.config)
-        if not compile:
-            config.pop("compile_config", None)
-        model = deserialize_keras_object(config, custom_objects, safe_mode)
-        if not isinstance(model, Model):
-            raise DataLossError(
-                f"{path}: the file holds a {type(model).__name__}, not a model",
-                remedy="load it with the function that wrote it",
-            )
-        _restore(model, weights, path, skip_mismatch=False)
-        _restore_assets(model, archive)
+    load = load_legacy if _is_hdf5(path) else load_archive
+    model, report = load(path, custom_objects or {}, compile, partial, limits or Limits())
+    if partial:
+        model.load_report = report
+        print(report)
     return model
 
 
 def save_weights(
     model: Any, filepath: Path, overwrite: bool = True, max_shard_size: float | None = None
 ) -> None:
-    """Write the weights of a model to a `.weights.h5` file.
+    """Write the weights of a model to a `.weights.h5` file, or to several.
+
+    Args:
+        model: what to write.
+        filepath: a name that ends in `.weights.h5`, or in `.weights.json` for several files.
+        overwrite: whether an existing file is replaced; if not, a terminal is asked.
+        max_shard_size: what one of several files may hold, in GB (2**30 bytes).
 
     Raises:
         InvalidArgumentError: another kind of file, or a model without weights.
-        AlreadyExistsError: the file exists and `overwrite` is false.
+        AlreadyExistsError: the file exists, `overwrite` is false, and there is nobody to ask.
     """
     path = os.fspath(filepath)
-    if not path.endswith(".weights.h5"):
+    suffix = _WEIGHTS if max_shard_size is None else _SHARDED
+    if not path.endswith(suffix):
         raise InvalidArgumentError(
-            f"save_weights: the file must end in .weights.h5, got {path!r}",
-            remedy="write save_weights('model.weights.h5')",
+            f"save_weights: the file must end in {suffix}, got {path!r}",
+            remedy=f"write save_weights('model{suffix}')"
+            if max_shard_size is None
+            else f"write save_weights('model{suffix}', max_shard_size={max_shard_size})",
         )
-    if max_shard_size is not None:
+    if max_shard_size is not None and not max_shard_size > 0:
         raise InvalidArgumentError(
-            "save_weights: weights are written to one file; max_shard_size is not supported",
-            remedy="leave max_shard_size out",
+            f"save_weights: max_shard_size must be above 0, got {max_shard_size!r}"
         )
-    _check_target(path, overwrite)
+    if not _may_write(path, overwrite):
+        return
     _check_built(model, "save_weights")
-    weights, names = _collect(model)
-    write_weights(path, weights, names=names)
+    weights, names = collect(model)
+    if max_shard_size is None:
+        write_weights(path, weights, names=names)
+    else:
+        write_shards(path, weights, max_shard_size, names=names)
 
 
-def load_weights(model: Any, filepath: Path, skip_mismatch: bool = False, **kwargs: Any) -> None:
-    """Read the weights of a model from a `.weights.h5` or `.keras` file: all of them, or none.
+def load_weights(
+    model: Any,
+    filepath: Path,
+    skip_mismatch: bool = False,
+    *,
+    by_name: bool = False,
+    partial: bool = False,
+    limits: Limits | None = None,
+    **kwargs: Any,
+) -> LoadReport | None:
+    """Read the weights of a model from a file: all of them, or none.
 
     Args:
         model: must have the architecture that wrote the file.
-        filepath: the file.
+        filepath: a `.weights.h5`, `.weights.json` or `.keras` file, or a `.h5` file of Keras 2, 3.
         skip_mismatch: leave layers as they are that do not fit, with a warning.
+        by_name: for a `.h5` file: give weights to the layers of the same name, and leave the others
+            as they are.
+        partial: load what fits, print what does not, and give the report.
+        limits: what the file may ask for; give larger ones for larger models.
+
+    Returns:
+        With `partial`, what was loaded and what was not; else None.
 
     Raises:
         MissingFileError: there is no such file.
         InvalidArgumentError: a layer has another number of weights, or weights of other shapes.
-        DataLossError: the file is damaged.
+        DataLossError: the file is damaged or hostile.
     """
     if kwargs:
         raise InvalidArgumentError(f"load_weights: unknown arguments {', '.join(kwargs)}")
     path = os.fspath(filepath)
-    if path.endswith(".keras"):
-        with ArchiveReader(path) as archive, archive.weights() as reader:
-            _restore(model, reader, path, skip_mismatch=skip_mismatch)
-    elif path.endswith(".h5"):
-        with WeightsReader(path) as reader:
-            _restore(model, reader, path, skip_mismatch=skip_mismatch)
-    else:
+    if not path.endswith((".keras", _SHARDED, *_H5)):
         raise InvalidArgumentError(
             f"load_weights: expected a .weights.h5 or .keras file, got {path!r}"
         )
+    _check_built(model, "load_weights")
+    limits = limits or Limits()
+    options: dict[str, Any] = {"skip_mismatch": skip_mismatch, "partial": partial}
+    if path.endswith(_SHARDED):
+        _refuse_by_name(by_name, path)
+        with ShardedReader(path, limits=limits) as shards:
+            report = restore(model, shards, path, **options)
+    elif not _is_hdf5(path):
+        _refuse_by_name(by_name, path)
+        with ArchiveReader(path, limits=limits) as archive, archive.weights() as reader:
+            is_keras_2 = archive.keras_version < 3
+            report = restore(
+                model, reader, path, is_keras_2=is_keras_2, verify=archive.verify, **options
+            )
+    else:
+        with WeightsReader(path, limits=limits) as reader:
+            if is_legacy(reader):
+                stored = LegacyFile(reader, path, limits)
+                report = restore_legacy(model, stored, path, by_name=by_name, **options)
+            else:
+                _refuse_by_name(by_name, path)
+                report = restore(model, reader, path, **options)
+    if not partial:
+        return None
+    print(report)
+    return report
 
 
-def _check_target(path: str, overwrite: bool) -> None:
-    if os.path.exists(path) and not overwrite:
+def _write_h5(model: Any, path: str, include_optimizer: bool) -> None:
+    """Write the older format, in configs as Keras 3 writes them to `.keras`."""
+    whole = serialize_keras_object(model)
+    config = {"class_name": whole["registered_name"] or whole["class_name"]}
+    config["config"] = whole["config"]
+    compiled = whole.get("compile_config") if include_optimizer else None
+    training = None
+    optimizer: list[Any] = []
+    if compiled:
+        training = old_training(compiled)
+        optimizer = list(model.optimizer.variables)
+    layers = {layer.name: arrays_by_name(legacy_weights(layer)) for layer in model.layers}
+    write_legacy(
+        path,
+        config,
+        training,
+        layers,
+        arrays_by_name(top_weights(model)),
+        arrays_by_name(optimizer),
+        _FORMAT,
+    )
+
+
+def _is_hdf5(path: str) -> bool:
+    """Whether a file is HDF5; what it is called does not matter."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(8) == b"\x89HDF\r\n\x1a\n"
+    except FileNotFoundError as error:
+        raise MissingFileError(f"there is no file at {path!r}", remedy="check the path") from error
+    except OSError as error:
+        raise DataLossError(f"{path}: it cannot be read: {error}") from error
+
+
+def _may_write(path: str, overwrite: bool) -> bool:
+    """Whether to write: an existing file is replaced if so told, here or at the terminal."""
+    if overwrite or not os.path.exists(path):
+        return True
+    if sys.stdin is None or not sys.stdin.isatty():
         raise AlreadyExistsError(
             f"{path} exists already", remedy="pass overwrite=True, or another name"
+        )
+    answer = ""
+    while answer not in ("y", "n"):
+        answer = input(f"{path} exists already. Overwrite it? [y/n] ").strip().lower()
+    return answer == "y"
+
+
+def _refuse_by_name(by_name: bool, path: str) -> None:
+    if by_name:
+        raise InvalidArgumentError(
+            f"load_weights: by_name=True is for .h5 files of layers by name, {path!r} is none",
+            remedy="give partial=True: it loads what fits, by name where names say more than paths",
         )
 
 
@@ -197,109 +291,3 @@ def _check_built(model: Any, who: str) -> None:
             f"{who}: the model {model.name!r} has no weights yet",
             remedy="call it on data, fit it, or build(input_shape) first",
         )
-
-
-def _collect(model: Any) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-    """The variables of each stored object by path, and the names of the objects."""
-    weights: dict[str, dict[str, Any]] = {}
-    names: dict[str, str] = {}
-    for path, obj in stored_objects(model):
-        store: dict[str, Any] = {}
-        obj.save_own_variables(store)
-        weights[path] = store
-        names[path] = obj.name
-    return weights, names
-
-
-def _assets(model: Any) -> dict[str, bytes]:
-    """The files, such as vocabularies, that objects keep beside their variables, by path."""
-    assets: dict[str, bytes] = {}
-    for path, obj in stored_objects(model):
-        if hasattr(obj, "save_assets"):
-            store: dict[str, bytes] = {}
-            obj.save_assets(store)
-            assets |= {f"{path}/{name}" if path else name: data for name, data in store.items()}
-    return assets
-
-
-def _restore_assets(model: Any, archive: ArchiveReader) -> None:
-    """Give each object the files that it kept; those of objects inside it are theirs."""
-    for path, obj in stored_objects(model):
-        if hasattr(obj, "load_assets"):
-            head = f"{path}/" if path else ""
-            names = [n.removeprefix(head) for n in archive.assets if n.startswith(head)]
-            obj.load_assets({n: archive.asset(head + n) for n in names if "/" not in n})
-
-
-def _restore(model: Any, reader: WeightsReader, path: str, *, skip_mismatch: bool) -> None:
-    """Set all variables from the file; on an error, all keep the values they had."""
-    objects = stored_objects(model)
-    stored = {name.rpartition("/vars/")[0] for name in _variable_paths(reader)}
-    unknown = _unknown_layers(stored, {p for p, _ in objects}, path, model.name)
-    before = [(v, v.read_value()) for v in _variables(model)]
-    try:
-        for place, obj in objects:
-            _restore_one(obj, place, reader, path, skip_mismatch=skip_mismatch)
-    except BaseException:
-        for v, value in before:
-            v.assign(value)
-        raise
-    if unknown:
-        warn(
-            f"{path}: the model {model.name!r} has no place for {len(unknown)} layers of the file, "
-            f"which are left out: {_listed(unknown)}"
-        )
-
-
-def _variable_paths(reader: WeightsReader) -> list[str]:
-    return [f"/{p}" if p.startswith("vars/") else p for p in reader if "vars/" in p]
-
-
-def _variables(model: Any) -> list[Any]:
-    optimizer = getattr(model, "optimizer", None)
-    return [*model.variables, *(optimizer.variables if optimizer is not None else ())]
-
-
-def _restore_one(
-    obj: Any, place: str, reader: WeightsReader, path: str, *, skip_mismatch: bool
-) -> None:
-    store = reader.variables(place)
-    if isinstance(obj, optimizers.Optimizer) and not store:
-        return  # written without the state of the optimizer
-    try:
-        if not store and not _own_count(obj):
-            return
-        obj.load_own_variables(store)
-    except LaminarError as cause:
-        message = f"{path}: {place or 'the model'!r}: {cause.message}"
-        if skip_mismatch:
-            warn(f"skipped: {message}")
-            return
-        raise type(cause)(message, remedy=cause.remedy) from cause
-
-
-def _own_count(obj: Any) -> int:
-    store: dict[str, Any] = {}
-    obj.save_own_variables(store)
-    return len(store)
-
-
-def _unknown_layers(stored: set[str], known: set[str], path: str, name: str) -> list[str]:
-    """The layers of a file that the model does not have.
-
-    Raises:
-        NotFoundError: these are all: the file belongs to another model.
-    """
-    layers_stored = {p for p in stored if p and p.split("/")[0] != "optimizer"}
-    unknown = sorted(layers_stored - known)
-    if unknown and not layers_stored & known:
-        raise NotFoundError(
-            f"{path}: none of the {len(layers_stored)} layers in the file ({_listed(unknown)}) "
-            f"is in the model {name!r}",
-            remedy="load the file into the architecture that wrote it, or use load_model",
-        )
-    return unknown
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

@@ -16,7 +16,16 @@ from laminar.naming import to_snake_case
 from laminar.optimizers import Optimizer
 
 _SKIPPED = frozenset(
-    {"inbound_nodes", "outbound_nodes", "_network", "_compiled", "_stack", "_own", "history"}
+    {
+        "_init_arguments",
+        "inbound_nodes",
+        "outbound_nodes",
+        "_network",
+        "_compiled",
+        "_stack",
+        "_own",
+        "history",
+    }
 )
 
 

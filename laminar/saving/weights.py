@@ -3,12 +3,12 @@
 An object at `path` keeps its variables as `path/vars/0`, `path/vars/1`, ... (or under names of its
 own), and its name as the attribute `name` of `path/vars`; the root object keeps them in `vars`.
 NumPy has no bfloat16 of its own, so Keras stores it as opaque 2-byte elements with the attribute
-`dtype` = "bfloat16". This module owns h5py, which only writes: files are read by `Hdf5File`.
+`dtype` = "bfloat16". Files are read by `Hdf5File` and written by `Hdf5Image`.
 """
 
 from __future__ import annotations
 
-import io
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -22,7 +22,6 @@ import numpy.typing as npt
 
 from laminar.engine.errors import (
     AlreadyExistsError,
-    DTypeError,
     InvalidArgumentError,
     MissingFileError,
     NotFoundError,
@@ -31,6 +30,7 @@ from laminar.engine.errors import (
 from .atomic import atomic_write
 from .hdf5_file import Attribute, Hdf5File, StoredArray
 from .hdf5_format import Kind
+from .hdf5_image import Hdf5Image
 from .limits import Limits, refused
 from .window import BytesWindow, FileWindow, Window
 
@@ -79,6 +79,7 @@ class WeightsReader(Mapping[str, Array]):
                 file = stack.enter_context(open_file(source))
                 size = os.fstat(file.fileno()).st_size
                 source = FileWindow(file, 0, size, os.fspath(source))
+            self._name = source.name
             self._file = Hdf5File(source, limits or Limits())
             self._specs = {path: self._spec(array) for path, array in self._file.arrays.items()}
             self._names: dict[str, list[str]] = {path: [] for path in self._file.groups}
@@ -114,6 +115,11 @@ class WeightsReader(Mapping[str, Array]):
             return dict(self._file.arrays[path].attributes)
         raise NotFoundError(f"the weights file has no group or array at {path!r}")
 
+    @property
+    def groups(self) -> Mapping[str, dict[str, Attribute]]:
+        """The attributes of all groups by path; "" is the root."""
+        return self._file.groups
+
     def objects(self) -> list[str]:
         """The paths of all objects that keep variables (`path` for each group `path/vars`)."""
         return [
@@ -130,6 +136,21 @@ class WeightsReader(Mapping[str, Array]):
         names = sorted(self._names[prefix], key=_number_first)
         return {name: self[f"{prefix}/{name}"] for name in names}
 
+    def name_of(self, path: str) -> str | None:
+        """What the object at `path` was called; None if the file does not say."""
+        name = self._file.groups.get(_vars(path), {}).get("name")
+        return name if isinstance(name, str) else None
+
+    @property
+    def size(self) -> int:
+        """The number of elements of all arrays."""
+        return sum(math.prod(spec.shape) for spec in self._specs.values())
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all arrays."""
+        return sum(array.nbytes for array in self._file.arrays.values())
+
     def close(self) -> None:
         """Close the file; arrays that were read stay."""
         self._stack.close()
@@ -145,8 +166,8 @@ class WeightsReader(Mapping[str, Array]):
             if array.element.dtype.itemsize == 2 and array.attributes.get("dtype") == "bfloat16":
                 return ArraySpec(array.shape, _BFLOAT16)
             raise refused(
-                f"{array.path}: its elements are {array.element.dtype.itemsize} opaque bytes that "
-                "no attribute declares to be bfloat16"
+                f"{self._name}: {array.path}: its elements are {array.element.dtype.itemsize} "
+                "opaque bytes that no attribute declares to be bfloat16"
             )
         if array.element.kind is Kind.BOOL:
             return ArraySpec(array.shape, np.dtype(bool))
@@ -159,7 +180,7 @@ class WeightsWriter:
     """Writes a weights file, object by object, in the layout of Keras 3.
 
     The file appears at its path when the `with` block ends well, and not at all otherwise. The same
-    arrays give the same bytes.
+    arrays give the same bytes. Arrays must not change before the block ends.
 
         with WeightsWriter("m.weights.h5") as writer:
             writer.write("layers/dense", [kernel, bias], name="dense")
@@ -170,14 +191,10 @@ class WeightsWriter:
 
     def __init__(self, target: str | os.PathLike[str] | BinaryIO) -> None:
         self._target = target
+        self._image = Hdf5Image()
 
     def __enter__(self) -> WeightsWriter:
-        # Heavy: loaded when a file is written.
-        import h5py  # type: ignore[import-untyped]  # it has no type hints
-
-        # In memory: HDF5 cannot close a file that it failed to write, say on a full disk.
-        self._image = io.BytesIO()
-        self._file = h5py.File(self._image, "w", libver="earliest")
+        self._image.__enter__()
         return self
 
     def write(self, path: str, variables: Variables, *, name: str | None = None) -> None:
@@ -195,30 +212,18 @@ class WeightsWriter:
             DTypeError: an array is of another type.
         """
         group_path = _vars(path)
-        for part in group_path.split("/"):
-            _check_name(part, group_path)
-        if group_path in self._file:
+        _check_path(group_path)
+        if group_path in self._image:
             raise AlreadyExistsError(f"WeightsWriter: {path!r} was written before")
         named = (
             variables
             if isinstance(variables, Mapping)
             else {str(index): value for index, value in enumerate(variables)}
         )
-        group = self._file.create_group(group_path)
-        if name is not None:
-            group.attrs["name"] = name
+        self._image.group(group_path, None if name is None else {"name": name})
         for key, value in named.items():
             _check_name(key, group_path)
-            array = np.asarray(value)
-            if array.dtype == _BFLOAT16:
-                group.create_dataset(key, data=array.view("V2")).attrs["dtype"] = "bfloat16"
-            elif array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
-                group.create_dataset(key, data=array)
-            else:
-                raise DTypeError(
-                    f"WeightsWriter: {group_path}/{key} is of {array.dtype}; "
-                    "integers, floats, bool and bfloat16 can be stored"
-                )
+            self._image.array(f"{group_path}/{key}", value)
 
     def __exit__(
         self,
@@ -226,14 +231,47 @@ class WeightsWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._file.close()
-        if kind is not None:
-            return
-        if isinstance(self._target, str | os.PathLike):
-            with atomic_write(self._target) as file:
-                file.write(self._image.getbuffer())
-        else:
-            self._target.write(self._image.getbuffer())
+        self._image.__exit__(kind, error, trace)
+        if kind is None:
+            _write_image(self._image, self._target)
+
+
+def write_groups(
+    target: str | os.PathLike[str] | BinaryIO,
+    attributes: Mapping[str, Mapping[str, Any]],
+    arrays: Mapping[str, npt.ArrayLike],
+) -> None:
+    """Write a HDF5 file of any layout.
+
+    Args:
+        target: path of the file, or a file opened for writing.
+        attributes: those of each group, by its path; "" is the root.
+        arrays: by path.
+
+    Raises:
+        InvalidArgumentError: a path has characters that it does not take.
+        DTypeError: an array is of a type that cannot be stored.
+    """
+    image = Hdf5Image()
+    with image:
+        for path, values in attributes.items():
+            if path:
+                _check_path(path)
+            image.group(path, values)
+        for path, array in arrays.items():
+            _check_path(path)
+            if path in image:
+                raise AlreadyExistsError(f"write_groups: two arrays have the path {path!r}")
+            image.array(path, array)
+    _write_image(image, target)
+
+
+def _write_image(image: Hdf5Image, target: str | os.PathLike[str] | BinaryIO) -> None:
+    if isinstance(target, str | os.PathLike):
+        with atomic_write(target) as file:
+            image.write_to(file)
+    else:
+        image.write_to(target)
 
 
 def write_weights(
@@ -266,6 +304,11 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
 
 def _vars(path: str) -> str:
     return f"{path}/vars" if path else "vars"
+
+
+def _check_path(path: str) -> None:
+    for part in path.split("/"):
+        _check_name(part, path)
 
 
 def _check_name(name: str, path: str) -> None:

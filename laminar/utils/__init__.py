@@ -3,9 +3,10 @@
 from laminar.config import disable_interactive_logging as disable_interactive_logging
 from laminar.config import enable_interactive_logging as enable_interactive_logging
 from laminar.config import is_interactive_logging_enabled as is_interactive_logging_enabled
+from laminar.datasets.parts import pack_x_y_sample_weight as pack_x_y_sample_weight
+from laminar.datasets.parts import unpack_x_y_sample_weight as unpack_x_y_sample_weight
+from laminar.datasets.py_dataset import PyDataset as PyDataset
 from laminar.layers.symbolic import is_keras_tensor as is_keras_tensor
-from laminar.models.data import pack_x_y_sample_weight as pack_x_y_sample_weight
-from laminar.models.data import unpack_x_y_sample_weight as unpack_x_y_sample_weight
 from laminar.random import set_random_seed as set_random_seed
 from laminar.serialization import CustomObjectScope as CustomObjectScope
 from laminar.serialization import custom_object_scope as custom_object_scope
@@ -16,10 +17,20 @@ from laminar.serialization import get_registered_object as get_registered_object
 from laminar.serialization import register_keras_serializable as register_keras_serializable
 from laminar.serialization import serialize_keras_object as serialize_keras_object
 
+from .audio_dataset import audio_dataset_from_directory as audio_dataset_from_directory
 from .files import get_file as get_file
+from .image_dataset import image_dataset_from_directory as image_dataset_from_directory
+from .images import array_to_img as array_to_img
+from .images import img_to_array as img_to_array
+from .images import load_img as load_img
+from .images import save_img as save_img
 from .numerical import normalize as normalize
 from .numerical import to_categorical as to_categorical
 from .progbar import Progbar as Progbar
 from .sequences import pad_sequences as pad_sequences
 from .session import clear_session as clear_session
 from .splits import split_dataset as split_dataset
+from .text_dataset import text_dataset_from_directory as text_dataset_from_directory
+from .timeseries import timeseries_dataset_from_array as timeseries_dataset_from_array
+
+Sequence = PyDataset  # its older name

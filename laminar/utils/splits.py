@@ -1,4 +1,4 @@
-"""split_dataset: arrays in two parts."""
+"""split_dataset: arrays, or a Dataset, in two parts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from laminar.datasets.dataset import Dataset
+from laminar.datasets.passes import INFINITE, UNKNOWN
 from laminar.engine.errors import InvalidArgumentError
 from laminar.random import make_default_seed
 from laminar.tree import flatten, map_structure
@@ -21,7 +23,8 @@ def split_dataset(
     """Examples in two parts, such as one to train with and one to test with.
 
     Args:
-        dataset: an array, or a tuple, list or dict of arrays with one row for each example.
+        dataset: an array, or a tuple, list or dict of arrays with one row for each example; or a
+            Dataset, whose elements are counted by walking through it if their number is unknown.
         left_size: size of the first part: a number of examples, or a fraction between 0 and 1;
             None for all that is not in the second.
         right_size: the same for the second part.
@@ -30,11 +33,15 @@ def split_dataset(
 
     Returns:
         The two parts, in the structure of `dataset`: `(x, y), (x_test, y_test) =
-        split_dataset((x, y), left_size=0.8)`.
+        split_dataset((x, y), left_size=0.8)`. Of a Dataset, two of them; with `shuffle` the order
+        is the same in each walk, so that the parts stay what they are.
 
     Raises:
-        InvalidArgumentError: no size, a size out of range, or arrays of different lengths.
+        InvalidArgumentError: no size, a size out of range, arrays of different lengths, or a
+            Dataset without end.
     """
+    if isinstance(dataset, Dataset):
+        return _split(dataset, left_size, right_size, shuffle, seed)
     arrays = map_structure(np.asarray, dataset)
     total = _count_examples(flatten(arrays))
     left, right = _sizes(left_size, right_size, total)
@@ -46,6 +53,23 @@ def split_dataset(
         map_structure(lambda a: a[:left], arrays),
         map_structure(lambda a: a[total - right :], arrays),
     )
+
+
+def _split(
+    dataset: Dataset, left: float | None, right: float | None, shuffle: bool, seed: int | None
+) -> tuple[Dataset, Dataset]:
+    total = dataset.cardinality()
+    if total == INFINITE:
+        raise InvalidArgumentError(
+            "split_dataset: the Dataset has no end", remedy="split it before repeat()"
+        )
+    if total == UNKNOWN:
+        with dataset.as_numpy_iterator() as walk:
+            total = sum(1 for _ in walk)
+    first, second = _sizes(left, right, total)
+    if shuffle:
+        dataset = dataset.shuffle(total, seed, reshuffle_each_iteration=False)
+    return dataset.take(first), dataset.skip(total - second)
 
 
 def _count_examples(arrays: list[Any]) -> int:

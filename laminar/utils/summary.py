@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from laminar import config
+from laminar.callbacks.display import format_bytes as format_bytes
 from laminar.callbacks.display import is_live, say
 from laminar.engine.errors import InvalidArgumentError, NotFoundError
 from laminar.layers.layer import Layer
@@ -239,12 +240,3 @@ def _totals(model: Any) -> Iterator[Any]:
         yield Text.assemble((f" {label}: ", "bold"), f"{count:,} ({format_bytes(size)})")
     if not all(layer.built for layer in model.flatten_layers()):
         yield Text(" Not all layers are built: call the model on data, or build(input_shape).")
-
-
-def format_bytes(size: float) -> str:
-    """A number of bytes as "712.00 B", "1.40 KB" and so on."""
-    for unit in ("B", "KB", "MB", "GB", "TB"):
-        if size < 1024 or unit == "TB":
-            break
-        size /= 1024
-    return f"{size:.2f} {unit}"

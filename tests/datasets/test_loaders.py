@@ -471,7 +471,8 @@ def test_importing_datasets_loads_nothing() -> None:
 
 def test_names() -> None:
     assert set(laminar.datasets.__all__) <= set(dir(laminar.datasets))
-    for name in laminar.datasets.__all__:
+    pipelines = {"AUTOTUNE", "Dataset", "DatasetIterator"}
+    for name in set(laminar.datasets.__all__) - pipelines:
         assert callable(getattr(laminar.datasets, name).load_data)
     with pytest.raises(AttributeError, match="cifar1000"):
         _ = laminar.datasets.cifar1000

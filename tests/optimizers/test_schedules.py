@@ -102,3 +102,26 @@ def test_errors() -> None:
         schedules.get("CosineDecai")
     with pytest.raises(NotImplementedError):
         schedules.LearningRateSchedule()(0)
+
+
+def test_one_cycle() -> None:
+    # Values of torch.optim.lr_scheduler.OneCycleLR(max_lr=0.1, total_steps=50), at these steps.
+    schedule = schedules.OneCycle(0.1, 50)
+    expected = {0: 0.004, 1: 0.00520346, 5: 0.03117358, 14: 0.1, 15: 0.09979872, 30: 0.05671184}
+    for step, rate in expected.items():
+        np.testing.assert_allclose(float(schedule(step)), rate, rtol=1e-5)
+    np.testing.assert_allclose([float(schedule(49)), float(schedule(99))], [4e-7, 4e-7], rtol=1e-3)
+    again = schedules.OneCycle.from_config(schedule.get_config())
+    assert float(again(20)) == float(schedule(20))
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_one_cycle_of_few_steps_is_finite(steps: int) -> None:
+    rates = [float(schedules.OneCycle(0.1, steps)(i)) for i in range(steps + 1)]
+    assert np.isfinite(rates).all()
+    assert max(rates) <= 0.1 + 1e-7
+
+
+def test_one_cycle_refuses_a_part_that_is_none() -> None:
+    with pytest.raises(ValueError, match="warmup_fraction must be between 0 and 1, got 1.5"):
+        schedules.OneCycle(0.1, 10, warmup_fraction=1.5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from laminar import engine as eng
 from laminar.engine import TensorSpec
 from laminar.engine.ops.registry import define
-from laminar.engine.runtime import executor
+from laminar.engine.runtime import Plan, StepContext, running
 
 
 class RandomQueue:
@@ -19,13 +19,13 @@ class RandomQueue:
 
     rng = random.Random(0)
 
-    def __init__(self, items: Iterable[int]) -> None:
-        self._items = list(items)
+    def __init__(self) -> None:
+        self._items: list[Any] = []
 
-    def append(self, item: int) -> None:
-        self._items.append(item)
+    def extend(self, items: Iterable[Any]) -> None:
+        self._items.extend(items)
 
-    def popleft(self) -> int:
+    def popleft(self) -> Any:
         return self._items.pop(self.rng.randrange(len(self._items)))
 
     def __len__(self) -> int:
@@ -34,7 +34,11 @@ class RandomQueue:
 
 @pytest.fixture
 def any_order(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(executor, "deque", RandomQueue)
+    def execute(plan: Plan, context: StepContext, feeds: Sequence[Any]) -> list[Any]:
+        return running.DataflowRun(plan.nodes, plan.layout, context, feeds).wait()
+
+    monkeypatch.setattr(running, "deque", RandomQueue)
+    monkeypatch.setattr(Plan, "execute", execute)
     yield
     monkeypatch.undo()
 

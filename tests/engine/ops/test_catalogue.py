@@ -46,20 +46,20 @@ TABLE_1 = {
     "ReLU": "Relu",
     "Convolution2D": "Conv",
     "MaxPool": "MaxPool",
+    "Enqueue": "QueueEnqueue",
+    "Dequeue": "QueueDequeue",
+    "MutexAcquire": "MutexAcquire",
+    "MutexRelease": "MutexRelease",
+    "Switch": "Switch",
+    "Merge": "Merge",
+    "Enter": "Enter",
+    "Leave": "Exit",
+    "NextIteration": "NextIteration",
 }
 # Those that come with checkpoints, queues and control flow in graphs.
 LATER = {
     "Save",
     "Restore",
-    "Enqueue",
-    "Dequeue",
-    "MutexAcquire",
-    "MutexRelease",
-    "Merge",
-    "Switch",
-    "Enter",
-    "Leave",
-    "NextIteration",
 }
 
 # Ops that no program applies: passes make them of others, and their tests are those of the passes.
@@ -96,14 +96,16 @@ def test_gradient_is_decided(op: OpDef) -> None:
 
 @every_op
 def test_kernel_takes_what_the_rule_takes(op: OpDef) -> None:
-    assert "cpu" in op.kernels or op.reference_kernel or op.context_kernel, "nothing computes it"
+    general = (op.reference_kernel, op.context_kernel)
+    assert "cpu" in op.kernels or any(general) or op.async_kernel, "nothing computes it"
     inputs = [f"input {i}" for i in range(len(op.input_names) + op.variadic)]
     attrs = dict.fromkeys([*op.required, *op.defaults])
     for kernel in op.kernels.values():
         inspect.signature(kernel).bind(*inputs, **attrs)
-    for general in (op.reference_kernel, op.context_kernel):
-        if general is not None:
-            inspect.signature(general).bind("machine", *inputs, **attrs)
+    for kernel in filter(None, general):
+        inspect.signature(kernel).bind("machine", *inputs, **attrs)
+    if op.async_kernel is not None:
+        inspect.signature(op.async_kernel).bind("machine", "done", *inputs, **attrs)
 
 
 @every_op
@@ -135,7 +137,8 @@ def test_every_rule_is_exercised(coverage: Coverage) -> None:
 def test_every_gradient_is_checked(coverage: Coverage) -> None:
     coverage.require_all()
     differentiable = {t for t, op in OURS.items() if op.gradient is not no_gradient}
-    unchecked = sorted(differentiable - coverage.differentiated)
+    refuse = {"Enter", "Exit", "NextIteration"}  # test_control.py checks that they do
+    unchecked = sorted(differentiable - coverage.differentiated - refuse)
     assert not unchecked, f"no check_op goes through the gradient of {', '.join(unchecked)}"
 
 

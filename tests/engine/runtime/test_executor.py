@@ -24,7 +24,8 @@ from laminar.engine.errors import (
 from laminar.engine.graph import FLOATING, TensorSpec
 from laminar.engine.ops.arithmetic import add, square
 from laminar.engine.ops.registry import define
-from laminar.engine.runtime import Plan, StepContext, executor
+from laminar.engine.runtime import Plan, StepContext, running
+from laminar.engine.runtime.running import DataflowRun
 from laminar.engine.source import inside_layer
 from tests.engine import programs
 
@@ -68,19 +69,26 @@ def gpu_only(x: TensorSpec) -> TensorSpec:
 gpu_only.kernel("gpu")(lambda x: x)
 
 
-class Lifo(deque[int]):
+def run_in_order_of(plan: Plan, queue: Callable[[Iterable[Any]], Any], feeds: list[Any]) -> Any:
+    """Run a plan that decides as it goes, with a ready queue of that kind."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "deque", lambda: queue(()))
+        return DataflowRun(plan.nodes, plan.layout, StepContext(), feeds).wait()
+
+
+class Lifo(deque[Any]):
     """A ready queue that gives the newest first."""
 
-    def popleft(self) -> int:
+    def popleft(self) -> Any:
         return self.pop()
 
 
-class Shuffled(deque[int]):
+class Shuffled(deque[Any]):
     """A ready queue that gives any."""
 
     rng = random.Random(0)
 
-    def popleft(self) -> int:
+    def popleft(self) -> Any:
         self.rotate(self.rng.randrange(len(self)))
         return super().popleft()
 
@@ -89,11 +97,11 @@ DAGS = st.lists(st.lists(st.integers(0, 99), max_size=3), min_size=1, max_size=2
 
 
 @settings(max_examples=100, deadline=None)
-@given(DAGS, DAGS, st.sampled_from([deque, Lifo, Shuffled]), st.data())
+@given(DAGS, DAGS, st.sampled_from([None, deque, Lifo, Shuffled]), st.data())
 def test_each_needed_operation_runs_once_after_what_it_waits_for(
     inputs: list[list[int]],
     controls: list[list[int]],
-    queue: Callable[[Iterable[int]], Any],
+    queue: Callable[[Iterable[Any]], Any] | None,
     data: st.DataObject,
 ) -> None:
     with eng.Graph().as_default():
@@ -119,9 +127,7 @@ def test_each_needed_operation_runs_once_after_what_it_waits_for(
             stack.extend(before[label])
     plan = Plan(wanted)
     events.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "deque", queue)
-        found = plan.run([], StepContext())
+    found = plan.run([], StepContext()) if queue is None else run_in_order_of(plan, queue, [])
     assert [float(v) for v in found] == [values[t.op.attrs["label"]] for t in wanted]
     assert sorted(label for what, label in events if what == "start") == sorted(needed)
     ended: set[str] = set()
@@ -139,11 +145,9 @@ def test_the_order_of_the_queue_does_not_matter(program: programs.Program, seed:
     with eng.Graph().as_default():
         xs: list[Any] = [eng.placeholder("float64", [2, 2]) for _ in range(2)]
         plan = Plan(programs.run(program, xs), xs)
-    results = []
+    results = [plan.run(inputs, StepContext())]
     for queue in (deque, Lifo, Shuffled, Shuffled):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(executor, "deque", queue)
-            results.append(plan.run(inputs, StepContext()))
+        results.append(run_in_order_of(plan, queue, inputs))
     for other in results[1:]:
         for a, b in zip(results[0], other, strict=True):
             np.testing.assert_array_equal(a, b)

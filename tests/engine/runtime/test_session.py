@@ -26,8 +26,7 @@ from laminar.engine.ops.basic import identity
 from laminar.engine.ops.linalg import matmul
 from laminar.engine.ops.reduce import reduce_mean
 from laminar.engine.ops.registry import define
-from laminar.engine.runtime import Plan
-from laminar.engine.runtime import session as session_module
+from laminar.engine.runtime import Plan, partitioned
 
 runs: list[str] = []
 
@@ -276,11 +275,11 @@ def test_a_plan_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
 
     class Counting(Plan):
-        def __init__(self, *args: Any) -> None:
+        def __init__(self, *args: Any, **options: Any) -> None:
             made.append(args)
-            super().__init__(*args)
+            super().__init__(*args, **options)
 
-    monkeypatch.setattr(session_module, "Plan", Counting)
+    monkeypatch.setattr(partitioned, "Plan", Counting)
     x = scalar("x")
     y = square(x)
     with eng.Session() as session:

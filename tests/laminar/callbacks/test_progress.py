@@ -111,7 +111,7 @@ def test_at_most_ten_drawings_a_second(
 ) -> None:
     formatted: list[Any] = []
 
-    def note(values: Any) -> str:
+    def note(values: Any, current: Any = None) -> str:
         formatted.append(values)
         return ""
 

@@ -138,7 +138,7 @@ def test_json() -> None:
     again.set_weights(model.get_weights())
     for a, b in zip(flat(model(X)), flat(again(X)), strict=True):
         np.testing.assert_array_equal(a, b)
-    with pytest.raises(DataLossError, match="not JSON"):
+    with pytest.raises(DataLossError, match="not proper JSON"):
         model_from_json("{")
     with pytest.raises(InvalidArgumentError, match="expected a model"):
         clone_model(layers.Dense(2))  # type: ignore[arg-type]  # the mistake

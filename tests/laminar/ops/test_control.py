@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from laminar import ops
-from laminar.engine.errors import InvalidArgumentError, ShapeError, UnimplementedError
+from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.functions import function
 from laminar.engine.gradients import GradientTape
 from laminar.engine.graph import TensorSpec
@@ -22,7 +22,7 @@ def test_cond(pred: Any) -> None:
     assert ops.cond(ops.logical_not(pred), lambda: "yes", lambda: "no") == "no"
 
 
-def test_cond_in_a_graph_takes_a_python_condition_only() -> None:
+def test_cond_in_a_graph() -> None:
     @function
     def choose(x: Any, training: bool) -> Any:
         return ops.cond(training, lambda: x + 1, lambda: x)
@@ -34,13 +34,16 @@ def test_cond_in_a_graph_takes_a_python_condition_only() -> None:
     def by_value(x: Any) -> Any:
         return ops.cond(x > 0, lambda: x, lambda: -x)
 
-    with pytest.raises(UnimplementedError, match="cond: the condition is known at run time only"):
-        by_value(ops.array(1.0))
+    assert float(by_value(ops.array(1.0))) == 1.0
+    assert float(by_value(ops.array(-2.0))) == 2.0
 
 
 def test_switch_takes_the_nearest_branch() -> None:
-    branches = [lambda x: x + 1, lambda x: x * 10]
-    assert [float(ops.switch(i, branches, ops.array(2.0))) for i in (-3, 0, 1, 7)] == [3, 3, 20, 20]
+    branches: list[Any] = [lambda x: x + 1, lambda x: x * 10]
+    traced = function(lambda i: ops.switch(i, branches, ops.array(2.0)))
+    for places in ((-3, 0, 1, 7), [ops.array(i) for i in (-3, 0, 1, 7)]):
+        assert [float(ops.switch(i, branches, ops.array(2.0))) for i in places] == [3, 3, 20, 20]
+        assert [float(traced(i)) for i in places] == [3, 3, 20, 20]
 
 
 def test_while_loop() -> None:
@@ -89,9 +92,9 @@ def test_map_needs_slices_and_a_size() -> None:
     with pytest.raises(ShapeError, match="the first axes must have one size"):
         ops.map(lambda r: r["a"], {"a": np.ones(2), "b": np.ones(3)})
     spec = TensorSpec([None, 2], "float32")
-    graph = function(lambda x: ops.map(lambda r: r, x), input_signature=[spec])
-    with pytest.raises(UnimplementedError, match="a size that is known at run time only"):
-        graph(np.ones((2, 2), "float32"))
+    graph = function(lambda x: ops.map(lambda r: r * 2, x), input_signature=[spec])
+    for count in (0, 1, 3):
+        np.testing.assert_array_equal(graph(np.ones((count, 2), "float32")), np.full((count, 2), 2))
 
 
 def test_scan() -> None:
@@ -119,6 +122,27 @@ def test_associative_scan(count: int, reverse: bool, axis: int) -> None:
     ordered = np.flip(x, axis) if reverse else x
     expected = np.cumsum(ordered, axis)
     np.testing.assert_allclose(found.numpy(), np.flip(expected, axis) if reverse else expected)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_associative_scan_of_an_unknown_length(reverse: bool, axis: int) -> None:
+    spec = TensorSpec([None, None], "float64")
+
+    @function(input_signature=[spec])
+    def sums(x: Any) -> Any:
+        return ops.associative_scan(ops.add, x, reverse=reverse, axis=axis)
+
+    for count in (1, 2, 5):
+        x = rng.normal(size=(count, 3) if axis == 0 else (3, count))
+        ordered = np.flip(x, axis) if reverse else x
+        expected = np.cumsum(ordered, axis)
+        np.testing.assert_allclose(sums(x), np.flip(expected, axis) if reverse else expected)
+
+
+def test_associative_scan_refuses_sizes_that_differ() -> None:
+    with pytest.raises(ShapeError, match="the sizes along axis=0 differ"):
+        ops.associative_scan(lambda a, b: a, [np.ones(2), np.ones(3)])
 
 
 def test_associative_scan_of_a_structure_that_does_not_commute() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from . import (
     corners,
+    fitting,
     following,
     functional,
     options,
@@ -29,6 +30,7 @@ _ROOMS = (
     following,
     options,
     corners,
+    fitting,
 )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from laminar import ops, utils
+from laminar.datasets import Dataset
 from laminar.engine.errors import InvalidArgumentError
 
 X = np.arange(10)
@@ -71,3 +72,17 @@ BAD = [
 def test_errors(data: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         utils.split_dataset(data, **options)
+
+
+def test_a_dataset_in_two_parts() -> None:
+    for data in (Dataset.range(10), Dataset.from_generator(lambda: iter(range(10)))):
+        left, right = utils.split_dataset(data, left_size=0.7)
+        assert [int(n) for n in left] == list(range(7))
+        assert [int(n) for n in right] == [7, 8, 9]
+        left, right = utils.split_dataset(data, right_size=4, shuffle=True, seed=1)
+        parts = [sorted(int(n) for n in part) for part in (left, right)]
+        assert sorted(sum(parts, [])) == list(range(10))
+        assert parts == [sorted(int(n) for n in part) for part in (left, right)]
+        assert parts[1] != [6, 7, 8, 9]
+    with pytest.raises(InvalidArgumentError, match="has no end"):
+        utils.split_dataset(Dataset.range(3).repeat(), left_size=0.5)

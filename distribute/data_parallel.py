@@ -1,0 +1,111 @@
+"""DataParallel: one copy of a model's computation per device, one set of weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import DeviceSpec, building
+from laminar.engine.runtime import Machine, SessionConfig
+from laminar.engine.runtime.devices import local_devices
+
+from .replicas import replicated
+from .staleness import Staleness
+
+_MODES = ("sync", "async")
+
+
+class DataParallel:
+    """Several devices share the work on each batch, or on the batches.
+
+    `mode="sync"`: every device computes a slice of the batch; the loss, the metrics and the update
+    are those of the whole batch. Training is that of one device, up to the rounding of sums, also
+    for a short last batch, with sample weights, and for any loss. Statistics that layers keep, such
+    as those of BatchNormalization, are of each slice, and the update of a step is their mean.
+
+    `mode="async"`: every device trains on batches of its own, without waiting for the others.
+    Gradients are those of the weights at the time when a device began with its batch; `staleness`
+    tells how many updates of others came between. Updates are applied one at a time.
+
+    Args:
+        devices: their names, or how many: GPUs if there are as many, else shares of the CPU.
+        mode: "sync" or "async".
+        max_staleness: for "async", the most updates that may come between; a device that is ahead
+            waits for those behind. None for no bound.
+
+    Raises:
+        InvalidArgumentError: no devices, one twice, an unknown mode, or a bound below 0 or
+            without "async".
+        NotFoundError: a device does not exist.
+    """
+
+    def __init__(
+        self,
+        devices: Sequence[str] | int = 2,
+        mode: str = "sync",
+        max_staleness: int | None = None,
+    ) -> None:
+        if mode not in _MODES:
+            raise InvalidArgumentError(
+                f"DataParallel: mode must be one of {', '.join(_MODES)}, got {mode!r}"
+            )
+        if max_staleness is not None and (
+            mode != "async" or isinstance(max_staleness, bool) or max_staleness < 0
+        ):
+            raise InvalidArgumentError(
+                f"DataParallel: max_staleness is for mode='async', a number of updates from 0 on, "
+                f"got {max_staleness!r} with mode={mode!r}"
+            )
+        names = _names(devices)
+        self.mode = mode
+        self.machine = Machine(
+            SessionConfig(device_count=_counts(names), allow_soft_placement=True)
+        )
+        self.devices = [self.machine.devices.named(name).name for name in names]
+        if len(set(self.devices)) < len(self.devices):
+            raise InvalidArgumentError(f"DataParallel: a device is named twice: {names}")
+        self.staleness = Staleness(max_staleness)
+
+    @property
+    def num_replicas(self) -> int:
+        """How many copies of the computation there are."""
+        return len(self.devices)
+
+    @property
+    def is_async(self) -> bool:
+        """Whether devices train without waiting for each other."""
+        return self.mode == "async"
+
+    def forward(self, model: Any, x: Any, *, training: bool) -> Any:
+        """The outputs of `model` for a batch, each device computing a slice of it.
+
+        What runs op by op runs on one device.
+        """
+        if self.is_async or self.num_replicas == 1 or building() is None:
+            return model(x, training=training)
+        return replicated(model, x, self.devices, training=training)
+
+    def __repr__(self) -> str:
+        return f"DataParallel({self.devices}, mode={self.mode!r})"
+
+
+def _names(devices: Sequence[str] | int) -> list[str]:
+    if isinstance(devices, int):
+        if isinstance(devices, bool) or devices < 1:
+            raise InvalidArgumentError(f"DataParallel: expected devices, got {devices!r}")
+        gpus = [d.name for d in local_devices() if d.device_type == "gpu"]
+        return gpus[:devices] if len(gpus) >= devices else [f"cpu:{i}" for i in range(devices)]
+    if isinstance(devices, str) or not devices:
+        raise InvalidArgumentError(
+            f"DataParallel: expected names of devices, got {devices!r}",
+            remedy='write devices=["cpu:0", "cpu:1"], or a number of devices',
+        )
+    return list(devices)
+
+
+def _counts(names: Sequence[str]) -> dict[str, int]:
+    """How many CPUs there must be for all that are named; of other devices there are all."""
+    cpus = [DeviceSpec.from_string(name) for name in names]
+    most = max((d.device_index or 0 for d in cpus if d.device_type == "cpu"), default=0)
+    return {"cpu": most + 1}

@@ -1,0 +1,322 @@
+"""Native code that runs a plan: finds the data of Python's arrays, and runs the kernels in order.
+
+    enter(ptr plan, ptr objects, i64 count): checks the arrays, fills in their addresses;
+    run(ptr plan, ptr objects): `enter` and `work` on one thread;
+    work(ptr plan, i64 tid, i64 nth): one thread's part of all kernels, with barriers between them;
+    worker(ptr pool, i64 tid): what a thread of the pool does all its life;
+    wake(ptr pool): tells the threads of the pool that there is a new job, or that they end;
+    start(ptr pool, ptr plan): runs `work` on all threads of the pool, this one being number 0.
+
+The words of a plan and of a pool are named below. A plan's tables hold, for each array, what is
+asked of it (0, or WANT_OWN), for each address in the kernels' words (its place, the array, the
+offset), and for each kernel (code, words, flags, the address of a check's result). In one more,
+`enter` marks the arrays that are not as they must be.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+
+from ..graph import DType, int32, int64, uint8
+from .emit import POINTER, Function, Module, Value
+
+# An array must be contiguous and aligned. One that is written in place must also belong to nobody
+# else: then this is asked of it, with the number of references it may have in the bits above.
+WANT_OWN = 2
+
+# Flags of a kernel.
+PARALLEL, BARRIER, CHECK = 1, 2, 4
+
+# Words of a plan.
+STATUS, NUM_ARRAYS, WANTS, NUM_ADDRESSES, ADDRESSES = range(5)
+NUM_KERNELS, KERNELS, POOL, ARRAY_TYPE, REFUSED = range(5, 10)
+PLAN_WORDS = 16
+
+# Values of STATUS.
+DONE, REFUSES, CHECK_FAILED = 0, 1, 2
+
+# Words of a pool, on cache lines of their own.
+JOB, PLAN, QUIT, FINISHED, ARRIVED, ROUND, THREADS, ASLEEP = (i * 8 for i in range(8))
+POOL_WORDS = 64
+
+# Where CPython keeps the parts of an ndarray.
+_REFERENCES, _TYPE, _DATA, _BASE, _FLAGS = 0, 8, 16, 48, 64
+_ASKED, _WRITEABLE = 0x101, 0x400  # contiguous and aligned
+
+_SPINS = 4000  # rounds of waiting before a thread gives its core away
+_FUTEX_WAIT, _FUTEX_WAKE = 128, 129  # private to the process
+
+
+def text() -> str:
+    """The IR of the functions."""
+    module = Module()
+    Function(module, "nothing", [POINTER, "i64", "i64"])  # the kernel of a check
+    _enter(module)
+    _wait(module)
+    _work(module)
+    _run(module)
+    _worker(module)
+    _wake(module)
+    _start(module)
+    return module.text()
+
+
+def _word(fn: Function, base: str, index: int | Value) -> Value:
+    return fn.load(_at(fn, base, index), int64, 0)
+
+
+def _at(fn: Function, base: str, index: int | Value) -> str:
+    place = fn.number(index) if isinstance(index, int) else index
+    return fn.offset(base, place, 8)
+
+
+def _pointer(fn: Function, address: Value) -> str:
+    return fn.named(f"inttoptr {address} to ptr")
+
+
+def _store(fn: Function, base: str, index: int | Value, value: Value) -> None:
+    fn.store(value, _at(fn, base, index))
+
+
+def _field(fn: Function, held: str, offset: int, dtype: DType) -> Value:
+    return fn.load(fn.offset(held, fn.number(offset), 1), dtype, 0)
+
+
+def _enter(module: Module) -> None:
+    fn = Function(module, "enter", [POINTER, POINTER])
+    plan, objects = fn.arguments
+    count = _word(fn, plan, NUM_ARRAYS)
+    wants = _pointer(fn, _word(fn, plan, WANTS))
+    array_type = _word(fn, plan, ARRAY_TYPE)
+    refused = _pointer(fn, _word(fn, plan, REFUSED))
+
+    def check(i: Value, carried: list[Value]) -> list[Value]:
+        held = _pointer(fn, _word(fn, objects, i))
+        is_array = _field(fn, held, _TYPE, int64) == array_type
+        (bad,) = fn.replaced(is_array, [fn.splat(carried[0] | True, 0)], lambda: [look(held, i)])
+        _store(fn, refused, i, fn.select(bad, fn.number(1), fn.number(0)))
+        return [carried[0] | bad]
+
+    def look(held: str, i: Value) -> Value:
+        """Whether an array is not as it must be."""
+        want = _word(fn, wants, i)
+        flags = _field(fn, held, _FLAGS, int32)
+        bad = fn.binary("and", flags, _ASKED) != _ASKED
+        own = fn.binary("and", want, WANT_OWN) != 0
+        known = fn.binary("lshr", want, 8)
+        shared = (
+            (_field(fn, held, _REFERENCES, int64) > known)
+            | (_field(fn, held, _BASE, int64) != 0)
+            | (fn.binary("and", flags, _WRITEABLE) == 0)
+        )
+        return bad | (own & shared)
+
+    no = fn.number(0) != 0
+    (found,) = fn.fold(fn.number(0), count, 1, [no], check)
+    status = fn.select(found, fn.number(REFUSES), fn.number(DONE))
+    _store(fn, plan, STATUS, status)
+    addresses = _pointer(fn, _word(fn, plan, ADDRESSES))
+
+    def fill(i: Value) -> None:
+        row = fn.offset(addresses, i, 24)
+        target = _pointer(fn, _word(fn, row, 0))
+        held = _pointer(fn, _word(fn, objects, _word(fn, row, 1)))
+        data = _field(fn, held, _DATA, int64)
+        fn.store(data + _word(fn, row, 2), target)
+
+    total = fn.select(found, fn.number(0), _word(fn, plan, NUM_ADDRESSES))
+    fn.loop(fn.number(0), total, 1, fill)
+
+
+def _forget(value: Value) -> None:
+    """For a loop whose value nobody needs."""
+
+
+def _pause(fn: Function) -> None:
+    """Tell the processor that this is a loop of waiting."""
+    machine = platform.machine().lower()
+    if machine in ("x86_64", "amd64"):
+        fn.module.declarations["pause"] = "declare void @llvm.x86.sse2.pause()"
+        fn.line("call void @llvm.x86.sse2.pause()")
+    elif machine in ("arm64", "aarch64"):
+        fn.module.declarations["pause"] = "declare void @llvm.aarch64.hint(i32 immarg)"
+        fn.line("call void @llvm.aarch64.hint(i32 1)")
+
+
+def _atomic(fn: Function, place: str) -> Value:
+    return fn.instruction(f"load atomic i64, ptr {place} acquire, align 8", int64, 0)
+
+
+def _publish(fn: Function, value: Value, place: str) -> None:
+    fn.line(f"store atomic {value}, ptr {place} seq_cst, align 8")
+
+
+def _add(fn: Function, place: str, value: int) -> Value:
+    """Add to a counter; gives what it was."""
+    return fn.instruction(f"atomicrmw add ptr {place}, i64 {value} seq_cst", int64, 0)
+
+
+def _give_way(fn: Function) -> None:
+    fn.module.declarations["sched_yield"] = "declare i32 @sched_yield()"
+    fn.line(f"{fn.fresh()} = call i32 @sched_yield()")
+
+
+def _until_changed(fn: Function, place: str, old: Value, spins: int) -> tuple[Value, Value]:
+    """Wait until a word is not `old`, `spins` rounds at most; gives the word, and if it changed."""
+
+    def again(round: Value) -> tuple[Value, Value]:
+        _pause(fn)
+        following = round + 1
+        return following, (_atomic(fn, place) == old) & (following < spins)
+
+    fn.repeat(fn.number(0), again)
+    now = _atomic(fn, place)
+    return now, now != old
+
+
+def _wait(module: Module) -> None:
+    """`wait(ptr pool, i64 nth)`: a barrier."""
+    fn = Function(module, "wait", [POINTER, "i64"])
+    pool = fn.arguments[0]
+    nth = Value(fn, fn.arguments[1], int64, 0)
+    round_place, arrived = _at(fn, pool, ROUND), _at(fn, pool, ARRIVED)
+    round = _atomic(fn, round_place)
+    last = _add(fn, arrived, 1) + 1 == nth
+
+    def release() -> None:
+        _publish(fn, fn.number(0), arrived)
+        _publish(fn, round + 1, round_place)
+
+    def hold() -> None:
+        def again(x: Value) -> tuple[Value, Value]:
+            _until_changed(fn, round_place, round, _SPINS)
+            waiting = _atomic(fn, round_place) == round
+            fn.when(waiting, lambda: _give_way(fn))
+            return x, _atomic(fn, round_place) == round
+
+        fn.repeat(round, again)
+
+    fn.when(last, release)
+    fn.when(~last, hold)
+
+
+def _work(module: Module) -> None:
+    fn = Function(module, "work", [POINTER, "i64", "i64"])
+    plan = fn.arguments[0]
+    tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
+    kernels = _pointer(fn, _word(fn, plan, KERNELS))
+    pool = _pointer(fn, _word(fn, plan, POOL))
+    count = _word(fn, plan, NUM_KERNELS)
+
+    def one(i: Value) -> tuple[Value, Value]:
+        row = fn.offset(kernels, i, 32)
+        flags = _word(fn, row, 2)
+        parallel = fn.binary("and", flags, PARALLEL) != 0
+        mine = parallel | (tid == 0)
+        code = _pointer(fn, _word(fn, row, 0))
+        words = _pointer(fn, _word(fn, row, 1))
+        threads = fn.select(parallel, nth, fn.number(1))
+        fn.when(mine, lambda: fn.line(f"call void {code}(ptr {words}, {tid}, {threads})"))
+        meet = (fn.binary("and", flags, BARRIER) != 0) & (nth > 1)
+        fn.when(meet, lambda: fn.line(f"call void @wait(ptr {pool}, {nth})"))
+        following = i + 1
+        checked = fn.binary("and", flags, CHECK) != 0
+
+        def failed() -> list[Value]:
+            bad = fn.load(_pointer(fn, _word(fn, row, 3)), uint8, 0) != 0
+            fn.when(bad, lambda: _store(fn, plan, STATUS, fn.number(CHECK_FAILED)))
+            return [fn.select(bad, count, following)]
+
+        (following,) = fn.replaced(checked, [following], failed)
+        return following, following < count
+
+    fn.when(count > 0, lambda: _forget(fn.repeat(fn.number(0), one)))
+
+
+def _futex(fn: Function, place: str, operation: int, value: Value) -> None:
+    """Sleep while the word at `place` is `value`, or wake those that do."""
+    if sys.platform != "linux":
+        fn.module.declarations["usleep"] = "declare i32 @usleep(i32)"
+        if operation == _FUTEX_WAIT:
+            fn.line(f"{fn.fresh()} = call i32 @usleep(i32 50)")
+        return
+    number = {"x86_64": 202, "aarch64": 98}[platform.machine()]
+    fn.module.declarations["syscall"] = "declare i64 @syscall(i64, ...)"
+    low = fn.convert(value, int32)
+    fn.line(
+        f"{fn.fresh()} = call i64 (i64, ...) @syscall(i64 {number}, ptr {place}, "
+        f"i32 {operation}, {low}, ptr null, ptr null, i32 0)"
+    )
+
+
+def _run(module: Module) -> None:
+    """`run(ptr plan, ptr objects)`: enter and work, on one thread."""
+    fn = Function(module, "run", [POINTER, POINTER])
+    plan, objects = fn.arguments
+    fn.line(f"call void @enter(ptr {plan}, ptr {objects})")
+    fine = _word(fn, plan, STATUS) == DONE
+    fn.when(fine, lambda: fn.line(f"call void @work(ptr {plan}, i64 0, i64 1)"))
+
+
+def _worker(module: Module) -> None:
+    fn = Function(module, "worker", [POINTER, "i64", "i64"])
+    pool = fn.arguments[0]
+    tid, first = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
+    job_place = _at(fn, pool, JOB)
+
+    def life(seen: Value) -> tuple[Value, Value]:
+        job, changed = _until_changed(fn, job_place, seen, _SPINS * 8)
+
+        def sleep() -> list[Value]:
+            asleep = _at(fn, pool, ASLEEP)
+            _add(fn, asleep, 1)
+            _futex(fn, job_place, _FUTEX_WAIT, seen)
+            _add(fn, asleep, -1)
+            now = _atomic(fn, job_place)
+            return [now, now != seen]
+
+        job, changed = fn.replaced(~changed, [job, changed], sleep)
+        quit = _atomic(fn, _at(fn, pool, QUIT)) != 0
+
+        def run() -> None:
+            plan = _pointer(fn, _word(fn, pool, PLAN))
+            threads = _word(fn, pool, THREADS)
+            fn.line(f"call void @work(ptr {plan}, {tid}, {threads})")
+            _add(fn, _at(fn, pool, FINISHED), 1)
+
+        fn.when(changed & ~quit, run)
+        return fn.select(changed, job, seen), ~quit
+
+    fn.repeat(first, life)
+
+
+def _wake(module: Module) -> None:
+    """`wake(ptr pool)`: there is a new job."""
+    fn = Function(module, "wake", [POINTER])
+    pool = fn.arguments[0]
+    threads = _word(fn, pool, THREADS)
+    _add(fn, _at(fn, pool, JOB), 1)
+    asleep = _atomic(fn, _at(fn, pool, ASLEEP))
+    fn.when(asleep > 0, lambda: _futex(fn, _at(fn, pool, JOB), _FUTEX_WAKE, threads))
+
+
+def _start(module: Module) -> None:
+    fn = Function(module, "start", [POINTER, POINTER])
+    pool, plan = fn.arguments
+    address = fn.instruction(f"ptrtoint ptr {plan} to i64", int64, 0)
+    _store(fn, pool, PLAN, address)
+    finished = _at(fn, pool, FINISHED)
+    _publish(fn, fn.number(0), finished)
+    threads = _word(fn, pool, THREADS)
+    fn.line(f"call void @wake(ptr {pool})")
+    fn.line(f"call void @work(ptr {plan}, i64 0, {threads})")
+
+    def again(x: Value) -> tuple[Value, Value]:
+        now = _atomic(fn, finished)
+        waiting = now + 1 < threads
+        _until_changed(fn, finished, now, _SPINS)
+        fn.when(waiting, lambda: _give_way(fn))
+        return x, _atomic(fn, finished) + 1 < threads
+
+    fn.when(_atomic(fn, finished) + 1 < threads, lambda: _forget(fn.repeat(fn.number(0), again)))

@@ -1,0 +1,385 @@
+"""Fusing: which statements of a program run in one kernel.
+
+Kernels run one after the other. A statement joins the last kernel it can: one over the same
+elements, with which it shares memory, in which all that it reads is either complete or made for the
+very element at hand. A reduction turns a kernel over its elements into one over rows, in which the
+reduced values can be used again at once (softmax is one kernel). A contraction is a kernel that
+statements on its finished rows join (its epilogue).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .program import (
+    Check,
+    Gathered,
+    Iota,
+    Library,
+    Literal,
+    Map,
+    Operand,
+    Program,
+    Reduce,
+    Shape,
+    Size,
+    Statement,
+    View,
+    contiguous,
+    views_of,
+)
+
+# More streams of memory in one loop than this cost more than they save.
+_MOST_VIEWS = 24
+_MOST_STATEMENTS = 96
+
+
+@dataclass(eq=False)
+class Kernel:
+    """Statements that run in one loop nest, or a library statement with its epilogue.
+
+    Attributes:
+        shape: the axes of the loops; those of size 1 are left out.
+        axes: the reduced ones among them; None before there is a reduction.
+        split: as in `Reduce`, for all its reductions.
+        library: the contraction, if it is one.
+        rows: the storages that hold one value for each row.
+    """
+
+    shape: Shape
+    statements: list[Map | Reduce] = field(default_factory=list)
+    axes: frozenset[int] | None = None
+    split: tuple[int, int] | None = None
+    library: Library | None = None
+    check: Check | None = None
+    rows: set[int] = field(default_factory=set)
+
+    @property
+    def kept(self) -> Shape:
+        """The axes that are not reduced."""
+        return tuple(n for a, n in enumerate(self.shape) if not self.axes or a not in self.axes)
+
+    @property
+    def is_along(self) -> bool:
+        """Whether the innermost axis is reduced."""
+        return bool(self.axes) and len(self.shape) - 1 in (self.axes or ())
+
+    @property
+    def all_statements(self) -> list[Statement]:
+        """With the library statement or check first."""
+        first: list[Statement] = [s for s in (self.library, self.check) if s is not None]
+        return [*first, *self.statements]
+
+    @property
+    def writes(self) -> set[int]:
+        """The storages that it makes."""
+        return {number for s in self.all_statements for number in s.writes}
+
+    @property
+    def views(self) -> set[View]:
+        """The memory that it reads, what it makes itself included."""
+        return {v for s in self.all_statements for v in views_of(s.operands)}
+
+
+def fuse(program: Program) -> list[Kernel]:
+    """The kernels of a program, in order."""
+    return _Fuser(program).run()
+
+
+def squeezed(shape: Shape) -> Shape:
+    """Without the axes of size 1."""
+    return tuple(n for n in shape if n != 1)
+
+
+def strides_over(operand: View | Iota, kernel: Kernel) -> Shape | None:
+    """The strides along the axes of a kernel of what covers all of them, or all its rows.
+
+    None if it covers neither.
+    """
+    pairs = [(n, s) for n, s in zip(operand.shape, operand.strides, strict=True) if n != 1]
+    sizes = tuple(n for n, _ in pairs)
+    if sizes == kernel.shape:
+        return tuple(s for _, s in pairs)
+    if kernel.axes is not None and sizes == kernel.kept:
+        rest = iter(pairs)
+        return tuple(0 if a in kernel.axes else next(rest)[1] for a in range(len(kernel.shape)))
+    return None
+
+
+def at_hand(view: View, kernel: Kernel) -> bool:
+    """Whether a view of something made in the kernel is the element, or row, it is made for."""
+    strides = strides_over(view, kernel)
+    if strides is None or view.offset:
+        return False
+    wanted = contiguous(kernel.shape)
+    if view.storage in kernel.rows:
+        axes = kernel.axes or frozenset()
+        rest = iter(contiguous(kernel.kept))
+        wanted = tuple(0 if a in axes else next(rest) for a in range(len(kernel.shape)))
+    return strides == wanted
+
+
+class _Fuser:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.kernels: list[Kernel] = []
+        self.home: dict[int, int] = {}  # storage -> the last kernel that writes it
+        # Maps that no kernel has taken yet, by storage: they go where they are first used.
+        self.waiting: dict[int, Map] = {}
+
+    def run(self) -> list[Kernel]:
+        for statement in checks_first(self.program.statements):
+            self._place(statement)
+        self._release(list(self.waiting))
+        return self.kernels
+
+    def _place(self, statement: Statement) -> None:
+        self._release([n for n in statement.writes if n in self.waiting])  # written over in part
+        needed = self._awaited([*views_of(statement.operands)])
+        if isinstance(statement, Library | Check):
+            self._release(needed)
+            shape = squeezed(statement.shape or ()) if isinstance(statement, Library) else ()
+            made = Kernel(shape)
+            if isinstance(statement, Library):
+                made.library = statement
+            else:
+                made.check = statement
+            self._append(made)
+            return
+        sizes = squeezed(statement.shape)
+        if all(squeezed(self.waiting[n].shape) == sizes for n in needed):
+            bundle = [*(self.waiting[n] for n in needed), statement]
+        else:
+            self._release(needed)
+            bundle = [statement]
+        if self._take(bundle):
+            for number in needed:
+                self.waiting.pop(number, None)
+        elif isinstance(statement, Map) and self._fills(statement.target) and sizes:
+            self.waiting[statement.target.storage] = statement
+        else:
+            self._release(needed)
+            if len(bundle) == 1 or not self._take([statement]):
+                self._append(self._own(statement))
+
+    def _awaited(self, reads: Sequence[View]) -> list[int]:
+        """The waiting storages that a statement needs, in order."""
+        found: set[int] = set()
+        todo = [v.storage for v in reads]
+        while todo:
+            number = todo.pop()
+            if number in self.waiting and number not in found:
+                found.add(number)
+                todo.extend(v.storage for v in views_of(self.waiting[number].operands))
+        return [n for n in self.waiting if n in found]
+
+    def _release(self, numbers: Sequence[int]) -> None:
+        """Give waiting maps a kernel, one of their own if need be."""
+        for number in numbers:
+            statement = self.waiting.pop(number, None)
+            if statement is not None and not self._take([statement]):
+                self._append(self._own(statement))
+
+    def _append(self, kernel: Kernel) -> None:
+        self.kernels.append(kernel)
+        for number in kernel.writes:
+            self.home[number] = len(self.kernels) - 1
+
+    def _take(self, bundle: Sequence[Map | Reduce]) -> bool:
+        """Let the last kernel that can do it take statements of one shape."""
+        made = {s.target.storage for s in bundle}
+        reads = [v for s in bundle for v in views_of(s.operands) if v.storage not in made]
+        touched = (*(v.storage for v in reads), *made)
+        least = max((self.home[n] for n in touched if n in self.home), default=0)
+        for k in range(len(self.kernels) - 1, least - 1, -1):
+            kernel = self.kernels[k]
+            if not self._may_join(kernel, bundle, reads):
+                continue
+            before = (list(kernel.statements), kernel.axes, kernel.split, set(kernel.rows))
+            if all(self._join(kernel, s) for s in bundle):
+                for number in made:
+                    self.home[number] = k
+                return True
+            kernel.statements, kernel.axes, kernel.split, kernel.rows = before
+        return False
+
+    def _own(self, statement: Map | Reduce) -> Kernel:
+        made = Kernel(squeezed(statement.shape), [statement])
+        if isinstance(statement, Reduce):
+            self._make_rows(made, statement)
+        return made
+
+    @staticmethod
+    def _make_rows(kernel: Kernel, statement: Reduce) -> None:
+        kernel.axes, kernel.split = _canonical(statement)
+        kernel.rows.add(statement.target.storage)
+
+    def _may_join(
+        self, kernel: Kernel, bundle: Sequence[Map | Reduce], reads: Sequence[View]
+    ) -> bool:
+        """Whether a kernel is one that statements could join, and should."""
+        if kernel.check is not None or (kernel.library is not None and not kernel.library.shape):
+            return False
+        if len(kernel.statements) + len(bundle) > _MOST_STATEMENTS:
+            return False
+        return self._shares(kernel, reads) and len(kernel.views | set(reads)) <= _MOST_VIEWS
+
+    def _join(self, kernel: Kernel, statement: Map | Reduce) -> bool:
+        """Add a statement to a kernel if it fits there."""
+        reads = views_of(statement.operands)
+        if isinstance(statement, Reduce):
+            return self._join_reduction(kernel, statement, reads)
+        return self._join_map(kernel, statement, reads)
+
+    def _shares(self, kernel: Kernel, reads: Sequence[View]) -> bool:
+        """Whether it pays to be in one loop."""
+        storages = {v.storage for v in reads}
+        if kernel.library is not None:
+            made = kernel.writes
+            return bool(storages & made)
+        if not kernel.shape:
+            return True
+        return bool(storages & ({v.storage for v in kernel.views} | kernel.writes))
+
+    def _join_map(self, kernel: Kernel, statement: Map, reads: Sequence[View]) -> bool:
+        sizes = squeezed(statement.shape)
+        is_whole = self._fills(statement.target)
+        if sizes == kernel.shape:
+            if not self._available(kernel, statement.operands):
+                return False
+            if kernel.library is not None and not (
+                is_whole and _is_matrix(kernel.library.shape) and _in_rows(statement.operands)
+            ):
+                return False
+            if kernel.axes is not None and not kernel.is_along and self._uses_rows(kernel, reads):
+                return False  # another pass over columns that are far apart
+            kernel.statements.append(statement)
+            return True
+        if kernel.axes is not None and kernel.split is None and sizes == kernel.kept and is_whole:
+            kernel.rows.add(statement.target.storage)
+            if self._available(kernel, statement.operands) and self._only_rows(kernel, reads):
+                kernel.statements.append(statement)
+                return True
+            kernel.rows.discard(statement.target.storage)
+        return False
+
+    def _join_reduction(self, kernel: Kernel, statement: Reduce, reads: Sequence[View]) -> bool:
+        axes, split = _canonical(statement)
+        if kernel.library is not None or squeezed(statement.shape) != kernel.shape:
+            return False
+        if kernel.axes is not None and (kernel.axes, kernel.split) != (axes, split):
+            return False
+        if kernel.axes is None and not all(isinstance(s, Map) for s in kernel.statements):
+            return False
+        if not self._available(kernel, statement.operands):
+            return False
+        if kernel.axes is not None and not kernel.is_along and self._uses_rows(kernel, reads):
+            return False
+        kernel.axes, kernel.split = axes, split
+        kernel.rows.add(statement.target.storage)
+        kernel.statements.append(statement)
+        return True
+
+    def _fills(self, target: View) -> bool:
+        shape = self.program.storages[target.storage].shape
+        return target.is_contiguous and squeezed(shape) == squeezed(target.shape)
+
+    def _available(self, kernel: Kernel, operands: Sequence[Operand]) -> bool:
+        """Whether what a statement reads of the kernel's own values is at hand."""
+        made = kernel.writes
+        partial = {
+            s.target.storage
+            for s in kernel.statements
+            if isinstance(s, Map) and not self._fills(s.target)
+        }
+        for operand in operands:
+            inner = views_of(operand.indices) if isinstance(operand, Gathered) else []
+            for view in views_of([operand]):
+                if view.storage not in made:
+                    continue
+                if isinstance(operand, Gathered) and view not in inner:
+                    return False  # some other element
+                if view.storage in partial or not at_hand(view, kernel):
+                    return False
+                if view.storage in kernel.rows and kernel.split is not None:
+                    return False  # only a part
+        return True
+
+    @staticmethod
+    def _uses_rows(kernel: Kernel, reads: Sequence[View]) -> bool:
+        """Whether a statement needs what the reductions of the kernel give, directly or not."""
+        needed = {v.storage for v in reads}
+        for statement in reversed(kernel.statements):
+            if statement.writes[0] in needed:
+                if isinstance(statement, Reduce) or statement.writes[0] in kernel.rows:
+                    return True
+                needed |= {v.storage for v in views_of(statement.operands)}
+        return False
+
+    @staticmethod
+    def _only_rows(kernel: Kernel, reads: Sequence[View]) -> bool:
+        """Whether nothing that a statement reads of the kernel's own is of full size."""
+        made = kernel.writes
+        return all(v.storage in kernel.rows for v in reads if v.storage in made)
+
+
+def _canonical(statement: Reduce) -> tuple[frozenset[int], tuple[int, int] | None]:
+    """The reduced axes and the cut among the axes that are not of size 1."""
+    place: dict[int, int] = {}
+    for a, n in enumerate(statement.shape):
+        if n != 1:
+            place[a] = len(place)
+    split = statement.split
+    return (
+        frozenset(place[a] for a in statement.axes if a in place),
+        None if split is None else (place[split[0]], split[1]),
+    )
+
+
+def _is_matrix(shape: Shape | None) -> bool:
+    """Whether there are both rows and columns."""
+    return (
+        shape is not None and len(shape) > 1 and shape[-1] != 1 and any(n != 1 for n in shape[:-1])
+    )
+
+
+def _in_rows(operands: Sequence[Operand]) -> bool:
+    """Whether operands step evenly from row to row: their outer axes are like one."""
+    for x in operands:
+        view = x.view if isinstance(x, Gathered) else x
+        if isinstance(view, Literal | Size):
+            continue
+        axes = [(n, s) for n, s in zip(view.shape, view.strides, strict=True) if n != 1]
+        if any(axes[a][1] != axes[a + 1][1] * axes[a + 1][0] for a in range(len(axes) - 2)):
+            return False
+        if isinstance(x, Gathered) and not _in_rows(x.indices):
+            return False
+    return True
+
+
+def checks_first(statements: Sequence[Statement]) -> list[Statement]:
+    """The checks, and what they need, before all else: a run that stops has changed nothing.
+
+    So do the kernels that are early.
+    """
+    if not any(map(_is_early, statements)):
+        return list(statements)
+    makers: dict[int, list[Statement]] = {}
+    for s in statements:
+        for number in s.writes:
+            makers.setdefault(number, []).append(s)
+    early: set[int] = set()
+    todo: list[Statement] = [s for s in statements if _is_early(s)]
+    while todo:
+        statement = todo.pop()
+        if id(statement) not in early:
+            early.add(id(statement))
+            for view in views_of(statement.operands):
+                todo.extend(makers.get(view.storage, ()))
+    first = [s for s in statements if id(s) in early]
+    return [*first, *(s for s in statements if id(s) not in early)]
+
+
+def _is_early(s: Statement) -> bool:
+    return isinstance(s, Check) or (isinstance(s, Library) and s.early)

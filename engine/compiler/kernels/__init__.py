@@ -1,0 +1,15 @@
+"""Contractions of any size on generic native kernels: plans for matrix products, convolutions."""
+
+from .conv import plan_conv_forward as plan_conv_forward
+from .conv import plan_conv_input_gradient as plan_conv_input_gradient
+from .filter_gradient import plan_conv_filter_gradient as plan_conv_filter_gradient
+from .gemm import Matrix as Matrix
+from .gemm import plan_gemm as plan_gemm
+from .launch import Buffer as Buffer
+from .launch import Code as Code
+from .launch import Epilogue as Epilogue
+from .launch import Launch as Launch
+from .launch import Scratch as Scratch
+from .launch import Word as Word
+from .tiles import Target as Target
+from .window import Convolution as Convolution

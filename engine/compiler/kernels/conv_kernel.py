@@ -1,0 +1,255 @@
+"""The kernel of convolutions: forward, and what is like it. Channels come last.
+
+    y[n, i, :] = sum over taps t and channels c of x[n, i * step + t, c] * filters[t, c, :]
+
+The rows of a tile are neighbours along the width, the sum runs over taps and channels, so the
+microkernel of matrix products does the work. A unit of work is a band: some rows of one plane of y.
+The part of x that it takes is copied, with zeros where it reaches beyond x, to memory that stays in
+cache; without padding x is read where it is. The gradient with respect to x is a convolution of dy
+for each phase: each remainder of the position in x divided by the stride has taps of its own.
+"""
+
+from __future__ import annotations
+
+from ...graph import DType
+from ..emit import Function, Module, Value
+from .launch import Code
+from .pack import COPY, ZERO, write_copy, write_zero
+from .words import WORD_BYTES, Words, function, invoke, minimum, quotient, share, word
+
+SYMBOL = "convolve"
+
+# What is copied of x for a unit; sizes and strides of memory in bytes.
+BAND_WORDS = (
+    *("x", "x_image", "x_plane", "x_row", "x_pixel"),
+    *("depth", "height", "width"),
+    "pixel_elements",
+    *("copy", "band", "band_bytes"),  # copy: 0 or 1
+    *("band_depth", "band_height", "band_width"),
+    *("step_d", "step_h", "step_w"),  # of x for one of y
+    *("first_d", "first_h", "first_w"),  # in x, for the first of y; may be negative
+)
+
+WORDS = (
+    *BAND_WORDS,
+    *("y", "y_image", "filters"),
+    "images",
+    *("planes", "bands", "band_rows", "band_tiles", "tile_blocks"),
+    *("groups", "x_group", "y_group", "filter_group"),
+    "x_column",  # bytes for each column of y: 0 unless channels of x and y belong to each other
+    *("panel_columns", "num_wide_panels", "num_panels", "columns"),
+    *("filter_panel", "filter_columns"),  # bytes for each panel, for each column: one of them is 0
+    *("num_phases", "phases"),
+    *("epilogue", "epilogue_words"),
+)
+
+# For each phase.
+PHASE_WORDS = (
+    *("y_offset", "y_plane", "y_row", "y_pixel"),
+    *("planes", "rows", "pixels"),
+    *("tile_rows", "num_high_tiles", "num_tiles"),
+    "filter_offset",
+    "count",  # of the innermost sum
+    "shape",
+    "microkernels",
+)
+
+
+def code(dtype: DType, vector_bytes: int) -> Code:
+    """The kernel."""
+    return Code(SYMBOL, vector_bytes, _write, (dtype, vector_bytes))
+
+
+def _write(dtype: DType, vector_bytes: int) -> str:
+    module = Module()
+    write_copy(module, dtype, vector_bytes)
+    write_zero(module, dtype, vector_bytes)
+    fn, (args, tid, nth) = function(module, SYMBOL, 3)
+    _Writer(fn, args, dtype, vector_bytes // dtype.size).write(tid, nth)
+    return module.text()
+
+
+class Band:
+    """Code that makes the part of x for a unit ready; `words` has BAND_WORDS."""
+
+    def __init__(self, fn: Function, words: Words, tid: Value, size: int) -> None:
+        self.fn = fn
+        self.words = words
+        self.size = size
+        self.memory = words["band"] + words["band_bytes"] * tid
+
+    def ready(self, image: Value, plane: Value, row: Value, pixel: Value) -> Value:
+        """The address of the first element that y[image, plane, row, pixel] takes."""
+        fn, words = self.fn, self.words
+        d = plane * words["step_d"] + words["first_d"]
+        h = row * words["step_h"] + words["first_h"]
+        w = pixel * words["step_w"] + words["first_w"]
+        x = words["x"] + image * words["x_image"]
+        fn.when(words["copy"] != 0, lambda: self._copy(x, d, h, w))
+        there = x + d * words["x_plane"] + h * words["x_row"] + w * words["x_pixel"]
+        return fn.select(words["copy"] != 0, self.memory, there)
+
+    def _copy(self, x: Value, d: Value, h: Value, w: Value) -> None:
+        fn, words = self.fn, self.words
+        zero, width = fn.number(0), words["band_width"]
+        elements = words["pixel_elements"]
+        left = fn.select(w < 0, zero - w, zero)
+        left = minimum(fn, left, width)
+        inside = minimum(fn, words["width"] - w, width) - left
+        inside = fn.select(inside > 0, inside, zero)
+
+        def row(i: Value) -> None:
+            p, r = quotient(fn, i, words["band_height"])
+            at_d, at_h = d + p, h + r
+            is_there = fn.binary("and", at_d >= 0, at_d < words["depth"])
+            is_there = fn.binary("and", is_there, at_h >= 0)
+            is_there = fn.binary("and", is_there, at_h < words["height"])
+            before = fn.select(is_there, left, width)
+            middle = fn.select(is_there, inside, zero)
+            to = self.memory + i * width * elements * self.size
+            source = x + at_d * words["x_plane"] + at_h * words["x_row"]
+            source = source + (w + before) * words["x_pixel"]
+            invoke(fn, ZERO, to, before * elements)
+            to = to + before * elements * self.size
+            one, count = fn.number(1), middle * elements
+            every = fn.select(count > 0, count, one)
+            invoke(fn, COPY, to, source, one, zero, zero, count, every, zero)
+            invoke(fn, ZERO, to + count * self.size, (width - before - middle) * elements)
+
+        fn.loop(zero, words["band_depth"] * words["band_height"], 1, row)
+
+
+class _Writer:
+    def __init__(self, fn: Function, args: Value, dtype: DType, lanes: int) -> None:
+        self.fn = fn
+        self.words = Words(fn, args, WORDS)
+        self.size = dtype.size
+        self.lanes = lanes
+
+    def write(self, tid: Value, nth: Value) -> None:
+        fn, words = self.fn, self.words
+        band = Band(fn, words, tid, self.size)
+        units = words["images"] * words["planes"] * words["bands"] * words["tile_blocks"]
+        first, last = share(fn, units, tid, nth)
+        phases = words["phases"]
+
+        def unit(u: Value) -> None:
+            rest, block = quotient(fn, u, words["tile_blocks"])
+            rest, number = quotient(fn, rest, words["bands"])
+            image, plane = quotient(fn, rest, words["planes"])
+            # Blocks of tiles are made when there is one phase only.
+            tiles = block * words["band_tiles"]
+            row = number * words["band_rows"]
+            one = Words(fn, phases, PHASE_WORDS)
+            a = band.ready(image, plane, row, _row_of(fn, one, tiles))
+            self.unit = image, plane, row, tiles
+
+            def phase(i: Value) -> None:
+                block = phases + i * (len(PHASE_WORDS) * WORD_BYTES)
+                found = Words(fn, block, PHASE_WORDS)
+                fn.when(plane < found["planes"], lambda: self._phase(found, a))
+
+            fn.loop(fn.number(0), words["num_phases"], 1, phase)
+
+        fn.loop(first, last, 1, unit)
+
+    def _phase(self, phase: Words, a: Value) -> None:
+        fn, words = self.fn, self.words
+        image, plane, row, tile = self.unit
+        y = words["y"] + image * words["y_image"] + phase["y_offset"] + plane * phase["y_plane"]
+        last_row = minimum(fn, row + words["band_rows"], phase["rows"])
+        last_tile = minimum(fn, tile + words["band_tiles"], phase["num_tiles"])
+        # Output pixels before the first row of the band, for the epilogue.
+        pixels = ((image * phase["planes"] + plane) * phase["rows"]) * phase["pixels"]
+
+        def group(g: Value) -> None:
+            filters = words["filters"] + phase["filter_offset"] + g * words["filter_group"]
+            self._group(phase, a + g * words["x_group"], filters, y + g * words["y_group"], g)
+
+        self.rows, self.tiles, self.pixels = (row, last_row), (tile, last_tile), pixels
+        fn.loop(fn.number(0), words["groups"], 1, group)
+
+    def _column_of(self, panel: Value) -> Value:
+        wide = minimum(self.fn, panel, self.words["num_wide_panels"])
+        found = panel * self.words["panel_columns"] - (panel - wide) * self.lanes
+        return minimum(self.fn, found, self.words["columns"])
+
+    def _group(self, phase: Words, a: Value, filters: Value, y: Value, g: Value) -> None:
+        fn, words = self.fn, self.words
+
+        def panel(p: Value) -> None:
+            column = self._column_of(p)
+            columns = self._column_of(p + 1) - column
+            b = filters + p * words["filter_panel"] + column * words["filter_columns"]
+            is_wide = p < words["num_wide_panels"]
+            narrow = fn.select(is_wide, fn.number(0), fn.number(1))
+            kernels = phase["microkernels"] + narrow * WORD_BYTES
+            c = y + column * self.size
+            start = a + column * words["x_column"]
+
+            def row(r: Value) -> None:
+                self._row(phase, r, start, b, c, columns, kernels)
+                place = self.pixels + r * phase["pixels"] + _row_of(fn, phase, self.tiles[0])
+                count = _row_of(fn, phase, self.tiles[1]) - _row_of(fn, phase, self.tiles[0])
+
+                def finish() -> None:
+                    first = g * words["columns"] + column
+                    invoke(
+                        fn,
+                        words["epilogue"],
+                        words["epilogue_words"],
+                        place,
+                        count,
+                        first,
+                        columns,
+                    )
+
+                fn.when(words["epilogue"] != 0, finish)
+
+            fn.loop(*self.rows, 1, row)
+
+        fn.loop(fn.number(0), words["num_panels"], 1, panel)
+
+    def _row(
+        self,
+        phase: Words,
+        r: Value,
+        a: Value,
+        b: Value,
+        c: Value,
+        columns: Value,
+        kernels: Value,
+    ) -> None:
+        """One row of y, panel by panel of its channels."""
+        fn, words = self.fn, self.words
+        copied = words["band_width"] * words["pixel_elements"] * self.size
+        pitch = fn.select(words["copy"] != 0, copied, words["x_row"])
+        a = a + (r - self.rows[0]) * words["step_h"] * pitch
+        c = c + r * phase["y_row"]
+        step = words["step_w"] * words["x_pixel"]
+        first = _row_of(fn, phase, self.tiles[0])
+        shape, count = phase["shape"], phase["count"]
+        high = phase["num_high_tiles"]
+
+        def tile(t: Value) -> None:
+            low = fn.select(t < high, fn.number(0), fn.number(2))
+            i = _row_of(fn, phase, t)
+            invoke(
+                fn,
+                word(fn, kernels, low),
+                a + (i - first) * step,
+                b,
+                c + i * phase["y_pixel"],
+                shape,
+                columns,
+                count,
+                fn.number(0),
+            )
+
+        fn.loop(*self.tiles, 1, tile)
+
+
+def _row_of(fn: Function, phase: Words, tile: Value) -> Value:
+    """The first pixel of a tile: those after the high ones have one pixel less."""
+    high = minimum(fn, tile, phase["num_high_tiles"])
+    return tile * phase["tile_rows"] - (tile - high)

@@ -1,0 +1,318 @@
+"""Plans of matrix products: tiles, blocks, and what is copied, by the sizes at hand."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from ...errors import InvalidArgumentError
+from ...graph import DType
+from . import dot_kernel
+from . import gemm_kernel as kernel
+from .launch import Epilogue, Launch, Scratch, Word
+from .microkernel import SHAPE, microkernels
+from .tiles import Cut, Grid, Target, choose_grid
+
+_ALIGNMENT = 64
+# A sum this long is made in one go when B is copied: each further block of k reads C again.
+_LONGEST_INNER = 1024
+# The same when B is read where it is: parts of rows that are far apart share few lines of a cache.
+_LONGEST_INNER_IN_PLACE = 400
+# The same when A is read across its rows, where each k is on another line; and when it is copied.
+_LONGEST_INNER_ACROSS = 256
+_LONGEST_INNER_COPIED = 512
+# Copied panels of B stay in the second cache.
+_PACKED_BYTES = 1024 * 1024
+# Rows of B this far apart are read a page at a time: for many rows of A they are copied.
+_FAR_BYTES = 2048
+_FEWEST_ROWS_TO_PACK = 256
+# Elements of A along k that are this far apart fall on few lines of the first cache.
+_THRASHING_BYTES = 4096
+# Few rows times a transposed matrix are made without transposing it.
+_MOST_ROWS_OF_DOTS = 4
+_FEWEST_TERMS = 32
+# A block of C is not higher when nothing is copied: the epilogue finds it in cache.
+_BLOCK_ROWS = 256
+
+
+class Matrix(NamedTuple):
+    """A matrix in memory, or a batch of them; strides are in elements, 0 repeats.
+
+    batch_strides: for each axis of the batch.
+    """
+
+    data: Word
+    row_stride: int
+    column_stride: int
+    batch_strides: tuple[int, ...] = ()
+
+
+class Blocks(NamedTuple):
+    """How a product is walked through; `tiles` high and `panels` wide, `inner` deep."""
+
+    tiles: int
+    panels: int
+    inner: int
+    pack_a: bool
+    pack_b: int
+
+
+def plan_gemm(
+    a: Matrix,
+    b: Matrix,
+    c: Matrix,
+    rows: int,
+    columns: int,
+    inner: int,
+    dtype: DType,
+    target: Target,
+    *,
+    batch: tuple[int, ...] = (),
+    accumulate: bool = False,
+    epilogue: Epilogue | None = None,
+) -> list[Launch]:
+    """C[i, m, n] = sum over k of A[i, m, k] * B[i, k, n]; added to C if `accumulate`.
+
+    Args:
+        a: any strides.
+        b: one of its strides is 1.
+        c: its column stride is 1; it does not overlap `a` and `b`.
+        rows: of A and C.
+        columns: of B and C.
+        inner: columns of A, rows of B; 0 makes C zero.
+        dtype: float32 or float64, of all three.
+        target: the vectors, and how many threads there may be.
+        batch: sizes of the axes of a batch, at most two.
+        accumulate: whether the products are added to what C holds.
+        epilogue: is given each finished block of C; rows are counted through the batch.
+
+    Raises:
+        InvalidArgumentError: strides or a batch that no kernel takes.
+    """
+    _check(a, b, c, rows, columns, inner, batch)
+    num_batches = math.prod(batch)
+    if not (rows and columns and num_batches):
+        return []
+    dots = _as_dots(a, b, c, rows, columns, inner, epilogue is not None)
+    if dots:
+        return [_plan_dots(*dots, inner, dtype, target, batch, accumulate, epilogue)]
+    lanes = target.lanes(dtype)
+    grid = choose_grid(rows, -(-columns // lanes), inner, target.registers)
+    blocks = choose_blocks(a, b, rows, columns, inner, dtype, grid, num_batches, target.threads)
+    packed_a, a_words = _packed_a(blocks, grid, dtype, target)
+    packed_b, b_words = _packed_b(blocks, grid, dtype, target)
+    size = dtype.size
+    a_strides = packed_a or (a.row_stride * size, a.column_stride * size)
+    shape: dict[str, Word] = {
+        "row_stride": a_strides[0],
+        "a_stride": a_strides[1],
+        "b_stride": packed_b or b.row_stride * size,
+        "c_stride": c.row_stride * size,
+        "num_offsets": 1,
+        "offsets": (0,),
+        "group_stride": 0,
+        "b_skip": 0,
+    }
+    values: dict[str, Word] = {
+        "rows": rows,
+        "columns": columns,
+        "inner": inner,
+        "tile_rows": grid.rows.large,
+        "num_high_tiles": grid.rows.num_large,
+        "num_tiles": grid.rows.parts,
+        "panel_columns": grid.vectors.large * lanes,
+        "num_wide_panels": grid.vectors.num_large,
+        "num_panels": grid.vectors.parts,
+        "block_tiles": blocks.tiles,
+        "block_panels": blocks.panels,
+        "block_inner": blocks.inner,
+        "accumulate": int(accumulate),
+        "microkernels": microkernels(grid.rows, grid.vectors, columns, dtype, target),
+        "shape": tuple(shape[name] for name in SHAPE),
+        "epilogue": epilogue.code if epilogue else 0,
+        "epilogue_words": epilogue.words if epilogue else 0,
+        **a_words,
+        **b_words,
+        **_operands(a, b, c, dtype, batch),
+    }
+    words = tuple(values[name] for name in kernel.WORDS)
+    return [Launch(kernel.code(dtype, target.vector_bytes), words)]
+
+
+def _as_dots(
+    a: Matrix, b: Matrix, c: Matrix, rows: int, columns: int, inner: int, has_epilogue: bool
+) -> tuple[Matrix, Matrix, Matrix, int, int] | None:
+    """The operands if sums along memory are best: few rows of A, and B is transposed.
+
+    A product that gives one column is one of one row, C' = B' A'; an epilogue would notice.
+    """
+    if inner < _FEWEST_TERMS or a.column_stride != 1 or b.row_stride != 1:
+        return None
+    if rows <= _MOST_ROWS_OF_DOTS:
+        return a, b, c, rows, columns
+    if columns == 1 and c.row_stride == 1 and not has_epilogue:
+        return _turned(b), _turned(a), _turned(c), 1, rows
+    return None
+
+
+def _turned(matrix: Matrix) -> Matrix:
+    return matrix._replace(row_stride=matrix.column_stride, column_stride=matrix.row_stride)
+
+
+def _plan_dots(
+    a: Matrix,
+    b: Matrix,
+    c: Matrix,
+    rows: int,
+    columns: int,
+    inner: int,
+    dtype: DType,
+    target: Target,
+    batch: tuple[int, ...],
+    accumulate: bool,
+    epilogue: Epilogue | None,
+) -> Launch:
+    """The launch that makes each element by itself."""
+    values: dict[str, Word] = {
+        "rows": rows,
+        "columns": columns,
+        "inner": inner,
+        "accumulate": int(accumulate),
+        "c_column": dtype.size,
+        "epilogue": epilogue.code if epilogue else 0,
+        "epilogue_words": epilogue.words if epilogue else 0,
+        **_operands(a, b, c, dtype, batch),
+    }
+    words = tuple(values[name] for name in dot_kernel.WORDS)
+    return Launch(dot_kernel.code(dtype, target.vector_bytes), words)
+
+
+def _check(
+    a: Matrix, b: Matrix, c: Matrix, rows: int, columns: int, inner: int, batch: tuple[int, ...]
+) -> None:
+    if min(rows, columns, inner, *batch, 0) < 0:
+        raise InvalidArgumentError(f"plan_gemm: sizes {rows}, {columns}, {inner}, batch {batch}")
+    if c.column_stride != 1 and columns > 1:
+        raise InvalidArgumentError(f"plan_gemm: C has rows of stride {c.column_stride}, not 1")
+    if 1 not in (b.row_stride, b.column_stride) and inner > 1 and columns > 1:
+        raise InvalidArgumentError(
+            f"plan_gemm: B has strides {b.row_stride} and {b.column_stride}, neither is 1"
+        )
+    for matrix in (a, b, c):
+        if len(matrix.batch_strides) != len(batch) or len(batch) > 2:
+            raise InvalidArgumentError(
+                f"plan_gemm: batch {batch} with strides {matrix.batch_strides}; at most two axes"
+            )
+
+
+def _operands(
+    a: Matrix, b: Matrix, c: Matrix, dtype: DType, batch: tuple[int, ...]
+) -> dict[str, Word]:
+    size = dtype.size
+    outer, nested = (1,) * (2 - len(batch)) + batch
+    found: dict[str, Word] = {"batches": outer, "batches_2": nested}
+    for name, matrix in (("a", a), ("b", b), ("c", c)):
+        strides = (0,) * (2 - len(batch)) + matrix.batch_strides
+        found[name] = matrix.data
+        found[f"{name}_batch"], found[f"{name}_batch_2"] = (s * size for s in strides)
+    return found | {
+        "a_row": a.row_stride * size,
+        "a_inner": a.column_stride * size,
+        "b_inner": b.row_stride * size,
+        "b_column": b.column_stride * size,
+        "c_row": c.row_stride * size,
+    }
+
+
+def choose_blocks(
+    a: Matrix,
+    b: Matrix,
+    rows: int,
+    columns: int,
+    inner: int,
+    dtype: DType,
+    grid: Grid,
+    num_batches: int,
+    threads: int,
+) -> Blocks:
+    """Blocks that stay in cache, and copies where strides are bad for it."""
+    size = dtype.size
+    pack_b = kernel.B_AS_IT_IS
+    if b.column_stride != 1 and columns > 1:
+        pack_b = kernel.B_TRANSPOSED
+    elif rows >= _FEWEST_ROWS_TO_PACK and b.row_stride * size >= _FAR_BYTES <= columns * size:
+        pack_b = kernel.B_BY_INNER
+    is_across = a.column_stride != 1 and rows > 1
+    is_far = a.row_stride == 1 and a.column_stride * size % _THRASHING_BYTES == 0
+    pack_a = is_far and rows >= _FEWEST_ROWS_TO_PACK
+    longest = _LONGEST_INNER_IN_PLACE if pack_b == kernel.B_AS_IT_IS else _LONGEST_INNER
+    if is_across:
+        longest = _LONGEST_INNER_COPIED if pack_a else _LONGEST_INNER_ACROSS
+    depth = Cut.of(inner, longest).large if inner else 1
+    tiles, panels = grid.rows.parts, grid.vectors.parts
+    panel_bytes = -(-columns // panels) * depth * size
+    if pack_a:
+        pass  # A and B are copied once for all that a thread does
+    elif pack_b == kernel.B_AS_IT_IS:
+        tiles = Cut.of(tiles, max(1, _BLOCK_ROWS // grid.rows.large)).large
+    elif pack_b == kernel.B_BY_INNER:
+        panels = Cut.of(panels, max(1, _PACKED_BYTES // panel_bytes)).large
+    else:
+        panels = 1
+    tiles, panels = _shared_out(tiles, panels, grid, num_batches, threads)
+    return Blocks(tiles, panels, depth, pack_a, pack_b)
+
+
+def _shared_out(
+    tiles: int, panels: int, grid: Grid, num_batches: int, threads: int
+) -> tuple[int, int]:
+    """Blocks of a size that gives all threads the same number of them, where there is one."""
+    row_blocks, column_blocks = -(-grid.rows.parts // tiles), -(-grid.vectors.parts // panels)
+    if num_batches * row_blocks * column_blocks >= 8 * threads:
+        return tiles, panels
+    for more in range(column_blocks, grid.vectors.parts + 1):
+        if num_batches * row_blocks * more % threads == 0:
+            return tiles, -(-grid.vectors.parts // more)
+    for more in range(row_blocks, grid.rows.parts + 1):
+        if num_batches * more * column_blocks % threads == 0:
+            return -(-grid.rows.parts // more), panels
+    return tiles, panels
+
+
+def _packed_a(
+    blocks: Blocks, grid: Grid, dtype: DType, target: Target
+) -> tuple[tuple[int, int] | None, dict[str, Word]]:
+    """The row and inner stride of copied tiles, and the words about them."""
+    if not blocks.pack_a:
+        return None, _copies("a", 0, 0, 0, target) | {"packed_a_tile": 0}
+    stride = grid.rows.large * dtype.size
+    tile = stride * blocks.inner
+    words = _copies("a", 1, blocks.tiles * tile, stride, target)
+    return (dtype.size, stride), words | {"packed_a_tile": tile}
+
+
+def _packed_b(
+    blocks: Blocks, grid: Grid, dtype: DType, target: Target
+) -> tuple[int | None, dict[str, Word]]:
+    """The stride along k of a copied panel, and the words about it."""
+    stride = grid.vectors.large * target.vector_bytes
+    if blocks.pack_b == kernel.B_AS_IT_IS:
+        return None, _copies("b", 0, 0, 0, target) | {"packed_b_panel": 0}
+    lanes = target.lanes(dtype)
+    depth = -(-blocks.inner // lanes) * lanes  # a transposing copy writes whole blocks
+    # Panels begin on different lines of a cache.
+    panel = depth * stride + 4 * _ALIGNMENT
+    words = _copies("b", blocks.pack_b, blocks.panels * panel, stride, target)
+    return stride, words | {"packed_b_panel": panel}
+
+
+def _copies(name: str, how: int, num_bytes: int, stride: int, target: Target) -> dict[str, Word]:
+    """The words about the memory for copies of A or B."""
+    each = -(-num_bytes // _ALIGNMENT) * _ALIGNMENT
+    memory: Word = Scratch(each * target.threads, f"packed_{name}") if how else 0
+    return {
+        f"pack_{name}": how,
+        f"packed_{name}": memory,
+        f"packed_{name}_bytes": each,
+        f"packed_{name}_stride": stride,
+    }

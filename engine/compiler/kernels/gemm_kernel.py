@@ -1,0 +1,230 @@
+"""The kernel of matrix products: C[i, m, n] (+)= sum over k of A[i, m, k] * B[i, k, n].
+
+It walks over units of work: for each product of a batch, blocks of C that are `block_tiles` tiles
+high and `block_panels` panels wide. Within a unit, k is taken in blocks, A and B are copied where
+that pays (see `pack`), and each tile is a call of a microkernel. A thread takes a run of units.
+"""
+
+from __future__ import annotations
+
+from ...graph import DType
+from ..emit import Function, Module, Value
+from .launch import Code
+from .pack import COPY, TRANSPOSE, write_copy, write_transpose
+from .words import Words, function, invoke, minimum, quotient, share, word
+
+SYMBOL = "gemm"
+
+# Strides and sizes of memory are in bytes.
+WORDS = (
+    *("a", "a_row", "a_inner", "a_batch", "a_batch_2"),
+    *("b", "b_inner", "b_column", "b_batch", "b_batch_2"),
+    *("c", "c_row", "c_batch", "c_batch_2"),
+    *("rows", "columns", "inner", "batches", "batches_2"),  # batches_2 is the inner one
+    *("tile_rows", "num_high_tiles", "num_tiles"),
+    *("panel_columns", "num_wide_panels", "num_panels"),
+    *("block_tiles", "block_panels", "block_inner"),
+    "accumulate",  # 0 or 1
+    *("pack_a", "packed_a", "packed_a_bytes", "packed_a_tile", "packed_a_stride"),
+    *("pack_b", "packed_b", "packed_b_bytes", "packed_b_panel", "packed_b_stride"),
+    "microkernels",  # high and wide, high and narrow, low and wide, low and narrow
+    "shape",  # of the microkernels
+    *("epilogue", "epilogue_words"),  # the address of a function, or 0
+)
+
+# "pack_a" says whether A is copied: the rows of a tile for each k. Rows of A are 1 element apart.
+# How B is copied: not; the columns of a panel for each k; the same from a transposed matrix.
+B_AS_IT_IS, B_BY_INNER, B_TRANSPOSED = range(3)
+
+
+def code(dtype: DType, vector_bytes: int) -> Code:
+    """The kernel."""
+    return Code(SYMBOL, vector_bytes, _write, (dtype, vector_bytes))
+
+
+def _write(dtype: DType, vector_bytes: int) -> str:
+    module = Module()
+    write_copy(module, dtype, vector_bytes)
+    write_transpose(module, dtype, vector_bytes)
+    fn, (args, tid, nth) = function(module, SYMBOL, 3)
+    _Writer(fn, Words(fn, args, WORDS), dtype, vector_bytes // dtype.size).write(tid, nth)
+    return module.text()
+
+
+class _Writer:
+    def __init__(self, fn: Function, words: Words, dtype: DType, lanes: int) -> None:
+        self.fn = fn
+        self.words = words
+        self.size = dtype.size
+        self.lanes = lanes
+
+    def write(self, tid: Value, nth: Value) -> None:
+        fn, words = self.fn, self.words
+        self.packed_a = words["packed_a"] + words["packed_a_bytes"] * tid
+        self.packed_b = words["packed_b"] + words["packed_b_bytes"] * tid
+        row_blocks = self._blocks(words["num_tiles"], words["block_tiles"])
+        column_blocks = self._blocks(words["num_panels"], words["block_panels"])
+        units = words["batches"] * words["batches_2"] * row_blocks * column_blocks
+        first, last = share(fn, units, tid, nth)
+
+        def unit(u: Value) -> None:
+            rest, column_block = quotient(fn, u, column_blocks)
+            batch, row_block = quotient(fn, rest, row_blocks)
+            self._unit(batch, row_block, column_block)
+
+        fn.loop(first, last, 1, unit)
+
+    def _blocks(self, total: Value, size: Value) -> Value:
+        return self.fn.binary("udiv", total + (size - 1), size)
+
+    def _row_of(self, tile: Value) -> Value:
+        """The first row of a tile: those after the high ones have one row less."""
+        high = minimum(self.fn, tile, self.words["num_high_tiles"])
+        return tile * self.words["tile_rows"] - (tile - high)
+
+    def _column_of(self, panel: Value) -> Value:
+        wide = minimum(self.fn, panel, self.words["num_wide_panels"])
+        found = panel * self.words["panel_columns"] - (panel - wide) * self.lanes
+        return minimum(self.fn, found, self.words["columns"])
+
+    def _unit(self, batch: Value, row_block: Value, column_block: Value) -> None:
+        fn, words = self.fn, self.words
+        i, j = quotient(fn, batch, words["batches_2"])
+        first_tile = row_block * words["block_tiles"]
+        self.tiles = (
+            first_tile,
+            minimum(fn, first_tile + words["block_tiles"], words["num_tiles"]),
+        )
+        first_panel = column_block * words["block_panels"]
+        last_panel = minimum(fn, first_panel + words["block_panels"], words["num_panels"])
+        self.panels = first_panel, last_panel
+        self.rows = self._row_of(self.tiles[0]), self._row_of(self.tiles[1])
+        self.a = words["a"] + i * words["a_batch"] + j * words["a_batch_2"]
+        self.b = words["b"] + i * words["b_batch"] + j * words["b_batch_2"]
+        self.c = words["c"] + i * words["c_batch"] + j * words["c_batch_2"]
+        self.first_row = batch * words["rows"] + self.rows[0]
+
+        def inner_block(k: Value) -> None:
+            count = minimum(fn, words["inner"] - k, words["block_inner"])
+            fn.when(words["pack_a"] != 0, lambda: self._pack_a(k, count))
+            fn.when(words["pack_b"] == B_BY_INNER, lambda: self._pack_b(k, count))
+            fn.when(words["pack_b"] == B_TRANSPOSED, lambda: self._transpose_b(k, count))
+            fn.loop(*self.panels, 1, lambda panel: self._panel(panel, k, count))
+
+        # Without a k there is one block all the same: it makes C zero.
+        size = words["block_inner"]
+        limit = fn.select(words["inner"] > 0, words["inner"], fn.number(1))
+        fn.loop(fn.number(0), self._blocks(limit, size), 1, lambda i: inner_block(i * size))
+
+    def _a_of(self, tile: Value, k: Value) -> Value:
+        words = self.words
+        return self.a + self._row_of(tile) * words["a_row"] + k * words["a_inner"]
+
+    def _pack_a(self, k: Value, count: Value) -> None:
+        """Copy the high tiles of the unit, then the low ones: A is read along its rows' axis."""
+        fn, words = self.fn, self.words
+        first, last = self.tiles
+        high = minimum(fn, last, words["num_high_tiles"])
+        middle = fn.select(high > first, high, first)
+        height = words["tile_rows"]
+        for begin, end, rows in ((first, middle, height), (middle, last, height - 1)):
+            invoke(
+                fn,
+                COPY,
+                self._packed_tile(begin),
+                self._a_of(begin, k),
+                fn.select(begin < end, count, fn.number(0)),
+                words["packed_a_stride"],
+                words["a_inner"],
+                self._row_of(end) - self._row_of(begin),
+                fn.select(rows > 0, rows, fn.number(1)),
+                words["packed_a_tile"],
+            )
+
+    def _packed_tile(self, tile: Value) -> Value:
+        return self.packed_a + (tile - self.tiles[0]) * self.words["packed_a_tile"]
+
+    def _panel(self, panel: Value, k: Value, count: Value) -> None:
+        fn, words = self.fn, self.words
+        column = self._column_of(panel)
+        columns = self._column_of(panel + 1) - column
+        is_packed = words["pack_b"] != B_AS_IT_IS
+        b = fn.select(is_packed, self._packed_panel(panel), self._b_of(column, k))
+        c = self.c + column * self.size
+        narrow = fn.select(panel < words["num_wide_panels"], fn.number(0), fn.number(1))
+        accumulate = fn.select(k > 0, fn.number(1), words["accumulate"])
+
+        def tile(t: Value) -> None:
+            low = fn.select(t < words["num_high_tiles"], fn.number(0), fn.number(2))
+            invoke(
+                fn,
+                word(fn, words["microkernels"], low + narrow),
+                fn.select(words["pack_a"] != 0, self._packed_tile(t), self._a_of(t, k)),
+                b,
+                c + self._row_of(t) * words["c_row"],
+                words["shape"],
+                columns,
+                count,
+                accumulate,
+            )
+
+        fn.loop(*self.tiles, 1, tile)
+        is_last = fn.binary("and", words["epilogue"] != 0, k + count >= words["inner"])
+
+        def finish() -> None:
+            invoke(
+                fn,
+                words["epilogue"],
+                words["epilogue_words"],
+                self.first_row,
+                self.rows[1] - self.rows[0],
+                column,
+                columns,
+            )
+
+        fn.when(is_last, finish)
+
+    def _b_of(self, column: Value, k: Value) -> Value:
+        return self.b + k * self.words["b_inner"] + column * self.words["b_column"]
+
+    def _packed_panel(self, panel: Value) -> Value:
+        return self.packed_b + (panel - self.panels[0]) * self.words["packed_b_panel"]
+
+    def _pack_b(self, k: Value, count: Value) -> None:
+        """Copy the wide panels of the unit, then the narrow ones: B is read row by row."""
+        fn, words = self.fn, self.words
+        first, last = self.panels
+        wide = minimum(fn, last, words["num_wide_panels"])
+        middle = fn.select(wide > first, wide, first)
+        width = words["panel_columns"]
+        for begin, end, columns in ((first, middle, width), (middle, last, width - self.lanes)):
+            invoke(
+                fn,
+                COPY,
+                self._packed_panel(begin),
+                self._b_of(self._column_of(begin), k),
+                fn.select(begin < end, count, fn.number(0)),
+                words["packed_b_stride"],
+                words["b_inner"],
+                self._column_of(end) - self._column_of(begin),
+                fn.select(columns > 0, columns, fn.number(1)),
+                words["packed_b_panel"],
+            )
+
+    def _transpose_b(self, k: Value, count: Value) -> None:
+        fn, words = self.fn, self.words
+
+        def panel(p: Value) -> None:
+            column = self._column_of(p)
+            invoke(
+                fn,
+                TRANSPOSE,
+                self._packed_panel(p),
+                self._b_of(column, k),
+                self._column_of(p + 1) - column,
+                count,
+                words["packed_b_stride"],
+                words["b_column"],
+            )
+
+        fn.loop(*self.panels, 1, panel)

@@ -1,0 +1,67 @@
+"""What a plan of kernels is made of: launches of generic code with the words it reads.
+
+Every launchable kernel is `void kernel(ptr args, i64 tid, i64 nth)`. `args` is an array of 8-byte
+words; thread `tid` of `nth` does its share, and the results do not depend on `nth`. All threads
+finish one launch before the next begins; nothing waits inside of a launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+
+class Buffer(NamedTuple):
+    """The address of a value of the plan, `offset` bytes in."""
+
+    value: int
+    offset: int = 0
+
+
+class Scratch(NamedTuple):
+    """The address of memory that lives as long as the launches of one plan_* call.
+
+    Equal keys within one such call are the same memory. It begins at a multiple of 64 bytes.
+    """
+
+    bytes: int
+    key: str
+
+
+class Code(NamedTuple):
+    """The address of a native function; equal codes are the same function.
+
+    `writer(*parameters)` is the IR of a module that defines `symbol`; it is for vectors of
+    `vector_bytes`, so that is what its text is to be compiled for.
+    """
+
+    symbol: str
+    vector_bytes: int
+    writer: Callable[..., str]
+    parameters: tuple[object, ...]
+
+    def text(self) -> str:
+        """The IR."""
+        return self.writer(*self.parameters)
+
+
+# A number, an address, or the address of a block of words.
+Word: TypeAlias = "int | Buffer | Scratch | Code | tuple[Word, ...]"
+
+
+class Launch(NamedTuple):
+    """One kernel to run on all threads, and the words at its `args`."""
+
+    code: Code
+    words: tuple[Word, ...]
+
+
+class Epilogue(NamedTuple):
+    """What is done to each block of a result once it is complete and still in cache.
+
+    `code` is `void epilogue(ptr words, i64 row0, i64 rows, i64 column0, i64 columns)`; for
+    convolutions a row is an output pixel, for batched products a row of all batches.
+    """
+
+    code: Code
+    words: tuple[Word, ...]

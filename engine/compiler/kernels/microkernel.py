@@ -1,0 +1,254 @@
+"""The innermost kernel of all contractions: a tile of C, kept in registers, over a sum of products.
+
+    C[r, n] (+)= sum over o, k of A[r; o, k] * B[o, k; n]
+
+A tile is `groups` x `rows` rows high and `vectors` vectors wide. Addresses, in bytes:
+
+    A[g, r; o, k]: a + g * group_stride + r * row_stride + offsets[o] + k * a_stride
+    B[o, k; n]:    b + (o * count + k) * b_stride + o * b_skip + n elements
+    C[g, r; n]:    c + (g * rows + r) * c_stride + n elements
+
+A product of matrices has one o; a convolution one for each tap of its window (or run of taps that
+follow each other in memory), so `offsets` is all it takes to know the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ...graph import DType, int64
+from ..emit import Function, Module, Value
+from .launch import Code
+from .tiles import Cut, Target
+from .words import Words, function, load, prefetch, store, word
+
+# What the kernel reads at `shape`.
+SHAPE = (
+    "row_stride",
+    "group_stride",
+    "a_stride",
+    "b_stride",
+    "b_skip",
+    "c_stride",
+    "num_offsets",
+    "offsets",
+)
+
+# One register, advanced along k, reaches this many rows: x86 adds an index times 1, 2, 4 or 8, and
+# the indices are row_stride times 1, 3 and 5.
+_ROWS_OF_A_BASE = 7
+_UNROLL = 2
+
+
+class Tile(NamedTuple):
+    """The form of a microkernel.
+
+    masked: the last vector of B may be partial, as that of C may always be.
+    lanewise: A has a vector for each vector of B, A[r; o, k, n], instead of one element for all n:
+        then C[r, n] is a sum of A[r; o, k, n] * B[o, k; n].
+    """
+
+    dtype: DType
+    vector_bytes: int
+    rows: int
+    vectors: int
+    groups: int = 1
+    masked: bool = True
+    lanewise: bool = False
+
+    @property
+    def lanes(self) -> int:
+        """Elements of a vector."""
+        return self.vector_bytes // self.dtype.size
+
+    @property
+    def code(self) -> Code:
+        """void microkernel(a, b, c, shape, columns, count, accumulate).
+
+        columns: how many of the tile's columns there are; only the last vector may be partial.
+        count: how many k.
+        accumulate: whether to add to C.
+        """
+        kind = "_masked" * self.masked + "_lanewise" * self.lanewise
+        name = f"microkernel_{self.dtype}_{self.groups}x{self.rows}x{self.vectors}{kind}"
+        return Code(name, self.vector_bytes, _write, (name, *self))
+
+
+def _write(name: str, *form: Any) -> str:
+    module = Module()
+    fn, arguments = function(module, name, 7)
+    _Writer(fn, Tile(*form)).write(*arguments)
+    return module.text()
+
+
+def microkernels(
+    rows: Cut,
+    vectors: Cut,
+    columns: int,
+    dtype: DType,
+    target: Target,
+    *,
+    groups: int = 1,
+    lanewise: bool = False,
+) -> tuple[Code, ...]:
+    """The four of a grid: high and wide, high and narrow, low and wide, low and narrow.
+
+    Args:
+        rows: heights of tiles, in all groups.
+        vectors: widths of tiles.
+        columns: of the result, the last vector of which may be partial.
+        dtype: of all operands.
+        target: the vectors.
+        groups: see Tile.
+        lanewise: see Tile.
+    """
+    masked = target.has_masks or columns % target.lanes(dtype) != 0
+    heights = [size // groups for size, _ in rows.sizes] * 2
+    widths = [size for size, _ in vectors.sizes] * 2
+    return tuple(
+        Tile(dtype, target.vector_bytes, height, width, groups, masked, lanewise).code
+        for height in heights[:2]
+        for width in widths[:2]
+    )
+
+
+class _Writer:
+    def __init__(self, fn: Function, tile: Tile) -> None:
+        self.fn = fn
+        self.tile = tile
+
+    def write(
+        self, a: Value, b: Value, c: Value, shape: Value, columns: Value, count: Value, add: Value
+    ) -> None:
+        fn, tile = self.fn, self.tile
+        words = Words(fn, shape, SHAPE)
+        self.row_stride = words["row_stride"]
+        self.row_stride_3 = self.row_stride * 3
+        self.row_stride_5 = self.row_stride * 5
+        self.a_stride, self.b_stride = words["a_stride"], words["b_stride"]
+        self.mask = fn.first_lanes(columns - (tile.vectors - 1) * tile.lanes, tile.lanes)
+        self.counts = list(self._row_counts())
+        steps = self._base_steps(words["group_stride"])
+        zero = fn.splat(fn.constant(0.0, Value(fn, "", tile.dtype, 0)), tile.lanes)
+        sums = [zero] * (tile.groups * tile.rows * tile.vectors)
+        # C is on its way into the cache while the sums are made.
+        for address, _ in self._places(c, words["c_stride"]):
+            prefetch(fn, address, write=True)
+        offsets, b_skip = words["offsets"], words["b_skip"]
+        whole = fn.binary("and", count, -_UNROLL)
+
+        def taps(o: Value, carried: list[Value]) -> Sequence[Value]:
+            *sums, b = carried
+            base = a + word(fn, offsets, o)
+            bases = [base]
+            for step in steps:
+                bases.append(bases[-1] + step)
+            state = [*sums, *bases, b]
+            state = fn.fold(fn.number(0), whole, _UNROLL, state, lambda k, s: self._steps(s, True))
+            state = fn.fold(whole, count, 1, state, lambda k, s: self._steps(s, False))
+            return [*state[: len(sums)], state[-1] + b_skip]
+
+        *sums, _ = fn.fold(fn.number(0), words["num_offsets"], 1, [*sums, b], taps)
+        places = self._places(c, words["c_stride"])
+        sums = fn.replaced(add != 0, sums, lambda: self._added(sums, places))
+        for x, (address, mask) in zip(sums, places, strict=True):
+            store(fn, x, address, mask)
+
+    def _places(self, c: Value, c_stride: Value) -> list[tuple[Value, Value | None]]:
+        """Where each vector of the tile is in C, and its mask."""
+        tile, found = self.tile, list[tuple[Value, Value | None]]()
+        for r in range(tile.groups * tile.rows):
+            c = c + c_stride if r else c
+            for v in range(tile.vectors):
+                mask = self.mask if v == tile.vectors - 1 else None
+                found.append((c + v * tile.vector_bytes if v else c, mask))
+        return found
+
+    def _added(
+        self, sums: Sequence[Value], places: Sequence[tuple[Value, Value | None]]
+    ) -> list[Value]:
+        """The sums, and what C holds."""
+        tile = self.tile
+        return [
+            x + load(self.fn, address, tile.dtype, tile.lanes, mask)
+            for x, (address, mask) in zip(sums, places, strict=True)
+        ]
+
+    def _row_counts(self) -> Sequence[int]:
+        """How many rows each base reaches."""
+        found = []
+        for _ in range(self.tile.groups):
+            left = self.tile.rows
+            num_bases = -(-left // _ROWS_OF_A_BASE)
+            for i in range(num_bases):
+                found.append(left // num_bases + (i < left % num_bases))
+        return found
+
+    def _base_steps(self, group_stride: Value) -> list[Value]:
+        """From each base to the next one."""
+        per_group = len(self.counts) // self.tile.groups
+        steps = []
+        for i in range(1, len(self.counts)):
+            if i % per_group:
+                steps.append(self.row_stride * self.counts[i - 1])
+            else:
+                reached = sum(self.counts[i - per_group : i - 1])
+                steps.append(group_stride - self.row_stride * reached)
+        return steps
+
+    def _steps(self, state: list[Value], unrolled: bool) -> list[Value]:
+        for _ in range(_UNROLL if unrolled else 1):
+            state = self._step(state)
+        return state
+
+    def _step(self, state: list[Value]) -> list[Value]:
+        """One k: the products of a column of A and a row of B."""
+        fn, tile = self.fn, self.tile
+        num_sums = tile.groups * tile.rows * tile.vectors
+        sums, bases, b = state[:num_sums], state[num_sums:-1], state[-1]
+        row = self._vectors(b)
+        found = list[Value]()
+        for base, count in zip(bases, self.counts, strict=True):
+            # Frozen, it is out of sight of LLVM's strength reduction, which would make a chain of
+            # additions of the addresses of the rows.
+            frozen = fn.instruction(f"freeze {base}", int64, 0)
+            for r in range(count):
+                address = self._row(frozen, r)
+                if tile.lanewise:
+                    xs = self._vectors(address)
+                else:
+                    xs = [fn.splat(load(fn, address, tile.dtype), tile.lanes)] * tile.vectors
+                for x, y in zip(xs, row, strict=True):
+                    found.append(fn.call("fmuladd", x, y, sums[len(found)]))
+        return [*found, *(base + self.a_stride for base in bases), b + self.b_stride]
+
+    def _vectors(self, address: Value) -> list[Value]:
+        """The vectors of a row of B, or of A."""
+        tile = self.tile
+        last = tile.vectors - 1
+        return [
+            load(
+                self.fn,
+                address + v * tile.vector_bytes if v else address,
+                tile.dtype,
+                tile.lanes,
+                self.mask if tile.masked and v == last else None,
+            )
+            for v in range(tile.vectors)
+        ]
+
+    def _row(self, base: Value, r: int) -> Value:
+        """The address of row `r` of a base, in the forms that x86 has."""
+        stride, shift = {
+            0: (None, 0),
+            1: (self.row_stride, 0),
+            2: (self.row_stride, 1),
+            3: (self.row_stride_3, 0),
+            4: (self.row_stride, 2),
+            5: (self.row_stride_5, 0),
+            6: (self.row_stride_3, 1),
+        }[r]
+        if stride is None:
+            return base
+        return base + (self.fn.binary("shl", stride, shift) if shift else stride)

@@ -1,0 +1,221 @@
+"""Where the values of a program live: in registers, in a variable's own memory, or in an arena."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from .emit import POINTER, Function, Module, Value
+from .fuse import Kernel, at_hand, fuse, squeezed
+from .phases import phases_of
+from .program import Gathered, Map, Program, View, views_of
+
+# A value that takes more instructions than that is kept for a later phase, not computed again.
+_CHEAP = 8
+_ALIGNMENT = 64
+
+
+@dataclass(eq=False)
+class Layout:
+    """A program cut into kernels, with a place for each value.
+
+    Attributes:
+        kernels: in order.
+        stored: the storages that are in memory.
+        place: storage -> the storage whose memory it shares; itself in most cases.
+    """
+
+    program: Program
+    kernels: list[Kernel]
+    stored: set[int]
+    place: dict[int, int]
+
+
+def lay_out(program: Program, copy: Callable[[View], View]) -> Layout:
+    """The kernels of a program and where its values live.
+
+    Args:
+        program: its outputs and updates get memory of their own.
+        copy: adds a copy of a view to the program.
+    """
+    _own_outputs(program, copy)
+    kernels = fuse(program)
+    place = {n: n for n in range(len(program.storages))}
+    _update_in_place(program, kernels, place)
+    stored = _stored(program, kernels)
+    _share_products(program, kernels, stored, place)
+    return Layout(program, kernels, stored, place)
+
+
+def _own_outputs(program: Program, copy: Callable[[View], View]) -> None:
+    """Copy what goes out, or becomes a variable's value, where it is no array of its own."""
+    taken: set[int] = set()
+
+    def owned(view: View) -> View:
+        storage = program.storages[view.storage]
+        if (
+            storage.role != "temporary"
+            or view.storage in taken
+            or not view.is_contiguous
+            or squeezed(view.shape) != squeezed(storage.shape)
+        ):
+            view = copy(view)
+        taken.add(view.storage)
+        return view
+
+    for number, view in list(program.updates.items()):
+        if view == program.whole(number):
+            del program.updates[number]  # it keeps its value
+        else:
+            program.updates[number] = owned(view)
+    program.outputs = [owned(view) for view in program.outputs]
+    for view in program.outputs:
+        program.storages[view.storage].role = "output"
+
+
+def _update_in_place(program: Program, kernels: list[Kernel], place: dict[int, int]) -> None:
+    """Let new values of variables be written over the old ones, or copied there at the end."""
+    home = {number: k for k, kernel in enumerate(kernels) for number in kernel.writes}
+    for variable, view in program.updates.items():
+        k = home[view.storage]
+        later = {v.storage for kernel in kernels[k + 1 :] for v in kernel.views}
+        if variable not in later and _may_overwrite(kernels[k], variable):
+            place[view.storage] = variable
+            continue
+        target = program.whole(variable)
+        shaped = view._replace(shape=target.shape, strides=target.strides)
+        statement = Map(target, (shaped,), lambda fn, values: values[0])
+        kernels.append(Kernel(squeezed(target.shape), [statement]))
+
+
+def _may_overwrite(kernel: Kernel, variable: int) -> bool:
+    """Whether a kernel reads each element of a variable only for the same element."""
+    if kernel.library is not None and any(v.storage == variable for v in kernel.library.inputs):
+        return False
+    views = [v for v in kernel.views if v.storage == variable]
+    if views and kernel.axes is not None:
+        return False
+    gathered = {
+        x.view.storage for s in kernel.statements for x in s.operands if isinstance(x, Gathered)
+    }
+    return variable not in gathered and all(at_hand(v, kernel) for v in views)
+
+
+def _stored(program: Program, kernels: Sequence[Kernel]) -> set[int]:
+    """The storages that some other kernel, another phase, or the outside needs."""
+    home = {number: k for k, kernel in enumerate(kernels) for number in kernel.writes}
+    stored = {n for n, s in enumerate(program.storages) if s.role != "temporary"}
+    stored |= {view.storage for view in program.updates.values()}
+    for k, kernel in enumerate(kernels):
+        for view in kernel.views:
+            if home.get(view.storage) != k:
+                stored.add(view.storage)
+        if kernel.library is not None:
+            stored |= set(kernel.library.writes)
+        for statement in kernel.statements:
+            shape = program.storages[statement.target.storage].shape
+            if isinstance(statement, Map) and squeezed(shape) != squeezed(statement.shape):
+                stored.add(statement.target.storage)
+        if kernel.axes is not None:
+            expensive = {
+                s.target.storage
+                for s in kernel.statements
+                if isinstance(s, Map) and _instructions(program, s) > _CHEAP
+            }
+            stored |= phases_of(kernel).crossing & expensive
+    return stored
+
+
+def _instructions(program: Program, statement: Map) -> int:
+    """How much code an expression is."""
+    fn = Function(Module(), "trial", [POINTER])
+    values = []
+    for i, x in enumerate(statement.operands):
+        view = x.view if isinstance(x, Gathered) else x
+        dtype = program.storages[view.storage].dtype if isinstance(view, View) else view.dtype
+        values.append(Value(fn, f"%x{i}", dtype, 4))
+    statement.expression(fn, values)
+    return len(fn.text().splitlines())
+
+
+def _share_products(
+    program: Program, kernels: Sequence[Kernel], stored: set[int], place: dict[int, int]
+) -> None:
+    """Let the result of an epilogue take the memory of the product that it was made of."""
+    readers: dict[int, set[int]] = {}
+    for k, kernel in enumerate(kernels):
+        for view in kernel.views:
+            readers.setdefault(view.storage, set()).add(k)
+    kept = {view.storage for view in (*program.outputs, *program.updates.values())}
+    for k, kernel in enumerate(kernels):
+        if kernel.library is None or not kernel.statements:
+            continue
+        (raw,) = kernel.library.writes
+        if raw in kept or readers.get(raw, set()) - {k}:
+            continue
+        derived = {raw}
+        for statement in kernel.statements:
+            number = statement.target.storage
+            if not derived & {v.storage for v in views_of(statement.operands)}:
+                continue
+            derived.add(number)
+            storage = program.storages[number]
+            if (
+                number in stored
+                and place[number] == number
+                and storage.dtype == program.storages[raw].dtype
+            ):
+                place[raw] = number
+                break
+
+
+# The arena
+
+
+def live_ranges(layout: Layout) -> dict[int, tuple[int, int]]:
+    """Storage -> the first and the last kernel that need its memory; of temporaries alone."""
+    ranges: dict[int, tuple[int, int]] = {}
+    for k, kernel in enumerate(layout.kernels):
+        for number in {v.storage for v in kernel.views} | kernel.writes:
+            if number not in layout.stored:
+                continue
+            number = layout.place[number]
+            if layout.program.storages[number].role != "temporary":
+                continue
+            first, last = ranges.get(number, (k, k))
+            # Each thread reads the result of a check when it comes by, some late.
+            is_checked = kernel.check is not None
+            ranges[number] = (first, len(layout.kernels) if is_checked else max(last, k))
+    return ranges
+
+
+def arrange(
+    ranges: Mapping[object, tuple[int, int]], sizes: Mapping[object, int]
+) -> tuple[dict[object, int], int]:
+    """An offset for each piece of memory, so that those alive together do not overlap.
+
+    Args:
+        ranges: the first and last time that a piece is needed.
+        sizes: in bytes.
+
+    Returns:
+        The offsets, and how much memory there is in all. The largest pieces are placed first, each
+        in the lowest gap that holds it.
+    """
+    offsets: dict[object, int] = {}
+    placed: list[tuple[int, int, int, int]] = []  # offset, end, first, last
+    total = 0
+    for piece in sorted(ranges, key=lambda p: -sizes[p]):
+        first, last = ranges[piece]
+        size = -(-max(sizes[piece], 1) // _ALIGNMENT) * _ALIGNMENT
+        at = 0
+        for low, high, begin, end in placed:
+            if begin <= last and first <= end:
+                if low - at >= size:
+                    break
+                at = max(at, high)
+        offsets[piece] = at
+        placed.append((at, at + size, first, last))
+        placed.sort()
+        total = max(total, at + size)
+    return offsets, total

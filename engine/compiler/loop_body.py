@@ -1,0 +1,290 @@
+"""The code inside of the loops of a kernel over its kept axes: a row, or a column block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..graph import DType, int32
+from .combine import Combine
+from .emit import Value
+from .loop_values import Spot
+from .program import Gathered, Map, Operand, Program, Reduce, View
+
+if TYPE_CHECKING:
+    from .loops import LoopWriter
+
+# Vectors of columns that are reduced side by side, and of a row that are summed apart.
+WIDE = 4
+# Phases with more statements than that are not unrolled.
+_LARGE = 8
+
+
+class Row:
+    """The code inside of the loops over kept axes."""
+
+    def __init__(self, writer: LoopWriter, offsets: dict[int, Value]) -> None:
+        self.w = writer
+        self.fn = writer.fn
+        self.kernel = writer.kernel
+        self.offsets = offsets
+        self.rows: dict[int, Value] = {}  # row values: scalars, or vectors of columns
+        self.fixed: dict[object, Value] = {}  # loaded once for the row
+
+    def scalar(self) -> None:
+        """A kernel of one element."""
+        self._elements(Spot(self, self.offsets, None, None, 0), self.kernel.statements, {})
+
+    def write(self) -> None:
+        last = len(self.w.groups) - 1
+        if not self.w.reduced[last]:
+            self._columns(last)
+        else:
+            self._along()
+
+    # The innermost axis is kept
+
+    def _columns(self, last: int) -> None:
+        fn, lanes = self.fn, self.w.lanes
+        start, stop = self.w.range_of(last)
+        self._prepare()
+        wide = WIDE if any(self.w.reduced) else 1
+        count = stop - start
+        many = start + fn.binary("sdiv", count, lanes * wide) * (lanes * wide)
+        fn.loop(start, many, lanes * wide, lambda i: self._column_block(i, wide, None))
+        if wide > 1:
+            whole = start + fn.binary("and", count, -lanes)
+            fn.loop(many, whole, lanes, lambda i: self._column_block(i, 1, None))
+            many = whole
+        rest = stop - many
+        fn.when(rest > 0, lambda: self._column_block(many, 1, fn.first_lanes(rest, lanes)))
+
+    def _column_block(self, i: Value, wide: int, mask: Value | None) -> None:
+        """`wide` vectors of columns from column `i` on, all the way down the reduced axes."""
+        fn, lanes = self.fn, self.w.lanes
+        starts = [i if u == 0 else i + u * lanes for u in range(wide)]
+        reduces = [s for s in self.kernel.statements if isinstance(s, Reduce)]
+        full = [s for s in self.kernel.statements if not self._is_row(s)]
+        if not self.kernel.axes:
+            for start in starts:
+                self._elements(Spot(self, self.offsets, start, mask, lanes), full, {})
+            return
+        combines = [self._combine(s) for s in reduces]
+        carried = [x for _ in starts for c in combines for x in c.neutral(fn, lanes)]
+        axes = [a for a, r in enumerate(self.w.reduced) if r]
+
+        def deeper(
+            level: int, offsets: dict[int, Value], places: list[Value], values: list[Value]
+        ) -> list[Value]:
+            if level == len(axes):
+                found = []
+                at = 0
+                for start in starts:
+                    spot = Spot(self, offsets, start, mask, lanes)
+                    new = self._elements(spot, full, {})
+                    for s, c in zip(reduces, combines, strict=True):
+                        width = 1 + c.is_place
+                        given = [new[id(s)]]
+                        if c.is_place:
+                            given.append(fn.splat(self._place(places), lanes))
+                        found.extend(c.step(fn, values[at : at + width], given))
+                        at += width
+                return found
+            begin, end = self.w.range_of(axes[level])
+            return fn.fold(
+                begin,
+                end,
+                1,
+                values,
+                lambda j, now: deeper(
+                    level + 1, self.w.moved(offsets, axes[level], j), [*places, j], now
+                ),
+            )
+
+        values = deeper(0, self.offsets, [], carried)
+        at = 0
+        for start in starts:
+            self.rows = {}
+            spot = Spot(self, self.offsets, start, mask, lanes)
+            for s, c in zip(reduces, combines, strict=True):
+                width = 1 + c.is_place
+                self.rows[s.target.storage] = values[at + width - 1]
+                at += width
+                self._store(spot, s, values[at - 1])
+            self._row_statements(spot, None)
+
+    def _place(self, places: Sequence[Value]) -> Value:
+        """The position along the (one) reduced axis, as int32."""
+        return self.fn.convert(places[-1], int32)
+
+    # The innermost axis is reduced
+
+    def _along(self) -> None:
+        fn = self.fn
+        self._prepare()
+        here = Spot(self, self.offsets, None, None, 0)
+        self._row_statements(here, 0)
+        for phase in range(self.w.phases.count):
+            full = [
+                s
+                for s in self.kernel.statements
+                if not self._is_row(s) and self.w.phases.of[id(s)] == phase
+            ]
+            if not full:
+                continue
+            reduces = [s for s in full if isinstance(s, Reduce)]
+            combines = [self._combine(s) for s in reduces]
+            lanes = self.w.lanes
+            wide = WIDE if len(full) <= _LARGE and reduces else 1
+            carried = [x for _ in range(wide) for c in combines for x in c.neutral(fn, lanes)]
+            values = self._passes(phase, full, reduces, combines, wide, carried)
+            width = len(values) // wide if wide else 0
+            for u in range(1, wide):
+                at = 0
+                for c in combines:
+                    n = 1 + c.is_place
+                    values[at : at + n] = c.step(
+                        fn, values[at : at + n], values[u * width + at : u * width + at + n]
+                    )
+                    at += n
+            at = 0
+            for s, c in zip(reduces, combines, strict=True):
+                n = 1 + c.is_place
+                found = c.across(fn, values[at : at + n])
+                at += n
+                self.rows[s.target.storage] = found[-1]
+                self._store(here, s, found[-1])
+            self._row_statements(here, phase + 1)
+
+    def _passes(
+        self,
+        phase: int,
+        full: Sequence[Map | Reduce],
+        reduces: Sequence[Reduce],
+        combines: Sequence[Combine],
+        wide: int,
+        carried: list[Value],
+    ) -> list[Value]:
+        """One phase: run over the reduced axes, carrying what is combined."""
+        fn, lanes = self.fn, self.w.lanes
+        axes = [a for a, r in enumerate(self.w.reduced) if r]
+        last = axes[-1]
+        width = len(carried) // wide
+
+        def block(
+            offsets: dict[int, Value], i: Value, values: list[Value], mask: Value | None, u: int
+        ) -> list[Value]:
+            spot = Spot(self, offsets, i, mask, lanes, phase)
+            new = self._elements(spot, full, {})
+            now = values[u * width : (u + 1) * width]
+            found = []
+            at = 0
+            for s, c in zip(reduces, combines, strict=True):
+                given = [new[id(s)]]
+                if c.is_place:
+                    given.append(spot.place())
+                if mask is not None:
+                    neutral = c.neutral(fn, lanes)
+                    given = [fn.select(mask, g, n) for g, n in zip(given, neutral, strict=True)]
+                n = 1 + c.is_place
+                found.extend(c.step(fn, now[at : at + n], given))
+                at += n
+            return [*values[: u * width], *found, *values[(u + 1) * width :]]
+
+        def innermost(offsets: dict[int, Value], values: list[Value]) -> list[Value]:
+            start, stop = self.w.range_of(last)
+            count = stop - start
+
+            def several(i: Value, now: list[Value]) -> list[Value]:
+                for u in range(wide):
+                    now = block(offsets, i + u * lanes if u else i, now, None, u)
+                return now
+
+            def single(i: Value, now: list[Value]) -> list[Value]:
+                return block(offsets, i, now, None, 0)
+
+            at = start
+            if wide > 1:
+                at = start + fn.binary("sdiv", count, lanes * wide) * (lanes * wide)
+                values = fn.fold(start, at, lanes * wide, values, several)
+            whole = start + fn.binary("and", count, -lanes)
+            values = fn.fold(at, whole, lanes, values, single)
+            rest = stop - whole
+            return fn.replaced(
+                rest > 0,
+                values,
+                lambda: block(offsets, whole, values, fn.first_lanes(rest, lanes), 0),
+            )
+
+        def deeper(level: int, offsets: dict[int, Value], values: list[Value]) -> list[Value]:
+            if level == len(axes) - 1:
+                return innermost(offsets, values)
+            begin, end = self.w.range_of(axes[level])
+            return fn.fold(
+                begin,
+                end,
+                1,
+                values,
+                lambda j, now: deeper(level + 1, self.w.moved(offsets, axes[level], j), now),
+            )
+
+        return deeper(0, self.offsets, carried)
+
+    def _prepare(self) -> None:
+        """Load before the loops what stays the same in them."""
+        spot = Spot(self, self.offsets, None, None, 0)
+        for s in self.kernel.statements:
+            if not self._is_row(s):
+                for operand in s.operands:
+                    spot.prepare(operand)
+
+    # Both
+
+    def _is_row(self, s: Map | Reduce) -> bool:
+        return isinstance(s, Map) and s.target.storage in self.kernel.rows
+
+    def _combine(self, s: Reduce) -> Combine:
+        return Combine(s.kind, _operand_dtype(self.w.program, s.operand))
+
+    def _row_statements(self, spot: Spot, ready: int | None) -> None:
+        """The statements on rows that can run after `ready` phases; all of them for None."""
+        for s in self.kernel.statements:
+            if not self._is_row(s) or (ready is not None and self.w.phases.of[id(s)] != ready):
+                continue
+            assert isinstance(s, Map)
+            values = [spot.operand(x, {}, rows=True) for x in s.operands]
+            found = self.fn.splat(s.expression(self.fn, values), spot.lanes)
+            self.rows[s.target.storage] = found
+            self._store(spot, s, found)
+
+    def _elements(
+        self, spot: Spot, statements: Sequence[Map | Reduce], env: dict[int, Value]
+    ) -> dict[int, Value]:
+        """Compute full statements at a spot; gives the operand of each reduction by its id."""
+        found: dict[int, Value] = {}
+        for s in statements:
+            if isinstance(s, Reduce):
+                found[id(s)] = self.fn.splat(spot.operand(s.operand, env), spot.lanes)
+                continue
+            value = self.value(spot, s, env)
+            if s.target.storage in self.w.stored:
+                self._store(spot, s, value)
+        return found
+
+    def value(self, spot: Spot, s: Map, env: dict[int, Value]) -> Value:
+        key = id(s)
+        value = env.get(key)
+        if value is None:
+            values = [spot.operand(x, env) for x in s.operands]
+            value = env[key] = self.fn.splat(s.expression(self.fn, values), spot.lanes)
+        return value
+
+    def _store(self, spot: Spot, s: Map | Reduce, value: Value) -> None:
+        if s.target.storage in self.w.stored:
+            spot.store(self.w.target_access(s), self.fn.splat(value, spot.lanes))
+
+
+def _operand_dtype(program: Program, x: Operand) -> DType:
+    if isinstance(x, View):
+        return program.storages[x.storage].dtype
+    return program.storages[x.view.storage].dtype if isinstance(x, Gathered) else x.dtype

@@ -1,0 +1,14 @@
+"""How ops are written as loop programs, one file per family."""
+
+from . import contractions as contractions
+from . import convolution as convolution
+from . import indexing as indexing
+from . import joining as joining
+from . import making as making
+from . import pooling as pooling
+from . import random as random
+from . import reductions as reductions
+from . import shaping as shaping
+from . import slicing as slicing
+from .table import LOWERINGS as LOWERINGS
+from .table import Lowered as Lowered

@@ -1,0 +1,151 @@
+"""Convolutions and their gradients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...graph import DType, float32, float64
+from ...ops.windows import Geometry
+from ..builder import Builder
+from ..emit import NotLoweredError
+from ..kernels.conv import plan_conv_forward, plan_conv_input_gradient
+from ..kernels.filter_gradient import plan_conv_filter_gradient
+from ..kernels.launch import Buffer
+from ..kernels.window import Convolution
+from ..program import Operand, Shape
+from ..sizes import is_known
+from .contractions import target
+from .table import Lowered, filled, lowers
+
+
+def geometry(step: Lowered, spatial: Sequence[int], window: Sequence[int]) -> Geometry:
+    """The window over axes of known sizes.
+
+    Raises:
+        NotLoweredError: a size is not known before the run.
+    """
+    if not all(map(is_known, (*spatial, *window))):
+        raise NotLoweredError(f"{step.type} over axes of unknown size")
+    return Geometry(
+        step.type,
+        spatial,
+        window,
+        step.attrs["strides"],
+        step.attrs["padding"],
+        step.attrs.get("dilations"),
+    )
+
+
+def _described(
+    step: Lowered, images: int, spatial: Shape, channels: int, filters: int, window: Shape
+) -> tuple[Callable[[Callable[[int], int]], Convolution], tuple[int, ...]]:
+    """The convolution for real sizes, and the sizes of its output."""
+    found = geometry(step, spatial, window)
+    if any(p < 0 for pair in found.pads for p in pair):
+        raise NotLoweredError(f"{step.type} that crops")
+    groups = step.attrs["groups"]
+
+    def describe(real: Callable[[int], int]) -> Convolution:
+        return Convolution(
+            real(images),
+            found.dims,
+            channels,
+            filters,
+            found.window,
+            found.strides,
+            found.dilations,
+            found.pads,
+            groups,
+        )
+
+    return describe, found.out
+
+
+def _check(*dtypes: DType) -> None:
+    if any(d not in (float32, float64) for d in dtypes):
+        raise NotLoweredError(f"a convolution of {dtypes}")
+
+
+@lowers("Conv")
+def _conv(b: Builder, step: Lowered, x: Operand, kernel: Operand) -> Operand:
+    dtype = b.dtype(x)
+    _check(dtype)
+    images, *spatial, channels = b.shape(x)
+    *window, _, filters = b.shape(kernel)
+    describe, out = _described(step, images, tuple(spatial), channels, filters, tuple(window))
+
+    def plan(real: Any, inputs: Any, outputs: Any, epilogue: Any = None) -> Any:
+        return plan_conv_forward(
+            Buffer(inputs[0]),
+            Buffer(inputs[1]),
+            Buffer(outputs[0]),
+            describe(real),
+            dtype,
+            target(),
+            epilogue=epilogue,
+        )
+
+    shape = (images, *out, filters)
+    work = math.prod(shape) * math.prod(b.shape(kernel)[:-1])
+    views = (b.whole(x), b.whole(kernel))
+    return b.library_on("convolution", views, shape, dtype, plan, work=work)
+
+
+@lowers("ConvInputGrad")
+def _input_grad(b: Builder, step: Lowered, dy: Operand, kernel: Operand, *dims: Operand) -> Operand:
+    dtype = b.dtype(dy)
+    _check(dtype)
+    spatial = filled(step.attrs["input_dims"], dims)
+    images, filters = b.shape(dy)[0], b.shape(dy)[-1]
+    *window, inside, _ = b.shape(kernel)
+    channels = inside * step.attrs["groups"]
+    describe, out = _described(step, images, spatial, channels, filters, tuple(window))
+    if b.shape(dy)[1:-1] != out:
+        raise NotLoweredError(f"ConvInputGrad of {b.shape(dy)} for {spatial}")
+    is_one_phase = all(s == 1 for s in step.attrs["strides"])
+
+    def plan(real: Any, inputs: Any, outputs: Any, epilogue: Any = None) -> Any:
+        return plan_conv_input_gradient(
+            Buffer(inputs[0]),
+            Buffer(inputs[1]),
+            Buffer(outputs[0]),
+            describe(real),
+            dtype,
+            target(),
+            epilogue=epilogue,
+        )
+
+    shape = (images, *spatial, channels)
+    views = (b.whole(dy), b.whole(kernel))
+    work = math.prod(b.shape(dy)) * math.prod(b.shape(kernel)[:-1])
+    if is_one_phase:
+        return b.library_on("convolution gradient", views, shape, dtype, plan, work=work)
+    return b.library("convolution gradient", views, [(shape, dtype)], plan, work=work)[0]
+
+
+@lowers("ConvKernelGrad")
+def _kernel_grad(b: Builder, step: Lowered, x: Operand, dy: Operand, *dims: Operand) -> Operand:
+    dtype = b.dtype(x)
+    _check(dtype)
+    window = filled(step.attrs["window"], dims)
+    images, *spatial, channels = b.shape(x)
+    filters = b.shape(dy)[-1]
+    describe, out = _described(step, images, tuple(spatial), channels, filters, window)
+    if b.shape(dy)[1:-1] != out:
+        raise NotLoweredError(f"ConvKernelGrad of {b.shape(x)} and {b.shape(dy)}")
+
+    def plan(real: Any, inputs: Any, outputs: Any) -> Any:
+        return plan_conv_filter_gradient(
+            Buffer(inputs[0]),
+            Buffer(inputs[1]),
+            Buffer(outputs[0]),
+            describe(real),
+            dtype,
+            target(),
+        )
+
+    shape = (*window, channels // step.attrs["groups"], filters)
+    work = math.prod(b.shape(dy)) * math.prod(shape[:-1])
+    return b.library("filter gradient", (x, dy), [(shape, dtype)], plan, work=work)[0]

@@ -1,0 +1,79 @@
+"""The table of lowerings: how an op is written as a loop program.
+
+    @lowers("Softmax")
+    def _softmax(b: Builder, step: Lowered, x: Operand) -> Operand: ...
+
+An op that is not here is lowered by its scalar expression, if it has one; otherwise it stays with
+the executor. A lowering raises NotLoweredError for a form of its op that it does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from ...graph import DType
+from ..emit import NotLoweredError, scalar_type
+from ..program import Operand, Shape
+
+
+class Lowered(NamedTuple):
+    """What a lowering is asked for.
+
+    Attributes:
+        type: the op.
+        attrs: its attributes.
+        dtypes: the element types of its outputs.
+    """
+
+    type: str
+    attrs: Mapping[str, Any]
+    dtypes: tuple[DType, ...]
+
+
+# Takes the builder, what is asked, and the operands; gives the output, or all of several.
+Lowering: TypeAlias = Callable[..., Operand | Sequence[Operand]]
+
+LOWERINGS: dict[str, Lowering] = {}
+
+
+def lowers(*types: str) -> Callable[[Lowering], Lowering]:
+    """Register the lowering of ops."""
+
+    def register(lowering: Lowering) -> Lowering:
+        for type in types:
+            LOWERINGS[type] = lowering
+        return lowering
+
+    return register
+
+
+def known_size(x: Operand) -> int | None:
+    """The number that an operand stands for, if it is a size."""
+    from ..program import Literal, Size
+
+    if isinstance(x, Size):
+        return x.value
+    return x.value if isinstance(x, Literal) and isinstance(x.value, int) else None
+
+
+def filled(shape: Sequence[int | None], dims: Sequence[Operand]) -> Shape:
+    """`shape` with what is unknown in it taken from `dims`.
+
+    Raises:
+        NotLoweredError: a dimension is computed from data.
+    """
+    given = iter(dims)
+    found = []
+    for n in shape:
+        if n is None:
+            n = known_size(next(given))
+            if n is None:
+                raise NotLoweredError("a shape that depends on data")
+        found.append(n)
+    return tuple(found)
+
+
+def check_dtype(dtype: DType) -> None:
+    """Raise NotLoweredError for a type that has no native code."""
+    scalar_type(dtype)

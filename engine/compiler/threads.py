@@ -1,0 +1,135 @@
+"""The threads that run native plans.
+
+A pool is made when a plan is first worth it. Its threads wait for work without Python's lock: they
+spin for a moment, then sleep. A plan that finds the pool in use runs on its caller alone, with the
+same bits.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+
+import numpy as np
+
+from ..errors import InvalidArgumentError
+from . import driver
+from .codes import address_of
+from .kernels.launch import Code
+from .llvm import vector_bytes
+
+_START = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+_WAKE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_WORKER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+def driver_code(symbol: str) -> Code:
+    """The code of a function of the driver."""
+    return Code(symbol, vector_bytes(), driver.text, ())
+
+
+class Pool:
+    """`num_threads` threads, the caller's being one of them."""
+
+    def __init__(self, num_threads: int) -> None:
+        self.num_threads = num_threads
+        self.lock = threading.Lock()
+        self._words = np.zeros(driver.POOL_WORDS, np.int64)
+        self._words[driver.THREADS] = num_threads
+        self.address: int = self._words.ctypes.data
+        self._start = _START(address_of(driver_code("start")))
+        self._wake = _WAKE(address_of(driver_code("wake")))
+        self._worker = _WORKER(address_of(driver_code("worker")))
+        self._threads = [
+            threading.Thread(target=self._live, args=(i,), name=f"laminar-{i}", daemon=True)
+            for i in range(1, num_threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+        # What is registered later is called earlier: before llvmlite frees the code.
+        atexit.register(self.close)
+
+    def _live(self, number: int) -> None:
+        self._worker(self.address, number, 0)
+
+    def run(self, plan: int) -> None:
+        """Run a plan on all threads; `lock` is held."""
+        self._start(self.address, plan)
+
+    def close(self) -> None:
+        """End the threads."""
+        atexit.unregister(self.close)
+        with self.lock:
+            self._words[driver.QUIT] = 1
+            self._wake(self.address)
+        for thread in self._threads:
+            thread.join(timeout=5)
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Setting:
+    """How many threads there are to be, and the pool that has them."""
+
+    def __init__(self) -> None:
+        self.count = _cores()
+        self.pool: Pool | None = None
+        self.lock = threading.Lock()
+
+    def forget(self) -> None:
+        """In a forked child the pool's threads are gone."""
+        self.pool = None
+        self.lock = threading.Lock()
+
+
+_setting = _Setting()
+
+
+def num_threads() -> int:
+    """How many threads a plan may use."""
+    return _setting.count
+
+
+def set_threads(n: int | None) -> None:
+    """Let native code use `n` threads; None: one for each core that the process may use.
+
+    Results do not depend on it.
+
+    Raises:
+        InvalidArgumentError: n is not positive.
+    """
+    if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
+        raise InvalidArgumentError(
+            f"set_threads: expected a positive number of threads, got {n!r}",
+            remedy="give 1 or more, or None for one for each core",
+        )
+    with _setting.lock:
+        old, _setting.pool = _setting.pool, None
+        _setting.count = n or _cores()
+    if old is not None:
+        old.close()
+
+
+def pool() -> Pool | None:
+    """The pool; None where there is one thread only."""
+    found = _setting.pool
+    if found is None:
+        count = num_threads()
+        if count == 1:
+            return None
+        with _setting.lock:
+            found = _setting.pool
+            if found is None:
+                found = _setting.pool = Pool(count)
+    return found
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_setting.forget)

@@ -1,0 +1,42 @@
+"""Files that show what becomes of a graph, for people who want to know.
+
+The environment variable LAMINAR_DUMP names a folder. Into it go, for all that is compiled: the
+operations before and after clustering (.graph.txt, .clustered.txt), the loop program (.loops.txt),
+the IR of each kernel (.ll) and its assembly (.s), named by the operations and layers they came from.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from pathlib import Path
+
+_log = logging.getLogger(__name__)
+
+_LONGEST_NAME = 120
+
+
+def folder() -> Path | None:
+    """Where dumps go; None for nowhere."""
+    chosen = os.environ.get("LAMINAR_DUMP")
+    return Path(chosen) if chosen else None
+
+
+def dump(name: str, text: str) -> None:
+    """Write a file into the folder of dumps, if there is one; a second of a name gets a number."""
+    place = folder()
+    if place is None:
+        return
+    safe = re.sub(r"[^\w.\-]+", "_", name)
+    stem, *suffixes = safe.split(".", 1)
+    stem, suffix = stem[-_LONGEST_NAME:], "".join(f".{s}" for s in suffixes)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        path, count = place / f"{stem}{suffix}", 1
+        while path.exists():
+            count += 1
+            path = place / f"{stem}_{count}{suffix}"
+        path.write_text(text)
+    except OSError as error:
+        _log.warning("LAMINAR_DUMP: %s cannot be written: %s", place, error)

@@ -1,0 +1,201 @@
+"""Conditions: Python's choice on values at hand, one operation while a graph is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..errors import DTypeError, InvalidArgumentError, ShapeError
+from ..graph import INTEGER, EagerTensor, GraphTensor, Tensor, bool_, int32
+from ..ops.cast import cast
+from ..ops.control import CASE
+from ..ops.dispatch import apply
+from ..tree import map_structure
+from .func_graph import FuncGraph
+from .subgraph import (
+    Subgraph,
+    as_output,
+    graph_for,
+    inside,
+    names_of,
+    same_structure,
+    share_captures,
+    trace,
+)
+
+
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any],
+    false_fn: Callable[[], Any],
+    *,
+    name: str | None = None,
+) -> Any:
+    """The result of `true_fn()` if `pred` holds, of `false_fn()` if not.
+
+    On a value at hand this is Python's choice; on a tensor of a graph, one operation of which only
+    the branch that is taken runs.
+
+    Args:
+        pred: one bool or number.
+        true_fn, false_fn: return structures of tensors (and None) of one form, with the same
+            dtypes. They may use tensors and variables from outside, and update variables.
+
+    Raises:
+        InvalidArgumentError: the structures differ, or `pred` is not a scalar.
+        DTypeError: an output has another type in each branch.
+    """
+    tensor = _scalar("cond", "the condition", pred)
+    if not isinstance(tensor, GraphTensor):
+        return true_fn() if tensor else false_fn()
+    if tensor.dtype != bool_:
+        tensor = cast(tensor, bool_)
+    return _choose("cond", tensor, [false_fn, true_fn], ["false_fn", "true_fn"], name)
+
+
+def switch_case(
+    index: Any,
+    branches: Sequence[Callable[[], Any]] | Mapping[int, Callable[[], Any]],
+    default: Callable[[], Any] | None = None,
+    *,
+    name: str | None = None,
+) -> Any:
+    """The result of branches[index](); of `default()` (the last branch without one) for others.
+
+    Args:
+        index: one integer.
+        branches: functions as those of `cond`, by number.
+
+    Raises:
+        InvalidArgumentError: there is no branch, the structures differ, or `index` is no scalar.
+        DTypeError: an output has another type in a branch, or `index` is no integer.
+    """
+    table = dict(branches if isinstance(branches, Mapping) else enumerate(branches))
+    if not table:
+        raise InvalidArgumentError("switch_case: there must be at least one branch")
+    last = default or table[max(table)]
+    tensor = _scalar("switch_case", "the index", index)
+    if not isinstance(tensor, GraphTensor):
+        return table.get(int(tensor), last)()
+    if tensor.dtype not in INTEGER:
+        raise DTypeError(f"switch_case: the index must be an integer, got {tensor.spec}")
+    if min(table) < 0 or max(table) >= 2 * len(table) + 8:
+        raise InvalidArgumentError(
+            f"switch_case: in a graph the branches are numbered from 0 on, got {sorted(table)}"
+        )
+    full = [table.get(i, last) for i in range(max(table) + 1)]
+    if default is not None:
+        full.append(default)
+    tensor = tensor if tensor.dtype == int32 else cast(tensor, int32)
+    return _choose("switch_case", tensor, full, [f"branch {i}" for i in range(len(full))], name)
+
+
+def case(
+    pairs: Sequence[tuple[Any, Callable[[], Any]]],
+    default: Callable[[], Any] | None = None,
+    *,
+    exclusive: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The result of the first function whose condition holds, else of `default()`.
+
+    Args:
+        pairs: (condition, function), in order; see `cond`.
+        default: without one, the last function serves.
+        exclusive: on values at hand, refuse more than one condition that holds.
+
+    Raises:
+        InvalidArgumentError: there are no pairs, or several conditions hold and may not.
+    """
+    if not pairs:
+        raise InvalidArgumentError("case: there must be at least one pair (condition, function)")
+    if exclusive:
+        known = [
+            p for p, _ in pairs if not isinstance(_scalar("case", "a condition", p), GraphTensor)
+        ]
+        if sum(bool(p) for p in known) > 1:
+            raise InvalidArgumentError("case: more than one condition holds, and exclusive=True")
+    (pred, fn), *rest = pairs
+    if not rest:
+        return fn() if default is None else cond(pred, fn, default, name=name)
+    return cond(pred, fn, lambda: case(rest, default), name=name)
+
+
+def _scalar(who: str, what: str, value: Any) -> Any:
+    """A tensor of a graph as it is, a value at hand as a Python number."""
+    if hasattr(value, "__laminar_tensor__"):
+        value = value.__laminar_tensor__()
+    if isinstance(value, Tensor):
+        if value.shape.rank not in (0, None):
+            raise ShapeError(
+                f"{who}: {what} must be a scalar, got {value.spec}",
+                remedy="reduce it with all() or any(), or choose element by element with where()",
+            )
+        return value.item() if isinstance(value, EagerTensor) else value
+    return value
+
+
+def _choose(
+    who: str,
+    index: GraphTensor | Tensor,
+    functions: Sequence[Callable[[], Any]],
+    names: Sequence[str],
+    name: str | None,
+) -> Any:
+    outer = graph_for(who, [index])
+    assert outer is not None
+    with inside(outer):
+        graphs = [FuncGraph(f"{who}_{n.replace(' ', '_')}", outer=outer) for n in names]
+        results = [trace(g, fn, (), ()) for g, fn in zip(graphs, functions, strict=True)]
+        structure = results[-1]
+        said = f"{who}: the branches must return one structure; {names[-1]} and"
+        leaves = [
+            same_structure(structure, result, f"{said} {n}")
+            for result, n in zip(results, names, strict=True)
+        ]
+        columns = [
+            _column(who, graphs, names, column, place)
+            for column, place in zip(
+                zip(*leaves, strict=True), names_of(structure, "result"), strict=True
+            )
+        ]
+        kept = [c for c in columns if c is not None]
+        given, inputs = share_captures(outer, graphs, every_run=False)
+        branches = tuple(
+            Subgraph(g, taken, [column[i] for column in kept], g.effects)
+            for i, (g, taken) in enumerate(zip(graphs, inputs, strict=True))
+        )
+        op = CASE[any(b.stateful for b in branches)]
+        found = iter(apply(op, [index, *given], {"branches": branches}, name or who))
+        packed = iter([None if c is None else next(found) for c in columns])
+        return map_structure(lambda _: next(packed), structure)
+
+
+def _column(
+    who: str,
+    graphs: Sequence[FuncGraph],
+    names: Sequence[str],
+    values: Sequence[Any],
+    place: str,
+) -> list[GraphTensor] | None:
+    """One output as each branch gives it; None where it is None in all of them."""
+    if all(v is None for v in values):
+        return None
+    for value, branch in zip(values, names, strict=True):
+        if value is None:
+            raise InvalidArgumentError(
+                f"{who}: {place} is None in {branch}, and a tensor in another branch",
+                remedy="return a tensor from each branch, or None from each",
+            )
+    typed = next((v.dtype for v in values if hasattr(v, "dtype")), None)
+    found = [
+        as_output(graph, value, typed, f"{who}: {place} of {branch}")
+        for graph, value, branch in zip(graphs, values, names, strict=True)
+    ]
+    for y, branch in zip(found, names, strict=True):
+        if y.dtype != found[-1].dtype:
+            raise DTypeError(
+                f"{who}: {place} is {y.spec} in {branch} and {found[-1].spec} in {names[-1]}",
+                remedy=f'cast one to the type of the other: cast(x, "{y.dtype}")',
+            )
+    return found

@@ -1,0 +1,260 @@
+"""Gradients of loops: the values of each iteration are kept, and gone through backwards by a Scan.
+
+For body(carry, x, constants) -> (carry, y) the backward body takes the gradient of the carry, that
+of this iteration's y, and what it needs of this iteration's values; it gives the gradient of the
+carry before, that of x, and adds to those of the constants. What it needs becomes a further output
+of the forward operation: the values of all iterations, stacked.
+
+Source: Yu et al., "Dynamic Control Flow in Large-Scale Machine Learning", 2018, arXiv:1805.01772,
+    section 5.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..errors import InternalError, UnimplementedError
+from ..gradients.backprop import backpropagate
+from ..graph import GraphTensor, Operation, OpView, Tensor, TensorSpec, resource
+from ..ops.arithmetic import add
+from ..ops.basic import constant, zeros_like
+from ..ops.control import SCAN, WHILE, stacked_spec
+from ..ops.dispatch import apply, as_input
+from ..ops.recording import notify, paused, recorders
+from ..ops.registry import Grads
+from ..ops.state import read_variable
+from .func_graph import FuncGraph
+from .subgraph import Subgraph
+
+
+class _Loop(NamedTuple):
+    """A loop as its gradient sees it.
+
+    The inputs of the operation are the one that tells the number of iterations, `carries` first
+    values, `slices` sequences, and constants; its outputs the carries, `shift` other things, and
+    the stacked outputs of the body after the carries.
+    """
+
+    operation: Operation
+    body: Subgraph
+    carries: int
+    slices: int
+    shift: int
+    reverse: bool
+    size: int | None
+    steps: Tensor
+
+    @staticmethod
+    def of(op: OpView) -> _Loop:
+        operation = operation_of(op)
+        attrs = operation.attrs
+        if operation.definition in SCAN:
+            how = (attrs["carries"], attrs["slices"], 0, attrs["reverse"], attrs["size"])
+            return _Loop(operation, attrs["body"], *how, op.inputs[0])
+        carries = attrs["variables"]
+        return _Loop(operation, attrs["body"], carries, 0, 1, False, None, op.outputs[carries])
+
+    def stacked(self, tensor: GraphTensor) -> GraphTensor | None:
+        """The values of a tensor of the body in all iterations, if the operation gives them."""
+        for i, y in enumerate(self.body.outputs):
+            if i >= self.carries and y is tensor:
+                return self.operation.outputs[i + self.shift]
+        return None
+
+
+def operation_of(op: OpView) -> Operation:
+    """The operation of a graph that a record is about."""
+    first = op.outputs[0]
+    if not isinstance(first, GraphTensor):
+        raise UnimplementedError(
+            "control flow that was applied to values at hand has no gradient",
+            remedy="call it inside a function, or use while_loop, scan and cond",
+        )
+    return first.op
+
+
+def extend(operation: Operation, attrs: dict[str, Any], specs: Sequence[TensorSpec]) -> None:
+    """Give an operation further outputs. Plans made before keep computing those they know."""
+    first = len(operation.outputs)
+    more = tuple(GraphTensor(operation, first + i, spec) for i, spec in enumerate(specs))
+    operation.attrs = {**operation.attrs, **attrs}
+    operation._outputs = (*operation.outputs, *more)
+    if recorders.active:  # gradients of higher order flow through what is kept too
+        definition: Any = operation.definition
+        notify(definition, operation.inputs, operation.attrs, operation.outputs)
+
+
+class _Backward(NamedTuple):
+    """The traced backward body: gradients of the carries `live`, of slices, of constants."""
+
+    graph: FuncGraph
+    live: list[int]
+    dys: list[int]
+    carried: list[GraphTensor]  # the gradients of the carries before this iteration
+    sliced: dict[int, GraphTensor]  # of the slices, by number of the body's input
+    summed: dict[int, GraphTensor]  # of the constants up to this iteration, likewise
+    arguments: list[GraphTensor]  # gradients of carries, sums, gradients of ys
+    sums: list[TensorSpec]
+
+
+def loop_gradient(op: OpView, *douts: Tensor | None) -> Grads:
+    """The gradients of a While or Scan for its inputs."""
+    loop = _Loop.of(op)
+    body, carries = loop.body, loop.carries
+    dcarry = douts[:carries]
+    dys = {
+        i - loop.shift: dy
+        for i, dy in enumerate(douts)
+        if i >= carries + loop.shift and dy is not None
+    }
+    live = [
+        i
+        for i, dy in enumerate(dcarry)
+        if dy is not None and body.inputs[i].dtype.is_differentiable
+    ]
+    while True:  # a carry that another one's gradient flows into has one too
+        back = _trace_backward(loop, live, list(dys))
+        if back.live == live:
+            break
+        live = back.live
+    for_body, for_constants = _connect(loop, op, back)
+    initial = [zeros_like(op.outputs[i]) if (dy := dcarry[i]) is None else dy for i in live]
+    zeros = [_zeros(op.inputs[p + 1], spec) for p, spec in zip(back.summed, back.sums, strict=True)]
+    inner_slices = [inner for inner, _ in for_body]
+    inner_constants = [inner for inner, _ in for_constants]
+    function = Subgraph(
+        back.graph,
+        [*back.arguments, *inner_slices, *inner_constants],
+        [*back.carried, *back.summed.values(), *back.sliced.values()],
+        back.graph.effects,
+    )
+    attrs = {
+        "body": function,
+        "carries": len(live) + len(zeros),
+        "slices": len(dys) + len(for_body),
+        "reverse": not loop.reverse,
+        "size": loop.size,
+    }
+    inputs = [
+        loop.steps,
+        *initial,
+        *zeros,
+        *dys.values(),
+        *(outer for _, outer in for_body),
+        *(outer for _, outer in for_constants),
+    ]
+    found = apply(
+        SCAN[function.stateful], inputs, attrs, f"{loop.operation.name.rpartition('/')[2]}_backward"
+    )
+    places = [*live, *back.summed, *back.sliced]
+    by_input = dict(zip(places, found, strict=True))
+    return [None, *(by_input.get(p) for p in range(len(op.inputs) - 1))]
+
+
+def _trace_backward(loop: _Loop, live: list[int], dys: list[int]) -> _Backward:
+    body = loop.body
+    ys = [y for i in (*live, *dys) if (y := body.outputs[i]) is not None]
+    operations = body.operations_for(ys)
+    graph = FuncGraph(f"{body.graph.name}_backward", outer=body.graph)
+    xs = [p for p, x in enumerate(body.inputs) if x.dtype.is_differentiable or x.dtype == resource]
+    first_constant = loop.carries + loop.slices
+    with graph.as_default(), paused():
+        carried = [graph.add_argument(body.inputs[i].spec, f"d_carry_{i}") for i in live]
+        # The sums of the constants' gradients: their specs are known after the walk, but the walk
+        # does not need them, so their placeholders are made then and put in order.
+        arriving = [
+            graph.add_argument(y.spec, f"d_y_{i}")
+            for i, y in zip(dys, ys[len(live) :], strict=True)
+        ]
+        found = dict(
+            zip(
+                xs,
+                backpropagate(operations, ys, [body.inputs[p] for p in xs], [*carried, *arriving]),
+                strict=True,
+            )
+        )
+        grown = sorted({*live, *(p for p in xs if p < loop.carries and found[p] is not None)})
+        new_carries, sliced, summed, sums, totals = [], {}, {}, [], []
+        for p in live:
+            dx = found[p]
+            new_carries.append(_no_gradient(carried, live, body, p) if dx is None else dx)
+        for p in xs:
+            dx = found[p]
+            if dx is None or p < loop.carries:
+                continue
+            if p < first_constant:
+                sliced[p] = as_input(graph, dx)
+            else:
+                total = graph.add_argument(dx.spec, f"d_constant_{p}")
+                totals.append(total)
+                sums.append(dx.spec)
+                summed[p] = as_input(graph, add(total, dx))
+        carries = [as_input(graph, dx) for dx in new_carries]
+    arguments = [*carried, *totals, *arriving]
+    return _Backward(graph, grown, dys, carries, sliced, summed, arguments, sums)
+
+
+def _no_gradient(
+    carried: Sequence[GraphTensor], live: Sequence[int], body: Subgraph, p: int
+) -> Tensor:
+    """Zeros for a carry that the next one does not depend on."""
+    own = carried[live.index(p)]
+    return zeros_like(own if own.shape.is_fully_defined else body.inputs[p])
+
+
+def _zeros(outer: Tensor, spec: TensorSpec) -> Tensor:
+    """Where the sum of a constant's gradients starts; for a variable's handle, like its value."""
+    if outer.dtype != resource:
+        return zeros_like(outer)
+    if spec.shape.is_fully_defined:
+        return constant(0, spec.dtype, spec.shape)
+    return zeros_like(read_variable(outer, shape=spec.shape, dtype=spec.dtype))
+
+
+def _connect(
+    loop: _Loop, op: OpView, back: _Backward
+) -> tuple[list[tuple[GraphTensor, Tensor]], list[tuple[GraphTensor, Tensor]]]:
+    """What the backward body uses of the forward one, as (its placeholder, tensor outside).
+
+    Returns the pairs whose tensors are sliced, and those that stay as they are. The forward
+    operation gets further outputs for what it does not give yet.
+    """
+    body = loop.body
+    place = {id(x): p for p, x in enumerate(body.inputs)}
+    missing: dict[int, GraphTensor] = {}
+    uses: list[tuple[GraphTensor, GraphTensor]] = []
+    sliced: list[tuple[GraphTensor, Tensor]] = []
+    constants: list[tuple[GraphTensor, Tensor]] = []
+    for outer, inner in back.graph.captures.values():
+        if not isinstance(outer, GraphTensor) or outer.graph is not body.graph:
+            constants.append((inner, outer))
+            continue
+        p = place.get(id(outer))
+        if p is not None and p >= loop.carries:
+            pairs = constants if p >= loop.carries + loop.slices else sliced
+            pairs.append((inner, op.inputs[p + 1]))
+        elif outer.op.type == "Const":
+            value: Any = outer.op.attrs
+            constants.append((inner, constant(value["value"], value["dtype"])))
+        elif outer.dtype == resource:
+            raise InternalError(f"the gradient of a loop needs the handle {outer.name}")
+        else:
+            uses.append((inner, outer))
+            if loop.stacked(outer) is None:
+                missing[id(outer)] = outer
+    if missing:
+        more = list(missing.values())
+        body = body.extended(more)
+        specs = [stacked_spec(t.spec, loop.size) for t in more]
+        extend(loop.operation, {"body": body}, specs)
+        loop = loop._replace(body=body)
+    for inner, used in uses:
+        stack = loop.stacked(used)
+        assert stack is not None
+        sliced.append((inner, stack))
+    return sliced, constants
+
+
+for _op in (*SCAN, *WHILE):
+    _op.grad(loop_gradient)

@@ -1,0 +1,259 @@
+"""tf.train.Example messages: named features, each a list of byte strings, floats or integers.
+
+    Example {Features features = 1}        Features {map<string, Feature> feature = 1}
+    Feature {oneof: BytesList bytes_list = 1, FloatList float_list = 2, Int64List int64_list = 3}
+    BytesList, FloatList, Int64List {repeated value = 1}
+
+in protobuf's wire format, read by a parser that is bounded by the bytes it is given: no recursion,
+no allocation by a length that the message claims.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..errors import DataLossError, DTypeError
+
+Feature: TypeAlias = list[bytes] | np.ndarray[Any, Any]
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_BYTES_LIST, _FLOAT_LIST, _INT64_LIST = 1, 2, 3
+
+
+class _Reader:
+    """Fields of one message, from `position` to `end`."""
+
+    __slots__ = ("data", "end", "position")
+
+    def __init__(self, data: bytes, position: int, end: int) -> None:
+        self.data, self.position, self.end = data, position, end
+
+    def damage(self, what: str) -> DataLossError:
+        return DataLossError(
+            f"the bytes are not an Example: {what} at byte {self.position} of {len(self.data)}",
+            remedy="write examples with encode_example, or as tf.train.Example",
+        )
+
+    def varint(self) -> int:
+        data, position, end = self.data, self.position, self.end
+        value = shift = 0
+        while position < end and shift < 70:
+            byte = data[position]
+            position += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                self.position = position
+                return value & 0xFFFF_FFFF_FFFF_FFFF
+            shift += 7
+        raise self.damage("a number that does not end")
+
+    def span(self) -> _Reader:
+        """The inside of a field of bytes."""
+        length = self.varint()
+        start = self.position
+        if length > self.end - start:
+            raise self.damage(f"a field of {length} bytes, {self.end - start} are left")
+        self.position = start + length
+        return _Reader(self.data, start, self.position)
+
+    def bytes(self) -> bytes:
+        """The field of bytes itself."""
+        span = self.span()
+        return self.data[span.position : span.end]
+
+    def fields(self) -> Iterator[tuple[int, int]]:
+        """Number and wire type of each field; the caller reads or skips what it holds."""
+        while self.position < self.end:
+            tag = self.varint()
+            if not tag >> 3:
+                raise self.damage("a field without a number")
+            yield tag >> 3, tag & 7
+
+    def skip(self, wire: int) -> None:
+        if wire == _VARINT:
+            self.varint()
+        elif wire == _BYTES:
+            self.span()
+        elif wire in (_FIXED64, _FIXED32):
+            self.position += 8 if wire == _FIXED64 else 4
+            if self.position > self.end:
+                raise self.damage("a field that is cut off")
+        else:
+            raise self.damage(f"a field of the unknown kind {wire}")
+
+
+def decode_example(data: bytes) -> dict[str, Feature]:
+    """The features of a serialized Example.
+
+    Returns:
+        by name: a list of bytes, an array float32[n] or an array int64[n]; an empty list for a
+        feature without a value.
+
+    Raises:
+        DataLossError: the bytes are no Example.
+    """
+    features: dict[str, Feature] = {}
+    example = _Reader(data, 0, len(data))
+    for number, wire in example.fields():
+        if number != 1 or wire != _BYTES:
+            example.skip(wire)
+            continue
+        entries = example.span()
+        for number, wire in entries.fields():
+            if number == 1 and wire == _BYTES:
+                name, feature = _entry(entries.span())
+                features[name] = feature
+            else:
+                entries.skip(wire)
+    return features
+
+
+def _entry(entry: _Reader) -> tuple[str, Feature]:
+    name, feature = b"", _Reader(entry.data, 0, 0)
+    for number, wire in entry.fields():
+        if number == 1 and wire == _BYTES:
+            name = entry.bytes()
+        elif number == 2 and wire == _BYTES:
+            feature = entry.span()
+        else:
+            entry.skip(wire)
+    try:
+        return name.decode(), _feature(feature)
+    except UnicodeDecodeError:
+        raise entry.damage("a name that is not text") from None
+
+
+def _feature(feature: _Reader) -> Feature:
+    value: Feature = []
+    for kind, wire in feature.fields():
+        if kind not in (_BYTES_LIST, _FLOAT_LIST, _INT64_LIST) or wire != _BYTES:
+            feature.skip(wire)
+            continue
+        span = feature.span()
+        if kind == _BYTES_LIST:
+            value = _byte_strings(span)
+        elif kind == _FLOAT_LIST:
+            value = _floats(span)
+        else:
+            value = _integers(span)
+    return value
+
+
+def _byte_strings(span: _Reader) -> list[bytes]:
+    items = []
+    for number, wire in span.fields():
+        if number == 1 and wire == _BYTES:
+            items.append(span.bytes())
+        else:
+            span.skip(wire)
+    return items
+
+
+def _floats(span: _Reader) -> np.ndarray[Any, Any]:
+    """Packed, or one field for each: both are written, and both must be read."""
+    parts: list[bytes] = []
+    for number, wire in span.fields():
+        if number == 1 and wire == _BYTES:
+            packed = span.bytes()
+            if len(packed) % 4:
+                raise span.damage(f"floats of {len(packed)} bytes")
+            parts.append(packed)
+        elif number == 1 and wire == _FIXED32:
+            start = span.position
+            span.skip(wire)
+            parts.append(span.data[start : span.position])
+        else:
+            span.skip(wire)
+    return np.frombuffer(b"".join(parts), "<f4").astype(np.float32, copy=False)
+
+
+def _integers(span: _Reader) -> np.ndarray[Any, Any]:
+    parts: list[Any] = []
+    for number, wire in span.fields():
+        if number == 1 and wire == _BYTES:
+            parts.append(_varints(span.span()))
+        elif number == 1 and wire == _VARINT:
+            parts.append(np.array([span.varint()], np.uint64))
+        else:
+            span.skip(wire)
+    joined = np.concatenate(parts) if parts else np.empty(0, np.uint64)
+    return joined.view(np.int64)
+
+
+def _varints(packed: _Reader) -> np.ndarray[Any, Any]:
+    """All numbers of a packed field at once: 7 bits of each byte, by its place in its number."""
+    raw = np.frombuffer(packed.data, np.uint8, packed.end - packed.position, packed.position)
+    if not raw.size:
+        return np.empty(0, np.uint64)
+    lasts = np.flatnonzero(raw < 0x80)
+    if not lasts.size or lasts[-1] != raw.size - 1:
+        raise packed.damage("a number that does not end")
+    starts = np.concatenate(([0], lasts[:-1] + 1))
+    lengths = lasts - starts + 1
+    if lengths.max() > 10:
+        raise packed.damage("a number of more than 64 bits")
+    if lengths.max() == 1:
+        return raw.astype(np.uint64)
+    place = np.arange(raw.size) - np.repeat(starts, lengths)
+    bits = (raw & 0x7F).astype(np.uint64) << (7 * place).astype(np.uint64)
+    return np.bitwise_or.reduceat(bits, starts)
+
+
+# Writing
+
+
+def encode_example(features: Mapping[str, Any]) -> bytes:
+    """An Example with these features, serialized; equal features give equal bytes.
+
+    Args:
+        features: by name, bytes, text, a number, or an array or list of one kind. Bools and
+            integers are written as int64, reals as float32.
+
+    Raises:
+        DTypeError: a value is none of these.
+    """
+    entries = []
+    for name, value in sorted(features.items()):
+        entry = _field(1, name.encode()) + _field(2, _encode_feature(name, value))
+        entries.append(_field(1, entry))
+    return _field(1, b"".join(entries))
+
+
+def _encode_feature(name: str, value: Any) -> bytes:
+    if isinstance(value, bytes | str):
+        value = [value]
+    try:
+        array = np.asarray(value)
+    except ValueError as cause:  # lists of unequal length
+        raise DTypeError(f"encode_example: feature {name!r}: {cause}") from cause
+    if array.dtype.kind in "SUO":  # NumPy's own strings lose zeros at the end of bytes
+        flat = value.ravel() if isinstance(value, np.ndarray) else value
+        items = list(flat) if isinstance(flat, np.ndarray | list | tuple) else [flat]
+        strings = [item.encode() if isinstance(item, str) else item for item in items]
+        if not all(isinstance(item, bytes) for item in strings):
+            raise DTypeError(f"encode_example: feature {name!r} mixes kinds or nests: {value!r}")
+        return _field(_BYTES_LIST, b"".join(_field(1, item) for item in strings))
+    if array.dtype.kind in "biu":
+        packed = b"".join(map(_varint, array.astype(np.int64).ravel().tolist()))
+        return _field(_INT64_LIST, _field(1, packed))
+    if array.dtype.kind != "f":
+        raise DTypeError(f"encode_example: feature {name!r} is {array.dtype}, which has no form")
+    return _field(_FLOAT_LIST, _field(1, array.astype("<f4").tobytes()))
+
+
+def _varint(value: int) -> bytes:
+    value &= 0xFFFF_FFFF_FFFF_FFFF
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return struct.pack("B", number << 3 | _BYTES) + _varint(len(content)) + content

@@ -1,0 +1,343 @@
+"""Partition: cut a placed graph into one graph for each device, joined by Send and Recv.
+
+An edge within a device stays. A tensor that is used on another device is sent there once, whoever
+uses it: x -> Send | Recv -> users. A control edge becomes the transfer of an empty tensor:
+op -> Const -> Send | Recv -> Identity -> op. What is fed is a placeholder of each part that uses
+it. A constant that nobody has pinned is copied to where it is used. The given graph stays as it is.
+
+Source: "TensorFlow: Large-Scale Machine Learning on Heterogeneous Distributed Systems", 2015,
+    arXiv:1603.04467, section 3.2.2.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import InternalError
+from ..graph import Graph, GraphTensor, Operation, TensorShape, float32, resource
+from ..ops.basic import identity, placeholder_op
+from ..ops.dataflow import NEXT_ITERATION
+from ..ops.registry import OpDef, lookup
+from ..ops.transfer import from_upper_half, recv, send, upper_half
+from .partition_loops import LoopFrame, PartLoops
+
+Lossy = Callable[[GraphTensor, str, str], bool]
+
+
+@dataclass
+class Part:
+    """What runs in one place.
+
+    Attributes:
+        location: the place.
+        graph: its operations.
+        feeds: (number of the feed, the placeholder that takes it).
+        fetches: (number of the fetch, the tensor that gives it).
+        targets: operations to run besides.
+        origins: by the id of an operation, the one of the whole graph that it is a copy of.
+        receives: by the id of a Recv, the tensor of the whole graph that it receives.
+    """
+
+    location: str
+    graph: Graph = field(default_factory=Graph)
+    feeds: list[tuple[int, GraphTensor]] = field(default_factory=list)
+    fetches: list[tuple[int, GraphTensor]] = field(default_factory=list)
+    targets: list[Operation] = field(default_factory=list)
+    origins: dict[int, Operation] = field(default_factory=dict)
+    receives: dict[int, GraphTensor] = field(default_factory=dict)
+
+
+def never_lossy(tensor: GraphTensor, source: str, target: str) -> bool:
+    """No transfer may lose bits."""
+    return False
+
+
+def partition(
+    operations: Sequence[Operation],
+    location: Callable[[Operation], str],
+    *,
+    incarnation: Callable[[str], int],
+    fetches: Sequence[GraphTensor] = (),
+    feeds: Sequence[GraphTensor] = (),
+    targets: Sequence[Operation] = (),
+    lossy: Lossy = never_lossy,
+    ordered: bool = False,
+) -> dict[str, Part]:
+    """Cut a graph by location.
+
+    Args:
+        operations: what a step runs.
+        location: where an operation runs: its device, or its task.
+        incarnation: of a location, which its Sends and Recvs name.
+        fetches: tensors that the parts give.
+        feeds: tensors that are given.
+        targets: operations to run besides.
+        lossy: whether a float32 tensor may lose its lower bits from one location to another.
+        ordered: whether Sends and Recvs keep one order that holds across all parts: needed where
+            the parts are rewritten by a pass that joins operations (see `_Cutting.order`).
+
+    Returns:
+        The parts that have something to do, by location.
+    """
+    cutting = _Cutting(operations, location, incarnation, feeds, lossy)
+    for op in in_order(operations, feeds):
+        if not cutting.is_copied_where_used(op):
+            cutting.copy(op)
+    cutting.close_loops()
+    for i, t in enumerate(fetches):
+        if not cutting.is_fed(t):
+            part = cutting.part(location(t.op))
+            part.fetches.append((i, cutting.tensor(t, part)))
+    for op in targets:
+        part = cutting.part(location(op))
+        part.targets.append(cutting.operation(op, part))
+    if ordered:
+        cutting.order()
+    return cutting.parts
+
+
+def in_order(operations: Sequence[Operation], feeds: Sequence[GraphTensor] = ()) -> list[Operation]:
+    """The operations with sources before consumers, else in order of creation.
+
+    What goes back to the start of a loop is no source.
+
+    Raises:
+        InternalError: they wait for each other in a circle.
+    """
+    fed = {id(t) for t in feeds}
+    known = {op.id: op for op in operations}
+    waits: dict[int, int] = {}
+    consumers: dict[int, list[int]] = {}
+    for op in operations:
+        sources = {x.op.id for x in op.inputs if id(x) not in fed and not _goes_back(x)}
+        sources |= {c.id for c in op.control_inputs}
+        sources &= known.keys()
+        waits[op.id] = len(sources)
+        for i in sources:
+            consumers.setdefault(i, []).append(op.id)
+    ready = [i for i, n in waits.items() if not n]
+    heapq.heapify(ready)
+    found: list[Operation] = []
+    while ready:
+        i = heapq.heappop(ready)
+        found.append(known[i])
+        for j in consumers.get(i, ()):
+            waits[j] -= 1
+            if not waits[j]:
+                heapq.heappush(ready, j)
+    if len(found) < len(operations):
+        stuck = next(op for op in operations if waits[op.id])
+        raise InternalError(f"operation {stuck.name!r} waits for itself", location=stuck.location)
+    return found
+
+
+def _goes_back(x: GraphTensor) -> bool:
+    """Whether a tensor leads to the next iteration of a loop."""
+    return x.op.definition is NEXT_ITERATION
+
+
+class _Crossing(NamedTuple):
+    """A transfer."""
+
+    send: Operation
+    recv: Operation
+
+
+class _Cutting:
+    """The parts while they are made.
+
+    `_copies[location][op id]` is the copy of an operation; `_received[location][tensor id]` the
+    tensor that stands for one of another part; `_finished[location][op id]` the operation that has
+    run when one of another part has.
+    """
+
+    def __init__(
+        self,
+        operations: Sequence[Operation],
+        location: Callable[[Operation], str],
+        incarnation: Callable[[str], int],
+        feeds: Sequence[GraphTensor],
+        lossy: Lossy,
+    ) -> None:
+        self.parts: dict[str, Part] = {}
+        self._known = {op.id for op in operations}
+        self._location = location
+        self._incarnation = incarnation
+        self._lossy = lossy
+        self._feeds = {id(t): i for i, t in enumerate(feeds)}
+        self._loops = PartLoops(operations, self._feeds)
+        self._copies: dict[str, dict[int, Operation]] = {}
+        self._received: dict[str, dict[int, GraphTensor]] = {}
+        self._finished: dict[str, dict[int, Operation]] = {}
+        self._crossings: list[_Crossing] = []
+
+    def is_fed(self, t: GraphTensor) -> bool:
+        """Whether the value of a tensor comes from outside."""
+        return id(t) in self._feeds
+
+    def is_copied_where_used(self, op: Operation) -> bool:
+        """Whether an operation is a constant that may stand anywhere."""
+        return (
+            op.type == "Const"
+            and not op.device
+            and not op.control_inputs
+            and not self.is_fed(op.outputs[0])
+        )
+
+    def part(self, location: str) -> Part:
+        """The part of a location."""
+        found = self.parts.get(location)
+        if found is None:
+            found = self.parts[location] = Part(location)
+        return found
+
+    # Copying
+
+    def copy(self, op: Operation) -> Operation:
+        """The operation in its own part."""
+        return self.operation(op, self.part(self._location(op)))
+
+    def operation(self, op: Operation, part: Part) -> Operation:
+        """The copy of an operation in a part."""
+        copies = self._copies.setdefault(part.location, {})
+        found = copies.get(op.id)
+        if found is None:
+            inputs = [self.tensor(x, part) for x in op.inputs if not _goes_back(x)]
+            controls = [self._control(c, part) for c in op.control_inputs if c.id in self._known]
+            found = self._add(part, op.definition, inputs, op.attrs, op.name, op)  # type: ignore[arg-type]  # the table's only kind
+            found.control_inputs.extend(dict.fromkeys(controls))
+            for y, twin in zip(op.outputs, found.outputs, strict=True):
+                twin.set_shape(y.shape)
+            copies[op.id] = found
+            part.origins[found.id] = op
+        return found
+
+    def tensor(self, x: GraphTensor, part: Part) -> GraphTensor:
+        """What stands for a tensor in a part."""
+        if self.is_fed(x):
+            return self._fed(x, part)
+        if self._location(x.op) == part.location or self.is_copied_where_used(x.op):
+            return self.operation(x.op, part).outputs[x.value_index]
+        received = self._received.setdefault(part.location, {})
+        found = received.get(id(x))
+        if found is None:
+            found = received[id(x)] = self._transfer(x, part)
+        return found
+
+    def _fed(self, x: GraphTensor, part: Part) -> GraphTensor:
+        received = self._received.setdefault(part.location, {})
+        found = received.get(id(x))
+        if found is None:
+            attrs = {"shape": x.shape, "dtype": x.dtype}
+            name = f"_arg_{x.op.name}_{x.value_index}"
+            op = self._add(part, placeholder_op, (), attrs, name, x.op)
+            found = received[id(x)] = op.outputs[0]
+            part.feeds.append((self._feeds[id(x)], found))
+        return found
+
+    def _add(
+        self,
+        part: Part,
+        definition: OpDef,
+        inputs: Sequence[GraphTensor],
+        attrs: Mapping[str, Any],
+        name: str,
+        origin: Operation,
+    ) -> Operation:
+        op = part.graph.add(definition, inputs, attrs, name=name)
+        op.location, op.layer, op.device = origin.location, origin.layer, part.location
+        return op
+
+    def close_loops(self) -> None:
+        """Give each Merge of a loop what comes from the iteration before."""
+        for location, copies in self._copies.items():
+            part = self.parts[location]
+            for found in list(copies.values()):
+                for x in part.origins[found.id].inputs:
+                    if _goes_back(x):
+                        part.graph.add_input(found, self.tensor(x, part))
+
+    # Crossing
+
+    def _transfer(self, x: GraphTensor, part: Part) -> GraphTensor:
+        if x.dtype == resource:
+            raise InternalError(f"the handle {x.name} is used on {part.location}, away from it")
+        source = self.part(self._location(x.op))
+        sent = self.operation(x.op, source).outputs[x.value_index]
+        lossy = x.dtype == float32 and self._lossy(x, source.location, part.location)
+        if lossy:
+            half = self._add(source, upper_half, [sent], {}, f"_half_{x.op.name}", x.op)
+            sent = half.outputs[0]
+        came = self._pair(sent, x.name.replace(":", "_"), source, part, x.op)
+        part.receives[came.op.id] = x
+        if lossy:
+            return self._add(part, from_upper_half, [came], {}, f"_full_{x.op.name}", x.op).outputs[
+                0
+            ]
+        return came
+
+    def _control(self, op: Operation, part: Part) -> Operation:
+        """What has run in a part when an operation has."""
+        if self._location(op) == part.location or self.is_copied_where_used(op):
+            return self.operation(op, part)
+        finished = self._finished.setdefault(part.location, {})
+        found = finished.get(op.id)
+        if found is None:
+            source = self.part(self._location(op))
+            attrs = {"value": np.zeros(0, "float32"), "dtype": float32}
+            dummy = self._add(source, lookup("Const"), (), attrs, f"_done_{op.name}", op)
+            dummy.control_inputs.append(self.operation(op, source))
+            came = self._pair(dummy.outputs[0], f"done_{op.name}", source, part, op)
+            found = self._add(part, identity, [came], {}, f"_after_{op.name}", op)
+            finished[op.id] = found
+        return found
+
+    def _pair(
+        self, x: GraphTensor, name: str, source: Part, target: Part, origin: Operation
+    ) -> GraphTensor:
+        """A Send in one part and the Recv in the other."""
+        edge = {
+            "tensor_name": f"edge_{len(self._crossings)}_{name}",
+            "send_device": source.location,
+            "send_device_incarnation": self._incarnation(source.location),
+            "recv_device": target.location,
+        }
+        sent = self._add(source, send, [x], edge, f"_send_{name}", origin)
+        source.targets.append(sent)
+        attrs = {"shape": TensorShape(x.shape), "dtype": x.dtype, **edge}
+        came = self._add(target, recv, (), attrs, f"_recv_{name}", origin)
+        frame = self._loops.frame(origin)
+        if frame is not None:
+            came.control_inputs.append(self._turning(frame, target))
+        self._crossings.append(_Crossing(sent, came))
+        return came.outputs[0]
+
+    def _turning(self, frame: LoopFrame, part: Part) -> Operation:
+        """What runs in each iteration of a loop in a part."""
+
+        def own(op: Operation) -> Operation | None:
+            return self.operation(op, part) if self._location(op) == part.location else None
+
+        return self._loops.turning(
+            frame, part.location, part.graph, own, lambda x: self.tensor(x, part)
+        )
+
+    def order(self) -> None:
+        """Let Sends go in the order of the crossings, and each Recv wait for those before it.
+
+        The crossings are numbered in an order in which they can happen. If parts join operations
+        so that each respects this one order, no two of them can come to wait for each other; what
+        each knows of its own Sends and Recvs would not be enough for that.
+        """
+        last: dict[str, Operation] = {}  # by location, the Send before
+        for crossing in self._crossings:
+            for op in (crossing.send, crossing.recv):
+                before = last.get(op.device)
+                if before is not None:
+                    op.control_inputs.append(before)
+            last[crossing.send.device] = crossing.send

@@ -1,0 +1,75 @@
+"""Hold receives back until shortly before they are needed, so that what arrives waits less.
+
+Left alone, every Recv of a part starts with the step, and all that is sent lies in the receiver's
+memory until its turn comes. From the times of a simulated step, each Recv of a large tensor gets a
+control edge from the last operation of its part that is done when the transfer must begin for the
+first user to start in time. So the simulated step gets no longer; and since every edge leads
+from an operation to one that starts later, no cycle can arise.
+
+Source: "TensorFlow: Large-Scale Machine Learning on Heterogeneous Distributed Systems", 2015,
+    arXiv:1603.04467, section 5.2.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Iterable, Mapping
+
+from ..graph import GraphTensor, Operation
+from .partition import Part
+
+LEAST_BYTES = 1 << 16  # what is smaller is not worth an edge
+
+
+def delay_receives(
+    parts: Iterable[Part],
+    times: Mapping[int, tuple[float, float]],
+    transfer_seconds: Callable[[GraphTensor, str], float],
+    nbytes: Callable[[GraphTensor], int],
+) -> list[tuple[Operation, Operation]]:
+    """Add the control edges.
+
+    Args:
+        parts: the parts of a graph.
+        times: of the operations of the whole graph by id, (start, finish) in a simulated step.
+        transfer_seconds: how long a tensor takes to a location.
+        nbytes: the size of a tensor.
+
+    Returns:
+        The edges, as (operation, the Recv that waits for it).
+    """
+    edges: list[tuple[Operation, Operation]] = []
+    for part in parts:
+        done = sorted(
+            (times[origin.id][1], i)
+            for i, origin in part.origins.items()
+            if origin.id in times and origin.inputs
+        )
+        by_id = {op.id: op for op in part.graph.operations}
+        finishes = [finish for finish, _ in done]
+        for i, x in part.receives.items():
+            came = by_id[i]
+            if nbytes(x) < LEAST_BYTES:
+                continue
+            starts = [
+                times[part.origins[user.id].id][0]
+                for user in _users(came)
+                if user.id in part.origins and part.origins[user.id].id in times
+            ]
+            if not starts:
+                continue
+            needed = min(starts)
+            last = bisect.bisect_right(finishes, needed - transfer_seconds(x, part.location)) - 1
+            if last >= 0 and finishes[last] < needed:
+                edges.append((by_id[done[last][1]], came))
+    for op, came in edges:
+        came.control_inputs.append(op)
+    return edges
+
+
+def _users(came: Operation) -> list[Operation]:
+    """The operations that take what a Recv gives, past the one that widens it again."""
+    users = came.outputs[0].consumers()
+    if len(users) == 1 and users[0].type == "FromUpperHalf":
+        return users[0].outputs[0].consumers()
+    return users

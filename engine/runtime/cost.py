@@ -1,0 +1,170 @@
+"""What operations cost: bytes and seconds, estimated from shapes or measured in earlier steps.
+
+`CostModel._seconds[name]` is (sum, count) of the measured times of an operation on the device type
+it ran on, `_bytes[name]` the bytes it gave; guarded by `_lock`.
+
+Source: "TensorFlow: Large-Scale Machine Learning on Heterogeneous Distributed Systems", 2015,
+    arXiv:1603.04467, section 3.2.1.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..graph import GraphTensor, Operation, string
+from .devices import Device
+
+_UNKNOWN_DIM = 32  # what an unknown dimension counts: most often it is the batch
+_STRING_BYTES = 16
+# Between memories: what a transfer takes to begin, and its rate.
+_HOST_LATENCY_SECONDS = 2e-5  # two threads of one process: a value changes hands
+_BUS_LATENCY_SECONDS = 3e-5
+_BUS_BYTES_PER_SECOND = 1.2e10
+
+_Flops = Callable[[Operation], float]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one operation costs on one type of device; `source` is "static" or "measured"."""
+
+    seconds: float
+    output_bytes: int
+    source: str
+
+
+class Costs(Protocol):
+    """What placement and scheduling ask."""
+
+    def compute_seconds(self, op: Operation, device: Device) -> float:
+        """How long an operation takes on a device."""
+
+    def transfer_seconds(self, nbytes: int, source: Device, target: Device) -> float:
+        """How long bytes take from one device to another."""
+
+
+class CostModel:
+    """Estimates from shapes; for operations that have been measured, the mean of their times."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seconds: dict[tuple[str, str], tuple[float, int]] = {}
+        self._bytes: dict[str, int] = {}
+
+    def cost(self, op: Operation, device: Device) -> Cost:
+        """What an operation costs on a device."""
+        measured = self._seconds.get((op.name, device.device_type))
+        nbytes = self._bytes.get(op.name)
+        known = nbytes if nbytes is not None else output_bytes(op)
+        if measured is not None:
+            total, count = measured
+            return Cost(total / count, known, "measured")
+        return Cost(_static_seconds(op, device), known, "static")
+
+    def compute_seconds(self, op: Operation, device: Device) -> float:
+        """How long an operation takes on a device."""
+        return self.cost(op, device).seconds
+
+    def transfer_seconds(self, nbytes: int, source: Device, target: Device) -> float:
+        """How long bytes take from one device to another."""
+        if source is target:
+            return 0.0
+        if source.device_type == target.device_type == "cpu":
+            return _HOST_LATENCY_SECONDS  # by reference
+        return _BUS_LATENCY_SECONDS + nbytes / _BUS_BYTES_PER_SECOND
+
+    def record(
+        self, name: str, device_type: str, seconds: float, nbytes: int | None = None
+    ) -> None:
+        """Add a measurement of the operation `name`."""
+        with self._lock:
+            total, count = self._seconds.get((name, device_type), (0.0, 0))
+            self._seconds[name, device_type] = total + seconds, count + 1
+            if nbytes is not None:
+                self._bytes[name] = nbytes
+
+
+def tensor_bytes(tensor: GraphTensor) -> int:
+    """The bytes of a tensor, with a guess for what is unknown of its shape."""
+    return _elements(tensor) * _itemsize(tensor)
+
+
+def known_bytes(tensor: GraphTensor) -> int:
+    """The bytes of a tensor whose shape is known, else 0."""
+    return tensor_bytes(tensor) if tensor.shape.is_fully_defined else 0
+
+
+def output_bytes(op: Operation) -> int:
+    """The bytes that an operation gives."""
+    return sum(map(tensor_bytes, op.outputs))
+
+
+def input_bytes(op: Operation) -> int:
+    """The bytes that an operation takes."""
+    return sum(map(tensor_bytes, op.inputs))
+
+
+def _itemsize(tensor: GraphTensor) -> int:
+    return _STRING_BYTES if tensor.dtype == string else tensor.dtype.size
+
+
+def _elements(tensor: GraphTensor) -> int:
+    if tensor.shape.rank is None:
+        return _UNKNOWN_DIM
+    return math.prod(_UNKNOWN_DIM if d is None else d for d in tensor.shape)
+
+
+def _static_seconds(op: Operation, device: Device) -> float:
+    """The larger of the time for arithmetic and the time for memory traffic."""
+    flops = _FLOPS.get(op.type, _elementwise)(op)
+    traffic = input_bytes(op) + output_bytes(op)
+    return device.launch_seconds + max(
+        flops / device.flops_per_second, traffic / device.bytes_per_second
+    )
+
+
+def _elementwise(op: Operation) -> float:
+    return float(sum(map(_elements, (*op.inputs, *op.outputs))))
+
+
+def _matmul(op: Operation) -> float:
+    a, b, out = (_elements(x) for x in (*op.inputs[:2], op.outputs[0]))
+    shape = op.outputs[0].shape
+    batch = 1 if shape.rank is None else math.prod(d or _UNKNOWN_DIM for d in shape[:-2])
+    # a is m k, b is k n, the result m n: a b / result is k squared, times the batch.
+    return 2.0 * out * math.sqrt(float(a) * b / max(1, out * batch))
+
+
+def _contraction(op: Operation) -> float:
+    return _matmul(op) if len(op.inputs) == 2 else _elementwise(op)
+
+
+def _convolution(op: Operation) -> float:
+    return 2.0 * _taps(op.inputs[1]) * _elements(op.outputs[0])
+
+
+def _convolution_kernel(op: Operation) -> float:
+    return 2.0 * _taps(op.outputs[0]) * _elements(op.inputs[1])
+
+
+def _taps(kernel: GraphTensor) -> int:
+    """The products that one output of a convolution sums up."""
+    return 1 if kernel.shape.rank is None else math.prod(d or 1 for d in kernel.shape[:-1])
+
+
+def _free(op: Operation) -> float:
+    return 0.0
+
+
+_CONVOLUTIONS = ("Conv", "ConvInputGrad", "ConvTranspose", "DepthwiseConv", "DepthwiseInputGrad")
+_FLOPS: Mapping[str, _Flops] = {
+    "MatMul": _matmul,
+    "Einsum": _contraction,
+    **dict.fromkeys(_CONVOLUTIONS, _convolution),
+    **dict.fromkeys(("ConvKernelGrad", "DepthwiseKernelGrad"), _convolution_kernel),
+    **dict.fromkeys(("Const", "Identity", "NoOp", "Placeholder", "VarHandle", "Shape"), _free),
+}

@@ -1,0 +1,75 @@
+"""The CPU as a device, or as several, each with its share of the cores."""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import Any
+
+import numpy as np
+
+from ...ops.registry import HOST
+from .device import Device
+from .memory import Account, MemoryStats
+
+
+class CpuDevice(Device):
+    """A share of the host's cores, with its own account of the host's memory.
+
+    Arrays are NumPy's and never written to, so that CPU devices pass them on without copying.
+
+    Args:
+        index: which one.
+        num_threads: how many threads work for it, by default as many as there are cores.
+        limit_bytes: memory that it may hold.
+    """
+
+    device_type = "cpu"
+    xp = HOST
+
+    def __init__(
+        self, index: int = 0, *, num_threads: int | None = None, limit_bytes: int | None = None
+    ) -> None:
+        super().__init__(index, limit_bytes=limit_bytes)
+        self.num_threads = num_threads or num_cores()
+        self._account = Account(self.name, limit_bytes)
+
+    @property
+    def description(self) -> str:
+        machine = platform.machine() or "cpu"
+        return f"{machine}, {self.num_threads} thread{'s' if self.num_threads > 1 else ''}"
+
+    def holds(self, value: Any) -> bool:
+        return isinstance(value, np.ndarray)
+
+    def refuses(self, tensor: Any) -> bool:
+        return False
+
+    def put(self, array: np.ndarray[Any, Any]) -> Any:
+        # A view: it is counted here for as long as this device holds it, whoever owns the memory.
+        mine = array.view()
+        self._account.add_owner(mine)
+        return mine
+
+    def get(self, value: Any) -> np.ndarray[Any, Any]:
+        return np.asarray(value)
+
+    def adopt(self, value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            self._account.add(value)
+        elif hasattr(value, "get") and hasattr(value, "dtype"):  # a variable's value, from a GPU
+            return self.put(value.get())
+        return value
+
+    def memory_stats(self) -> MemoryStats:
+        return self._account.stats()
+
+    def reset_peak(self) -> None:
+        self._account.reset_peak()
+
+
+def num_cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,245 @@
+"""Which types of devices there are, and the devices of this process.
+
+`factories[type]` says how to make devices of a type. It is filled by `register_device`: the CPU and
+the GPU register themselves here, anybody else from outside.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+from ...graph import DeviceSpec
+from . import cuda
+from .cpu import CpuDevice, num_cores
+from .device import Device
+from .gpu import GpuDevice
+
+
+@dataclass(frozen=True)
+class DeviceFactory:
+    """How the devices of a type are made.
+
+    Attributes:
+        make: `make(index, count, limit_bytes)` gives one of `count` devices.
+        available: how many there are at most, and when there are none, why.
+        default: how many a session has when it does not say; None for all.
+        priority: where there is a choice, operations go to the type of the highest; a type below
+            0, the CPU's, gets only what is placed there by name.
+    """
+
+    make: Callable[[int, int, int | None], Device]
+    available: Callable[[], tuple[int, str]]
+    default: int | None = None
+    priority: int = -1
+
+
+factories: dict[str, DeviceFactory] = {}
+_lock = threading.Lock()
+
+
+def register_device(
+    device_type: str,
+    make: Callable[[int, int, int | None], Device],
+    *,
+    available: Callable[[], tuple[int, str]] = lambda: (1, ""),
+    default: int | None = None,
+    priority: int = -1,
+) -> None:
+    """Add a type of devices.
+
+    Args:
+        device_type: its name, as in "/device:NAME:0".
+        make: gives a device, from its index, how many there are, and its memory limit in bytes
+            (None for none).
+        available: how many there are at most, and a reason when there are none.
+        default: how many a session has when it does not say; None for all.
+        priority: where there is a choice, operations go to the type of the highest. The CPU has 0,
+            the GPU 100; a type below 0 gets only what is placed there by name.
+
+    Raises:
+        AlreadyExistsError: the name is taken.
+        InvalidArgumentError: it cannot stand in a device name.
+    """
+    found = DeviceSpec.from_string(f"/device:{device_type}:0").device_type
+    assert found is not None
+    with _lock:
+        if found in factories:
+            raise AlreadyExistsError(f"the device type {found!r} is registered already")
+        factories[found] = DeviceFactory(make, available, default, priority)
+    _devices.cache_clear()
+
+
+@dataclass(frozen=True)
+class DeviceAttributes:
+    """What is known of a device: its name, type, memory limit, incarnation, and in words."""
+
+    name: str
+    device_type: str
+    memory_limit_bytes: int | None
+    incarnation: int
+    description: str
+
+
+class DeviceList(list[DeviceAttributes]):
+    """The devices of this process; `missing[type]` says why there are none of a type."""
+
+    def __init__(self, found: Sequence[DeviceAttributes], missing: Mapping[str, str]) -> None:
+        super().__init__(found)
+        self.missing = dict(missing)
+
+    def __repr__(self) -> str:
+        lines = [f"{d.name}  {d.description}" for d in self]
+        lines += [f"no {kind}: {reason}" for kind, reason in self.missing.items()]
+        return "\n".join(lines)
+
+
+class DeviceSet(Sequence[Device]):
+    """Some devices, in the order of their types' priority, then of their indexes.
+
+    Attributes:
+        missing: by type, why there are no devices of it.
+        client: the device that feeds come from and fetches go to.
+    """
+
+    def __init__(self, devices: Sequence[Device], missing: Mapping[str, str] | None = None) -> None:
+        order = sorted(devices, key=lambda d: (-priority_of(d.device_type), d.device_type, d.index))
+        self._devices = tuple(order)
+        self.missing = dict(missing or {})
+        self._by_name = {d.name: d for d in order}
+        self.client = next((d for d in order if d.device_type == "cpu"), order[0])
+
+    def named(self, name: str) -> Device:
+        """The one device with that name; NotFoundError when there is none."""
+        return self._by_name.get(name) or self.matching(DeviceSpec.from_string(name))[0]
+
+    def matching(self, spec: DeviceSpec) -> list[Device]:
+        """The devices that a name, some parts of which may be missing, could mean.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        found = [d for d in self._devices if spec.is_compatible_with(d.spec)]
+        if not found:
+            reason = self.missing.get(spec.device_type or "")
+            raise NotFoundError(
+                f"no device is named {spec.to_string()!r}; there are "
+                f"{', '.join(d.name for d in self._devices)}",
+                remedy=reason or "list_devices() says what there is",
+            )
+        return found
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all there is is one CPU without a memory limit, as by default."""
+        (first, *others) = self._devices
+        return not others and first.device_type == "cpu" and first.limit_bytes is None
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._devices[index]
+
+    def __len__(self) -> int:
+        return len(self._devices)
+
+    def __iter__(self) -> Iterator[Device]:
+        return iter(self._devices)
+
+    def __repr__(self) -> str:
+        return f"DeviceSet({', '.join(d.name for d in self._devices)})"
+
+
+def priority_of(device_type: str) -> int:
+    """The priority of a type (see `register_device`)."""
+    return factories[device_type].priority if device_type in factories else -1
+
+
+def local_devices(
+    count: Mapping[str, int] | None = None,
+    limit_bytes: Mapping[str, int] | None = None,
+) -> DeviceSet:
+    """The devices of this process.
+
+    The same counts and limits give the same devices.
+
+    Args:
+        count: how many of each type, as {"cpu": 2}; without a type, one CPU and all others.
+        limit_bytes: by type, the memory that each of its devices may hold.
+
+    Raises:
+        InvalidArgumentError: a count below 0, no CPU, or more devices than there are.
+        NotFoundError: a type that nobody has registered.
+    """
+    counts = {kind.lower(): n for kind, n in (count or {}).items()}
+    limits = {kind.lower(): n for kind, n in (limit_bytes or {}).items()}
+    for kind in (*counts, *limits):
+        if kind not in factories:
+            raise NotFoundError(
+                f"there is no device type {kind!r}; there are {', '.join(sorted(factories))}"
+            )
+    for kind, n in counts.items():
+        if isinstance(n, bool) or not isinstance(n, int) or n < (kind == "cpu"):
+            raise InvalidArgumentError(
+                f"device_count[{kind!r}] must be a number of devices, got {n!r}",
+                remedy="a session has one CPU at least" if kind == "cpu" else None,
+            )
+    for kind, n in limits.items():
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+            raise InvalidArgumentError(f"the memory limit of {kind!r} must be bytes, got {n!r}")
+    return _devices(tuple(sorted(counts.items())), tuple(sorted(limits.items())))
+
+
+@functools.cache
+def _devices(counts: tuple[tuple[str, int], ...], limits: tuple[tuple[str, int], ...]) -> DeviceSet:
+    made: list[Device] = []
+    missing: dict[str, str] = {}
+    wanted, limit = dict(counts), dict(limits)
+    for kind, factory in factories.items():
+        most, reason = (0, "") if wanted.get(kind) == 0 else factory.available()
+        if reason:
+            missing[kind] = reason
+        n = wanted.get(kind, most if factory.default is None else min(factory.default, most))
+        if n > most:
+            raise InvalidArgumentError(
+                f"device_count[{kind!r}] is {n}, and there are {most}", remedy=reason or None
+            )
+        made.extend(factory.make(i, n, limit.get(kind)) for i in range(n))
+    return DeviceSet(made, missing)
+
+
+def list_devices(count: Mapping[str, int] | None = None) -> DeviceList:
+    """The devices of this process, and why there are none of some types.
+
+    Args:
+        count: how many of each type, as in a SessionConfig.
+    """
+    devices = local_devices(count)
+    return DeviceList(
+        [
+            DeviceAttributes(d.name, d.device_type, d.limit_bytes, d.incarnation, d.description)
+            for d in devices
+        ],
+        devices.missing,
+    )
+
+
+def _make_cpu(index: int, count: int, limit_bytes: int | None) -> Device:
+    share = max(1, num_cores() // count)
+    return CpuDevice(index, num_threads=share, limit_bytes=limit_bytes)
+
+
+def _make_gpu(index: int, count: int, limit_bytes: int | None) -> Device:
+    return GpuDevice(index, cuda.load()[0], limit_bytes=limit_bytes)
+
+
+def _num_gpus() -> tuple[int, str]:
+    cupy, reason = cuda.load()
+    return (0, reason) if cupy is None else (int(cupy.cuda.runtime.getDeviceCount()), "")
+
+
+_MANY = 1 << 16  # CPU devices are shares of the host: there is no most that matters
+register_device("cpu", _make_cpu, available=lambda: (_MANY, ""), default=1, priority=0)
+register_device("gpu", _make_gpu, available=_num_gpus, priority=100)

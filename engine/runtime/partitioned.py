@@ -1,0 +1,292 @@
+"""Plans for more than one device: each part runs as a plan of its own, in a thread of its own.
+
+`plan_for` decides: what lands on one plain CPU is an ordinary `Plan`, with nothing added to it.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from ..cancellation import CancellationManager
+from ..errors import CancelledError, LaminarError
+from ..graph import GraphTensor, Operation
+from ..ops.dataflow import STEERING
+from ..passes import lower_control_flow, needed_operations, spans_devices, waits_inside
+from ..passes.partition import Part, never_lossy, partition
+from ..passes.partition_receives import delay_receives
+from .config import SessionConfig
+from .cost import CostModel, tensor_bytes
+from .devices import Device, local_devices
+from .devices.workers import WORKERS
+from .executor import Plan
+from .placement import Placement, place
+from .rendezvous import Rendezvous, RendezvousKey
+from .step import StepContext
+
+
+class Machine:
+    """The devices that a session or a function runs on, and how it uses them.
+
+    Attributes:
+        config: what it was told.
+        devices: there are these.
+        costs: of operations, estimated or measured.
+        placement: of the plan made last, None before.
+    """
+
+    def __init__(self, config: SessionConfig | None = None) -> None:
+        self.config = config or SessionConfig()
+        self.devices = local_devices(self.config.device_count, self.config.memory_limit_bytes)
+        self.costs = CostModel()
+        self.placement: Placement | None = None
+        self._settled: dict[str, str] = {}
+
+    def plan(
+        self,
+        fetches: Sequence[GraphTensor],
+        feeds: Sequence[GraphTensor] = (),
+        targets: Sequence[Operation] = (),
+        *,
+        compiled: bool = False,
+    ) -> Plan | PartitionedPlan:
+        """How to compute `fetches` and run `targets` from `feeds`.
+
+        Raises:
+            InvalidArgumentError: an operation cannot be placed.
+            ResourceExhaustedError: the devices' memory limits do not suffice.
+            UnimplementedError: an operation has no kernel.
+        """
+        config = self.config
+        plain = self.devices.is_plain and not config.log_device_placement
+        if plain and config.allow_soft_placement:
+            return Plan(fetches, feeds, targets, compiled=compiled)
+        operations = needed_operations(fetches, targets, feeds)
+        if plain and not any(op.device for op in operations):
+            return Plan(fetches, feeds, targets, compiled=compiled)
+        if spans_devices(operations) or waits_inside(operations):
+            _, fetches, feeds, targets = lower_control_flow(fetches, feeds, targets)
+            operations = needed_operations(fetches, targets, feeds)
+        found = self.placement = place(
+            operations,
+            self.devices,
+            fetches=fetches,
+            feeds=feeds,
+            costs=self.costs,
+            policy=config.placement,
+            soft=config.allow_soft_placement,
+            settled=self._settled,
+        )
+        if config.log_device_placement:
+            found.log()
+        used = found.used
+        if all(is_plain(d) for d in self.devices) and len(used) <= 1:
+            return Plan(fetches, feeds, targets, compiled=compiled)
+        return PartitionedPlan(fetches, feeds, targets, found, self, compiled=compiled)
+
+
+@functools.cache
+def default_machine() -> Machine:
+    """What functions run on: all devices of this process, placed softly."""
+    return Machine(SessionConfig(allow_soft_placement=True))
+
+
+def is_plain(device: Device) -> bool:
+    """Whether a device is the host's, and keeps no account of memory that anybody needs."""
+    return device.device_type == "cpu" and device.limit_bytes is None
+
+
+class _PartContext(StepContext):
+    """The machine as the kernels of one part of a step see it."""
+
+    def __init__(
+        self, step: StepContext, xp: Any, rendezvous: Rendezvous, keys: dict[str, RendezvousKey]
+    ) -> None:
+        self.__dict__.update(step.__dict__)
+        self.xp = xp
+        self.rendezvous = rendezvous
+        self._keys = keys
+
+    def key(self, source: str, incarnation: int, target: str, name: str) -> RendezvousKey:
+        """The key of a transfer; outside of loops it is made once."""
+        if self.frame_iter != (0, 0):
+            return RendezvousKey(source, incarnation, target, name, self.frame_iter)
+        key = self._keys.get(name)
+        if key is None:
+            key = self._keys[name] = RendezvousKey(source, incarnation, target, name)
+        return key
+
+
+class _PartPlan:
+    """A part on its device, ready to run."""
+
+    def __init__(self, part: Part, device: Device, *, compiled: bool) -> None:
+        self.part = part
+        self.device = device
+        self.fetches = [i for i, _ in part.fetches]
+        self._feeds = [i for i, _ in part.feeds]
+        self._keys: dict[str, RendezvousKey] = {}
+        self.plan = Plan(
+            [t for _, t in part.fetches],
+            [t for _, t in part.feeds],
+            part.targets,
+            compiled=compiled and device.device_type == "cpu",
+            device=device,
+        )
+
+    def run(self, feeds: Sequence[Any], step: StepContext, rendezvous: Rendezvous) -> list[Any]:
+        """The part's fetches, as host arrays."""
+        device = self.device
+        with device.running():
+            given = [_brought(feeds[i], device) for i in self._feeds]
+            context = _PartContext(step, device.xp, rendezvous, self._keys)
+            found = self.plan.run(given, context)
+            return [device.get(v) if device.holds(v) else v for v in found]
+
+
+def _brought(value: Any, device: Device) -> Any:
+    """A fed value as one of the device; handles stay what they are."""
+    if not hasattr(value, "dtype"):
+        return value
+    return device.adopt(value) if device.holds(value) else device.put(_host(value))
+
+
+def _host(value: Any) -> Any:
+    return value.get() if hasattr(value, "get") else value
+
+
+class PartitionedPlan:
+    """How to compute something on several devices. Runs as a `Plan` does.
+
+    Attributes:
+        parts: what each device does.
+        placement: which operation is where.
+    """
+
+    def __init__(
+        self,
+        fetches: Sequence[GraphTensor],
+        feeds: Sequence[GraphTensor],
+        targets: Sequence[Operation],
+        placement: Placement,
+        machine: Machine,
+        *,
+        compiled: bool = False,
+    ) -> None:
+        devices, costs, config = machine.devices, machine.costs, machine.config
+        wish = config.lossy_transfers
+        operations = needed_operations(fetches, targets, feeds)
+        # What is received in each iteration of a loop is not held back by what is outside of it,
+        # and there is no one order of what happens in each.
+        loops = any(op.definition in STEERING for op in operations)
+        compiled = compiled and not loops
+        cut = partition(
+            operations,
+            lambda op: placement.devices[op.id].name,
+            incarnation=lambda name: devices.named(name).incarnation,
+            fetches=fetches,
+            feeds=feeds,
+            targets=targets,
+            lossy=wish if callable(wish) else (lambda *_: True) if wish else never_lossy,
+            ordered=compiled,
+        )
+        if config.delay_receives and not (loops or compiled):
+            delay_receives(
+                cut.values(),
+                placement.times,
+                lambda x, target: costs.transfer_seconds(
+                    tensor_bytes(x), placement.devices[x.op.id], devices.named(target)
+                ),
+                tensor_bytes,
+            )
+        self.placement = placement
+        self.parts = [
+            _PartPlan(part, devices.named(name), compiled=compiled) for name, part in cut.items()
+        ]
+        self._devices = placement.used
+        fed = {id(t): i for i, t in enumerate(feeds)}
+        self._passed = {i: fed[id(t)] for i, t in enumerate(fetches) if id(t) in fed}
+        self._num_fetches = len(fetches)
+
+    @property
+    def operations(self) -> list[Operation]:
+        """What a run executes."""
+        return [op for part in self.parts for op in part.plan.operations]
+
+    def run(
+        self, feeds: Sequence[Any], context: StepContext, rendezvous: Rendezvous | None = None
+    ) -> list[Any]:
+        """Execute all parts on arrays, in the order of the feeds; gives host arrays.
+
+        Raises:
+            LaminarError: a kernel failed: the first one that did. All parts have ended.
+        """
+        meeting = rendezvous or Rendezvous(self._devices)
+        results: list[Any] = [None] * self._num_fetches
+        for i, j in self._passed.items():
+            results[i] = feeds[j]
+        step = context.step()
+        if step.cancellation.register(meeting.abort) is None:
+            assert step.cancelled is not None
+            raise step.cancelled
+        barrier = _Barrier(len(self.parts), step.cancellation)
+
+        def run(part: _PartPlan) -> None:
+            try:
+                for i, value in zip(part.fetches, part.run(feeds, step, meeting), strict=True):
+                    results[i] = value
+            except BaseException as error:  # it is raised in the caller's thread
+                barrier.report(error)
+            else:
+                barrier.report(None)
+
+        for part in self.parts[1:]:
+            WORKERS.start(functools.partial(run, part))
+        for part in self.parts[:1]:
+            run(part)
+        barrier.wait()
+        return results
+
+
+class _Barrier:
+    """Waits for all parts of a step; the first error cancels the others.
+
+    `_left` parts have not reported, `_error` is the first error; guarded by `_changed`.
+    """
+
+    def __init__(self, count: int, cancellation: CancellationManager) -> None:
+        self._changed = threading.Condition()
+        self._left = count
+        self._error: BaseException | None = None
+        self._cancellation = cancellation
+
+    def report(self, error: BaseException | None) -> None:
+        """A part has ended."""
+        if error is not None:
+            with self._changed:
+                self._error = self._error or error
+            self._cancellation.cancel(
+                error
+                if isinstance(error, LaminarError)
+                else CancelledError(f"another part of the step failed: {error!r}")
+            )
+        with self._changed:
+            self._left -= 1
+            self._changed.notify_all()
+
+    def wait(self) -> None:
+        """Return when all have ended; raise the first error."""
+        try:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._left)
+        except BaseException as error:  # an interrupt: the others end too, then it goes on
+            self._cancellation.cancel(CancelledError(f"the step was interrupted: {error!r}"))
+            with self._changed:
+                self._changed.wait_for(lambda: not self._left)
+            raise
+        finally:
+            self._cancellation.close()
+        if self._error is not None:
+            raise self._error

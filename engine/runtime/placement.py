@@ -1,0 +1,498 @@
+"""Placement: a device for each operation.
+
+Operations that must stand together (those that share a resource, and those that `colocate_with`
+joins) are groups, found by union-find. A group may go where every member has a kernel and may be.
+Then the step is simulated, operation by operation as their inputs come to be there, and each
+group gets its device when its first member's turn comes: by the policy "priority", the device of
+the highest type that has room; by "simulated", the one where the operation finishes first.
+
+State of the simulation: `_free_at[device]` is when a device has done what it was given,
+`_arrives[tensor, device]` when a tensor is there, `_held[device]` the known bytes that are alive.
+
+Source: "TensorFlow: Large-Scale Machine Learning on Heterogeneous Distributed Systems", 2015,
+    arXiv:1603.04467, sections 3.2.1 and 4.3.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+
+from ..errors import InvalidArgumentError, NotFoundError, ResourceExhaustedError
+from ..graph import DeviceSpec, GraphTensor, Operation, TensorShape, as_dtype, resource
+from ..ops.dataflow import ENTER, EXIT, MERGE, NEXT_ITERATION, SWITCH
+from ..passes.partition import in_order
+from .cost import CostModel, Costs, known_bytes, tensor_bytes
+from .devices import Device, DeviceSet
+from .devices.registry import priority_of
+
+POLICIES = ("priority", "simulated")
+_SOFTLY = "SessionConfig(allow_soft_placement=True) places it elsewhere"
+_log = logging.getLogger("laminar.placement")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Where an operation runs, and why."""
+
+    operation: str
+    type: str
+    device: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.operation} ({self.type}): {self.device}: {self.reason}"
+
+
+@dataclass
+class Placement:
+    """The device of each operation.
+
+    Attributes:
+        devices: by the operation's id.
+        decisions: the same, in the order in which they were taken, with reasons.
+        times: by the operation's id, when it starts and finishes in the simulation, in seconds.
+    """
+
+    devices: dict[int, Device] = field(default_factory=dict)
+    decisions: list[Decision] = field(default_factory=list)
+    times: dict[int, tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def used(self) -> list[Device]:
+        """The devices that have operations, each once."""
+        return list({id(d): d for d in self.devices.values()}.values())
+
+    def log(self) -> None:
+        """Write the decisions to the log "laminar.placement"."""
+        for decision in self.decisions:
+            _log.info("%s", decision)
+
+
+def place(
+    operations: Sequence[Operation],
+    devices: DeviceSet,
+    *,
+    fetches: Collection[GraphTensor] = (),
+    feeds: Collection[GraphTensor] = (),
+    costs: Costs | None = None,
+    policy: str = "priority",
+    soft: bool = False,
+    settled: MutableMapping[str, str] | None = None,
+) -> Placement:
+    """Choose a device for each operation.
+
+    Args:
+        operations: what a step runs, inputs before consumers.
+        devices: to choose from.
+        fetches: tensors that are kept to the end of the step.
+        feeds: tensors that are given.
+        costs: of operations and transfers, by default estimated.
+        policy: "priority" or "simulated".
+        soft: whether an operation goes elsewhere when its constraint cannot be met.
+        settled: by the name of an operation that owns state, its device from now on; what is
+            chosen here is added.
+
+    Raises:
+        InvalidArgumentError: no device can run an operation, or constraints contradict each other.
+        ResourceExhaustedError: no device has room.
+    """
+    groups = _Groups(operations, devices, feeds, soft=soft, settled=settled or {})
+    simulation = _Simulation(operations, devices, fetches, feeds, costs or CostModel(), policy)
+    placement = simulation.run(groups)
+    if settled is not None:
+        for op in operations:
+            if any(y.dtype == resource for y in op.outputs):
+                settled.setdefault(op.name, placement.devices[op.id].name)
+    return placement
+
+
+@dataclass
+class _Group:
+    """Operations that stand together; `owner` has the last word, `reason` says why."""
+
+    owner: Operation
+    members: list[Operation]
+    feasible: list[Device]
+    reason: str = ""
+
+
+class _Groups:
+    """The groups of some operations: `of(op)` is the one of an operation."""
+
+    def __init__(
+        self,
+        operations: Sequence[Operation],
+        devices: DeviceSet,
+        feeds: Collection[GraphTensor],
+        *,
+        soft: bool,
+        settled: Mapping[str, str],
+    ) -> None:
+        self._devices = devices
+        self._soft = soft
+        self._settled = settled
+        self._parent = {op.id: op.id for op in operations}
+        self._join(operations, feeds)
+        members: dict[int, list[Operation]] = {}
+        for op in operations:
+            members.setdefault(self._find(op.id), []).append(op)
+        self._groups = {root: self._group(ops) for root, ops in members.items()}
+
+    def of(self, op: Operation) -> _Group:
+        """The group of an operation."""
+        return self._groups[self._find(op.id)]
+
+    # Union-find
+
+    def _find(self, i: int) -> int:
+        parent = self._parent
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    def _unite(self, i: int, j: int) -> None:
+        i, j = self._find(i), self._find(j)
+        self._parent[max(i, j)] = min(i, j)
+
+    def _join(self, operations: Sequence[Operation], feeds: Collection[GraphTensor]) -> None:
+        fed = {id(t) for t in feeds}
+        by_name = {op.name: op for op in operations}
+        users: dict[int, Operation] = {}  # the first that takes a resource that is fed
+        for op in operations:
+            for name in op.colocation:
+                other = by_name.get(name)
+                if other is not None:
+                    self._unite(op.id, other.id)
+            for x in op.inputs:
+                if x.dtype != resource:
+                    continue
+                known = users.setdefault(id(x), op) if id(x) in fed else x.op
+                self._unite(op.id, known.id)
+        self._join_loops(operations, fed)
+
+    def _join_loops(self, operations: Sequence[Operation], fed: Collection[int]) -> None:
+        """Have what steers a loop in one place; its body can be anywhere (partition_loops.py)."""
+        if not any(op.definition is ENTER for op in operations):
+            return
+        first: dict[tuple[str, ...], int] = {}  # frame -> an operation that steers it
+        frames: dict[int, tuple[str, ...]] = {}  # operation -> the frames around its outputs
+        for op in in_order(operations):
+            sources = [x.op.id for x in op.inputs if id(x) not in fed]
+            sources += [c.id for c in op.control_inputs]
+            around = max((frames.get(i, ()) for i in sources), key=len, default=())
+            inside = around
+            if op.definition is ENTER:
+                inside = (*around, op.attrs["frame_name"])
+            elif op.definition is EXIT:
+                inside = around[:-1]
+            frames[op.id] = inside
+            if _steers_a_loop(op):
+                frame = inside if op.definition is ENTER else around
+                self._unite(op.id, first.setdefault(frame, op.id))
+
+    # Where a group may be
+
+    def _group(self, members: list[Operation]) -> _Group:
+        owner = next((op for op in members if _makes_resource(op)), members[0])
+        feasible = [d for d in self._devices if all(_runs_on(op, d) for op in members)]
+        if not feasible:
+            raise self._no_kernel(owner, members)
+        group = _Group(owner, members, feasible)
+        name = self._settled.get(owner.name)
+        if name is not None:
+            held = [d for d in feasible if d.name == name]
+            if held:
+                group.feasible, group.reason = held, "where its state is already"
+                return group
+        by: Operation | None = None
+        pinned = [op for op in members if op.device and op is not owner]
+        # Who asks to stand with others is named before what was only made for it.
+        pinned.sort(key=lambda op: not op.colocation)
+        for op in (owner, *pinned):
+            if not op.device:
+                continue
+            spec = DeviceSpec.from_string(op.device)
+            left = [d for d in group.feasible if spec.is_compatible_with(d.spec)]
+            if left:
+                group.feasible = left
+                by = by or op
+            elif self._soft:
+                group.reason = f"soft placement: {op.device} cannot be had; "
+            elif by is None:
+                raise self._unplaceable(op, group)
+            elif op.colocation or owner.colocation or not _takes_resource(op):
+                raise _conflict(by, op)
+            # else: what uses a resource runs where the resource is, whatever the scope says
+        if by is not None and not group.reason:
+            group.reason = (
+                f"pinned to {by.device}"
+                if len(members) == 1
+                else f"with {owner.name!r}, pinned to {by.device}"
+            )
+        elif len(members) > 1:
+            group.reason += f"with {owner.name!r}, "
+        return group
+
+    def _no_kernel(self, owner: Operation, members: Sequence[Operation]) -> InvalidArgumentError:
+        types = sorted({d.device_type for d in self._devices})
+        alone = [op for op in members if not any(_runs_on(op, d) for d in self._devices)]
+        op = alone[0] if alone else owner
+        have = ", ".join(
+            f"{m.name!r} ({m.type}): {', '.join(_kernel_types(m, types)) or 'none of these'}"
+            for m in members[:5]
+        )
+        return InvalidArgumentError(
+            f"operation {op.name!r} ({op.type}) cannot be placed: "
+            f"no device of {self._devices} has kernels for it"
+            f"{' and what it is colocated with' if not alone else ''}; kernels: {have}",
+            remedy="register a kernel, or take the operations apart",
+            location=op.location,
+            layer=op.layer,
+        )
+
+    def _unplaceable(self, op: Operation, group: _Group) -> InvalidArgumentError:
+        spec = DeviceSpec.from_string(op.device)
+        try:
+            there = self._devices.matching(spec)
+            types = sorted({d.device_type for d in group.feasible})
+            why = f"{there[0].name} has no kernel for {op.type}, which runs on: {', '.join(types)}"
+            reason: str | None = None
+        except NotFoundError as error:
+            why, reason = error.message, error.remedy
+        return InvalidArgumentError(
+            f"operation {op.name!r} ({op.type}) cannot be placed on {op.device!r}: {why}",
+            remedy="; ".join(
+                filter(
+                    None, (reason, "SessionConfig(allow_soft_placement=True) places it elsewhere")
+                )
+            ),
+            location=op.location,
+            layer=op.layer,
+        )
+
+
+def _conflict(a: Operation, b: Operation) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"operations {a.name!r} ({a.type}), pinned to {a.device!r}, and {b.name!r} ({b.type}), "
+        f"pinned to {b.device!r}, are to be colocated",
+        remedy=f"pin them alike; {a.name!r} was made at {a.location}",
+        location=b.location,
+        layer=b.layer,
+    )
+
+
+def _steers_a_loop(op: Operation) -> bool:
+    if op.definition is MERGE:
+        return any(x.op.definition is NEXT_ITERATION for x in op.inputs)
+    if op.definition is SWITCH:
+        return op.inputs[1].op.type == "LoopCond"
+    return op.definition in (ENTER, EXIT, NEXT_ITERATION) or op.type == "LoopCond"
+
+
+def _makes_resource(op: Operation) -> bool:
+    return any(y.dtype == resource for y in op.outputs)
+
+
+def _takes_resource(op: Operation) -> bool:
+    return any(x.dtype == resource for x in op.inputs)
+
+
+def _runs_on(op: Operation, device: Device) -> bool:
+    """Whether a device has a kernel for an operation, and can hold what it takes and gives."""
+    if not device.has_kernel(op.definition):  # type: ignore[arg-type]  # the table's only kind
+        return False
+    return not any(map(device.refuses, (*op.inputs, *op.outputs)))
+
+
+def _kernel_types(op: Operation, types: Sequence[str]) -> list[str]:
+    own = list(getattr(op.definition, "kernels", ()))
+    general = getattr(op.definition, "reference_kernel", None) is not None
+    return sorted({*own, *(types if general else ())})
+
+
+class _Simulation:
+    """A step on all devices at once, in estimated time."""
+
+    def __init__(
+        self,
+        operations: Sequence[Operation],
+        devices: DeviceSet,
+        fetches: Collection[GraphTensor],
+        feeds: Collection[GraphTensor],
+        costs: Costs,
+        policy: str,
+    ) -> None:
+        if policy not in POLICIES:
+            raise InvalidArgumentError(
+                f"placement must be one of {', '.join(POLICIES)}, got {policy!r}"
+            )
+        self._operations = {op.id: op for op in operations}
+        self._devices = devices
+        self._costs = costs
+        self._greedy = policy == "simulated"
+        self._fed = {id(t) for t in feeds}
+        self._kept = {id(t) for t in fetches}
+        self._free_at = {id(d): 0.0 for d in devices}
+        self._held = {id(d): 0 for d in devices}
+        self._arrives: dict[tuple[int, int], float] = {}
+        self._finish: dict[int, float] = {}
+        self._uses: dict[int, int] = {}  # tensor id -> consumers that have not run
+        self._places: dict[int, dict[int, int]] = {}  # tensor id -> device -> bytes held there
+        self._placement = Placement()
+
+    def run(self, groups: _Groups) -> Placement:
+        """Place everything."""
+        waits: dict[int, int] = {}
+        consumers: dict[int, list[int]] = {}
+        for op in self._operations.values():
+            sources = self._sources(op)
+            waits[op.id] = len(sources)
+            for i in sources:
+                consumers.setdefault(i, []).append(op.id)
+            for x in op.inputs:
+                self._uses[id(x)] = self._uses.get(id(x), 0) + 1
+        ready = [(0.0, i) for i, n in waits.items() if not n]
+        heapq.heapify(ready)
+        chosen: dict[int, tuple[Device, str]] = {}  # by the group
+        while ready:
+            _, i = heapq.heappop(ready)
+            op = self._operations[i]
+            group = groups.of(op)
+            found = chosen.get(id(group))
+            if found is None:
+                found = chosen[id(group)] = self._choose(op, group)
+            elif not self._has_room(op, found[0]):
+                raise self._no_room(op, group)
+            self._settle(op, *found)
+            for j in consumers.get(i, ()):
+                waits[j] -= 1
+                if not waits[j]:
+                    at = max(self._finish[k] for k in self._sources(self._operations[j]))
+                    heapq.heappush(ready, (at, j))
+        return self._placement
+
+    def _sources(self, op: Operation) -> set[int]:
+        """What must run before; the edge back to the start of a loop does not count."""
+        found = {
+            x.op.id
+            for x in op.inputs
+            if id(x) not in self._fed and x.op.definition is not NEXT_ITERATION
+        }
+        found |= {c.id for c in op.control_inputs}
+        return found & self._operations.keys()
+
+    def _choose(self, op: Operation, group: _Group) -> tuple[Device, str]:
+        candidates = [d for d in group.feasible if self._has_room(op, d)]
+        if not candidates:
+            raise self._no_room(op, group)
+        if len(candidates) == 1:
+            return candidates[0], group.reason or self._only(group, candidates[0])
+        if not self._greedy:
+            wanted = [d for d in candidates if priority_of(d.device_type) >= 0] or candidates
+            if not any(map(_computes, group.members)):
+                wanted = [d for d in wanted if d.device_type == "cpu"] or wanted
+            return wanted[0], f"{group.reason}first of {len(candidates)} by priority"
+        finish = {d.name: self._times(op, d)[1] for d in candidates}
+        device = min(candidates, key=lambda d: finish[d.name])
+        times = ", ".join(f"{t * 1e6:.1f} us on {n}" for n, t in finish.items())
+        return device, f"{group.reason}finishes first: {times}"
+
+    def _only(self, group: _Group, device: Device) -> str:
+        if len(group.feasible) > 1:
+            return "the only device with room"
+        if len(self._devices) == 1:
+            return "the only device"
+        return "the only device with a kernel"
+
+    def _times(self, op: Operation, device: Device) -> tuple[float, float]:
+        """When an operation would start and finish on a device."""
+        start = self._free_at[id(device)]
+        for x in op.inputs:
+            if id(x) not in self._fed and x.op.id in self._finish:
+                start = max(start, self._arrival(x, device))
+        for c in op.control_inputs:
+            source = self._placement.devices.get(c.id)
+            if source is not None:
+                delay = self._costs.transfer_seconds(0, source, device)
+                start = max(start, self._finish[c.id] + delay)
+        return start, start + self._costs.compute_seconds(op, device)
+
+    def _arrival(self, x: GraphTensor, device: Device) -> float:
+        known = self._arrives.get((id(x), id(device)))
+        if known is not None:  # it crosses once, whoever else takes it there
+            return known
+        source = self._placement.devices[x.op.id]
+        finish = self._finish[x.op.id]
+        if source is device:
+            return finish
+        return finish + self._costs.transfer_seconds(tensor_bytes(x), source, device)
+
+    def _settle(self, op: Operation, device: Device, reason: str) -> None:
+        """Put an operation on a device, and go on in time."""
+        start, finish = self._times(op, device)
+        for x in op.inputs:
+            if id(x) not in self._fed and x.op.id in self._finish:
+                self._arrives.setdefault((id(x), id(device)), self._arrival(x, device))
+                self._hold(x, device)
+        for y in op.outputs:
+            self._hold(y, device)
+        for t in (*op.inputs, *op.outputs):
+            self._uses[id(t)] = self._uses.get(id(t), 0) - (t.op is not op)
+            if not self._uses[id(t)] and id(t) not in self._kept:
+                for place, nbytes in self._places.pop(id(t), {}).items():
+                    self._held[place] -= nbytes
+        if op.type == "VarHandle":  # the value stays when the step is over
+            self._held[id(device)] += _state_bytes(op)
+        self._finish[op.id] = self._free_at[id(device)] = finish
+        self._placement.devices[op.id] = device
+        self._placement.times[op.id] = start, finish
+        decision = Decision(op.name, op.type, device.name, reason)
+        self._placement.decisions.append(decision)
+
+    def _hold(self, t: GraphTensor, device: Device) -> None:
+        places = self._places.setdefault(id(t), {})
+        if id(device) not in places:
+            places[id(device)] = known_bytes(t)
+            self._held[id(device)] += known_bytes(t)
+
+    def _needs(self, op: Operation, device: Device) -> int:
+        """The bytes that an operation adds to what a device holds."""
+        coming = [
+            x
+            for x in {id(x): x for x in op.inputs}.values()
+            if id(x) not in self._fed and id(device) not in self._places.get(id(x), {})
+        ]
+        total = sum(map(known_bytes, (*coming, *op.outputs)))
+        return total + (_state_bytes(op) if op.type == "VarHandle" else 0)
+
+    def _has_room(self, op: Operation, device: Device) -> bool:
+        limit = device.limit_bytes
+        return limit is None or self._held[id(device)] + self._needs(op, device) <= limit
+
+    def _no_room(self, op: Operation, group: _Group) -> ResourceExhaustedError:
+        rooms = ", ".join(
+            f"{d.name} holds {self._held[id(d)]} of {d.limit_bytes} bytes and would need "
+            f"{self._needs(op, d)} more"
+            for d in group.feasible
+        )
+        return ResourceExhaustedError(
+            f"operation {op.name!r} ({op.type}) finds no room: {rooms}",
+            remedy="use more devices, a higher memory limit, or smaller tensors",
+            location=op.location,
+            layer=op.layer,
+        )
+
+
+def _computes(op: Operation) -> bool:
+    """Whether an operation is math, rather than a constant or a matter of integers alone."""
+    return any(t.dtype.is_differentiable for t in (*op.inputs, *op.outputs))
+
+
+def _state_bytes(op: Operation) -> int:
+    """The bytes of the variable that a handle stands for, as far as they are known."""
+    elements = TensorShape(op.attrs["shape"]).num_elements()
+    return 0 if elements is None else elements * as_dtype(op.attrs["dtype"]).size

@@ -1,0 +1,58 @@
+"""The machine as the kernels of a step see it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from ..cancellation import CancellationManager, scope_manager
+from ..errors import LaminarError
+from ..ops.registry import HOST
+
+
+class StepContext:
+    """What a kernel with effects is called with.
+
+    Args:
+        get: gives resources by container and name; without it each is a new one.
+        cancellation: cancelled when the step, or what it belongs to, is to stop.
+
+    Attributes:
+        frame_iter: for ops that ask for it (`tagged`), the frame of the innermost loop and the
+            iteration in it; (0, 0) outside of loops. All devices that run a loop give it one frame.
+    """
+
+    xp = HOST
+    frame_iter = (0, 0)
+    cancellation = CancellationManager()
+
+    def __init__(
+        self,
+        get: Callable[[str, str, Callable[[], Any]], Any] | None = None,
+        cancellation: CancellationManager | None = None,
+    ) -> None:
+        self._get = get
+        if cancellation is not None:
+            self.cancellation = cancellation
+
+    @property
+    def cancelled(self) -> LaminarError | None:
+        """Why the step is to stop, None while it is to go on."""
+        return self.cancellation.error
+
+    def resource(self, container: str, name: str, make: Callable[[], Any]) -> Any:
+        """The resource of that name; without containers, one of its own."""
+        return make() if self._get is None else self._get(container, name, make)
+
+    def step(self) -> StepContext:
+        """This context for one step, which can be cancelled alone; close its `cancellation`."""
+        made = copy.copy(self)
+        made.cancellation = CancellationManager(self.cancellation, scope_manager())
+        return made
+
+    def at(self, frame_iter: tuple[int, int]) -> StepContext:
+        """This context for one iteration of a loop."""
+        made = copy.copy(self)
+        made.frame_iter = frame_iter
+        return made

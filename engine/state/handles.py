@@ -1,0 +1,73 @@
+"""How the objects that stand for resources (queues, readers, tables, ...) get their handles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from ..graph import GraphTensor, Tensor, building, eager_scope
+from ..ops.convert import convert_to_tensor
+from ..ops.dispatch import apply
+from ..ops.registry import OpDef
+
+
+class Handle:
+    """Something that a session's container, or the Python object itself, keeps.
+
+    In a plain graph each session has its own, in a container, under a name; graphs that use one
+    name in one named container share it. Outside of graphs, and in a function that is being
+    traced, it is made at once and lives as long as this object.
+
+    Args:
+        op: makes the handle.
+        attrs: its attributes besides the names.
+        name: of the operation, and of the object.
+        shared_name: the name in the container; by default the name of the operation.
+        container: which container; by default that of the graph's container scope.
+    """
+
+    def __init__(
+        self,
+        op: OpDef,
+        attrs: Mapping[str, Any],
+        name: str,
+        shared_name: str | None = None,
+        container: str | None = None,
+    ) -> None:
+        graph = building()
+        self.handle: Tensor
+        if graph is None or graph.captures_values:
+            self.name = shared_name or name
+            full = {**attrs, "container": "", "shared_name": self.name}
+            with eager_scope():
+                (self.handle,) = apply(op, (), full)
+            return
+        with graph.control_dependencies(None), graph.name_scope(name) as scope:
+            self.name = scope[:-1]
+            full = {
+                **attrs,
+                "container": graph.scopes.container if container is None else container,
+                "shared_name": shared_name or self.name,
+            }
+            with graph.name_scope(None):
+                self.handle = graph.add(op, (), full, name=scope).outputs[0]
+
+    def beside(self) -> AbstractContextManager[Any]:
+        """A block whose operations are placed where the resource is."""
+        if isinstance(self.handle, GraphTensor) and building() in (None, self.handle.graph):
+            return self.handle.graph.colocate_with(self.handle)
+        return nullcontext()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
+
+
+def as_list(values: Any) -> list[Any]:
+    """A list or tuple as a list, anything else as the one item of a list."""
+    return list(values) if isinstance(values, list | tuple) else [values]
+
+
+def as_tensor(value: Any, dtype: Any) -> Tensor:
+    """A tensor as it is, anything else as a tensor of `dtype`: what is a tensor is never cast."""
+    return value if isinstance(value, Tensor) else convert_to_tensor(value, dtype)

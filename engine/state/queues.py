@@ -1,0 +1,295 @@
+"""Queues as a user has them in hand: in Session graphs, in functions and eagerly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import InvalidArgumentError
+from ..graph import DType, Operation, Tensor, TensorShape, as_dtype, building, int32, int64
+from ..ops import queue as ops
+from ..ops.convert import convert_to_tensor
+from ..ops.dispatch import apply
+from ..ops.effects import perform
+from ..ops.registry import OpDef
+from .handles import Handle, as_list, as_tensor
+
+
+class QueueBase(Handle):
+    """What all queues share. Abstract: make a FIFOQueue, RandomShuffleQueue, ...
+
+    An element is one tensor, or several (a list, or a dict when the queue has names).
+
+    In a graph the methods give operations and tensors: each run of them does it once, and waits
+    until it can. Eagerly they do it at once, and block; other threads run meanwhile, and an
+    interrupt ends the wait.
+
+    Attributes:
+        name: of the queue.
+        handle: the tensor that stands for it.
+        dtypes, shapes: of the components of an element.
+        names: of the components, or None.
+    """
+
+    def __init__(
+        self,
+        op: OpDef,
+        capacity: int | None,
+        dtypes: Any,
+        shapes: Any,
+        names: Any,
+        shared_name: str | None,
+        name: str,
+        **options: Any,
+    ) -> None:
+        self.dtypes: tuple[DType, ...] = tuple(as_dtype(d) for d in as_list(dtypes))
+        self.shapes = _shapes(shapes, len(self.dtypes))
+        self.names: list[str] | None = None if names is None else as_list(names)
+        if self.names is not None and len(self.names) != len(self.dtypes):
+            raise InvalidArgumentError(
+                f"{name}: {len(self.dtypes)} components, and {len(self.names)} names for them"
+            )
+        attrs = {
+            "dtypes": self.dtypes,
+            "shapes": self.shapes,
+            "capacity": None if capacity is None or capacity < 0 else int(capacity),
+            **options,
+        }
+        super().__init__(op, attrs, name, shared_name)
+
+    @property
+    def queue_ref(self) -> Tensor:
+        """The tensor that stands for it."""
+        return self.handle
+
+    @property
+    def _element(self) -> dict[str, Any]:
+        return {"dtypes": self.dtypes, "shapes": self.shapes}
+
+    def _components(self, values: Any) -> list[Tensor]:
+        """The components of an element, or of a batch, as tensors of their types."""
+        if self.names is not None:
+            if not isinstance(values, Mapping) or set(values) != set(self.names):
+                raise InvalidArgumentError(
+                    f"queue {self.name!r}: expected a dict of {', '.join(self.names)}, "
+                    f"got {sorted(values) if isinstance(values, Mapping) else values!r}"
+                )
+            values = [values[name] for name in self.names]
+        elif isinstance(values, Mapping):
+            raise InvalidArgumentError(
+                f"queue {self.name!r} has no names for its components, got a dict",
+                remedy="give names= to the queue, or pass a list",
+            )
+        elif len(self.dtypes) == 1 and not (
+            isinstance(values, list | tuple) and len(values) == 1 and _is_array(values[0])
+        ):
+            values = [values]
+        if not isinstance(values, list | tuple) or len(values) != len(self.dtypes):
+            got = len(values) if isinstance(values, list | tuple) else 1
+            raise InvalidArgumentError(
+                f"queue {self.name!r}: an element has {len(self.dtypes)} components, got {got}"
+            )
+        return [as_tensor(x, dtype) for x, dtype in zip(values, self.dtypes, strict=True)]
+
+    def _result(self, components: Sequence[Tensor]) -> Any:
+        if self.names is not None:
+            return dict(zip(self.names, components, strict=True))
+        return components[0] if len(components) == 1 else list(components)
+
+    def enqueue(self, vals: Any, name: str | None = None) -> Operation | None:
+        """Store one element; waits while the queue is full.
+
+        Raises:
+            CancelledError: the queue is closed, or was closed with cancel_pending_enqueues.
+            ShapeError, DTypeError: the element does not fit.
+        """
+        inputs = self._components(vals)
+        with self.beside():
+            return perform(ops.queue_enqueue, [self.handle, *inputs], self._element, name)
+
+    def enqueue_many(self, vals: Any, name: str | None = None) -> Operation | None:
+        """Store the elements that lie along the first axis of each tensor, in order."""
+        inputs = self._components(vals)
+        with self.beside():
+            return perform(ops.queue_enqueue_many, [self.handle, *inputs], self._element, name)
+
+    def dequeue(self, name: str | None = None) -> Any:
+        """Take one element; waits while there is none.
+
+        Raises:
+            OutOfRangeError: the queue is closed and empty.
+        """
+        with self.beside():
+            return self._result(apply(ops.queue_dequeue, [self.handle], self._element, name))
+
+    def dequeue_many(self, n: Any, name: str | None = None) -> Any:
+        """Take `n` elements, joined along a new first axis; waits until they are there.
+
+        Raises:
+            OutOfRangeError: the queue is closed and has fewer; they stay in it.
+        """
+        attrs = {**self._element, "batch": n if isinstance(n, int) else None}
+        count = convert_to_tensor(n, int32)
+        with self.beside():
+            return self._result(apply(ops.queue_dequeue_many, [self.handle, count], attrs, name))
+
+    def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
+        """As `dequeue_many`, but a closed queue gives what is left, if it is not nothing."""
+        count = convert_to_tensor(n, int32)
+        with self.beside():
+            found = apply(ops.queue_dequeue_up_to, [self.handle, count], self._element, name)
+        return self._result(found)
+
+    def close(
+        self, cancel_pending_enqueues: bool = False, name: str | None = None
+    ) -> Operation | None:
+        """Accept no more elements; what is there can still be taken.
+
+        Args:
+            cancel_pending_enqueues: whether enqueues that wait are cancelled; otherwise they
+                complete when there is room.
+            name: of the operation.
+        """
+        attrs = {"cancel_pending_enqueues": bool(cancel_pending_enqueues)}
+        with self.beside():
+            return perform(ops.queue_close, [self.handle], attrs, name)
+
+    def is_closed(self, name: str | None = None) -> Tensor:
+        """Whether it accepts no more elements."""
+        with self.beside():
+            return apply(ops.queue_is_closed, [self.handle], {}, name)[0]
+
+    def size(self, name: str | None = None) -> Tensor:
+        """The number of elements in it, int32."""
+        with self.beside():
+            return apply(ops.queue_size, [self.handle], {}, name)[0]
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, Tensor) or hasattr(value, "shape") or isinstance(value, list | tuple)
+
+
+def _shapes(shapes: Any, count: int) -> tuple[TensorShape, ...]:
+    if shapes is None:
+        return (TensorShape(None),) * count
+    one = isinstance(shapes, TensorShape) or all(d is None or isinstance(d, int) for d in shapes)
+    if one and not (isinstance(shapes, list | tuple) and len(shapes) == count and None in shapes):
+        shapes = [shapes]
+    found = tuple(TensorShape(s) for s in shapes)
+    if len(found) != count:
+        raise InvalidArgumentError(f"{count} dtypes, and {len(found)} shapes for them")
+    return found
+
+
+class FIFOQueue(QueueBase):
+    """Elements come out in the order in which they went in.
+
+    Args:
+        capacity: how many elements fit; None or -1 for any number.
+        dtypes: of the components; one dtype, or a list.
+        shapes: of the components, where they are known; a shape, or a list.
+        names: of the components: then elements are dicts.
+        shared_name: the name under which sessions share it in a container.
+        name: of the operation.
+    """
+
+    def __init__(
+        self,
+        capacity: int | None,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "fifo_queue",
+    ) -> None:
+        super().__init__(ops.fifo_queue, capacity, dtypes, shapes, names, shared_name, name)
+
+
+class PaddingFIFOQueue(QueueBase):
+    """A FIFO queue of arrays of unequal lengths.
+
+    `dequeue_many` fills each up to the longest, at its ends, with zeros (or empty strings).
+
+    Args:
+        shapes: of the components, with None where lengths differ; the number of axes is fixed.
+        capacity, dtypes, names, shared_name, name: as for FIFOQueue.
+    """
+
+    def __init__(
+        self,
+        capacity: int | None,
+        dtypes: Any,
+        shapes: Any,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "padding_fifo_queue",
+    ) -> None:
+        super().__init__(ops.padding_fifo_queue, capacity, dtypes, shapes, names, shared_name, name)
+
+
+class RandomShuffleQueue(QueueBase):
+    """Elements come out in random order.
+
+    Args:
+        min_after_dequeue: how many elements a dequeue leaves, until the queue is closed: the
+            more, the better they are mixed.
+        seed: for the same order every time; by default the graph's seed, if it has one.
+        capacity, dtypes, shapes, names, shared_name, name: as for FIFOQueue.
+    """
+
+    def __init__(
+        self,
+        capacity: int | None,
+        min_after_dequeue: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        seed: int | None = None,
+        shared_name: str | None = None,
+        name: str = "random_shuffle_queue",
+    ) -> None:
+        graph = building()
+        if seed is None and graph is not None and graph.seed is not None:
+            seed = graph.seed + graph.version  # queues of one graph shuffle differently
+        super().__init__(
+            ops.random_shuffle_queue,
+            capacity,
+            dtypes,
+            shapes,
+            names,
+            shared_name,
+            name,
+            min_after_dequeue=int(min_after_dequeue),
+            seed=seed,
+        )
+
+
+class PriorityQueue(QueueBase):
+    """Elements come out by their first component, the least first.
+
+    Args:
+        types, shapes: of the components after the priority, an int64 scalar.
+        names: of all components, the priority too.
+        capacity, shared_name, name: as for FIFOQueue.
+    """
+
+    def __init__(
+        self,
+        capacity: int | None,
+        types: Any,
+        shapes: Any = None,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "priority_queue",
+    ) -> None:
+        dtypes = as_list(types)
+        bounds = [TensorShape(()), *_shapes(shapes, len(dtypes))]
+        super().__init__(
+            ops.priority_queue,
+            capacity,
+            [int64, *dtypes],
+            bounds,
+            names,
+            shared_name,
+            name,
+        )

@@ -1,0 +1,228 @@
+"""Lookup tables as a user has them in hand."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..graph import (
+    GraphTensor,
+    Operation,
+    Tensor,
+    TensorShape,
+    as_dtype,
+    eager_scope,
+    get_default_graph,
+    string,
+)
+from ..ops import table as ops
+from ..ops.basic import group
+from ..ops.convert import convert_to_tensor
+from ..ops.dispatch import apply
+from ..ops.effects import perform
+from .collections import GraphKeys
+from .handles import Handle, as_tensor
+
+WHOLE_LINE, LINE_NUMBER = ops.WHOLE_LINE, ops.LINE_NUMBER
+
+
+class KeyValueTensorInitializer(NamedTuple):
+    """Fills a table from two tensors of one shape.
+
+    Attributes:
+        keys, values: the entries.
+        key_dtype, value_dtype: by default those of the tensors.
+    """
+
+    keys: Any
+    values: Any
+    key_dtype: Any = None
+    value_dtype: Any = None
+
+
+class TextFileInitializer(NamedTuple):
+    """Fills a table from the lines of a text file.
+
+    Attributes:
+        filename: the file.
+        key_dtype, value_dtype: integers, reals or strings.
+        key_index, value_index: the columns, from 0; or LINE_NUMBER, from 0, or WHOLE_LINE.
+        vocab_size: how many lines are read; by default all.
+        delimiter: what stands between the columns, one byte.
+    """
+
+    filename: Any
+    key_dtype: Any
+    key_index: int
+    value_dtype: Any
+    value_index: int
+    vocab_size: int | None = None
+    delimiter: str = "\t"
+
+
+class _Table(Handle):
+    """What both kinds share: keys of one type, values of one type and shape."""
+
+    def __init__(
+        self,
+        key_dtype: Any,
+        value_dtype: Any,
+        default_value: Any,
+        fixed: bool,
+        shared_name: str | None,
+        name: str,
+    ) -> None:
+        self.key_dtype = as_dtype(key_dtype)
+        self.value_dtype = as_dtype(value_dtype)
+        self.default_value = convert_to_tensor(default_value, self.value_dtype)
+        attrs = {
+            "key_dtype": self.key_dtype,
+            "value_dtype": self.value_dtype,
+            "value_shape": self.default_value.shape,
+            "fixed": fixed,
+        }
+        super().__init__(ops.hash_table, attrs, name, shared_name)
+
+    @property
+    def _types(self) -> dict[str, Any]:
+        return {"key_dtype": self.key_dtype, "value_dtype": self.value_dtype}
+
+    @property
+    def value_shape(self) -> TensorShape:
+        """The shape of one value."""
+        return self.default_value.shape
+
+    def lookup(self, keys: Any, name: str | None = None) -> Tensor:
+        """The value of each key, the default for those that are not there.
+
+        Args:
+            keys: (...).
+            name: of the operation.
+
+        Returns:
+            (..., shape of a value).
+
+        Raises:
+            FailedPreconditionError: the table is not initialised.
+        """
+        inputs = [self.handle, as_tensor(keys, self.key_dtype), self.default_value]
+        with self.beside():
+            return apply(ops.table_find, inputs, self._types, name)[0]
+
+    def __getitem__(self, keys: Any) -> Tensor:
+        return self.lookup(keys)
+
+    def size(self, name: str | None = None) -> Tensor:
+        """The number of entries, int64."""
+        with self.beside():
+            return apply(ops.table_size, [self.handle], {}, name)[0]
+
+    def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """All keys, and the value of each."""
+        attrs = {**self._types, "value_shape": self.value_shape}
+        with self.beside():
+            found = apply(ops.table_export, [self.handle], attrs, name)
+        return found[0], found[1]
+
+
+class HashTable(_Table):
+    """A table that is filled once.
+
+    In a graph `tables_initializer()` fills it; elsewhere it is filled at once.
+
+    Args:
+        initializer: its entries.
+        default_value: for keys that it does not have.
+        shared_name: the name under which sessions share it in a container.
+        name: of the operation.
+
+    Attributes:
+        initializer: in a graph, the operation that fills it.
+    """
+
+    def __init__(
+        self,
+        initializer: KeyValueTensorInitializer | TextFileInitializer,
+        default_value: Any,
+        shared_name: str | None = None,
+        name: str = "hash_table",
+    ) -> None:
+        if isinstance(initializer, KeyValueTensorInitializer):
+            keys = convert_to_tensor(initializer.keys, initializer.key_dtype)
+            values = convert_to_tensor(initializer.values, initializer.value_dtype)
+            types: tuple[Any, Any] = keys.dtype, values.dtype
+        else:
+            types = initializer.key_dtype, initializer.value_dtype
+        super().__init__(*types, default_value, True, shared_name, name)
+        # Where the handle is made at once, while a function is traced too, so are the entries.
+        with self.beside() if isinstance(self.handle, GraphTensor) else eager_scope():
+            if isinstance(initializer, KeyValueTensorInitializer):
+                inputs = [self.handle, keys, values]
+                made = perform(ops.table_initialize, inputs, self._types, f"{name}_initializer")
+            else:
+                filename = convert_to_tensor(initializer.filename, string)
+                attrs = {
+                    "key_index": int(initializer.key_index),
+                    "value_index": int(initializer.value_index),
+                    "delimiter": initializer.delimiter,
+                    "vocab_size": initializer.vocab_size,
+                }
+                made = perform(
+                    ops.table_initialize_from_file,
+                    [self.handle, filename],
+                    attrs,
+                    f"{name}_initializer",
+                )
+        self.initializer: Operation | None = made
+        if made is not None:
+            made.graph.add_to_collection(GraphKeys.TABLE_INITIALIZERS, made)
+
+
+class MutableHashTable(_Table):
+    """A table whose entries change.
+
+    Args:
+        key_dtype: integers or strings.
+        value_dtype: any type.
+        default_value: for keys that it does not have; its shape is that of all values.
+        shared_name: the name under which sessions share it in a container.
+        name: of the operation.
+    """
+
+    def __init__(
+        self,
+        key_dtype: Any,
+        value_dtype: Any,
+        default_value: Any,
+        shared_name: str | None = None,
+        name: str = "mutable_hash_table",
+    ) -> None:
+        super().__init__(key_dtype, value_dtype, default_value, False, shared_name, name)
+
+    def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation | None:
+        """Put entries in, or replace them.
+
+        Args:
+            keys: (...).
+            values: (..., shape of a value).
+            name: of the operation.
+        """
+        inputs = [
+            self.handle,
+            as_tensor(keys, self.key_dtype),
+            as_tensor(values, self.value_dtype),
+        ]
+        with self.beside():
+            return perform(ops.table_insert, inputs, self._types, name)
+
+    def remove(self, keys: Any, name: str | None = None) -> Operation | None:
+        """Take entries out; keys that are not there are passed over."""
+        inputs = [self.handle, as_tensor(keys, self.key_dtype)]
+        with self.beside():
+            return perform(ops.table_remove, inputs, {"key_dtype": self.key_dtype}, name)
+
+
+def tables_initializer(name: str = "init_all_tables") -> Operation:
+    """An operation that fills all tables of the default graph."""
+    made = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
+    found: Operation = group(*made, name=name)
+    return found

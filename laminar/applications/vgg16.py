@@ -1,0 +1,81 @@
+"""VGG: plain stacks of 3x3 convolutions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar import layers
+from laminar.models import Model
+
+from . import imagenet_utils
+from .common import Options, Published
+from .imagenet_utils import decode_predictions as decode_predictions
+
+_FILTERS = (64, 128, 256, 512, 512)
+
+_PUBLISHED = Published(
+    "tensorflow/keras-applications/vgg16/",
+    ("vgg16_weights_tf_dim_ordering_tf_kernels.h5", "64373286793e3c8b2b4e3219cbf3544b"),
+    ("vgg16_weights_tf_dim_ordering_tf_kernels_notop.h5", "6d6bbae143d832006294945121d1f1fc"),
+)
+
+
+def VGG16(  # noqa: N802  # Keras's name
+    include_top: bool = True,
+    weights: Any = "imagenet",
+    input_tensor: Any = None,
+    input_shape: Any = None,
+    pooling: str | None = None,
+    classes: int = 1000,
+    classifier_activation: Any = "softmax",
+    name: str = "vgg16",
+) -> Model:
+    """VGG with 16 layers.
+
+    Args:
+        include_top, weights, input_tensor, input_shape, pooling, classes, classifier_activation,
+            name: see `common.Options`.
+
+    Shapes:
+        images: (batch, height, width, 3) -> scores: (batch, classes); without the classifier
+            features, (batch, height / 32, width / 32, channels)
+
+    Source: Simonyan and Zisserman, "Very deep convolutional networks", 2015, arXiv:1409.1556.
+    """
+    options = Options(
+        name,
+        include_top,
+        weights,
+        input_tensor,
+        input_shape,
+        pooling,
+        classes,
+        classifier_activation,
+        _PUBLISHED,
+    )
+    return vgg(options, (2, 2, 3, 3, 3))
+
+
+def vgg(options: Options, convolutions: tuple[int, ...]) -> Model:
+    """Blocks of 3x3 convolutions, each block followed by pooling; then three dense layers."""
+    image = x = options.begin(224)
+    for block, (filters, count) in enumerate(zip(_FILTERS, convolutions, strict=True), 1):
+        for i in range(1, count + 1):
+            x = layers.Conv2D(
+                filters, 3, padding="same", activation="relu", name=f"block{block}_conv{i}"
+            )(x)
+        x = layers.MaxPooling2D(2, strides=2, name=f"block{block}_pool")(x)
+    if not options.include_top:
+        return options.complete(options.pooled(x, (None, None)), image)
+    x = layers.Flatten(name="flatten")(x)
+    x = layers.Dense(4096, activation="relu", name="fc1")(x)
+    x = layers.Dense(4096, activation="relu", name="fc2")(x)
+    x = layers.Dense(options.classes, activation=options.classifier_activation, name="predictions")(
+        x
+    )
+    return options.complete(x, image)
+
+
+def preprocess_input(x: Any, data_format: str | None = None) -> Any:
+    """BGR, less the mean of each colour; see `imagenet_utils.preprocess_input`."""
+    return imagenet_utils.preprocess_input(x, data_format, "caffe")

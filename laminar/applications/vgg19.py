@@ -1,0 +1,59 @@
+"""VGG with 19 layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar.models import Model
+
+from . import imagenet_utils
+from .common import Options, Published
+from .imagenet_utils import decode_predictions as decode_predictions
+from .vgg16 import vgg
+
+_PUBLISHED = Published(
+    "tensorflow/keras-applications/vgg19/",
+    ("vgg19_weights_tf_dim_ordering_tf_kernels.h5", "cbe5617147190e668d6c5d5026f83318"),
+    ("vgg19_weights_tf_dim_ordering_tf_kernels_notop.h5", "253f8cb515780f3b799900260a226db6"),
+)
+
+
+def VGG19(  # noqa: N802  # Keras's name
+    include_top: bool = True,
+    weights: Any = "imagenet",
+    input_tensor: Any = None,
+    input_shape: Any = None,
+    pooling: str | None = None,
+    classes: int = 1000,
+    classifier_activation: Any = "softmax",
+    name: str = "vgg19",
+) -> Model:
+    """VGG with 19 layers.
+
+    Args:
+        include_top, weights, input_tensor, input_shape, pooling, classes, classifier_activation,
+            name: see `common.Options`.
+
+    Shapes:
+        images: (batch, height, width, 3) -> scores: (batch, classes); without the classifier
+            features, (batch, height / 32, width / 32, channels)
+
+    Source: Simonyan and Zisserman, "Very deep convolutional networks", 2015, arXiv:1409.1556.
+    """
+    options = Options(
+        name,
+        include_top,
+        weights,
+        input_tensor,
+        input_shape,
+        pooling,
+        classes,
+        classifier_activation,
+        _PUBLISHED,
+    )
+    return vgg(options, (2, 2, 4, 4, 4))
+
+
+def preprocess_input(x: Any, data_format: str | None = None) -> Any:
+    """BGR, less the mean of each colour; see `imagenet_utils.preprocess_input`."""
+    return imagenet_utils.preprocess_input(x, data_format, "caffe")

@@ -1,0 +1,64 @@
+"""LivePlot: the curves of a training, while it goes on."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from laminar.engine.errors import InvalidArgumentError
+from laminar.utils.plotting import draw, has_matplotlib, sparklines
+
+from .callback import Callback, Logs
+from .display import is_notebook, say
+
+
+class LivePlot(Callback):
+    """Shows the values of the epochs as curves: what `fit(plot=...)` adds.
+
+    In a notebook the picture is drawn anew after each epoch; elsewhere, or without matplotlib,
+    the curves are printed as text when training has ended.
+
+    Args:
+        target: True, or the name of a file, where the picture is written after each epoch.
+
+    Raises:
+        InvalidArgumentError: something else.
+        UnimplementedError: a file is named, and matplotlib is not installed.
+    """
+
+    def __init__(self, target: bool | str | os.PathLike[str] = True) -> None:
+        super().__init__()
+        if target is not True and not isinstance(target, str | os.PathLike):
+            raise InvalidArgumentError(
+                f"fit: plot must be True or the name of a file, got {target!r}",
+                remedy='plot=True, or plot="curves.png"',
+            )
+        self._path = None if target is True else Path(target)
+        if self._path is not None and not has_matplotlib():
+            draw([], {})  # says what is missing
+        self._handle: Any = None
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        if self._path is not None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.write_bytes(self._picture())
+        elif is_notebook() and has_matplotlib():
+            self._show()
+
+    def on_train_end(self, logs: Logs | None = None) -> None:
+        if self._handle is None and self.model.history.history:
+            say(sparklines(self.model.history.history))
+
+    def _picture(self) -> bytes:
+        history = self.model.history
+        return draw(history.epoch, history.history, self.model.name)
+
+    def _show(self) -> None:
+        display = sys.modules["IPython.display"]
+        image = display.Image(data=self._picture(), format="png")
+        if self._handle is None:
+            self._handle = display.display(image, display_id=True)
+        else:
+            self._handle.update(image)

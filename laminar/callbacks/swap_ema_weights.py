@@ -1,0 +1,74 @@
+"""SwapEMAWeights: evaluate with the averages that the optimizer keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from laminar.engine.errors import FailedPreconditionError
+from laminar.optimizers import LossScaleOptimizer
+
+from .callback import Callback, Logs
+
+
+class SwapEMAWeights(Callback):
+    """Puts the moving averages of the weights in place for evaluation and prediction.
+
+    The weights and the averages, which an optimizer with `use_ema=True` keeps, change places, and
+    change back afterwards.
+
+    Args:
+        swap_on_epoch: whether the averages stay in place from the end of an epoch to the beginning
+            of the next one, so that callbacks that come after this one save them.
+
+    Raises:
+        FailedPreconditionError: the optimizer keeps no averages.
+    """
+
+    def __init__(self, swap_on_epoch: bool = False) -> None:
+        super().__init__()
+        self.swap_on_epoch = swap_on_epoch
+
+    def _optimizer(self) -> Any:
+        """The optimizer with the averages, checked anew: a model may be compiled again."""
+        optimizer = self.model.optimizer
+        if isinstance(optimizer, LossScaleOptimizer):
+            optimizer = optimizer.inner_optimizer
+        if optimizer is None or not optimizer.use_ema:
+            raise FailedPreconditionError(
+                "SwapEMAWeights: the optimizer keeps no averages of the weights",
+                remedy="make it with use_ema=True, as Adam(use_ema=True), and compile with it",
+            )
+        return optimizer
+
+    def get_state(self) -> Mapping[str, Any]:
+        return {"in_place": self._optimizer().averages_in_place}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        # The variables, which stand as they stood, are set by themselves.
+        self._optimizer().averages_in_place = bool(state["in_place"])
+
+    def _put_averages(self, in_place: bool) -> None:
+        self._optimizer().swap_averages(in_place)
+
+    def on_train_begin(self, logs: Logs | None = None) -> None:
+        self._put_averages(False)
+
+    def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
+        self._put_averages(False)
+
+    def on_test_begin(self, logs: Logs | None = None) -> None:
+        self._put_averages(True)
+
+    def on_test_end(self, logs: Logs | None = None) -> None:
+        self._put_averages(False)
+
+    def on_predict_begin(self, logs: Logs | None = None) -> None:
+        self._put_averages(True)
+
+    def on_predict_end(self, logs: Logs | None = None) -> None:
+        self._put_averages(False)
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        if self.swap_on_epoch:
+            self._put_averages(True)

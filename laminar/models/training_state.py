@@ -1,0 +1,164 @@
+"""All that the course of a training depends on: taken down, and set again.
+
+Variables of the model, its metrics and its optimizers; random generators, also those of NumPy and
+Python; where the data stands; what the callbacks keep.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from laminar.callbacks import Callback
+from laminar.engine.errors import DataLossError, FailedPreconditionError
+from laminar.engine.source import warn
+from laminar.engine.state import Variable
+from laminar.optimizers import Optimizer
+from laminar.random.seeds import (
+    global_seed_generator,
+    sequence_state,
+    set_sequence_state,
+)
+from laminar.tree import flatten
+
+from .data import ArrayData, Passes
+
+
+def optimizers_of(model: Any) -> list[Any]:
+    """The optimizers among the attributes of a model: one from `compile`, or several of its own."""
+    found = (part for value in vars(model).values() for part in flatten(value))
+    return list({id(part): part for part in found if isinstance(part, Optimizer)}.values())
+
+
+def variables_of(model: Any) -> list[Variable]:
+    """Every variable that a step of training may read or change, each once."""
+
+    def all_of_them() -> Iterator[Variable]:
+        yield from model.variables
+        for metric in model.metrics:
+            yield from metric.variables
+        for optimizer in optimizers_of(model):
+            yield from optimizer.variables
+        yield global_seed_generator().state
+
+    return list({id(v): v for v in all_of_them()}.values())
+
+
+class Snapshot:
+    """The values of all variables of a model, to be set again."""
+
+    def __init__(self, model: Any) -> None:
+        self._variables = variables_of(model)
+        self._values = [v.numpy() for v in self._variables]
+
+    def restore(self) -> None:
+        """Set the variables to the values that they had."""
+        for variable, value in zip(self._variables, self._values, strict=True):
+            variable.assign(value)
+
+
+def take(model: Any, passes: Passes, callbacks: list[Callback]) -> dict[str, Any]:
+    """The state of a training, as data."""
+    return {
+        "variables": [v.numpy() for v in variables_of(model)],
+        "random": random_state(),
+        "data": _data_form(passes) | {"position": passes.position},
+        "callbacks": [[type(c).__name__, dict(c.get_state())] for c in callbacks],
+        "stop_training": bool(model.stop_training),
+    }
+
+
+def put(state: Mapping[str, Any], model: Any, callbacks: list[Callback]) -> None:
+    """Set what `take` took, but for the position in the data.
+
+    Raises:
+        FailedPreconditionError: the model or its optimizer is another one.
+        DataLossError: the state is none that `take` gave.
+    """
+    variables = variables_of(model)
+    values = state["variables"]
+    if len(variables) != len(values):
+        raise _differs(f"{len(values)} variables, this training has {len(variables)}")
+    for variable, value in zip(variables, values, strict=True):
+        if value.shape != tuple(variable.shape) or str(value.dtype) != str(variable.spec.dtype):
+            raise _differs(
+                f"a variable {value.dtype}{list(value.shape)} where this training has "
+                f"{variable.path!r} {variable.spec}"
+            )
+    for variable, value in zip(variables, values, strict=True):
+        variable.assign(value)
+    _put_callbacks(state["callbacks"], callbacks)
+    model.stop_training = state["stop_training"]
+    try:
+        set_random_state(state["random"])
+    except (KeyError, TypeError, ValueError, IndexError) as cause:
+        raise DataLossError(f"fit: resume: the random state is damaged: {cause}") from cause
+
+
+def seek(state: Mapping[str, Any], passes: Passes, *, inside: bool) -> None:
+    """Go to the place in the data that `take` took down.
+
+    Raises:
+        FailedPreconditionError: the data has another form.
+    """
+    saved = state["data"]
+    for name, value in _data_form(passes).items():
+        if name != "seed" and saved.get(name) != value:
+            raise _differs(f"{name}={saved.get(name)}, this training has {name}={value}")
+    passes.data.seed = saved["seed"]
+    passes.seek(saved["position"], inside=inside)
+
+
+def _data_form(passes: Passes) -> dict[str, Any]:
+    data = passes.data
+    form: dict[str, Any] = {"steps_per_epoch": passes.steps, "seed": data.seed}
+    if isinstance(data, ArrayData):
+        form |= {
+            "examples": data.size,
+            "batch_size": data.batch_size,
+            "shuffle": data.shuffle,
+        }
+    return form
+
+
+def _differs(text: str) -> FailedPreconditionError:
+    return FailedPreconditionError(
+        f"fit: resume: the folder holds a training with {text}",
+        remedy="go on with the same model, compile() and data, or choose an empty folder",
+    )
+
+
+def _put_callbacks(saved: list[Any], callbacks: list[Callback]) -> None:
+    """Each callback takes the state of the one that stood in its place, if it is of its class."""
+    waiting = list(saved)
+    for callback in callbacks:
+        name = type(callback).__name__
+        found = next((i for i, (kind, _) in enumerate(waiting) if kind == name), None)
+        if found is not None:
+            callback.set_state(waiting.pop(found)[1])
+        elif callback.get_state():
+            warn(f"fit: resume: the folder has no state of {name}; it begins anew")
+
+
+def random_state() -> dict[str, Any]:
+    """Where the random sequences of laminar, Python and NumPy stand, but for those in variables."""
+    kind, keys, *rest = np.random.get_state(legacy=True)
+    return {
+        "sequence": sequence_state(),
+        "python": random.getstate(),
+        "numpy": [kind, np.asarray(keys), *rest],
+    }
+
+
+def set_random_state(state: Mapping[str, Any]) -> None:
+    """Go on where `random_state` was called."""
+    for put_state, (version, numbers, gauss) in (
+        (set_sequence_state, state["sequence"]),
+        (random.setstate, state["python"]),
+    ):
+        put_state((version, tuple(numbers), gauss))
+    kind, keys, *rest = state["numpy"]
+    np.random.set_state((kind, keys, *rest))

@@ -1,0 +1,49 @@
+"""Bounding boxes of images: as many for each image."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar import ops
+
+from .image_layer import ImageLayer
+from .options import config_of, whole
+
+
+class MaxNumBoundingBoxes(ImageLayer):
+    """Each image gets the same number of bounding boxes: the rest is cut off, or filled up.
+
+    Args:
+        max_number: how many.
+        fill_value: of the boxes that are added, and of their labels.
+
+    Shapes:
+        images: any -> the same; boxes: (batch, boxes, 4) -> (batch, max_number, 4), labels:
+        (batch, boxes) -> (batch, max_number)
+
+    Raises:
+        InvalidArgumentError: a number below 1.
+    """
+
+    always = True
+    keeps_dtype = True
+
+    def __init__(self, max_number: int, fill_value: int = -1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.max_number = whole(self, "max_number", max_number)
+        self.fill_value = int(fill_value)
+
+    def call(self, data: Any, training: bool = True) -> Any:
+        if not isinstance(data, dict) or "bounding_boxes" not in data:
+            return data
+        boxes = {name: self._fitted(value) for name, value in data["bounding_boxes"].items()}
+        return {**data, "bounding_boxes": boxes}
+
+    def _fitted(self, values: Any) -> Any:
+        kept = values[:, : self.max_number]
+        missing = self.max_number - kept.shape[1]
+        margins = [(0, 0), (0, missing)] + [(0, 0)] * (len(values.shape) - 2)
+        return ops.pad(kept, margins, constant_values=self.fill_value) if missing else kept
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(self, "max_number", "fill_value")

@@ -1,0 +1,249 @@
+"""What layers that change images have in common: what they take, and when and on what they work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from laminar import ops, random
+from laminar.config import standardize_data_format
+from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.graph import TensorShape, as_dtype
+
+from .data_layer import DataLayer, as_input
+from .options import config_of
+
+# What a dict of inputs may hold.
+PARTS = ("images", "labels", "segmentation_masks", "bounding_boxes")
+
+
+class ImageLayer(DataLayer):
+    """A layer that changes images: derive from it, and write `draw` and `change`. Abstract.
+
+    An input is a batch of images, one image, or a dict with "images" and any of "labels",
+    "segmentation_masks" and "bounding_boxes", which are changed along with them. `change` sees a
+    batch of floats with the channels last, whatever the input is.
+
+    Args:
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Shapes:
+        images: (batch, height, width, channels), or without the batch
+
+    Raises:
+        InvalidArgumentError: a dict has no "images", or something that is not changed along.
+    """
+
+    keeps_dtype: ClassVar[bool] = False  # else the output is of the compute dtype
+    always: ClassVar[bool] = False  # whether it works outside of training too
+    moves: ClassVar[bool] = False  # whether pixels move, so that what belongs to them must follow
+
+    def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.data_format = standardize_data_format(data_format)
+
+    def _begin(self, seed: int | None) -> None:
+        """Keep the seed, and make the generator of all that is drawn."""
+        self.seed = seed
+        self.generator = random.SeedGenerator(seed)
+
+    def _as_input(self, inputs: Any) -> Any:
+        if not isinstance(inputs, dict):
+            return as_input(inputs)
+        return {name: self._as_input(value) for name, value in inputs.items()}
+
+    # What a layer says
+
+    def draw(self, x: Any, seed: Any) -> Any:
+        """What is random in a change of the batch `x`, as a dict or tuple of tensors."""
+        return None
+
+    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+        """The images `x`, changed.
+
+        Args:
+            x: (batch, height, width, channels), floats.
+            drawn: what `draw` gave.
+            interpolation: instead of that of the layer, where pixels move.
+        """
+        raise NotImplementedError
+
+    def rest(self, x: Any, interpolation: str | None = None) -> Any:
+        """What images, or masks, become outside of training; see `change`."""
+        return x
+
+    def change_labels(self, labels: Any, drawn: Any) -> Any:
+        """Labels, changed along with the images."""
+        return labels
+
+    def change_masks(self, masks: Any, drawn: Any) -> Any:
+        """Segmentation masks as floats, changed along with the images."""
+        return self.change(masks, drawn, "nearest") if self.moves else masks
+
+    # How it is called
+
+    def call(self, data: Any, training: bool = True) -> Any:
+        parts = data if isinstance(data, dict) else {"images": data}
+        self._check(parts)
+        works = training or self.always
+        images = parts["images"]
+        x = self._batch(images, self._work_dtype())
+        drawn = self.draw(x, getattr(self, "generator", None)) if works else None
+        found = dict(parts)
+        y = self.change(x, drawn) if works else self.rest(x)
+        found["images"] = self._unbatch(y, images, None if self.keeps_dtype else self.compute_dtype)
+        if works and "labels" in parts:
+            found["labels"] = self.change_labels(parts["labels"], drawn)
+        if "segmentation_masks" in parts:
+            masks = parts["segmentation_masks"]
+            x = self._batch(masks, self._work_dtype())
+            y = self.change_masks(x, drawn) if works else self.rest(x, "nearest")
+            found["segmentation_masks"] = self._unbatch(y, masks, None)
+        return found if isinstance(data, dict) else found["images"]
+
+    def _check(self, parts: dict[str, Any]) -> None:
+        if "images" not in parts or not set(parts) <= set(PARTS):
+            raise InvalidArgumentError(
+                f"{self.who}: a dict must have 'images', and may have "
+                f"{', '.join(map(repr, PARTS[1:]))}; got {', '.join(map(repr, parts))}"
+            )
+        if self.moves and "bounding_boxes" in parts:
+            raise InvalidArgumentError(
+                f"{self.who}: pixels move, and bounding boxes would not follow them",
+                remedy="leave the boxes out, or use layers that change colours alone",
+            )
+
+    def _work_dtype(self) -> str:
+        """The compute dtype; sixteen bits are too few for places in an image, and for colours."""
+        kind = as_dtype(self.compute_dtype)
+        return self.compute_dtype if kind.is_floating and kind.size >= 4 else "float32"
+
+    def _batch(self, x: Any, dtype: str) -> Any:
+        """As a batch of `dtype`, the channels last."""
+        rank = TensorShape(x.shape).rank
+        if rank not in (3, 4):
+            raise ShapeError(
+                f"{self.who}: expected a batch of images or one image, of rank 4 or 3, "
+                f"got the shape {x.shape}"
+            )
+        y = ops.cast(x, dtype)
+        if rank == 3:
+            y = ops.expand_dims(y, 0)
+        return ops.transpose(y, (0, 2, 3, 1)) if self.data_format == "channels_first" else y
+
+    def _unbatch(self, y: Any, like: Any, dtype: str | None) -> Any:
+        """As `like` was: one image or a batch; of `dtype`, by default that of `like`."""
+        kind = as_dtype(dtype or like.dtype)
+        if not kind.is_floating and as_dtype(y.dtype).is_floating:
+            y = ops.saturate_cast(ops.round(y), kind)
+        else:
+            y = ops.cast(y, kind)
+        if self.data_format == "channels_first":
+            y = ops.transpose(y, (0, 3, 1, 2))
+        return ops.squeeze(y, 0) if len(like.shape) == 3 else y
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(self, "data_format")
+
+
+# Arguments
+
+
+def span(layer: ImageLayer, name: str, value: Any, low: float, high: float) -> tuple[float, float]:
+    """The range of a random factor: two numbers, or one for all from -value to value.
+
+    Args:
+        layer: whose argument it is.
+        name: of the argument.
+        value: as the user gave it.
+        low: the lowest number that may be given.
+        high: the greatest.
+
+    Raises:
+        InvalidArgumentError: another value, or one outside of the bounds.
+    """
+    is_pair = isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2
+    numbers = list(value) if is_pair else [value]
+    fits = all(
+        isinstance(v, int | float) and not isinstance(v, bool) and low <= v <= high for v in numbers
+    )
+    if not fits:
+        raise InvalidArgumentError(
+            f"{layer.who}: {name} must be a number from {low:g} to {high:g}, or two of them, "
+            f"got {value!r}"
+        )
+    if is_pair:
+        return min(numbers), max(numbers)
+    number = abs(numbers[0])
+    return max(-number, low) if number else number, number
+
+
+def bounds(layer: ImageLayer, value: Any) -> tuple[float, float]:
+    """The least and greatest value that pixels have: the argument `value_range`.
+
+    Raises:
+        InvalidArgumentError: these are not two numbers, one above the other.
+    """
+    if (
+        not isinstance(value, Sequence)
+        or len(value) != 2
+        or not all(isinstance(v, int | float) for v in value)
+        or value[0] == value[1]
+    ):
+        raise InvalidArgumentError(
+            f"{layer.who}: value_range must be the least and the greatest value of a pixel, "
+            f"got {value!r}"
+        )
+    return min(value), max(value)
+
+
+# Draws and colours
+
+
+def between(seed: Any, limits: tuple[float, float], *shape: Any) -> Any:
+    """Uniform numbers from the lower to the upper of `limits`."""
+    return random.uniform(shape, limits[0], limits[1], dtype="float32", seed=seed)
+
+
+def each_image(x: Any) -> tuple[Any, int, int, int]:
+    """The shape of what there is one of for each image of the batch `x`."""
+    return (ops.shape(x)[0], 1, 1, 1)
+
+
+def some(seed: Any, chance: tuple[float, float], x: Any) -> Any:
+    """For each image of the batch `x` whether it is chosen, by a chance that is itself drawn."""
+    chances = between(seed, chance, *each_image(x))
+    return between(seed, (0.0, 1.0), *each_image(x)) < chances
+
+
+def as_like(drawn: Any, x: Any) -> Any:
+    """Drawn numbers in the dtype of the images that they change."""
+    return ops.cast(drawn, x.dtype)
+
+
+def rescaled(x: Any, source: tuple[float, float], target: tuple[float, float]) -> Any:
+    """Pixels in another range of values."""
+    if source == target:
+        return x
+    scale = (target[1] - target[0]) / (source[1] - source[0])
+    return (x - source[0]) * scale + target[0]
+
+
+def clipped(x: Any, limits: tuple[float, float]) -> Any:
+    """Pixels brought into their range."""
+    return ops.clip(x, limits[0], limits[1])
+
+
+def known_size(layer: ImageLayer, x: Any) -> tuple[int, int]:
+    """Height and width of a batch of images.
+
+    Raises:
+        ShapeError: one is unknown.
+    """
+    height, width = x.shape[1], x.shape[2]
+    if height is None or width is None:
+        raise ShapeError(
+            f"{layer.who}: height and width of the images must be known, got {x.shape}",
+            remedy="give Input a full shape (the batch alone may be unknown)",
+        )
+    return height, width

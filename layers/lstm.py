@@ -1,0 +1,225 @@
+"""LSTM: a recurrent layer with a memory that gates write, keep and read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from laminar import ops
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.state import Variable
+
+from .options import keep, make_weight
+from .recurrent import CellRNN, cell_options
+from .recurrent_cell import OPTIONS, RecurrentCell
+
+_OPTIONS = (*OPTIONS[:2], "recurrent_activation", *OPTIONS[2:], "unit_forget_bias", "seed")
+
+
+def check_use_cudnn(layer: Any, value: Any) -> Any:
+    """Keras's argument `use_cudnn`, which is accepted: the loop is the same.
+
+    Raises:
+        InvalidArgumentError: it is not "auto", True or False.
+    """
+    if value not in ("auto", True, False):
+        raise InvalidArgumentError(
+            f"{layer.who}: use_cudnn must be 'auto', True or False, got {value!r}"
+        )
+    return value
+
+
+def forget_bias(layer: Any, size: int) -> Callable[..., Any]:
+    """An initializer of biases of four gates, ones for the second."""
+
+    def initial(shape: Any, dtype: Any = None) -> Any:
+        del shape  # 4 * size
+        first, ones = layer.bias_initializer, ops.ones((size,), dtype=dtype)
+        rest = layer.bias_initializer((2 * size,), dtype=dtype)
+        return ops.concatenate([first((size,), dtype=dtype), ones, rest])
+
+    return initial
+
+
+def lstm_step(cell: Any, gates: Any, c: Any, axis: int = -1) -> list[Any]:
+    """The new states [h, c]: c' = f c + i activation(g), h' = o activation(c').
+
+    Args:
+        cell: with the activations.
+        gates: i, f, g and o along `axis`, before their activations.
+        c: the memory before.
+        axis: of the gates.
+    """
+    i, f, g, o = ops.split(gates, 4, axis=axis)
+    gate, activation = cell.recurrent_activation, cell.activation
+    c = ops.add(ops.multiply(gate(f), c), ops.multiply(gate(i), activation(g)))
+    return [ops.multiply(gate(o), activation(c)), c]
+
+
+class LSTMCell(RecurrentCell):
+    """A step of an LSTM, see there.
+
+    Args: see `RecurrentCell`, and
+        recurrent_activation: of the gates.
+        unit_forget_bias: whether the biases of the forget gate begin as 1.
+
+    Shapes:
+        inputs: (batch, features), states: [h, c], (batch, units) each -> (output, new states)
+    """
+
+    gates = 4
+    config_names = _OPTIONS
+    recurrent_activation: Callable[[Any], Any]
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = "tanh",
+        recurrent_activation: Any = "sigmoid",
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        unit_forget_bias: bool = True,
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        recurrent_constraint: Any = None,
+        bias_constraint: Any = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            units,
+            activation,
+            use_bias,
+            kernel_initializer,
+            recurrent_initializer,
+            bias_initializer,
+            kernel_regularizer,
+            recurrent_regularizer,
+            bias_regularizer,
+            kernel_constraint,
+            recurrent_constraint,
+            bias_constraint,
+            dropout,
+            recurrent_dropout,
+            seed,
+            **kwargs,
+        )
+        keep(self, recurrent_activation=recurrent_activation)
+        self.unit_forget_bias = unit_forget_bias
+        self.state_size = [self.units, self.units]
+
+    def _make_bias(self, width: int) -> Variable:
+        initializer = forget_bias(self, self.units) if self.unit_forget_bias else None
+        return make_weight(self, "bias", (width,), initializer=initializer)
+
+    def step(self, projected: Any, states: list[Any], training: bool) -> list[Any]:
+        h, c = states
+        return lstm_step(self, ops.add(projected, self._recurrent(h, training)), c)
+
+
+class LSTM(CellRNN):
+    """A recurrent layer with a memory c, which gates write, keep and read.
+
+    i, f, o = gate(x(t) @ kernel + h(t-1) @ recurrent_kernel + bias), each with its own columns;
+    g likewise, with `activation`; c(t) = f c(t-1) + i g; h(t) = o activation(c(t)), the output.
+    The columns of the weights are those of i, f, g, o.
+
+    Args:
+        units: size of the output and of the memory.
+        activation: of what is written, and of what is read.
+        recurrent_activation: of the gates.
+        use_bias: whether there are biases.
+        kernel_initializer: of the kernel, (features, 4 * units).
+        recurrent_initializer: of the recurrent kernel, (units, 4 * units).
+        bias_initializer: of the biases, (4 * units,).
+        unit_forget_bias: whether the biases of the forget gate begin as 1.
+        kernel_regularizer: penalty on the kernel.
+        recurrent_regularizer: penalty on the recurrent kernel.
+        bias_regularizer: penalty on the biases.
+        activity_regularizer: penalty on the output.
+        kernel_constraint: projection of the kernel after each update.
+        recurrent_constraint: likewise of the recurrent kernel.
+        bias_constraint: likewise of the biases.
+        dropout: probability of an input to be dropped in training, from 0 to 1.
+        recurrent_dropout: probability of a number of the state to be dropped in training.
+        seed: a whole number, which fixes what is dropped.
+        return_sequences: whether the output of each step is given, not the last one alone.
+        return_state: whether h and c after the last step are given too.
+        go_backwards: whether to go from the last step to the first; outputs are in that order.
+        stateful: whether a batch begins with the states in which the one before ended.
+        unroll: whether a graph has each step written out.
+        use_cudnn: accepted for its name.
+
+    Shapes: see `RNN`.
+
+    Source: Hochreiter and Schmidhuber, "Long short-term memory", 1997; with the forget gate of
+        Gers, Schmidhuber and Cummins, "Learning to forget", 2000.
+    """
+
+    cell_options = _OPTIONS
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = "tanh",
+        recurrent_activation: Any = "sigmoid",
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        unit_forget_bias: bool = True,
+        kernel_regularizer: Any = None,
+        recurrent_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        recurrent_constraint: Any = None,
+        bias_constraint: Any = None,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        stateful: bool = False,
+        unroll: bool = False,
+        use_cudnn: Any = "auto",
+        **kwargs: Any,
+    ) -> None:
+        cell = LSTMCell(
+            units,
+            activation,
+            recurrent_activation,
+            use_bias,
+            kernel_initializer,
+            recurrent_initializer,
+            bias_initializer,
+            unit_forget_bias,
+            kernel_regularizer,
+            recurrent_regularizer,
+            bias_regularizer,
+            kernel_constraint,
+            recurrent_constraint,
+            bias_constraint,
+            dropout,
+            recurrent_dropout,
+            seed,
+            **cell_options(kwargs, "lstm_cell"),
+        )
+        super().__init__(
+            cell,
+            return_sequences=return_sequences,
+            return_state=return_state,
+            go_backwards=go_backwards,
+            stateful=stateful,
+            unroll=unroll,
+            activity_regularizer=activity_regularizer,
+            **kwargs,
+        )
+        self.use_cudnn = check_use_cudnn(self, use_cudnn)

@@ -1,0 +1,367 @@
+"""Images whose colours change at random, in training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar import ops
+
+from .image_layer import (
+    ImageLayer,
+    as_like,
+    between,
+    bounds,
+    clipped,
+    each_image,
+    rescaled,
+    some,
+    span,
+)
+from .options import config_of, fraction
+
+
+class _Colored(ImageLayer):
+    """A layer with a range of pixel values and a seed. Abstract."""
+
+    def __init__(
+        self, value_range: Any, seed: int | None, data_format: str | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(data_format, **kwargs)
+        self.value_range = bounds(self, value_range)
+        self._begin(seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(self, "value_range", "seed")
+
+
+class RandomBrightness(_Colored):
+    """In training, a number is added to all pixels of an image, another one for each image.
+
+    Args:
+        factor: the number as a part of the range of values: two from -1 to 1 between which it is
+            drawn, or one for all from -factor to factor.
+        value_range: the least and greatest value of a pixel.
+        seed: a whole number, which fixes all draws that follow.
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Shapes:
+        x: (batch, height, width, channels) -> y: the same
+
+    Raises:
+        InvalidArgumentError: a factor outside of its bounds, or no range.
+    """
+
+    def __init__(
+        self, factor: Any, value_range: Any = (0, 255), seed: int | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(value_range, seed, **kwargs)
+        self.factor = span(self, "factor", factor, -1.0, 1.0)
+
+    def draw(self, x: Any, seed: Any) -> Any:
+        return between(seed, self.factor, *each_image(x))
+
+    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+        low, high = self.value_range
+        return clipped(x + as_like(drawn, x) * (high - low), self.value_range)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(self, "factor")
+
+
+class RandomContrast(_Colored):
+    """In training, pixels move away from the mean of their channel in the image, or towards it.
+
+    Args:
+        factor: distances are multiplied by a number from 1 - factor to 1 + factor; two numbers
+            from 0 to 1 stand for 1 - first to 1 + second.
+        value_range: the least and greatest value of a pixel.
+        seed: a whole number, which fixes all draws that follow.
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Shapes:
+        x: (batch, height, width, channels) -> y: the same
+
+    Raises:
+        InvalidArgumentError: a factor outside of its bounds, or no range.
+    """
+
+    def __init__(
+        self, factor: Any, value_range: Any = (0, 255), seed: int | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(value_range, seed, **kwargs)
+        self.factor = span(self, "factor", factor, 0.0, 1.0)
+
+    def draw(self, x: Any, seed: Any) -> Any:
+        limits = 1 - self.factor[0], 1 + self.factor[1]
+        return between(seed, limits, *each_image(x))
+
+    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+        mean = ops.mean(x, axis=(1, 2), keepdims=True)
+        return clipped((x - mean) * as_like(drawn, x) + mean, self.value_range)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(self, "factor")
+
+
+class RandomHue(_Colored):
+    """In training, the hues of an image are turned round the circle of colours.
+
+    Args:
+        factor: by which part of half the circle, in either direction: two numbers from 0 to 1
+            between which it is drawn, or one for all up to it.
+        value_range: the least and greatest value of a pixel.
+        data_format: "channels_last" or "channels_first", by default the global one.
+        seed: a whole number, which fixes all draws that follow.
+
+    Shapes:
+        x: (batch, height, width, 3) -> y: the same
+
+    Raises:
+        InvalidArgumentError: a factor outside of its bounds, or no range.
+    """
+
+    def __init__(
+        self,
+        factor: Any,
+        value_range: Any = (0, 255),
+        data_format: str | None = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(value_range, seed, data_format, **kwargs)
+        self.factor = span(self, "factor", factor, 0.0, 1.0)
+
+    def draw(self, x: Any, seed: Any) -> Any:
+        sign = ops.where(between(seed, (0.0, 1.0), *each_image(x)) > 0.5, -0.5, 0.5)
+        return between(seed, self.factor, *each_image(x)) * sign
+
+    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+        colors = rescaled(x, self.value_range, (0, 1))
+        found = ops.image.rgb_to_hsv(colors, data_format="channels_last")
+        hue = ops.mod(found[..., :1] + as_like(drawn, x), 1.0)
+        y = ops.concatenate([hue, found[..., 1:]], -1)
+        y = ops.image.hsv_to_rgb(y, data_format="channels_last")
+        return rescaled(clipped(y, (0, 1)), (0, 1), self.value_range)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(self, "factor")
+
+
+class RandomSaturation(_Colored):
+    """In training, the colours of an image become stronger or weaker.
+
+    Args:
+        factor: with f drawn, saturations are multiplied by f / (1 - f): 0 gives grey, 0.5 leaves
+            them, 1 makes them as strong as can be. Two numbers from -1 to 1 between which it is
+            drawn, or one for all from -factor to factor; what is below 0 gives grey.
+        value_range: the least and greatest value of a pixel.
+        data_format: "channels_last" or "channels_first", by default the global one.
+        seed: a whole number, which fixes all draws that follow.
+
+    Shapes:
+        x: (batch, height, width, 3) -> y: the same
+
+    Raises:
+        InvalidArgumentError: a factor outside of its bounds, or no range.
+    """
+
+    def __init__(
+        self,
+        factor: Any,
+        value_range: Any = (0, 255),
+        data_format: str | None = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(value_range, seed, data_format, **kwargs)
+        self.factor = span(self, "factor", factor, -1.0, 1.0)
+
+    def draw(self, x: Any, seed: Any) -> Any:
+        factor = between(seed, self.factor, *each_image(x))
+        return factor / (1 - factor + 1e-7)
+
+    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+        colors = rescaled(x, self.value_range, (0, 1))
+        found = ops.image.rgb_to_hsv(colors, data_format="channels_last")
+        saturation = clipped(found[..., 1:2] * as_like(drawn, x), (0, 1))
+        y = ops.concatenate([found[..., :1], saturation, found[..., 2:]], -1)
+        y = ops.image.hsv_to_rgb(y, data_format="channels_last")
+        return rescaled(y, (0, 1), self.value_range)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(self, "factor")
+
+
+class RandomColorDegeneration(_Colored):
+    """In training, images are mixed with themselves in grey.
+
+    Args:
+        factor: the part of the grey image: two numbers from -1 to 1 between which it is drawn, or
+            one for all from -factor to factor.
+        value_range: the least and greatest value of a pixel.
+        data_format: "channels_last" or "channels_first", by default the global one.
+        seed: a whole number, which fixes all draws that follow.
+
+    Shapes:
+        x: (batch, height, width, 3) -> y: the same
+
+    Raises:
+        InvalidArgumentError: a factor outside of its bounds, or no range.
+    """
+
+    def __init__(
+        self,
+        factor: Any,
+        value_range: Any = (0, 255),
+        data_format: str | None = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(value_range, seed, data_format, **kwargs)
+        self.factor = span(self, "factor", factor, -1.0, 1.0)
+
+    def draw(self, x: Any, seed: Any) -> Any:
+        return between(seed, self.factor, *each_image(x))
+
+    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+        grey = ops.image.rgb_to_grayscale(x, data_format="channels_last")
+        return clipped(x + as_like(drawn, x) * (grey - x), self.value_range)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(self, "factor")
+
+
+class RandomGrayscale(ImageLayer):
+    """In training, some images become grey; they keep their three channels.
+
+    Args:
+        factor: the chance of an image, from 0 to 1.
+        data_format: "channels_last" or "channels_first", by default the global one.
+        seed: a whole number, which fixes all draws that follow.
+
+    Shapes:
+        x: (batch, height, width, 3) -> y: the same, of the same dtype
+
+    Raises:
+        InvalidArgumentError: a factor outside of its bounds.
+    """
+
+    keeps_dtype = True
+
+    def __init__(
+        self,
+        factor: float = 0.5,
+        data_format: str | None = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data_format, **kwargs)
+        self.factor = fraction(self, "factor", factor)
+        self._begin(seed)
+
+    def draw(self, x: Any, seed: Any) -> Any:
+        return between(seed, (0.0, 1.0), *each_image(x)) < self.factor
+
+    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+        return ops.where(drawn, ops.image.rgb_to_grayscale(x, data_format="channels_last"), x)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(self, "factor", "seed")
+
+
+class RandomInvert(_Colored):
+    """In training, some images are inverted: y = greatest value - x.
+
+    Args:
+        factor: the chance of an image: two numbers from 0 to 1 between which it is drawn, or one
+            for all up to it.
+        value_range: the least and greatest value of a pixel.
+        seed: a whole number, which fixes all draws that follow.
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Shapes:
+        x: (batch, height, width, channels) -> y: the same
+
+    Raises:
+        InvalidArgumentError: a factor outside of its bounds, or no range.
+    """
+
+    def __init__(
+        self,
+        factor: Any = 1.0,
+        value_range: Any = (0, 255),
+        seed: int | None = None,
+        data_format: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(value_range, seed, data_format, **kwargs)
+        self.factor = span(self, "factor", factor, 0.0, 1.0)
+
+    def draw(self, x: Any, seed: Any) -> Any:
+        return some(seed, self.factor, x)
+
+    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+        return ops.where(drawn, self.value_range[1] - x, x)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(self, "factor")
+
+
+class RandomColorJitter(_Colored):
+    """In training, brightness, contrast, saturation and hue change at random, in this order.
+
+    Args:
+        value_range: the least and greatest value of a pixel.
+        brightness_factor: see `RandomBrightness`; None leaves the brightness.
+        contrast_factor: see `RandomContrast`; likewise.
+        saturation_factor: see `RandomSaturation`; likewise.
+        hue_factor: see `RandomHue`; likewise.
+        seed: a whole number, which fixes all draws that follow.
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Shapes:
+        x: (batch, height, width, 3) -> y: the same
+
+    Raises:
+        InvalidArgumentError: a factor outside of its bounds, or no range.
+    """
+
+    def __init__(
+        self,
+        value_range: Any = (0, 255),
+        brightness_factor: Any = None,
+        contrast_factor: Any = None,
+        saturation_factor: Any = None,
+        hue_factor: Any = None,
+        seed: int | None = None,
+        data_format: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(value_range, seed, data_format, **kwargs)
+        self.brightness_factor = brightness_factor
+        self.contrast_factor = contrast_factor
+        self.saturation_factor = saturation_factor
+        self.hue_factor = hue_factor
+        given = (
+            (RandomBrightness, brightness_factor),
+            (RandomContrast, contrast_factor),
+            (RandomSaturation, saturation_factor),
+            (RandomHue, hue_factor),
+        )
+        self._steps = [
+            cls(factor, value_range=value_range, seed=seed, data_format=data_format)
+            for cls, factor in given
+            if factor is not None
+        ]
+
+    def draw(self, x: Any, seed: Any) -> Any:
+        return [step.draw(x, seed) for step in self._steps]
+
+    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+        for step, numbers in zip(self._steps, drawn, strict=True):
+            x = step.change(x, numbers)
+        return x
+
+    def get_config(self) -> dict[str, Any]:
+        names = ("brightness_factor", "contrast_factor", "saturation_factor", "hue_factor")
+        return super().get_config() | config_of(self, *names)

@@ -1,0 +1,223 @@
+"""Images whose pixels are mapped, sharpened or blurred at random, in training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar import ops, random
+from laminar.engine.errors import InvalidArgumentError
+
+from .image_layer import (
+    ImageLayer,
+    as_like,
+    between,
+    bounds,
+    clipped,
+    each_image,
+    rescaled,
+    some,
+    span,
+)
+from .options import at_least_0, config_of, each_axis, whole
+
+_BYTES = (0, 255)
+
+
+class Solarization(ImageLayer):
+    """In training, a number is added to the pixels, and those above a threshold are inverted.
+
+    Args:
+        addition_factor: the number as a part of the range of values: two from 0 to 1 between which
+            it is drawn for each image, or one for all up to it.
+        threshold_factor: the threshold as a part of the range of values; likewise.
+        value_range: the least and greatest value of a pixel.
+        seed: a whole number, which fixes all draws that follow.
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Shapes:
+        x: (batch, height, width, channels) -> y: the same
+
+    Raises:
+        InvalidArgumentError: a factor outside of its bounds, or no range.
+    """
+
+    def __init__(
+        self,
+        addition_factor: Any = 0.0,
+        threshold_factor: Any = 0.0,
+        value_range: Any = (0, 255),
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.addition_factor = span(self, "addition_factor", addition_factor, 0.0, 1.0)
+        self.threshold_factor = span(self, "threshold_factor", threshold_factor, 0.0, 1.0)
+        self.value_range = bounds(self, value_range)
+        self._begin(seed)
+
+    def draw(self, x: Any, seed: Any) -> Any:
+        factors = self.addition_factor, self.threshold_factor
+        return tuple(255 * between(seed, factor, *each_image(x)) for factor in factors)
+
+    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+        addition, threshold = drawn
+        y = rescaled(x, self.value_range, _BYTES)
+        y = clipped(y + as_like(addition, x), _BYTES)
+        y = ops.where(y < as_like(threshold, x), y, 255 - y)
+        return rescaled(y, _BYTES, self.value_range)
+
+    def get_config(self) -> dict[str, Any]:
+        names = ("addition_factor", "threshold_factor", "value_range", "seed")
+        return super().get_config() | config_of(self, *names)
+
+
+class RandomPosterization(ImageLayer):
+    """In training, pixels keep only their most significant bits of 8.
+
+    Args:
+        factor: how many bits: two numbers from 1 to 8, from which it is drawn for each image, the
+            second excluded; or one for 1 up to it. Two equal numbers fix it.
+        value_range: the least and greatest value of a pixel.
+        data_format: "channels_last" or "channels_first", by default the global one.
+        seed: a whole number, which fixes all draws that follow.
+
+    Shapes:
+        x: (batch, height, width, channels) -> y: the same
+
+    Raises:
+        InvalidArgumentError: a factor outside of its bounds, or no range.
+    """
+
+    def __init__(
+        self,
+        factor: Any,
+        value_range: Any = (0, 255),
+        data_format: str | None = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data_format, **kwargs)
+        low, high = span(self, "factor", factor, 1, 8)
+        self.factor = whole(self, "factor", low), whole(self, "factor", high)
+        self.value_range = bounds(self, value_range)
+        self._begin(seed)
+
+    def draw(self, x: Any, seed: Any) -> Any:
+        """The distance of neighbouring values that stay, a power of 2."""
+        low, high = self.factor
+        bits = random.randint(each_image(x), low, max(high, low + 1), seed=seed)
+        return ops.left_shift(1, 8 - bits)
+
+    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+        y = ops.cast(rescaled(x, self.value_range, _BYTES), "int32")
+        y = ops.cast(y // drawn * drawn, x.dtype)
+        return rescaled(y, _BYTES, self.value_range)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(self, "factor", "value_range", "seed")
+
+
+class RandomSharpness(ImageLayer):
+    """In training, images are mixed with themselves smoothed: blurred, or sharpened.
+
+    With f drawn, y = smooth + 2 f (x - smooth): 0 gives the smoothed image, 0.5 leaves x, 1 is
+    sharpest. A pixel is smoothed by the mean of the 9 around, where it counts five times.
+
+    Args:
+        factor: f: two numbers from 0 to 1 between which it is drawn for each image, or one for all
+            up to it.
+        value_range: the least and greatest value of a pixel.
+        data_format: "channels_last" or "channels_first", by default the global one.
+        seed: a whole number, which fixes all draws that follow.
+
+    Shapes:
+        x: (batch, height, width, channels) -> y: the same
+
+    Raises:
+        InvalidArgumentError: a factor outside of its bounds, or no range.
+    """
+
+    def __init__(
+        self,
+        factor: Any,
+        value_range: Any = (0, 255),
+        data_format: str | None = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data_format, **kwargs)
+        self.factor = span(self, "factor", factor, 0.0, 1.0)
+        self.value_range = bounds(self, value_range)
+        self._begin(seed)
+
+    def draw(self, x: Any, seed: Any) -> Any:
+        return between(seed, self.factor, *each_image(x))
+
+    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+        # The sum of the 9 pixels around is a sum along rows of a sum along columns.
+        padded = ops.pad(x, [(0, 0), (1, 1), (1, 1), (0, 0)])
+        rows = padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:]
+        around = rows[:, :, :-2] + rows[:, :, 1:-1] + rows[:, :, 2:]
+        smooth = (around + 4 * x) / 13
+        return clipped(smooth + 2 * as_like(drawn, x) * (x - smooth), self.value_range)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(self, "factor", "value_range", "seed")
+
+
+class RandomGaussianBlur(ImageLayer):
+    """In training, some images are blurred.
+
+    Args:
+        factor: the chance of an image: two numbers from 0 to 1 between which it is drawn, or one
+            for all up to it.
+        kernel_size: pixels of the window, odd: one number, or height and width.
+        sigma: width of the bell, the same for a batch: two numbers from 0 to 1 between which it is
+            drawn for each axis, or one for all up to it.
+        value_range: the least and greatest value of a pixel.
+        data_format: "channels_last" or "channels_first", by default the global one.
+        seed: a whole number, which fixes all draws that follow.
+
+    Shapes:
+        x: (batch, height, width, channels) -> y: the same
+
+    Raises:
+        InvalidArgumentError: a factor outside of its bounds, an even window, or no range.
+    """
+
+    def __init__(
+        self,
+        factor: Any = 1.0,
+        kernel_size: Any = 3,
+        sigma: Any = 1.0,
+        value_range: Any = (0, 255),
+        data_format: str | None = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data_format, **kwargs)
+        self.factor = span(self, "factor", factor, 0.0, 1.0)
+        self.kernel_size = each_axis(self, "kernel_size", kernel_size, 2)
+        if not all(size % 2 for size in self.kernel_size):
+            raise InvalidArgumentError(
+                f"{self.who}: kernel_size must be odd, got {kernel_size!r}",
+                remedy="a window has a pixel in its middle",
+            )
+        self.sigma = span(self, "sigma", sigma, 0.0, 1.0)
+        at_least_0(self, "sigma", self.sigma[0])
+        self.value_range = bounds(self, value_range)
+        self._begin(seed)
+
+    def draw(self, x: Any, seed: Any) -> Any:
+        return some(seed, self.factor, x), between(seed, self.sigma, 2) + 1e-6
+
+    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+        chosen, sigma = drawn
+        y = ops.image.gaussian_blur(
+            x, self.kernel_size, as_like(sigma, x), data_format="channels_last"
+        )
+        return clipped(ops.where(chosen, y, x), self.value_range)
+
+    def get_config(self) -> dict[str, Any]:
+        names = ("factor", "kernel_size", "sigma", "value_range", "seed")
+        return super().get_config() | config_of(self, *names)

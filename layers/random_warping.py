@@ -1,0 +1,173 @@
+"""Images whose shape changes at random, in training: seen from elsewhere, or shaken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar import ops
+from laminar.ops.warping import random_moves, shaken
+from laminar.random.seeds import draw_seed
+
+from .image_layer import (
+    ImageLayer,
+    as_like,
+    between,
+    bounds,
+    clipped,
+    known_size,
+    some,
+    span,
+)
+from .options import config_of, fraction, one_of
+from .random_geometry import INTERPOLATIONS
+
+
+class RandomPerspective(ImageLayer):
+    """In training, images are seen from elsewhere: their corners move.
+
+    Args:
+        factor: the chance of an image to be changed: two numbers from 0 to 1 between which it is
+            drawn, or one for all up to it.
+        scale: how far corners move, as a part of their distance from the first, from 0 to 1.
+        interpolation: "nearest" or "bilinear".
+        fill_value: what lies outside.
+        seed: a whole number, which fixes all draws that follow.
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Shapes:
+        x: (batch, height, width, channels) -> y: the same
+
+    Raises:
+        InvalidArgumentError: a number outside of its bounds, or another choice.
+    """
+
+    moves = True
+
+    def __init__(
+        self,
+        factor: Any = 1.0,
+        scale: float = 1.0,
+        interpolation: str = "bilinear",
+        fill_value: float = 0.0,
+        seed: int | None = None,
+        data_format: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data_format, **kwargs)
+        self.factor = span(self, "factor", factor, 0.0, 1.0)
+        self.scale = fraction(self, "scale", scale)
+        self.interpolation = one_of(self, "interpolation", interpolation, INTERPOLATIONS)
+        self.fill_value = fill_value
+        self._begin(seed)
+
+    def draw(self, x: Any, seed: Any) -> Any:
+        limits = -0.5 * self.scale, 0.5 * self.scale
+        return some(seed, self.factor, x), between(seed, limits, ops.shape(x)[0], 4, 2)
+
+    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+        chosen, moves = drawn
+        height, width = known_size(self, x)
+        right, bottom = width - 1.0, height - 1.0
+        corners = [[[0.0, 0.0], [right, 0.0], [0.0, bottom], [right, bottom]]]
+        start = ops.convert_to_tensor(corners, "float32") + ops.zeros_like(moves)
+        y = ops.image.perspective_transform(
+            x,
+            as_like(start, x),
+            as_like(start + start * moves, x),
+            interpolation=interpolation or self.interpolation,
+            fill_value=self.fill_value,
+            data_format="channels_last",
+        )
+        return ops.where(chosen, y, x)
+
+    def get_config(self) -> dict[str, Any]:
+        names = ("factor", "scale", "interpolation", "fill_value", "seed")
+        return super().get_config() | config_of(self, *names)
+
+
+class RandomElasticTransform(ImageLayer):
+    """In training, the pixels of images move at random, neighbours alike.
+
+    Args:
+        factor: the chance of an image to be changed: two numbers from 0 to 1 between which it is
+            drawn, or one for all up to it.
+        scale: how strong, the same for a batch: two numbers from 0 to 1 between which it is drawn,
+            or one for all up to it. With s drawn, moves are of a size of s/10 of the longer side,
+            and alike over s/20 of the shorter one.
+        interpolation: "nearest" or "bilinear".
+        fill_mode: what lies outside: "reflect", "wrap", "constant", "nearest" or "mirror".
+        fill_value: what lies outside, with fill_mode "constant".
+        value_range: the least and greatest value of a pixel.
+        seed: a whole number, which fixes all draws that follow.
+        data_format: "channels_last" or "channels_first", by default the global one.
+
+    Shapes:
+        x: (batch, height, width, channels) -> y: the same
+
+    Raises:
+        InvalidArgumentError: a number outside of its bounds, or another choice.
+
+    Source: Simard, Steinkraus and Platt, "Best practices for convolutional neural networks applied
+        to visual document analysis", 2003, section 2.
+    """
+
+    moves = True
+
+    def __init__(
+        self,
+        factor: Any = 1.0,
+        scale: Any = 1.0,
+        interpolation: str = "bilinear",
+        fill_mode: str = "reflect",
+        fill_value: float = 0.0,
+        value_range: Any = (0, 255),
+        seed: int | None = None,
+        data_format: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data_format, **kwargs)
+        modes = ("constant", "nearest", "wrap", "mirror", "reflect")
+        self.factor = span(self, "factor", factor, 0.0, 1.0)
+        self.scale = span(self, "scale", scale, 0.0, 1.0)
+        self.interpolation = one_of(self, "interpolation", interpolation, INTERPOLATIONS)
+        self.fill_mode = one_of(self, "fill_mode", fill_mode, modes)
+        self.fill_value = fill_value
+        self.value_range = bounds(self, value_range)
+        self._begin(seed)
+
+    def draw(self, x: Any, seed: Any) -> Any:
+        """Which images are chosen, and how far each pixel moves down and right."""
+        height, width = known_size(self, x)
+        strength = as_like(between(seed, self.scale), x) + 1e-6  # a width of 0 would be none at all
+        widest = min(height, width) * 0.05 * self.scale[1]
+        moves = random_moves(
+            x,
+            strength * (max(height, width) * 0.1),
+            strength * (min(height, width) * 0.05),
+            int(6 * widest) | 1,
+            draw_seed(seed),
+        )
+        return some(seed, self.factor, x), moves
+
+    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+        chosen, moves = drawn
+        mode = interpolation or self.interpolation
+        y = ops.where(chosen, shaken(x, moves, mode, self.fill_mode, self.fill_value), x)
+        return clipped(y, self.value_range)
+
+    def change_masks(self, masks: Any, drawn: Any) -> Any:
+        chosen, moves = drawn
+        y = shaken(masks, moves, "nearest", self.fill_mode, self.fill_value)
+        return ops.where(chosen, y, masks)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(
+            self,
+            "factor",
+            "scale",
+            "interpolation",
+            "fill_mode",
+            "fill_value",
+            "value_range",
+            "seed",
+        )

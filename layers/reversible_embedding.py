@@ -1,0 +1,100 @@
+"""ReversibleEmbedding: from ids to vectors, and from vectors to scores of ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from laminar import ops
+from laminar.engine.errors import InvalidArgumentError
+
+from .embedding import Embedding
+from .masking import set_mask
+from .options import config_of, make_weight
+
+
+class ReversibleEmbedding(Embedding):
+    """y = embeddings[x]; with reverse=True, y = x @ transpose(embeddings).
+
+    Args:
+        input_dim: the number of ids: the largest is input_dim - 1.
+        output_dim: the size of a vector.
+        tie_weights: whether both directions have the same weights.
+        embeddings_initializer: of the vectors, (input_dim, output_dim).
+        embeddings_regularizer: penalty on the vectors.
+        embeddings_constraint: projection of the vectors after each update.
+        mask_zero: whether id 0 stands for padding: the output then has the mask x != 0.
+        reverse_dtype: in which scores are computed, by default the compute dtype.
+        logit_soft_cap: c, if scores are c tanh(score / c).
+
+    Call arguments:
+        inputs: ids, or vectors with reverse=True.
+        reverse: whether scores of ids are computed.
+
+    Shapes:
+        x: any, of integers -> y: (*shape of x, output_dim); reversed, (..., output_dim) ->
+        (..., input_dim)
+
+    Raises:
+        InvalidArgumentError: a size that is not a positive whole number, or a cap of 0 or less.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        tie_weights: bool = True,
+        embeddings_initializer: Any = "uniform",
+        embeddings_regularizer: Any = None,
+        embeddings_constraint: Any = None,
+        mask_zero: bool = False,
+        reverse_dtype: Any = None,
+        logit_soft_cap: float | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.tie_weights = tie_weights
+        super().__init__(
+            input_dim,
+            output_dim,
+            embeddings_initializer,
+            embeddings_regularizer,
+            embeddings_constraint,
+            mask_zero,
+            **kwargs,
+        )
+        if logit_soft_cap is not None and logit_soft_cap <= 0:
+            raise InvalidArgumentError(
+                f"{self.who}: logit_soft_cap must be above 0, got {logit_soft_cap!r}"
+            )
+        self.reverse_dtype = reverse_dtype
+        self.logit_soft_cap = logit_soft_cap
+
+    def build(self, input_shape: Any = None) -> None:
+        super().build(input_shape)
+        if not self.tie_weights:
+            self.reverse_embeddings = make_weight(
+                self,
+                "reverse_embeddings",
+                (self.output_dim, self.input_dim),
+                initializer=self.embeddings_initializer,
+            )
+
+    def call(self, inputs: Any, reverse: bool = False) -> Any:
+        if not reverse:
+            y = super().call(inputs)
+            if self.mask_zero:
+                set_mask(y, ops.not_equal(inputs, 0))
+            return y
+        tied = ops.transpose(self.embeddings) if self.tie_weights else self.reverse_embeddings
+        dtype = self.reverse_dtype or self.compute_dtype
+        y = ops.matmul(ops.cast(inputs, dtype), ops.cast(tied, dtype))
+        cap = self.logit_soft_cap
+        return y if cap is None else ops.tanh(y / cap) * cap
+
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+        """None: the call sets the mask, since it depends on the direction."""
+        return None
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(
+            self, "tie_weights", "reverse_dtype", "logit_soft_cap"
+        )

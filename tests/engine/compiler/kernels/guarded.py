@@ -1,0 +1,120 @@
+"""Kernels between pages that cannot be touched: `python -m tests.engine.compiler.kernels.guarded`.
+
+A read or write outside of an array ends the process. With the argument "beyond" one is made on
+purpose.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import mmap
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from laminar.engine.compiler.kernels import (
+    Buffer,
+    Convolution,
+    Launch,
+    Target,
+    plan_conv_filter_gradient,
+    plan_conv_forward,
+    plan_conv_input_gradient,
+)
+from laminar.engine.graph import float32, float64
+
+from .convolutions import numbers, same, shapes
+from .products import Product
+from .running import VECTOR_BYTES, Array, Prepared
+
+_PAGE = mmap.PAGESIZE
+_NO_ACCESS = 0
+_libc = ctypes.CDLL(None, use_errno=True)
+_held: list[Any] = []
+
+PRODUCTS = [
+    Product(7, 9, 5),
+    Product(1, 70, 33),
+    Product(31, 17, 40, transpose_b=True),
+    Product(33, 40, 35, transpose_a=True),
+    Product(258, 530, 300),
+    Product(300, 513, 70, transpose_b=True),
+    Product(1024, 20, 70, transpose_a=True),
+    Product(5, 6, 7, batch=(2, 3), repeat_b=True),
+]
+CONVOLUTIONS = [
+    same(2, (7, 9), 3, 5, 3),
+    same(1, (9, 8), 17, 33, 3, 2, padding=(0, 1)),
+    same(2, (8, 8), 1, 20, 3, padding=(0, 0)),
+    same(1, (5, 6), 4, 140, 3),
+    same(1, (12,), 6, 4, 4, 1, 2, 2),
+    same(1, (3, 4, 5), 3, 7, 2),
+    same(1, (9, 7), 21, 21, 3, 1, 1, 21),
+    same(1, (9, 7), 21, 21, 3, 2, 2, 21),
+    same(2, (5, 5), 6, 9, 1, padding=(0, 0)),
+]
+
+
+def guarded(shape: Sequence[int], dtype: Any, *, at_end: bool) -> Array:
+    """An array that ends, or begins, at a page that cannot be touched."""
+    num_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+    length = -(-max(num_bytes, 1) // _PAGE) * _PAGE
+    memory = mmap.mmap(-1, length + 2 * _PAGE)
+    _held.append(memory)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for page in (start, start + _PAGE + length):
+        if _libc.mprotect(ctypes.c_void_p(page), _PAGE, _NO_ACCESS):
+            raise OSError(ctypes.get_errno(), "mprotect")
+    first = _PAGE + length - num_bytes if at_end else _PAGE
+    whole = (
+        np.frombuffer(memory, np.uint8, num_bytes, first) if num_bytes else np.empty(0, np.uint8)
+    )
+    found: Array = whole.view(dtype).reshape(shape)
+    return found
+
+
+def run(launches: list[Launch], arrays: Sequence[Array], *, at_end: bool) -> None:
+    """Run launches on copies of the arrays between guards; scratch memory too."""
+    held = []
+    for array in arrays:
+        copy = guarded(array.shape, array.dtype, at_end=at_end)
+        copy[...] = array
+        held.append(copy)
+    Prepared(launches, held, lambda size: guarded((size,), np.uint8, at_end=at_end)).run(2)
+
+
+def run_convolution(conv: Convolution, dtype: Any, vector_bytes: int, *, at_end: bool) -> None:
+    x, filters, dy = numbers(conv, dtype.numpy)
+    of_x, of_filters, of_y = (np.zeros(shape, dtype.numpy) for shape in shapes(conv))
+    target = Target(vector_bytes, 2)
+    places = Buffer(0), Buffer(1), Buffer(2)
+    for plan, arrays in (
+        (plan_conv_forward, (x, filters, of_y)),
+        (plan_conv_input_gradient, (dy, filters, of_x)),
+        (plan_conv_filter_gradient, (x, dy, of_filters)),
+    ):
+        run(plan(*places, conv, dtype, target), arrays, at_end=at_end)
+
+
+def main() -> None:
+    if sys.argv[1:] == ["beyond"]:
+        product = Product(7, 9, 5)
+        _, b, c = product.arrays()
+        run(product.plan(), [np.zeros((6, 5), np.float32), b, c], at_end=True)
+    for at_end in (True, False):
+        for vector_bytes in VECTOR_BYTES:
+            for dtype in (float32, float64):
+                for product in PRODUCTS:
+                    case = replace(product, dtype=dtype, vector_bytes=vector_bytes)
+                    run(case.plan(), case.arrays(), at_end=at_end)
+                for conv in CONVOLUTIONS:
+                    run_convolution(conv, dtype, vector_bytes, at_end=at_end)
+    print("all inside")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Cases of matrix products: their arrays, their plan, what the result is to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from laminar.engine.compiler.kernels import (
+    Buffer,
+    Epilogue,
+    Launch,
+    Matrix,
+    Target,
+    plan_gemm,
+)
+from laminar.engine.graph import DType, float32
+
+from .running import MOST_THREADS, Array, aligned
+
+Allocate = Callable[[Sequence[int], Any], Array]
+
+
+@dataclass(frozen=True)
+class Product:
+    """C = op(A) op(B); `gap` elements stand between the rows of each matrix."""
+
+    rows: int
+    columns: int
+    inner: int
+    transpose_a: bool = False
+    transpose_b: bool = False
+    batch: tuple[int, ...] = ()
+    repeat_b: bool = False
+    gap: int = 0
+    accumulate: bool = False
+    dtype: DType = float32
+    vector_bytes: int = 32
+
+    def arrays(self, allocate: Allocate = aligned) -> tuple[Array, Array, Array]:
+        """Operands and a result full of numbers."""
+        rng = np.random.default_rng(self.rows * 7 + self.columns)
+        a_shape = (self.inner, self.rows) if self.transpose_a else (self.rows, self.inner)
+        b_shape = (self.columns, self.inner) if self.transpose_b else (self.inner, self.columns)
+        batch_b = () if self.repeat_b else self.batch
+        found = []
+        for batch, shape in (
+            (self.batch, a_shape),
+            (batch_b, b_shape),
+            (self.batch, (self.rows, self.columns)),
+        ):
+            array = allocate((*batch, shape[0], shape[1] + self.gap), self.dtype.numpy)
+            array[...] = rng.standard_normal(array.shape)
+            found.append(array)
+        a, b, c = found
+        return a, b, c
+
+    def plan(self, epilogue: Epilogue | None = None) -> list[Launch]:
+        """Launches for the arrays as buffers 0, 1 and 2."""
+        a, b, c = self.arrays()
+        matrices = []
+        for i, (array, turned) in enumerate(
+            ((a, self.transpose_a), (b, self.transpose_b), (c, False))
+        ):
+            strides = [s // self.dtype.size for s in array.strides]
+            row, column = strides[-2:][::-1] if turned else strides[-2:]
+            batch = (0,) * len(self.batch) if i == 1 and self.repeat_b else tuple(strides[:-2])
+            matrices.append(Matrix(Buffer(i), row, column, batch))
+        x, y, z = matrices
+        return plan_gemm(
+            x,
+            y,
+            z,
+            self.rows,
+            self.columns,
+            self.inner,
+            self.dtype,
+            Target(self.vector_bytes, MOST_THREADS),
+            batch=self.batch,
+            accumulate=self.accumulate,
+            epilogue=epilogue,
+        )
+
+    def expected(self, a: Array, b: Array, c: Array) -> Array:
+        """The whole of C as it is to be, in float64; what is between the rows stays."""
+        a, b, found = (x.astype(np.float64) for x in (a, b, c))
+        a = a[..., : a.shape[-1] - self.gap]
+        b = b[..., : b.shape[-1] - self.gap]
+        a = np.swapaxes(a, -1, -2) if self.transpose_a else a
+        b = np.swapaxes(b, -1, -2) if self.transpose_b else b
+        product = a @ b
+        found[..., : self.columns] = product + (
+            found[..., : self.columns] if self.accumulate else 0.0
+        )
+        return found
+
+    @property
+    def tolerance(self) -> float:
+        """For sums of `inner` products of normal numbers."""
+        return float(np.finfo(self.dtype.numpy).eps) * 8 * (self.inner + 8)

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from laminar.engine.compiler.kernels import Buffer, Matrix, Target, plan_gemm
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import float32, float64
+
+from .epilogues import adding
+from .products import Product
+from .running import VECTOR_BYTES, Prepared, results
+
+sizes = st.integers(0, 40) | st.sampled_from([63, 64, 65, 130])
+
+
+@st.composite
+def products(draw: st.DrawFn) -> Product:
+    return Product(
+        draw(sizes),
+        draw(sizes),
+        draw(sizes),
+        draw(st.booleans()),
+        draw(st.booleans()),
+        draw(st.sampled_from([(), (), (3,), (2, 3), (1, 0)])),
+        draw(st.booleans()),
+        draw(st.sampled_from([0, 0, 5])),
+        draw(st.booleans()),
+        draw(st.sampled_from([float32, float64])),
+        draw(st.sampled_from(VECTOR_BYTES)),
+    )
+
+
+def check(product: Product) -> None:
+    arrays = product.arrays()
+    found = results(product.plan(), *arrays)
+    np.testing.assert_allclose(found, product.expected(*arrays), rtol=0, atol=product.tolerance)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(products())
+def test_products_of_any_size(product: Product) -> None:
+    check(product)
+
+
+@pytest.mark.parametrize("vector_bytes", VECTOR_BYTES)
+@pytest.mark.parametrize(
+    "product",
+    [
+        pytest.param(Product(1, 200, 300), id="one-row"),
+        pytest.param(Product(200, 1, 30), id="one-column"),
+        pytest.param(Product(200, 1, 50, transpose_b=True), id="one-column-dots"),
+        pytest.param(Product(3, 200, 77, transpose_b=True, accumulate=True), id="dots"),
+        pytest.param(
+            Product(2, 9, 40, transpose_b=True, batch=(2, 3), gap=3), id="dots-of-a-batch"
+        ),
+        pytest.param(Product(300, 530, 1100), id="copied-b-and-blocks-of-k"),
+        pytest.param(Product(270, 40, 1100, transpose_b=True), id="transposed-b"),
+        pytest.param(Product(1024, 70, 600, transpose_a=True), id="copied-a"),
+        pytest.param(Product(1024, 70, 600, True, True, accumulate=True), id="both-transposed"),
+    ],
+)
+def test_large_products(product: Product, vector_bytes: int) -> None:
+    check(replace(product, vector_bytes=vector_bytes))
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        Product(37, 90, 20),
+        Product(300, 600, 1100),
+        Product(5, 33, 8, batch=(2, 3)),
+        Product(7, 9, 0),
+    ],
+)
+def test_the_epilogue_sees_each_element_once_when_it_is_complete(product: Product) -> None:
+    a, b, c = product.arrays()
+    num_rows = c.size // product.columns
+    of_rows = np.arange(num_rows, dtype=np.float32)
+    of_columns = np.arange(product.columns, dtype=np.float32) * 0.5
+    epilogue = adding(Buffer(2), c.strides[-2], Buffer(3), Buffer(4), product.vector_bytes)
+    prepared = Prepared(product.plan(epilogue), [a, b, c, of_rows, of_columns])
+    expected = product.expected(a, b, c)
+    prepared.run(2)
+    expected = expected.reshape(num_rows, -1) + of_rows[:, None] + of_columns
+    np.testing.assert_allclose(c.reshape(num_rows, -1), expected, rtol=1e-6, atol=product.tolerance)
+
+
+def test_nan_and_infinity_stay_in_their_rows() -> None:
+    product = Product(20, 20, 20)
+    a, b, c = product.arrays()
+    a[3, 4], a[5, 6] = np.nan, np.inf
+    found = results(product.plan(), a, b, c)
+    assert np.isnan(found[3]).all()
+    assert np.isinf(found[5]).all()
+    assert np.isfinite(np.delete(found, [3, 5], axis=0)).all()
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "c", "batch"),
+    [
+        pytest.param((4, 1), (4, 1), (1, 4), (), id="c-by-columns"),
+        pytest.param((4, 1), (8, 2), (4, 1), (), id="b-without-a-contiguous-axis"),
+        pytest.param((4, 1), (4, 1), (4, 1), (2,), id="batch-without-strides"),
+    ],
+)
+def test_what_no_kernel_takes(
+    a: tuple[int, int], b: tuple[int, int], c: tuple[int, int], batch: tuple[int, ...]
+) -> None:
+    x, y, z = (Matrix(Buffer(i), *strides) for i, strides in enumerate((a, b, c)))
+    with pytest.raises(InvalidArgumentError, match="plan_gemm"):
+        plan_gemm(x, y, z, 4, 4, 4, float32, Target(32, 1), batch=batch)

@@ -1,0 +1,147 @@
+"""Whole training steps as native code: in place, on threads, with checks, told about."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import laminar
+from laminar import layers, losses
+from laminar.engine.errors import InvalidArgumentError
+
+Array = np.ndarray[Any, Any]
+rng = np.random.default_rng(0)
+X = rng.normal(size=(96, 12, 12, 3)).astype("float32")
+Y = rng.integers(0, 5, 96)
+
+
+@pytest.fixture(autouse=True)
+def _threads() -> Iterator[None]:
+    yield
+    laminar.set_threads(None)
+
+
+def convnet(**options: Any) -> Any:
+    laminar.set_random_seed(3)
+    model = laminar.Sequential(
+        [
+            layers.Input((12, 12, 3)),
+            layers.Conv2D(16, 3, padding="same", activation="relu"),
+            layers.MaxPooling2D(),
+            layers.Conv2D(24, 3, strides=2),
+            layers.BatchNormalization(),
+            layers.ReLU(),
+            layers.GlobalAveragePooling2D(),
+            layers.Dense(5),
+        ]
+    )
+    loss = losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile("adam", loss, metrics=["accuracy"], **options)
+    return model
+
+
+def train(model: Any, **options: Any) -> tuple[list[float], list[Array]]:
+    history = model.fit(X, Y, batch_size=40, epochs=2, verbose=0, shuffle=False, **options)
+    return history.history["loss"], model.get_weights()
+
+
+def test_native_training_is_what_the_reference_kernels_do() -> None:
+    losses_native, weights = train(convnet())
+    losses_plain, expected = train(convnet(jit_compile=False))
+    np.testing.assert_allclose(losses_native, losses_plain, rtol=1e-4)
+    for a, b in zip(weights, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=2e-4)
+
+
+def test_bits_do_not_depend_on_the_number_of_threads() -> None:
+    found = []
+    for n in (1, 2, 3):
+        laminar.set_threads(n)
+        found.append(train(convnet()))
+    for other, weights in found[1:]:
+        assert other == found[0][0]
+        for a, b in zip(weights, found[0][1], strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_a_step_is_one_cluster_and_a_short_batch_compiles_nothing() -> None:
+    model = convnet()
+    train(model)
+    (step, event), *rest = model.explain_compiles()
+    assert not rest
+    assert (step, event.reason) == ("train", "first run")
+    assert event.num_kernels >= 10
+    assert "first run" in str(model.explain_compiles())
+
+
+def test_nothing_compiled_is_said() -> None:
+    assert str(convnet().explain_compiles()) == "nothing has been compiled"
+    model = convnet(jit_compile=False)
+    train(model)
+    assert not model.explain_compiles()
+
+
+def test_weights_in_other_hands_stay_as_they_are() -> None:
+    model = convnet()
+    model.train_on_batch(X[:8], Y[:8])
+    kernel = model.layers[0].kernel
+    held = kernel.value
+    before = np.array(held)
+    model.train_on_batch(X[:8], Y[:8])
+    np.testing.assert_array_equal(np.asarray(held), before)
+    assert np.abs(kernel.numpy() - before).max() > 0
+
+
+def test_a_wrong_label_stops_the_step_before_anything_changes() -> None:
+    model = convnet()
+    model.train_on_batch(X[:8], Y[:8])
+    before = [np.array(w) for w in model.get_weights()]
+    slots = [np.array(v) for v in model.optimizer.variables]
+    with pytest.raises(InvalidArgumentError, match="the label 5 at"):
+        model.train_on_batch(X[:8], np.array([0, 1, 5, 2, 3, 4, 0, 1]))
+    for a, b in zip(model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(a, b)
+    for v, b in zip(model.optimizer.variables, slots, strict=True):
+        np.testing.assert_array_equal(np.array(v), b)
+    model.train_on_batch(X[:8], Y[:8])  # and it goes on
+
+
+def test_many_threads_predict_with_one_model() -> None:
+    model = convnet()
+    expected = model.predict(X, verbose=0)
+    found: list[Array] = []
+
+    def work() -> None:
+        for _ in range(5):
+            found.append(model.predict_on_batch(X))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(found) == 20
+    for y in found:
+        np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, True, "2"])
+def test_set_threads_refuses_what_is_no_number_of_threads(n: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="expected a positive number of threads"):
+        laminar.set_threads(n)
+
+
+def test_dumps_show_every_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMINAR_DUMP", str(tmp_path))
+    monkeypatch.setenv("LAMINAR_CACHE", str(tmp_path / "cache"))
+    model = laminar.Sequential([layers.Input((7,)), layers.Dense(3, activation="tanh", name="top")])
+    model.predict(np.ones((2, 7), "float32"), verbose=0)
+    names = {path.name for path in tmp_path.iterdir()}
+    for suffix in (".graph.txt", ".clustered.txt", ".loops.txt", ".ll", ".s"):
+        assert any(name.endswith(suffix) for name in names), (suffix, names)
+    assert any("top" in name and name.endswith(".ll") for name in names), names

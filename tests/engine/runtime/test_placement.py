@@ -1,0 +1,358 @@
+"""Placement: constraints, colocation, costs, memory, and what is said about it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+import pytest
+
+from laminar import engine as eng
+from laminar.engine.errors import InvalidArgumentError, ResourceExhaustedError
+from laminar.engine.graph import FLOATING, Operation, TensorSpec
+from laminar.engine.ops import arithmetic, basic, linalg
+from laminar.engine.ops.reduce import reduce_sum
+from laminar.engine.ops.registry import define
+from laminar.engine.ops.string import string_length
+from laminar.engine.passes import needed_operations
+from laminar.engine.runtime import SessionConfig
+from laminar.engine.runtime.cost import CostModel, input_bytes, output_bytes
+from laminar.engine.runtime.devices import CpuDevice, Device, DeviceSet, GpuDevice
+from laminar.engine.runtime.placement import Placement, place
+from tests.engine.runtime.fake_gpu import FakeCupy
+
+# In a graph they give symbols, which have an operation.
+add: Any = arithmetic.add
+identity: Any = basic.identity
+matmul: Any = linalg.matmul
+
+
+@define("TestCpuOnly", dtypes=FLOATING)
+def cpu_only(x: TensorSpec) -> TensorSpec:
+    """x, with a kernel for one type of device."""
+    return x
+
+
+cpu_only.kernel("cpu")(lambda x: x)
+
+
+@define("TestSource", dtypes=FLOATING)
+def source(*, cost: float = 1.0) -> TensorSpec:
+    """A number, at a cost."""
+    return TensorSpec((), "float32")
+
+
+source.reference(lambda xp, *, cost: xp.asarray(cost, "float32"))
+
+
+@define("TestFill", dtypes=FLOATING)
+def fill(*, size: int) -> TensorSpec:
+    """`size` float32 zeros."""
+    return TensorSpec((size,), "float32")
+
+
+fill.reference(lambda xp, *, size: xp.zeros(size, "float32"))
+
+
+class GivenCosts:
+    """Times by the type of op and of device."""
+
+    def __init__(self, times: dict[tuple[str, str], float], transfer: float = 0.0) -> None:
+        self.times = times
+        self.transfer = transfer
+
+    def compute_seconds(self, op: Operation, device: Device) -> float:
+        return self.times.get((op.type, device.device_type), 0.0)
+
+    def transfer_seconds(self, nbytes: int, source: Device, target: Device) -> float:
+        return 0.0 if source is target else self.transfer
+
+
+def cpus(n: int = 1, **options: Any) -> list[Device]:
+    return [CpuDevice(i, **options) for i in range(n)]
+
+
+def gpus(n: int = 1) -> list[Device]:
+    return [GpuDevice(i, FakeCupy()) for i in range(n)]
+
+
+def placed(fetches: list[Any], devices: list[Device], **options: Any) -> dict[str, str]:
+    """The short device of each operation by name."""
+    found = place_all(fetches, devices, **options)
+    return {d.operation: d.device.rpartition("device:")[2] for d in found.decisions}
+
+
+def place_all(fetches: list[Any], devices: list[Device], **options: Any) -> Placement:
+    tensors = [t for t in fetches if not isinstance(t, Operation)]
+    targets = [t for t in fetches if isinstance(t, Operation)]
+    operations = needed_operations(tensors, targets, options.get("feeds", ()))
+    return place(operations, DeviceSet(devices), fetches=tensors, **options)
+
+
+# Constraints
+
+
+def test_partial_specs_are_kept_and_completed() -> None:
+    with eng.Graph().as_default():
+        a = identity(1.0, name="a")
+        with eng.device("gpu"):
+            b = identity(a, name="b")
+        with eng.device("/job:localhost/device:gpu"):
+            c = identity(b, name="c")
+        with eng.device("gpu:1"):
+            d = identity(c, name="d")
+        with eng.device("cpu"):
+            e = identity(d, name="e")
+    found = placed([e], cpus(2) + gpus(2))
+    assert [found[n] for n in "bcde"] == ["gpu:0", "gpu:0", "gpu:1", "cpu:0"]
+
+
+def test_an_op_goes_where_it_has_a_kernel_whatever_it_costs() -> None:
+    with eng.Graph().as_default():
+        y = cpu_only(identity(1.0), name="y")
+    costs = GivenCosts({("TestCpuOnly", "cpu"): 1e9})
+    for policy in ("priority", "simulated"):
+        found = placed([y], cpus() + gpus(), costs=costs, policy=policy)
+        assert found["y"] == "cpu:0"
+
+
+def test_strings_are_on_the_cpu() -> None:
+    with eng.Graph().as_default():
+        y = string_length(eng.constant(["ab"]), name="y")
+    assert placed([y], cpus() + gpus())["y"] == "cpu:0"
+
+
+def test_without_a_kernel_there_the_error_lists_who_has_one() -> None:
+    with eng.Graph().as_default(), eng.device("gpu:0"):
+        y = cpu_only(identity(1.0), name="y")
+    with pytest.raises(InvalidArgumentError) as info:
+        placed([y], cpus() + gpus())
+    text = str(info.value)
+    assert "operation 'y' (TestCpuOnly) cannot be placed on '/device:gpu:0'" in text
+    assert "has no kernel for TestCpuOnly, which runs on: cpu" in text
+    assert f"{__file__}:" in text
+    assert "allow_soft_placement" in text
+
+
+def test_without_any_kernel() -> None:
+    with eng.Graph().as_default():
+        y = cpu_only(identity(1.0), name="y")
+    with pytest.raises(InvalidArgumentError, match=r"'y' .*no device .* kernels: 'y'.*: cpu"):
+        placed([y], gpus())
+
+
+def test_a_device_that_does_not_exist_is_an_error_with_the_reason() -> None:
+    with eng.Graph().as_default(), eng.device("gpu:3"):
+        y = identity(1.0, name="y")
+    devices = DeviceSet(cpus(), {"gpu": "cupy is not installed"})
+    operations = needed_operations([y])
+    with pytest.raises(InvalidArgumentError, match="no device is named.*gpu:3") as info:
+        place(operations, devices)
+    assert "cupy is not installed" in str(info.value)
+    soft = place(operations, devices, soft=True)
+    assert {d.device for d in soft.decisions} == {"/job:localhost/device:cpu:0"}
+    assert any("soft placement: /device:gpu:3" in d.reason for d in soft.decisions)
+
+
+# Colocation
+
+
+def test_colocation_is_transitive_and_meets_the_kernels_of_all() -> None:
+    with eng.Graph().as_default():
+        a = cpu_only(1.0, name="a")
+        with eng.colocate_with(a):
+            b = identity(2.0, name="b")
+        with eng.colocate_with(b):
+            c = identity(3.0, name="c")
+    found = placed([a, b, c], cpus(2) + gpus())
+    assert found["a"] == found["b"] == found["c"] == "cpu:0"
+
+
+def test_pins_that_contradict_a_colocation_are_named() -> None:
+    with eng.Graph().as_default():
+        one = eng.constant(1.0)
+        with eng.device("gpu:0"):
+            a = identity(one, name="a")
+        with eng.device("cpu:0"), eng.colocate_with(a):
+            b = identity(one, name="b")
+    with pytest.raises(InvalidArgumentError) as info:
+        placed([a, b], cpus() + gpus())
+    text = str(info.value)
+    for part in ("'a'", "'b'", "'/device:gpu:0'", "'/device:cpu:0'", "colocated", __file__):
+        assert part in text
+    assert placed([a, b], cpus() + gpus(), soft=True)["a"] == "gpu:0"
+
+
+def test_what_uses_a_variable_is_where_it_is() -> None:
+    with eng.Graph().as_default():
+        with eng.device("cpu:1"):
+            v = eng.Variable(np.zeros(3, "float32"), name="v")
+        with eng.device("cpu:0"):
+            step: Any = v.assign_add(np.ones(3, "float32"))
+    found = placed([v.initializer, step], cpus(2))
+    assert found["v"] == found["v/Assign"] == found[step.op.name] == "cpu:1"
+
+
+def test_captured_state_is_in_one_place() -> None:
+    v = eng.Variable(np.zeros(3, "float32"), name="v")
+
+    @eng.function
+    def f(x: Any) -> Any:
+        with eng.device("cpu:1"):
+            y = v.value + x
+        v.assign(y)
+        return v.value
+
+    concrete = f.concrete(eng.TensorSpec([3], "float32"))
+    feeds = [*concrete.inputs, *concrete.captured_inputs]
+    found = place(concrete.operations, DeviceSet(cpus(2)), feeds=feeds)
+    kinds = {d.type: d.device for d in found.decisions}
+    assert kinds["ReadVariable"] == kinds["Assign"] == cpus(2)[1].name
+
+
+def test_state_stays_where_it_was_first_put() -> None:
+    settled: dict[str, str] = {}
+    with eng.Graph().as_default():
+        v = eng.Variable(np.zeros(3, "float32"), name="v")
+        y = v.value + 1.0
+    place_all([v.initializer], cpus(), settled=settled)
+    assert settled == {"v": "/job:localhost/device:cpu:0"}
+    found = placed([y], cpus() + gpus(), settled=settled)
+    assert found["v"] == "cpu:0"
+
+
+# Costs
+
+
+@pytest.mark.parametrize(("transfer", "expected"), [(20.0, "gpu:0"), (200.0, "cpu:0")])
+def test_an_op_moves_when_that_pays(transfer: float, expected: str) -> None:
+    with eng.Graph().as_default():
+        with eng.device("cpu"):
+            x = identity(np.ones((2, 2), "float32"), name="x")
+        y = matmul(x, x, name="y")
+    costs = GivenCosts({("MatMul", "cpu"): 100.0, ("MatMul", "gpu"): 10.0}, transfer)
+    found = place_all([y], cpus() + gpus(), costs=costs, policy="simulated")
+    decision = next(d for d in found.decisions if d.operation == "y")
+    assert decision.device.endswith(expected)
+    assert "finishes first" in decision.reason
+
+
+def test_independent_work_is_spread() -> None:
+    with eng.Graph().as_default():
+        a, b = source(name="a"), source(name="b")
+    costs = GivenCosts({("TestSource", "cpu"): 10.0})
+    found = placed([a, b], cpus(2), costs=costs, policy="simulated")
+    assert (found["a"], found["b"]) == ("cpu:0", "cpu:1")
+    assert set(placed([a, b], cpus(2), costs=costs).values()) == {"cpu:0"}  # by priority
+
+
+def test_a_tensor_is_sent_once() -> None:
+    """Its second user on the other device does not pay for the way again."""
+    with eng.Graph().as_default():
+        with eng.device("cpu:0"):
+            x = source(name="x")
+        with eng.device("cpu:1"):
+            a = identity(x, name="a")
+        b = add(x, 1.0, name="b")
+    costs = GivenCosts({("Add", "cpu"): 1.0, ("TestSource", "cpu"): 1.0}, transfer=50.0)
+    found = place_all([a, b], cpus(2), costs=costs, policy="simulated")
+    (reason,) = [d.reason for d in found.decisions if d.operation == "b"]
+    # It is there at 51 already, and would be at 101 if it had to cross once more.
+    assert "on /job:localhost/device:cpu:1" in reason
+    b_ends = {d: float(t) for t, d in _times(reason)}
+    assert b_ends["/job:localhost/device:cpu:1"] == pytest.approx(52.0e6)
+
+
+def _times(reason: str) -> list[tuple[str, str]]:
+    parts = reason.removeprefix("finishes first: ").split(", ")
+    return [tuple(p.split(" us on ")) for p in parts]  # type: ignore[misc]  # two parts each
+
+
+def test_placement_repeats() -> None:
+    with eng.Graph().as_default():
+        x = identity(1.0)
+        for i in range(30):
+            x = add(x, identity(float(i)))
+    first = place_all([x], cpus(3), policy="simulated")
+    second = place_all([x], cpus(3), policy="simulated")
+    assert [str(d) for d in first.decisions] == [str(d) for d in second.decisions]
+
+
+def test_the_static_model_grows_with_the_sizes() -> None:
+    (device,) = cpus()
+    seconds = []
+    with eng.Graph().as_default():
+        for n in (64, 128, 256):
+            a = eng.placeholder("float32", [n, 128])
+            y = matmul(a, eng.placeholder("float32", [128, 256]))
+            cost = CostModel().cost(y.op, device)
+            assert cost.output_bytes == output_bytes(y.op) == 4 * n * 256
+            assert input_bytes(y.op) == 4 * (n * 128 + 128 * 256)
+            assert cost.source == "static"
+            seconds.append(cost.seconds)
+    assert 0 < seconds[0] < seconds[1] < seconds[2]
+
+
+def test_measured_costs_replace_estimates() -> None:
+    (device,) = cpus()
+    with eng.Graph().as_default():
+        y = identity(1.0, name="y")
+    model = CostModel()
+    model.record("y", "cpu", 2.0)
+    model.record("y", "cpu", 4.0, nbytes=123)
+    assert model.cost(y.op, device).seconds == 3.0
+    assert model.cost(y.op, device).source == "measured"
+    assert model.cost(y.op, device).output_bytes == 123
+    assert model.cost(y.op, gpus()[0]).source == "static"
+    found = place_all([y], cpus(2), costs=model, policy="simulated")
+    assert found.times[y.op.id][1] == pytest.approx(3.0, rel=0.01)
+
+
+# Memory
+
+
+def test_live_tensors_are_spread_over_limited_devices() -> None:
+    limited = cpus(2, limit_bytes=1_000_000)
+    with eng.Graph().as_default():
+        a, b = fill(size=200_000, name="a"), fill(size=200_000, name="b")
+        total = reduce_sum(a), reduce_sum(b)
+    for policy in ("priority", "simulated"):
+        found = placed(list(total), limited, policy=policy)
+        assert {found["a"], found["b"]} == {"cpu:0", "cpu:1"}
+    with pytest.raises(ResourceExhaustedError, match="'b' .* finds no room.*holds 800000 of"):
+        placed([a, b], limited[:1])
+
+
+def test_a_tensor_that_is_no_longer_needed_makes_room() -> None:
+    with eng.Graph().as_default():
+        x = fill(size=100_000)
+        for _ in range(20):
+            x = add(x, x)
+        y = reduce_sum(x)
+    assert set(placed([y], cpus(1, limit_bytes=1_000_000)).values()) == {"cpu:0"}
+
+
+# What is said
+
+
+def test_decisions_have_reasons_and_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    config = SessionConfig(device_count={"cpu": 2}, log_device_placement=True)
+    with eng.Graph().as_default():
+        with eng.device("cpu:1"):
+            a = identity(1.0, name="a")
+        y = add(a, 1.0, name="y")
+        with eng.Session(config=config) as session, caplog.at_level(logging.INFO):
+            assert session.run(y) == 2.0
+            assert session.placement is not None
+            reasons = {d.operation: d.reason for d in session.placement.decisions}
+    assert reasons["a"] == "pinned to /device:cpu:1"
+    assert reasons["y"] == "first of 2 by priority"
+    assert "a (Identity): /job:localhost/device:cpu:1: pinned to /device:cpu:1" in caplog.messages
+
+
+def test_a_policy_has_a_name() -> None:
+    with eng.Graph().as_default():
+        y = identity(1.0)
+    with pytest.raises(InvalidArgumentError, match="must be one of priority, simulated"):
+        place_all([y], cpus(), policy="random")

@@ -1,0 +1,580 @@
+"""What fit, evaluate and predict take: each kind of data gives the same training."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import laminar
+from laminar import callbacks, config, layers, optimizers
+from laminar.datasets import Dataset
+from laminar.engine.errors import (
+    AbortedError,
+    DeadlineExceededError,
+    DTypeError,
+    InvalidArgumentError,
+    OutOfRangeError,
+    ShapeError,
+    UnimplementedError,
+)
+from laminar.utils import PyDataset, Sequence
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(40, 3)).astype("float32")
+Y = (X @ np.array([[1.0], [-2.0], [0.5]]) + 0.1).astype("float32")
+W = rng.uniform(0.5, 2.0, 40).astype("float32")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left() -> Iterator[None]:
+    yield
+    assert not [t.name for t in threading.enumerate() if t.name.startswith("laminar-")]
+    assert not multiprocessing.active_children()
+
+
+def linear(**options: Any) -> laminar.Sequential:
+    model = laminar.Sequential(
+        [layers.Input((3,)), layers.Dense(1, kernel_initializer="ones", name="head")]
+    )
+    given: dict[str, Any] = {"optimizer": optimizers.SGD(0.1), "loss": "mse"}
+    model.compile(**(given | options))
+    return model
+
+
+class Numbered(PyDataset):
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> Any:
+        rows = slice(10 * index, 10 * index + 10)
+        return X[rows], Y[rows], W[rows]
+
+
+class Frame:
+    """As much of a pandas frame as is looked at."""
+
+    def __init__(self, values: Any, dtypes: Any = None) -> None:
+        self._values = values
+        self.dtypes = dtypes if dtypes is not None else [values.dtype] * values.shape[-1]
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, key: Any) -> Any:
+        raise KeyError(key)
+
+    def to_numpy(self, dtype: Any = None) -> Any:
+        return self._values if dtype is None else self._values.astype(dtype)
+
+
+class Loader:
+    """As a torch DataLoader: walked anew for each epoch, yields lists, has a length."""
+
+    def __len__(self) -> int:
+        return 4
+
+    def __iter__(self) -> Iterator[Any]:
+        for i in range(0, 40, 10):
+            yield [X[i : i + 10], Y[i : i + 10], W[i : i + 10]]
+
+
+def endless() -> Iterator[Any]:
+    while True:
+        for i in range(0, 40, 10):
+            yield X[i : i + 10], Y[i : i + 10], W[i : i + 10]
+
+
+def sliced() -> Dataset:
+    return Dataset.from_tensor_slices((X, Y, W))
+
+
+ARRAYS: dict[str, Any] = {"batch_size": 10, "shuffle": False}
+KINDS: list[Any] = [
+    ("tensors", lambda: ((laminar.ops.array(X), laminar.ops.array(Y)), {"sample_weight": W})),
+    ("frames", lambda: ((Frame(X), Frame(Y)), {"sample_weight": Frame(W[:, None][:, 0])})),
+    ("mixed-frame", lambda: ((Frame(X.astype(object), [X.dtype] * 3), Y), {"sample_weight": W})),
+    ("float64", lambda: ((X.astype("float64"), Y.tolist()), {"sample_weight": W})),
+    ("memmap", lambda: ((X.view(np.memmap), Y), {"sample_weight": W})),
+    ("generator", lambda: ((endless(),), {"steps_per_epoch": 4})),
+    ("loader", lambda: ((Loader(),), {})),
+    ("list-of-batches", lambda: ((iter(list(Loader()) * 3),), {"steps_per_epoch": 4})),
+    ("dataset", lambda: ((sliced().batch(10),), {})),
+    ("dataset-unknown-size", lambda: ((sliced().filter(lambda *_: True).batch(10),), {})),
+    ("dataset-endless", lambda: ((sliced().repeat().batch(10),), {"steps_per_epoch": 4})),
+    ("dataset-prefetch", lambda: ((sliced().map(lambda *e: e, 2).batch(10).prefetch(),), {})),
+    ("py-dataset", lambda: ((Numbered(),), {"shuffle": False})),
+    ("py-dataset-threads", lambda: ((Numbered(workers=3),), {"shuffle": False})),
+    (
+        "py-dataset-processes",
+        lambda: ((Numbered(workers=2, use_multiprocessing=True),), {"shuffle": False}),
+    ),
+]
+
+
+@pytest.mark.parametrize("kind", [pytest.param(k[1], id=k[0]) for k in KINDS])
+def test_kinds_of_data(kind: Callable[[], tuple[Any, dict[str, Any]]]) -> None:
+    data, options = kind()
+    if len(data) == 2:
+        options = ARRAYS | options
+    model, reference = linear(), linear()
+    fit: Any = model.fit
+    history = fit(*data, epochs=3, verbose=0, **options)
+    expected = reference.fit(X, Y, sample_weight=W, epochs=3, verbose=0, **ARRAYS)
+    np.testing.assert_allclose(history.history["loss"], expected.history["loss"], rtol=1e-6)
+    for a, b in zip(model.get_weights(), reference.get_weights(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+VALIDATION: list[Any] = [
+    ("tuple", lambda: (X, Y, W), {}),
+    ("frames", lambda: (Frame(X), Frame(Y), W), {}),
+    ("dataset", lambda: sliced().batch(16), {}),
+    ("dataset-endless", lambda: sliced().batch(10).repeat(), {"validation_steps": 4}),
+    ("generator", lambda: endless(), {"validation_steps": 4}),
+    ("py-dataset", lambda: Numbered(workers=2), {}),
+    ("loader", lambda: Loader(), {}),
+]
+
+
+@pytest.mark.parametrize(("make", "options"), [pytest.param(*v[1:], id=v[0]) for v in VALIDATION])
+def test_kinds_of_validation_data(make: Callable[[], Any], options: dict[str, Any]) -> None:
+    model, reference = linear(), linear()
+    found = model.fit(X, Y, validation_data=make(), epochs=2, verbose=0, **ARRAYS, **options)
+    expected = reference.fit(X, Y, validation_data=(X, Y, W), epochs=2, verbose=0, **ARRAYS)
+    np.testing.assert_allclose(found.history["val_loss"], expected.history["val_loss"], rtol=1e-5)
+
+
+def test_evaluate_and_predict() -> None:
+    model = linear()
+    loss = model.evaluate(X, Y, verbose=0)
+    pairs = Dataset.from_tensor_slices((X, Y)).batch(7)
+    assert model.evaluate(pairs, verbose=0) == pytest.approx(loss, rel=1e-5)
+    assert model.evaluate(pairs.repeat(), steps=6, verbose=0) == pytest.approx(loss, rel=1e-5)
+    expected = model.predict(X, verbose=0)
+    only_x = Dataset.from_tensor_slices(X).batch(7)
+    for data in (only_x, pairs, Numbered(), Numbered(workers=2), Loader(), Frame(X)):
+        np.testing.assert_allclose(model.predict(data, verbose=0), expected, rtol=1e-6)
+
+
+def test_class_weight_goes_with_a_dataset() -> None:
+    y = (Y > 0).astype("int32")
+    weights = {0: 1.0, 1: 3.0}
+    model, reference = linear(), linear()
+    data = Dataset.from_tensor_slices((X, y)).batch(10)
+    model.fit(data, class_weight=weights, verbose=0)
+    reference.fit(X, y, class_weight=weights, verbose=0, **ARRAYS)
+    np.testing.assert_allclose(model.get_weights()[0], reference.get_weights()[0], rtol=1e-6)
+
+
+# PyDataset
+
+
+class Told(Numbered):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.told: list[str] = []
+        self.asked: list[int] = []
+
+    def __getitem__(self, index: int) -> Any:
+        self.asked.append(index)
+        return super().__getitem__(index)
+
+    def on_epoch_begin(self) -> None:
+        self.told.append("begin")
+
+    def on_epoch_end(self) -> None:
+        self.told.append("end")
+
+
+def test_a_py_dataset_is_told_of_epochs_and_shuffled() -> None:
+    data = Told()
+    linear().fit(data, epochs=8, verbose=0)
+    assert data.told == ["begin", "end"] * 8
+    orders = [data.asked[i : i + 4] for i in range(0, 32, 4)]
+    assert all(sorted(order) == [0, 1, 2, 3] for order in orders)
+    assert len({tuple(order) for order in orders}) > 2
+
+
+def test_sequence_is_its_older_name() -> None:
+    assert Sequence is PyDataset
+
+
+def test_a_py_dataset_without_end() -> None:
+    class Endless(Numbered):
+        @property
+        def num_batches(self) -> int | None:
+            return None
+
+        def __getitem__(self, index: int) -> Any:
+            return super().__getitem__(index % 4)
+
+    model, reference = linear(), linear()
+    model.fit(Endless(workers=2), epochs=2, steps_per_epoch=6, verbose=0)
+    reference.fit(endless(), epochs=2, steps_per_epoch=6, verbose=0)
+    np.testing.assert_allclose(model.get_weights()[0], reference.get_weights()[0], rtol=1e-6)
+
+
+class Random(PyDataset):
+    def __len__(self) -> int:
+        return 6
+
+    def __getitem__(self, index: int) -> Any:
+        return np.random.normal(size=(2, 3)).astype("float32"), np.full((2, 1), index, "float32")
+
+
+def test_random_numbers_of_processes_do_not_repeat_nor_depend_on_their_number() -> None:
+    outputs = []
+    for workers in (1, 3):
+        laminar.random.set_random_seed(1)
+        model = linear()
+        data = Random(workers=workers, use_multiprocessing=True)
+        outputs.append(model.predict(data, verbose=0))
+    np.testing.assert_array_equal(outputs[0], outputs[1])
+    assert len(np.unique(outputs[0])) == 12
+
+
+class Failing(Numbered):
+    def __init__(self, how: Callable[[], Any], **options: Any) -> None:
+        super().__init__(**options)
+        self.how = how
+
+    def __getitem__(self, index: int) -> Any:
+        if index == 2:
+            self.how()
+        return super().__getitem__(index)
+
+
+class OwnError(Exception):
+    pass
+
+
+def divide() -> None:
+    1 / 0  # noqa: B018  # raises
+
+
+def own() -> None:
+    raise OwnError("mine")
+
+
+def ours() -> None:
+    raise ShapeError("wrong shape", remedy="another one")
+
+
+@pytest.mark.parametrize(
+    ("options", "how", "kind", "message"),
+    [
+        ({"workers": 1}, divide, ZeroDivisionError, "division by zero"),
+        ({"workers": 3}, divide, ZeroDivisionError, "division by zero"),
+        ({"workers": 2, "use_multiprocessing": True}, divide, ZeroDivisionError, "by zero"),
+        ({"workers": 2, "use_multiprocessing": True}, own, AbortedError, "OwnError: mine"),
+        ({"workers": 2, "use_multiprocessing": True}, ours, ShapeError, "wrong shape"),
+    ],
+)
+def test_errors_of_workers_come_back(
+    options: Any, how: Callable[[], Any], kind: type[Exception], message: str
+) -> None:
+    data = Failing(how, **options)
+    with pytest.raises(kind, match=message) as caught:
+        linear().fit(data, verbose=0, shuffle=False)
+    if options.get("use_multiprocessing"):
+        notes = "\n".join(caught.value.__notes__)
+        assert "in a worker process, in batch 2" in notes
+        assert f"in {how.__name__}" in notes
+
+
+def test_a_worker_that_dies_is_noticed() -> None:
+    data = Failing(lambda: os._exit(3), workers=2, use_multiprocessing=True)
+    with pytest.raises(AbortedError, match=r"exit status 3\) while it made batch 2"):
+        linear().fit(data, verbose=0, shuffle=False)
+    data = Failing(lambda: os.kill(os.getpid(), 9), workers=2, use_multiprocessing=True)
+    with pytest.raises(AbortedError, match="signal SIGKILL"):
+        linear().fit(data, verbose=0, shuffle=False)
+
+
+def test_a_worker_that_hangs_is_noticed() -> None:
+    data = Failing(lambda: time.sleep(60), workers=2, use_multiprocessing=True, timeout=0.3)
+    begin = time.monotonic()
+    with pytest.raises(DeadlineExceededError, match="batch 2 was not ready after 0.3 s"):
+        linear().fit(data, verbose=0, shuffle=False)
+    assert time.monotonic() - begin < 10
+    release = threading.Event()
+    data = Failing(lambda: release.wait(0.8), workers=2, timeout=0.2)
+    with pytest.raises(DeadlineExceededError, match="batch 2"):
+        linear().fit(data, verbose=0, shuffle=False)
+
+
+def test_large_batches_pass_through_processes() -> None:
+    class Large(PyDataset):
+        def __len__(self) -> int:
+            return 5
+
+        def __getitem__(self, index: int) -> Any:
+            return {"a": np.full((4, 100_000), index, "float32"), "b": np.array(["x"] * 4)}
+
+    with laminar_data(Large(workers=2, use_multiprocessing=True, max_queue_size=2)) as batches:
+        for index, batch in enumerate(batches):
+            assert batch["a"].shape == (4, 100_000)
+            assert float(batch["a"][3, 99_999]) == index
+            assert batch["b"].dtype == "string"
+    assert index == 4
+
+
+def laminar_data(data: Any) -> Any:
+    from laminar.models.data import Passes, make_data
+
+    class Walk:
+        def __enter__(self) -> Any:
+            self.passes = Passes(make_data(data, who="predict"))
+            return self.passes.epoch()
+
+        def __exit__(self, *_: Any) -> None:
+            self.passes.close()
+
+    return Walk()
+
+
+def test_leaving_early_ends_everything() -> None:
+    class Stop(callbacks.Callback):
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            if batch == 1:
+                self.model.stop_training = True
+
+    both: list[dict[str, Any]] = [{"workers": 3}, {"workers": 2, "use_multiprocessing": True}]
+    for options in both:
+        linear().fit(Numbered(**options), epochs=3, callbacks=Stop(), verbose=0)
+
+    class Interrupt(callbacks.Callback):
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            raise KeyboardInterrupt
+
+    for options in both:
+        with pytest.raises(KeyboardInterrupt):
+            linear().fit(Numbered(**options), callbacks=Interrupt(), verbose=0)
+
+
+# Working ahead
+
+
+def slow(seconds: float, count: int = 30) -> Iterator[Any]:
+    for _ in range(count):
+        time.sleep(seconds)
+        yield X[:10], Y[:10]
+
+
+class Slow(callbacks.Callback):
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+        self.names: set[str] = set()
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        time.sleep(self.seconds)
+        self.names |= {t.name for t in threading.enumerate()}
+
+
+def test_slow_data_is_made_ahead_of_the_step() -> None:
+    model = linear()
+    model.fit(X, Y, verbose=0)  # compiled
+    step = Slow(0.01)
+    begin = time.perf_counter()
+    model.fit(slow(0.01, 60), callbacks=step, verbose=0)
+    taken = time.perf_counter() - begin
+    assert "laminar-prefetch" in step.names
+    assert taken < 0.6 * 1.75  # one after the other: 1.2 s
+
+
+def test_quick_data_needs_no_thread() -> None:
+    model = linear()
+    model.fit(X, Y, verbose=0)
+    step = Slow(0.0)
+    model.fit(endless(), steps_per_epoch=50, callbacks=step, verbose=0)
+    model.fit(sliced().batch(10), callbacks=step, verbose=0)
+    assert "laminar-prefetch" not in step.names
+
+
+def test_no_batch_is_taken_that_fit_does_not_need() -> None:
+    data = slow(0.003)
+    linear().fit(data, steps_per_epoch=9, epochs=2, verbose=0)
+    assert len(list(data)) == 30 - 18
+
+
+def test_an_error_in_a_thread_is_raised_by_fit() -> None:
+    def broken() -> Iterator[Any]:
+        yield from slow(0.005, 12)
+        raise ZeroDivisionError("late")
+
+    with pytest.raises(ZeroDivisionError, match="late"):
+        linear().fit(broken(), verbose=0)
+
+
+def test_waiting_for_data_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    linear().fit(slow(0.02, 10), verbose=2)
+    assert "waiting on data" in capsys.readouterr().out
+    linear().fit(X, Y, verbose=2)
+    assert "waiting on data" not in capsys.readouterr().out
+
+
+# Resuming: the place in the data
+
+
+def test_a_place_in_a_dataset_is_found_again() -> None:
+    from laminar.models.data import Passes, make_data
+
+    def passes(steps: int | None = None) -> Passes:
+        data = Dataset.from_tensor_slices(np.arange(20)).shuffle(seed=1).batch(3)
+        return Passes(make_data(data.map(lambda n: n * 2)), steps)
+
+    for steps in (None, 4):
+        walk = passes(steps)
+        epochs = [[b.numpy().tolist() for b in walk.epoch()] for _ in range(4)]
+        for epoch, step in ((0, 2), (2, 0), (2, 3)):
+            walk = passes(steps)
+            for _ in range(epoch):
+                for _ in walk.epoch():
+                    pass
+            running = walk.epoch()
+            for _ in range(step):
+                next(running)
+            position = walk.position
+            walk.close()
+            again = passes(steps)
+            again.seek(position, inside=step > 0)
+            rest = [[b.numpy().tolist() for b in again.epoch()] for _ in range(2)]
+            if steps is None or step == 0:
+                assert rest[0] == epochs[epoch][step:]
+                assert rest[1] == epochs[epoch + 1]
+            again.close()
+
+
+def delayed(*element: Any) -> Any:
+    time.sleep(0.0003)
+    return element
+
+
+class StoppedError(Exception):
+    pass
+
+
+class BreakAfter(callbacks.Callback):
+    def __init__(self, steps: int) -> None:
+        super().__init__()
+        self.steps = steps
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self.steps -= 1
+        if not self.steps:
+            raise StoppedError
+
+
+RESUMED: list[Any] = [
+    ("dataset", lambda: sliced().shuffle(9, seed=3).map(lambda *e: e, 2).batch(7), None),
+    ("dataset-endless", lambda: sliced().shuffle(seed=3).repeat().batch(7), 6),
+    (
+        "dataset-prefetch",
+        lambda: sliced().filter(lambda *_: True).shuffle(9).batch(7).prefetch(),
+        4,
+    ),
+    ("dataset-slow", lambda: sliced().shuffle(9).map(delayed).repeat().batch(7), 10),
+    ("py-dataset-threads", lambda: Numbered(workers=2), None),
+    ("py-dataset-processes", lambda: Numbered(workers=2, use_multiprocessing=True), 3),
+]
+
+
+@pytest.mark.parametrize(("make", "steps"), [pytest.param(*r[1:], id=r[0]) for r in RESUMED])
+def test_training_goes_on_where_it_was_interrupted(
+    make: Callable[[], Any], steps: int | None, tmp_path: Path
+) -> None:
+    def train(*extra: callbacks.Callback) -> laminar.Sequential:
+        laminar.random.set_random_seed(3)
+        model = linear()
+        backup = callbacks.BackupAndRestore(tmp_path, save_freq=1)
+        given = [*extra, backup] if extra else []
+        model.fit(make(), epochs=4, steps_per_epoch=steps, callbacks=given, verbose=0)
+        return model
+
+    expected = train()
+    for after in (2, 5, 3):
+        with pytest.raises(StoppedError):
+            train(BreakAfter(after))
+    found = train(BreakAfter(-1))
+    for a, b in zip(found.get_weights(), expected.get_weights(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+# Mistakes
+
+
+def test_examples_instead_of_batches() -> None:
+    with pytest.raises(ShapeError, match="the elements of a Dataset must be batches") as caught:
+        linear().fit(Dataset.from_tensor_slices((np.arange(3), np.arange(3))), verbose=0)
+    assert "dataset.batch(32)" in str(caught.value)
+
+
+MISTAKES: list[Any] = [
+    (lambda m: m.fit(sliced().batch(10), Y), InvalidArgumentError, "y cannot be given"),
+    (lambda m: m.fit(sliced().batch(10), batch_size=3), InvalidArgumentError, "batch_size cannot"),
+    (lambda m: m.fit(sliced().batch(10).take(0)), OutOfRangeError, "ended after 0"),
+    (
+        lambda m: m.fit(sliced().batch(10), validation_split=0.2),
+        InvalidArgumentError,
+        "needs arrays",
+    ),
+    (lambda m: m.fit(PyDataset()), UnimplementedError, "neither __len__ nor num_batches"),
+    (lambda m: m.fit(lambda: iter(())), InvalidArgumentError, "x is a function"),
+    (lambda m: m.fit(iter([(X, Y, W, W)])), InvalidArgumentError, "got 4 parts"),
+    (lambda m: m.fit(iter([(X, Y[:3])])), InvalidArgumentError, "same number of examples"),
+    (lambda m: m.fit(iter([(X[:0], Y[:0])])), InvalidArgumentError, "a batch is empty"),
+    (lambda m: m.fit(Frame(np.array([["a", 1]], object)), Y[:1]), DTypeError, "expected numbers"),
+    (lambda m: PyDataset(workers=-1), InvalidArgumentError, "workers must be"),
+    (lambda m: PyDataset(timeout=0), InvalidArgumentError, "timeout must be"),
+    (lambda m: PyDataset(max_queue_size=0), InvalidArgumentError, "max_queue_size must be"),
+]
+
+
+@pytest.mark.parametrize(("act", "kind", "message"), MISTAKES)
+def test_mistakes(act: Callable[[Any], Any], kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        act(linear())
+
+
+# Other libraries
+
+
+def test_torch_loader() -> None:
+    torch = pytest.importorskip("torch")
+    data = torch.utils.data.TensorDataset(torch.from_numpy(X), torch.from_numpy(Y))
+    model, reference = linear(), linear()
+    loader = torch.utils.data.DataLoader(data, batch_size=10, num_workers=2)
+    model.fit(loader, epochs=2, verbose=0)
+    reference.fit(X, Y, epochs=2, verbose=0, **ARRAYS)
+    np.testing.assert_allclose(model.get_weights()[0], reference.get_weights()[0], rtol=1e-6)
+    assert model.predict(loader, verbose=0).shape == (40, 1)
+
+
+def test_pandas_frames() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"])
+    frame["d"] = (X[:, 0] > 0).astype(int)
+    frame["e"] = X[:, 0] > 0
+    label = pandas.Series(Y[:, 0])
+    model = laminar.Sequential([layers.Dense(1)])
+    model.compile("sgd", "mse")
+    model.fit(frame, label, sample_weight=pandas.Series(W), verbose=0)
+    assert model.predict(frame, verbose=0).shape == (40, 1)
+    with pytest.raises(DTypeError, match="expected numbers"):
+        model.fit(pandas.DataFrame({"t": ["x", 1]}), label[:2], verbose=0)
+
+
+def test_the_default_float_type_is_what_models_get() -> None:
+    assert config.floatx() == "float32"
+    model = linear()
+    model.fit(Dataset.from_tensor_slices((X.astype("float64"), Y)).batch(8), verbose=0)
+    assert model.get_weights()[0].dtype == "float32"

@@ -1,0 +1,25 @@
+"""The measurement of kernels runs, and compares results."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from benchmarks import kernels
+
+
+def test_smoke(capsys: pytest.CaptureFixture[str]) -> None:
+    assert kernels.main(["--only", "32 x 128 x 10 n", "--seconds", "0"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines] == ["32 x 128 x 10 nn", "32 x 128 x 10 nt"]
+    for line in lines:
+        assert re.search(r"laminar +\d+\.\d  numpy +\d+\.\d.*ratio \d+\.\d\d$", line)
+
+
+def test_a_wrong_result_is_found_out() -> None:
+    good, bad = np.ones(4), np.array([1.0, 1.0, 1.1, 1.0])
+    case = kernels.Case("sum", 1.0, {"laminar": lambda: None}, lambda: kernels.off(bad, good))
+    with pytest.raises(SystemExit, match=r"sum: laminar's result is off by 1.0e-01"):
+        kernels.measure(case, 0.0)
