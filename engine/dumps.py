@@ -2,7 +2,7 @@
 
 The environment variable LAMINAR_DUMP names a folder. Into it go, for all that is compiled: the
 operations before and after clustering (.graph.txt, .clustered.txt), the loop program (.loops.txt),
-the IR of each kernel (.ll) and its assembly (.s), named by the operations and layers they came from.
+the IR of each kernel (.ll) and its assembly (.s). Names are those of operations and layers.
 """
 
 from __future__ import annotations

@@ -11,9 +11,10 @@ from .errors import InvalidArgumentError
 Path = tuple[Any, ...]
 
 
-def is_nested(x: Any) -> bool:
-    """Whether `x` is a container rather than a leaf."""
-    return isinstance(x, list | tuple | dict) and not hasattr(x, "is_compatible_with")
+def is_nested(structure: Any) -> bool:
+    """Whether `structure` is a container rather than a leaf."""
+    is_container = isinstance(structure, list | tuple | dict)
+    return is_container and not hasattr(structure, "is_compatible_with")
 
 
 def children(x: Any) -> list[tuple[Any, Any]]:
@@ -26,30 +27,34 @@ def children(x: Any) -> list[tuple[Any, Any]]:
     return list(enumerate(x))
 
 
-def flatten(x: Any) -> list[Any]:
-    """The leaves of `x` in order; dicts by sorted key."""
-    if not is_nested(x):
-        return [x]
-    return [leaf for _, child in children(x) for leaf in flatten(child)]
+def flatten(structure: Any) -> list[Any]:
+    """The leaves of `structure` in order; dicts by sorted key."""
+    if not is_nested(structure):
+        return [structure]
+    return [leaf for _, child in children(structure) for leaf in flatten(child)]
 
 
-def flatten_with_path(x: Any, path: Path = ()) -> list[tuple[Path, Any]]:
-    """The leaves of `x` in order, each with the keys that lead to it."""
-    if not is_nested(x):
-        return [(path, x)]
-    return [leaf for key, child in children(x) for leaf in flatten_with_path(child, (*path, key))]
+def flatten_with_path(structure: Any, path: Path = ()) -> list[tuple[Path, Any]]:
+    """The leaves of `structure` in order, each with the keys that lead to it."""
+    if not is_nested(structure):
+        return [(path, structure)]
+    return [
+        leaf
+        for key, child in children(structure)
+        for leaf in flatten_with_path(child, (*path, key))
+    ]
 
 
-def pack_sequence_as(structure: Any, flat: Sequence[Any]) -> Any:
-    """The leaves `flat` in the structure of `structure`.
+def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
+    """The leaves `flat_sequence` in the structure of `structure`.
 
     Raises:
         InvalidArgumentError: the numbers of leaves differ.
     """
     expected = len(flatten(structure))
-    if expected != len(flat):
-        raise InvalidArgumentError(f"the structure has {expected} leaves, got {len(flat)}")
-    return _pack(structure, iter(flat))
+    if expected != len(flat_sequence):
+        raise InvalidArgumentError(f"the structure has {expected} leaves, got {len(flat_sequence)}")
+    return _pack(structure, iter(flat_sequence))
 
 
 def _pack(structure: Any, leaves: Iterator[Any]) -> Any:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from . import config as config
     from . import constraints as constraints
     from . import datasets as datasets
+    from . import distribute as distribute
     from . import dtype_policies as dtype_policies
     from . import engine as engine
     from . import initializers as initializers
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
     from .constraints import Constraint as Constraint
     from .dtype_policies import DTypePolicy as DTypePolicy
     from .dtype_policies import FloatDTypePolicy as FloatDTypePolicy
+    from .engine import device as device
     from .engine import errors as errors
+    from .engine import name_scope as name_scope
     from .engine.functions import custom_gradient as custom_gradient
     from .engine.functions import function as function
     from .engine.gradients import GradientTape as GradientTape
@@ -50,8 +53,10 @@ if TYPE_CHECKING:
     from .layers import InputSpec as InputSpec
     from .layers import KerasTensor as KerasTensor
     from .layers import Layer as Layer
+    from .layers.operation import Operation as Operation
     from .losses import Loss as Loss
     from .metrics import Metric as Metric
+    from .models import Function as Function
     from .models import Model as Model
     from .models import Sequential as Sequential
     from .models import lr_find as lr_find
@@ -71,6 +76,7 @@ _MODULES = frozenset(
         "config",
         "constraints",
         "datasets",
+        "distribute",
         "dtype_policies",
         "engine",
         "initializers",
@@ -96,6 +102,7 @@ _NAMES = {
     "Constraint": "constraints",
     "DTypePolicy": "dtype_policies",
     "FloatDTypePolicy": "dtype_policies",
+    "Function": "models",
     "GradientTape": "engine.gradients",
     "Initializer": "initializers",
     "Input": "layers",
@@ -105,16 +112,19 @@ _NAMES = {
     "Loss": "losses",
     "Metric": "metrics",
     "Model": "models",
+    "Operation": "layers.operation",
     "Optimizer": "optimizers",
     "Regularizer": "regularizers",
     "Sequential": "models",
     "Tensor": "engine.graph",
     "Variable": "engine.state",
     "custom_gradient": "engine.functions",
+    "device": "engine",
     "errors": "engine",
     "function": "engine.functions",
     "grad": "engine.gradients",
     "lr_find": "models",
+    "name_scope": "engine",
     "set_random_seed": "random",
     "set_threads": "engine.compiler.threads",
     "stop_gradient": "ops",

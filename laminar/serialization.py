@@ -214,7 +214,7 @@ def _object_config(obj: Any) -> dict[str, Any]:
     data = {
         "module": getattr(kind, "_keras_module", None) or module,
         "class_name": name,
-        "config": _own_config(obj),
+        "config": config_of(obj),
         "registered_name": None if module else get_registered_name(kind),
     }
     if hasattr(obj, "get_build_config"):
@@ -228,7 +228,7 @@ def _object_config(obj: Any) -> dict[str, Any]:
     return data
 
 
-def _own_config(obj: Any) -> dict[str, Any]:
+def config_of(obj: Any) -> dict[str, Any]:
     """The config of an object as data."""
     config = recorded_config(obj) if is_recorded(type(obj)) else obj.get_config()
     try:

@@ -95,7 +95,7 @@ class GRUCell(RecurrentCell):
         else:
             z, r, new = self._reset_before(h, x_z, x_r, training)
         new = self.activation(ops.add(x_h, new))
-        return [ops.add(ops.multiply(z, h), ops.multiply(1 - z, new))]
+        return [ops.add(new, ops.multiply(z, ops.subtract(h, new)))]  # z h + (1 - z) new
 
     def _reset_before(self, h: Any, x_z: Any, x_r: Any, training: bool) -> tuple[Any, Any, Any]:
         """Both gates, and the product of what the reset gate leaves of the state."""

@@ -38,6 +38,8 @@ class ReversibleEmbedding(Embedding):
         InvalidArgumentError: a size that is not a positive whole number, or a cap of 0 or less.
     """
 
+    embeddings_initializer: Any
+
     def __init__(
         self,
         input_dim: int,

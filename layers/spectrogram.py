@@ -47,7 +47,7 @@ def window_of(layer: Layer, window: Any, length: int, periodic: bool) -> Array:
     if isinstance(window, str):
         factors = _WINDOWS[one_of(layer, "window", window, tuple(_WINDOWS))]
         turn = 2 * math.pi * np.arange(length) / max(length - (not periodic), 1)
-        found: Array = sum(  # type: ignore[assignment]  # of arrays
+        found: Array = sum(
             (-1) ** k * factor * np.cos(k * turn) for k, factor in enumerate(factors)
         ) * np.ones(length)
         return found

@@ -56,6 +56,7 @@ class Builder:
         self.program = Program()
         self.derived: list[Callable[[Callable[[int], int]], int]] = []
         self._num_sizes = num_sizes
+        self._part_numbers: dict[tuple[int, int], int] = {}
         self._shared: dict[Any, View] = {}
         self.label = ""
 
@@ -195,13 +196,17 @@ class Builder:
 
     def _parts(self, size: int, row_bytes: int) -> int:
         """A stand-in for the number of parts of `size` rows."""
+        known = self._part_numbers.get((size, row_bytes))
+        if known is not None:
+            return known
 
         def parts(real: Callable[[int], int]) -> int:
             rows = real(size)
             wanted = rows * real(row_bytes) // _PART_BYTES
             return max(1, min(_MOST_PARTS, wanted, rows))
 
-        return self.derive(parts)
+        found = self._part_numbers[size, row_bytes] = self.derive(parts)
+        return found
 
     def derive(self, value: Callable[[Callable[[int], int]], int]) -> int:
         """A stand-in for a number that is computed from real sizes."""
@@ -254,15 +259,17 @@ class Builder:
         plan: Callable[..., Any],
         *,
         work: int = 0,
+        epilogue: bool = True,
     ) -> View:
-        """As `library`, on any views, with one output whose finished rows an epilogue may take."""
+        """As `library`, on any views, with one output, whose rows an `epilogue` may go on with."""
         made = self.storage(shape, dtype)
         numbers = tuple(v.storage for v in views), (made.storage,)
 
         def planned(real: Callable[[int], int], **more: Any) -> Any:
             return plan(real, *numbers, **more)
 
-        self._add(Library(name, tuple(views), numbers[1], planned, made.shape, work))
+        rows = made.shape if epilogue else None
+        self._add(Library(name, tuple(views), numbers[1], planned, rows, work))
         return made
 
     def check(self, fails: Operand) -> None:

@@ -41,5 +41,4 @@ def _load(code: Code, label: str) -> int:
     address = llvm.load_object(content, [code.symbol])[code.symbol]
     seconds = time.perf_counter() - start
     report.note(report.Compile(label or code.symbol, compiled, seconds, len(content)))
-    report.dump_code(label or code.symbol, text, code.vector_bytes)
     return address

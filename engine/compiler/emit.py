@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..graph import DType, bool_, float32, float64, int64
+from ..graph import DType, bool_, float32, float64, int32, int64, uint32, uint64
 from .values import NotLoweredError as NotLoweredError
 from .values import Value as Value
 from .values import literal, vector_type
@@ -159,7 +159,25 @@ class Function:
         target = vector_type(scalar_type(dtype), x.lanes)
         if dtype == bool_:
             return x != self.constant(0, x)
+        if x.is_float and dtype.is_integer:
+            return self._truncated(x, dtype)
         return self.instruction(f"{_conversion(x.dtype, dtype)} {x} to {target}", dtype, x.lanes)
+
+    def _truncated(self, x: Value, dtype: DType) -> Value:
+        """A float as an integer of 32 or 64 bits, of which a smaller type keeps the lower ones.
+
+        NaN and what is out of range of these give their least number, as on x86 processors.
+        """
+        if dtype in (uint32, uint64):
+            raise NotLoweredError(f"a float as {dtype}: out of range, the reference's loops differ")
+        wide = int64 if dtype == int64 else int32
+        limit = 2.0 ** (8 * wide.size - 1)
+        inside = (x >= -limit) & (x < limit)
+        safe = self.select(inside, x, self.constant(0.0, x))
+        target = vector_type(scalar_type(wide), x.lanes)
+        whole = self.instruction(f"fptosi {safe} to {target}", wide, x.lanes)
+        least = self.constant(-(1 << 8 * wide.size - 1), whole)
+        return self.convert(self.select(inside, whole, least), dtype)
 
     def bits(self, x: Value, dtype: DType) -> Value:
         """The bits of `x` read as another type of the same size."""
@@ -470,10 +488,6 @@ def _conversion(source: DType, target: DType) -> str:
         return "uitofp" if target.is_floating else "zext"
     if source.is_floating and target.is_floating:
         return "fptrunc" if (source, target) == (float64, float32) else "fpext"
-    if source.is_floating:
-        raise NotLoweredError(
-            "a float as an integer: out of range, the results differ between targets"
-        )
     unsigned = source.startswith("u")
     if target.is_floating:
         return "uitofp" if unsigned else "sitofp"

@@ -9,6 +9,7 @@ statements on its finished rows join (its epilogue).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -92,6 +93,12 @@ def squeezed(shape: Shape) -> Shape:
     return tuple(n for n in shape if n != 1)
 
 
+def fills(program: Program, target: View) -> bool:
+    """Whether a write to a view is one to all of its storage, in order."""
+    count = program.storages[target.storage].num_elements
+    return target.is_contiguous and count == math.prod(target.shape)
+
+
 def strides_over(operand: View | Iota, kernel: Kernel) -> Shape | None:
     """The strides along the axes of a kernel of what covers all of them, or all its rows.
 
@@ -109,15 +116,17 @@ def strides_over(operand: View | Iota, kernel: Kernel) -> Shape | None:
 
 def at_hand(view: View, kernel: Kernel) -> bool:
     """Whether a view of something made in the kernel is the element, or row, it is made for."""
-    strides = strides_over(view, kernel)
-    if strides is None or view.offset:
-        return False
-    wanted = contiguous(kernel.shape)
     if view.storage in kernel.rows:
-        axes = kernel.axes or frozenset()
-        rest = iter(contiguous(kernel.kept))
-        wanted = tuple(0 if a in axes else next(rest) for a in range(len(kernel.shape)))
-    return strides == wanted
+        return is_column(view, kernel)
+    return not view.offset and strides_over(view, kernel) == contiguous(kernel.shape)
+
+
+def is_column(view: View, kernel: Kernel) -> bool:
+    """Whether a view has, in order, one element for each place of the axes that are kept."""
+    axes = kernel.axes or frozenset()
+    rest = iter(contiguous(kernel.kept))
+    wanted = tuple(0 if a in axes else next(rest) for a in range(len(kernel.shape)))
+    return not view.offset and strides_over(view, kernel) == wanted
 
 
 class _Fuser:
@@ -127,6 +136,9 @@ class _Fuser:
         self.home: dict[int, int] = {}  # storage -> the last kernel that writes it
         # Maps that no kernel has taken yet, by storage: they go where they are first used.
         self.waiting: dict[int, Map] = {}
+        # Which kernels read or write a storage, and which are over one element.
+        self.touching: dict[int, set[int]] = {}
+        self.single: set[int] = set()
 
     def run(self) -> list[Kernel]:
         for statement in checks_first(self.program.statements):
@@ -175,16 +187,49 @@ class _Fuser:
         return [n for n in self.waiting if n in found]
 
     def _release(self, numbers: Sequence[int]) -> None:
-        """Give waiting maps a kernel, one of their own if need be."""
-        for number in numbers:
+        """Give waiting maps kernels, each one that nothing else here needs with what it needs."""
+        inner = {
+            v.storage
+            for n in numbers
+            if n in self.waiting
+            for v in views_of(self.waiting[n].operands)
+        }
+        for number in [*(n for n in numbers if n not in inner), *numbers]:
             statement = self.waiting.pop(number, None)
-            if statement is not None and not self._take([statement]):
+            if statement is None:
+                continue
+            sizes = squeezed(statement.shape)
+            needed = self._awaited(views_of(statement.operands))
+            self._release([n for n in needed if squeezed(self.waiting[n].shape) != sizes])
+            bundle = [self.waiting.pop(n) for n in needed if n in self.waiting]
+            self._settle([*bundle, statement])
+
+    def _settle(self, bundle: Sequence[Map | Reduce]) -> None:
+        """Give statements of one shape a kernel, one of their own if need be."""
+        if self._take(bundle):
+            return
+        if len(bundle) > 1 and bundle[0].shape:
+            self._append(self._own(bundle[0]))
+            if self._take(bundle[1:]):
+                return
+            bundle = bundle[1:]
+        for statement in bundle:
+            if not self._take([statement]):
                 self._append(self._own(statement))
 
     def _append(self, kernel: Kernel) -> None:
+        k = len(self.kernels)
         self.kernels.append(kernel)
         for number in kernel.writes:
-            self.home[number] = len(self.kernels) - 1
+            self.home[number] = k
+        self._touch(k, kernel.all_statements)
+        if not kernel.shape and kernel.library is None and kernel.check is None:
+            self.single.add(k)
+
+    def _touch(self, k: int, statements: Sequence[Statement]) -> None:
+        for s in statements:
+            for number in (*(v.storage for v in views_of(s.operands)), *s.writes):
+                self.touching.setdefault(number, set()).add(k)
 
     def _take(self, bundle: Sequence[Map | Reduce]) -> bool:
         """Let the last kernel that can do it take statements of one shape."""
@@ -192,7 +237,10 @@ class _Fuser:
         reads = [v for s in bundle for v in views_of(s.operands) if v.storage not in made]
         touched = (*(v.storage for v in reads), *made)
         least = max((self.home[n] for n in touched if n in self.home), default=0)
-        for k in range(len(self.kernels) - 1, least - 1, -1):
+        near = set().union(*(self.touching.get(v.storage, ()) for v in reads))
+        if not squeezed(bundle[-1].shape):
+            near |= self.single
+        for k in sorted((k for k in near if k >= least), reverse=True):
             kernel = self.kernels[k]
             if not self._may_join(kernel, bundle, reads):
                 continue
@@ -200,6 +248,7 @@ class _Fuser:
             if all(self._join(kernel, s) for s in bundle):
                 for number in made:
                     self.home[number] = k
+                self._touch(k, bundle)
                 return True
             kernel.statements, kernel.axes, kernel.split, kernel.rows = before
         return False
@@ -243,6 +292,12 @@ class _Fuser:
         return bool(storages & ({v.storage for v in kernel.views} | kernel.writes))
 
     def _join_map(self, kernel: Kernel, statement: Map, reads: Sequence[View]) -> bool:
+        if kernel.library is not None:
+            alike = regrouped(statement, kernel.shape)
+            if alike is None:
+                return False
+            label = self.program.labels.get(id(statement), "")
+            statement, reads = alike, views_of(alike.operands)
         sizes = squeezed(statement.shape)
         is_whole = self._fills(statement.target)
         if sizes == kernel.shape:
@@ -255,6 +310,8 @@ class _Fuser:
             if kernel.axes is not None and not kernel.is_along and self._uses_rows(kernel, reads):
                 return False  # another pass over columns that are far apart
             kernel.statements.append(statement)
+            if kernel.library is not None:
+                self.program.labels[id(statement)] = label
             return True
         if kernel.axes is not None and kernel.split is None and sizes == kernel.kept and is_whole:
             kernel.rows.add(statement.target.storage)
@@ -282,8 +339,7 @@ class _Fuser:
         return True
 
     def _fills(self, target: View) -> bool:
-        shape = self.program.storages[target.storage].shape
-        return target.is_contiguous and squeezed(shape) == squeezed(target.shape)
+        return fills(self.program, target)
 
     def _available(self, kernel: Kernel, operands: Sequence[Operand]) -> bool:
         """Whether what a statement reads of the kernel's own values is at hand."""
@@ -335,6 +391,52 @@ def _canonical(statement: Reduce) -> tuple[frozenset[int], tuple[int, int] | Non
         frozenset(place[a] for a in statement.axes if a in place),
         None if split is None else (place[split[0]], split[1]),
     )
+
+
+def regrouped(statement: Map, shape: Shape) -> Map | None:
+    """The same over neighbouring axes taken together, so that its sizes are `shape`.
+
+    None if they do not become that, or an operand does not step over them as over one.
+    """
+    sizes = squeezed(statement.shape)
+    if sizes == shape:
+        return statement
+    groups: list[int] = []  # how many axes make one of `shape`
+    rest = iter(sizes)
+    for wanted in shape:
+        size, count = 1, 0
+        while size != wanted:
+            n = next(rest, None)
+            if n is None or wanted % (size * n):
+                return None
+            size, count = size * n, count + 1
+        groups.append(count)
+    if next(rest, None) is not None:
+        return None
+    target = _together(statement.target, shape, groups)
+    operands = [
+        x if isinstance(x, Literal | Size) else _together(x, shape, groups)
+        for x in statement.operands
+    ]
+    if not isinstance(target, View) or None in operands:
+        return None
+    return Map(target, tuple(x for x in operands if x is not None), statement.expression)
+
+
+def _together(x: Operand, shape: Shape, groups: Sequence[int]) -> View | Iota | None:
+    """A view with groups of axes as one each; None where they are not evenly apart."""
+    if not isinstance(x, View | Iota):
+        return None
+    pairs = [(n, s) for n, s in zip(x.shape, x.strides, strict=True) if n != 1]
+    strides = []
+    at = 0
+    for count in groups:
+        group = pairs[at : at + count]
+        at += count
+        if any(a[1] != b[1] * b[0] for a, b in zip(group, group[1:], strict=False)):
+            return None
+        strides.append(group[-1][1])
+    return x._replace(shape=shape, strides=tuple(strides))
 
 
 def _is_matrix(shape: Shape | None) -> bool:

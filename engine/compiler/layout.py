@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .emit import POINTER, Function, Module, Value
-from .fuse import Kernel, at_hand, fuse, squeezed
+from .fuse import Kernel, at_hand, fills, fuse, is_column, squeezed
 from .phases import phases_of
 from .program import Gathered, Map, Program, View, views_of
 
@@ -93,12 +93,15 @@ def _may_overwrite(kernel: Kernel, variable: int) -> bool:
     if kernel.library is not None and any(v.storage == variable for v in kernel.library.inputs):
         return False
     views = [v for v in kernel.views if v.storage == variable]
-    if views and kernel.axes is not None:
-        return False
     gathered = {
         x.view.storage for s in kernel.statements for x in s.operands if isinstance(x, Gathered)
     }
-    return variable not in gathered and all(at_hand(v, kernel) for v in views)
+    if variable in gathered:
+        return False
+    if views and kernel.axes is not None:
+        # Down the rows of a column all is read before the value for the column is written.
+        return not kernel.is_along and all(is_column(v, kernel) for v in views)
+    return all(at_hand(v, kernel) for v in views)
 
 
 def _stored(program: Program, kernels: Sequence[Kernel]) -> set[int]:
@@ -113,8 +116,7 @@ def _stored(program: Program, kernels: Sequence[Kernel]) -> set[int]:
         if kernel.library is not None:
             stored |= set(kernel.library.writes)
         for statement in kernel.statements:
-            shape = program.storages[statement.target.storage].shape
-            if isinstance(statement, Map) and squeezed(shape) != squeezed(statement.shape):
+            if isinstance(statement, Map) and not fills(program, statement.target):
                 stored.add(statement.target.storage)
         if kernel.axes is not None:
             expensive = {

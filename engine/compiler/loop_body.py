@@ -262,13 +262,14 @@ class Row:
     ) -> dict[int, Value]:
         """Compute full statements at a spot; gives the operand of each reduction by its id."""
         found: dict[int, Value] = {}
+        made: list[tuple[Map, Value]] = []
         for s in statements:
             if isinstance(s, Reduce):
                 found[id(s)] = self.fn.splat(spot.operand(s.operand, env), spot.lanes)
-                continue
-            value = self.value(spot, s, env)
-            if s.target.storage in self.w.stored:
-                self._store(spot, s, value)
+            else:
+                made.append((s, self.value(spot, s, env)))
+        for s, value in made:  # a variable is written over once everything has been read
+            self._store(spot, s, value)
         return found
 
     def value(self, spot: Spot, s: Map, env: dict[int, Value]) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..graph import int32, int64
+from ..graph import bool_, int32, int64
 from .emit import Value
 from .loop_words import Access
 from .program import Gathered, Iota, Literal, Map, Operand, Size, View
@@ -131,6 +131,8 @@ class Spot:
     def _gathered(self, operand: Gathered, env: dict[int, Value], rows: bool) -> Value:
         fn = self.fn
         access = self.row.w.accesses[operand.view]
+        if self.start is not None and access.moves and self._stays(operand):
+            return self._gathered_row(operand, access)
         valid: Value | None = None
         distance: Value | None = None
         steps = self.row.w.steps_of[operand]
@@ -161,6 +163,30 @@ class Spot:
         addresses = fn.named(f"getelementptr i8, ptr {base}, {bytes_}")
         return fn.gather(addresses, access.dtype, self.lanes, valid)
 
+    def _stays(self, operand: Gathered) -> bool:
+        """Whether the indices are the same along the last axis."""
+        w = self.row.w
+        return all(
+            isinstance(i, View) and not w.is_here(i) and not w.accesses[i].moves
+            for i in operand.indices
+        )
+
+    def _gathered_row(self, operand: Gathered, access: Access) -> Value:
+        """Elements side by side, at a place that the indices give for all of them."""
+        fn = self.fn
+        valid, distance = Value(fn, "true", bool_, 0), fn.number(0)
+        for index, (stride, limit) in zip(
+            operand.indices, self.row.w.steps_of[operand], strict=True
+        ):
+            assert isinstance(index, View)
+            i = fn.convert(self._fixed(index, self.row.w.accesses[index]), int64)
+            valid = valid & (i >= 0) & (i < limit)
+            distance = distance + i * stride
+        place = self.offsets[id(access)] + fn.select(valid, distance, fn.number(0))
+        found = self._vector(access, place, self.mask)
+        # Where there is no such place, what was read is that of the first one.
+        return fn.select(valid, found, fn.splat(fn.constant(0, _scalar(found)), self.lanes))
+
     # Writing
 
     def store(self, access: Access, value: Value) -> None:
@@ -177,3 +203,7 @@ class Spot:
             return
         stride = step * size
         fn.store_strided(value, fn.offset(base, self.start * stride, 1), stride, self.mask)
+
+
+def _scalar(x: Value) -> Value:
+    return Value(x.fn, "poison", x.dtype, 0)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from ..graph import int64
 from .emit import POINTER, Function, Module, Value
-from .fuse import Kernel, at_hand, squeezed, strides_over
+from .fuse import Kernel, at_hand, fills, strides_over
 from .kernels.launch import Code
 from .loop_body import WIDE, Row
 from .loop_words import (
@@ -55,8 +55,7 @@ class LoopWriter:
         self.partial = {
             s.target.storage
             for s in kernel.statements
-            if isinstance(s, Map)
-            and squeezed(program.storages[s.target.storage].shape) != squeezed(s.target.shape)
+            if isinstance(s, Map) and not fills(program, s.target)
         }
         self.accesses: dict[object, Access] = {}
         self.words: list[WordSpec] = []

@@ -27,6 +27,10 @@ _UPDATES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "AssignSub": lambda s, old, x: old - x,
 }
 STATE = frozenset({_READ, _ASSIGN, *_UPDATES})
+# Inputs whose scalars are sizes and places, besides those called "dims".
+_PLACES = frozenset(
+    {"Range", "Slice", "SliceUpdate", "StridedSlice", "StridedSliceGrad", "ScatterNd"}
+)
 
 
 class Lowering:
@@ -174,7 +178,7 @@ def sizes_among_inputs(body: Body) -> list[int]:
     todo: list[int] = []
     for step in body.steps:
         names = step.definition.input_names
-        if names and names[-1] == "dims":
+        if names and (names[-1] == "dims" or step.definition.type in _PLACES):
             todo.extend(step.inputs[len(names) - 1 :])
     seen = set()
     while todo:

@@ -189,17 +189,22 @@ class NativeCluster:
         """An instance for shapes, and why its structure had to be made, if it had."""
         shapes, values, pattern = self._with_stand_ins(key)
         reason = ""
-        found = self._structures.get(pattern)
-        if found is None:
-            reason = "first run" if not self._structures else "other sizes are equal than before"
-            try:
-                found = self._structure(shapes, len(values))
-            except (ShapeError, NotLoweredError):  # only right for these very sizes
-                shapes, values, pattern = self._given(key), [], ("exact", key)
-                found = self._structures.get(pattern) or self._structure(shapes, 0)
+        try:
+            if pattern not in self._structures:
+                is_first = not self._structures
+                reason = "first run" if is_first else "other sizes are equal than before"
+                self._structures[pattern] = self._structure(shapes, len(values))
+            return self._instance(pattern, values), reason
+        except (ShapeError, NotLoweredError):  # only right for these very sizes
+            pattern = ("exact", key)
+            if pattern not in self._structures:
                 reason = "sizes that depend on each other"
-            self._structures[pattern] = found
-        structure, lowering = found
+                self._structures[pattern] = self._structure(self._given(key), 0)
+            return self._instance(pattern, []), reason
+
+    def _instance(self, pattern: Any, values: Sequence[int]) -> _Ready:
+        """An instance of a structure for real sizes."""
+        structure, lowering = self._structures[pattern]
         variables = sorted(lowering.variables)
         externals: dict[int, int] = {}
         wants: list[int] = []
@@ -216,7 +221,7 @@ class NativeCluster:
         instance = Instance(structure, values, externals, wants)
         dtypes = [self._body.specs[v].dtype.numpy for v in self._body.outputs]
         outputs = list(zip(instance.output_shapes(), dtypes, strict=True))
-        return _Ready(instance, tuple(variables), outputs, len(wants)), reason
+        return _Ready(instance, tuple(variables), outputs, len(wants))
 
     def _given(self, key: Any) -> list[Any]:
         """What each input is: a shape, or the number that a size is."""
@@ -269,6 +274,8 @@ class NativeCompiler:
             return False
         if not op.outputs or any(t.shape.rank is None for t in (*op.inputs, *op.outputs)):
             return False
+        if any(0 in t.shape for t in (*op.inputs, *op.outputs)):
+            return False  # nothing to compute
         if definition.type == "Const":
             return _has_type(op.outputs[0].spec)
         sizes = [_is_size(x) for x in op.inputs]

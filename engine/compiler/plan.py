@@ -23,6 +23,7 @@ from .layout import Layout, arrange, live_ranges
 from .loop_words import BufferWord, Loops, ModeWord, NumberWord, PartWord, WordSpec
 from .loops import LoopWriter
 from .sizes import Sizes
+from .report import dump_code
 from .threads import driver_code, pool
 
 _ENTER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
@@ -59,7 +60,10 @@ class Structure:
         self.name = name
         self.loops: list[Loops | None] = []
         for kernel in layout.kernels:
-            self.loops.append(self._write(kernel, vector_bytes))
+            loops = self._write(kernel, vector_bytes)
+            self.loops.append(loops)
+            if loops is not None:
+                dump_code(self.label(kernel), loops.code)
 
     def _write(self, kernel: Kernel, vector_bytes: int) -> Loops | None:
         if not kernel.statements:

@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..dumps import dump, folder
+from .kernels.launch import Code
 
 if TYPE_CHECKING:
     from .layout import Layout
@@ -102,14 +103,15 @@ class LongCompileNote:
         self._timer.cancel()
 
 
-def dump_code(label: str, text: str, vector_bytes: int) -> None:
+def dump_code(label: str, code: Code) -> None:
     """Write the IR of a kernel and its assembly."""
     if folder() is None:
         return
     from . import llvm  # llvmlite loads here
 
+    text = code.text()
     dump(f"{label}.ll", text)
-    dump(f"{label}.s", llvm.assembly(text, vector_bytes))
+    dump(f"{label}.s", llvm.assembly(text, code.vector_bytes))
 
 
 def dump_program(name: str, layout: Layout) -> None:

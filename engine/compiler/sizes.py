@@ -8,39 +8,52 @@ number computed from it by multiplication (and small additions) tells what it is
 
 from __future__ import annotations
 
+import functools
+import hashlib
 from collections.abc import Sequence
 
 from .emit import NotLoweredError
 
-# Primes of 128 bits without a pattern: that a multiple of one comes near a multiple of another is
-# as good as impossible.
-_PRIMES = (
-    0xBFCFC3F44CAD2344884FC63291B3DD6F,
-    0x85061B45481ADB4A48A4FC28AD2BB085,
-    0xF3442DFE16A19E9D4388A601D7B30EC5,
-    0xE506692A1AB10313734EC0CD4E4ADA25,
-    0xC77063E6464A126703D4FD6D1EE49935,
-    0xB00C6335FF7BE2F0605FBF9429DB2051,
-    0x9D28F11EE145929A343BF5F5BAD32C13,
-    0xF0B24CAABFC8C384709C3800ED5AE33F,
-    0xDA3BFF4F3F6882A8375B96506EEDF813,
-    0xB53F84DCF9D96778F9CD3695F8CAD855,
-    0xDE295BF81BB5FF3D4576C4CA140993FB,
-    0x8076F05F919DBA4BEDD1971C0B273CED,
-)
+# Enough for the sizes of any program; only so that a mistake ends.
+_MOST = 4096
 # What is larger holds a stand-in.
 _LARGEST = 1 << 45
 
 
+@functools.cache
 def stand_in(number: int) -> int:
-    """The stand-in of unknown size `number`.
+    """The stand-in of unknown size `number`: a prime of 128 bits without a pattern.
+
+    That a multiple of one comes near a multiple of another is as good as impossible.
 
     Raises:
-        NotLoweredError: there are more of them than stand-ins.
+        NotLoweredError: there are too many of them.
     """
-    if number >= len(_PRIMES):
-        raise NotLoweredError(f"more than {len(_PRIMES)} unknown sizes")
-    return _PRIMES[number]
+    if number >= _MOST:
+        raise NotLoweredError(f"more than {_MOST} unknown sizes")
+    digest = hashlib.sha256(f"size {number}".encode()).digest()
+    found = int.from_bytes(digest[:16], "big") | 1 << 127 | 1
+    while not _is_prime(found):
+        found += 2
+    return found
+
+
+def _is_prime(n: int) -> bool:
+    """Whether an odd number is as good as surely prime (Miller and Rabin's test)."""
+    odd, twos = n - 1, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    for base in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37):
+        x = pow(base, odd, n)
+        if x in (1, n - 1):
+            continue
+        for _ in range(twos - 1):
+            x = x * x % n
+            if x == n - 1:
+                break
+        else:
+            return False
+    return True
 
 
 def is_known(size: int) -> bool:
@@ -71,7 +84,8 @@ class Sizes:
     def _decode(self, number: int) -> int:
         if abs(number) < _LARGEST:
             return number
-        for prime, value in zip(_PRIMES, self._values, strict=False):
+        for k, value in enumerate(self._values):
+            prime = stand_in(k)
             if abs(number) < prime // 2:
                 continue
             rest = (number + prime // 2) % prime - prime // 2

@@ -43,7 +43,7 @@ class Pool:
         self._wake = _WAKE(address_of(driver_code("wake")))
         self._worker = _WORKER(address_of(driver_code("worker")))
         self._threads = [
-            threading.Thread(target=self._live, args=(i,), name=f"laminar-{i}", daemon=True)
+            threading.Thread(target=self._live, args=(i,), name=f"native-{i}", daemon=True)
             for i in range(1, num_threads)
         ]
         for thread in self._threads:

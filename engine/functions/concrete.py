@@ -18,6 +18,7 @@ from ..errors import (
 )
 from ..gradients.backprop import backpropagate
 from ..graph import (
+    DType,
     EagerTensor,
     Graph,
     GraphTensor,
@@ -83,6 +84,8 @@ class ConcreteFunction:
         self.compiled = False
         self.machine: Machine | None = None
         self._plans: dict[tuple[int, ...], Plan | PartitionedPlan] = {}
+        # What `call_matching` needs: the plan of the outputs, the values captured, the dtypes.
+        self._direct: tuple[Plan | PartitionedPlan, list[Any], list[DType]] | None = None
         self._backwards: dict[tuple[int, ...], _Backward] = {}
         self._replays: dict[tuple[int, ...], ConcreteFunction] = {}
         self._call: _Call | _CallWithoutGradient | None = None
@@ -143,6 +146,19 @@ class ConcreteFunction:
             return self._run(arguments, self.outputs)
         return self._run_recorded(arguments)
 
+    def call_matching(self, arguments: Sequence[EagerTensor]) -> list[Tensor]:
+        """As `call_flat`, for values that are known to be of the types and shapes of the inputs."""
+        if recorders.active or self._symbol is not None or building() is not None:
+            return self.call_flat(arguments)
+        direct = self._direct
+        if direct is None:
+            plan = self._plan(self.outputs)
+            captured = [_value(t) for t in self.captured]
+            direct = self._direct = plan, captured, [y.dtype for y in self.outputs]
+        plan, captured, dtypes = direct
+        found = plan.run([x.value for x in arguments] + captured, self._context)
+        return list(map(EagerTensor, found, dtypes))
+
     def _check(self, arguments: Sequence[Tensor]) -> None:
         if len(arguments) != len(self.inputs):
             raise InvalidArgumentError(
@@ -169,7 +185,7 @@ class ConcreteFunction:
 
     # Running
 
-    def _run(self, arguments: Sequence[Tensor], fetches: Sequence[GraphTensor]) -> list[Tensor]:
+    def _plan(self, fetches: Sequence[GraphTensor]) -> Plan | PartitionedPlan:
         key = tuple(map(id, fetches))
         plan = self._plans.get(key)
         if plan is None:
@@ -177,6 +193,10 @@ class ConcreteFunction:
             machine = self.machine or default_machine()
             plan = machine.plan(fetches, feeds, self.effects, compiled=self.compiled)
             self._plans[key] = plan
+        return plan
+
+    def _run(self, arguments: Sequence[Tensor], fetches: Sequence[GraphTensor]) -> list[Tensor]:
+        plan = self._plan(fetches)
         found = plan.run([_value(t) for t in (*arguments, *self.captured)], self._context)
         return [EagerTensor(v, t.dtype) for v, t in zip(found, fetches, strict=True)]
 

@@ -45,11 +45,13 @@ class Function:
         fn: Callable[..., Any],
         input_signature: Sequence[Any] | None = None,
         infer_signature: bool = False,
+        jit_compile: bool = True,
     ) -> None:
         functools.update_wrapper(self, fn)
         self.__name__ = getattr(fn, "__name__", type(fn).__name__)
         self._fn = fn
-        self._options = (input_signature, infer_signature)
+        self._options = (input_signature, infer_signature, jit_compile)
+        self._compiles = jit_compile
         self._binder = Binder(fn, input_signature)
         self._infers = infer_signature
         self._concrete: dict[Any, ConcreteFunction] = {}
@@ -134,7 +136,9 @@ class Function:
             result = self._binder.call(self._fn, arguments.with_tensors(placeholders))
             outputs = pack_sequence_as(result, [self._output(graph, y) for y in flatten(result)])
             graph.given = ()
-        return ConcreteFunction(graph, graph.name, graph.arguments, outputs, graph.effects)
+        found = ConcreteFunction(graph, graph.name, graph.arguments, outputs, graph.effects)
+        found.compiled = self._compiles
+        return found
 
     def _output(self, graph: FuncGraph, y: Any) -> Any:
         if y is None:
@@ -208,6 +212,7 @@ def function(
     *,
     input_signature: Sequence[Any] | None = None,
     infer_signature_from_first_call: bool = False,
+    jit_compile: bool = True,
 ) -> Function: ...
 @overload
 def function(
@@ -215,12 +220,14 @@ def function(
     *,
     input_signature: Sequence[Any] | None = None,
     infer_signature_from_first_call: bool = False,
+    jit_compile: bool = True,
 ) -> Callable[[Callable[..., Any]], Function]: ...
 def function(
     fn: Callable[..., Any] | None = None,
     *,
     input_signature: Sequence[Any] | None = None,
     infer_signature_from_first_call: bool = False,
+    jit_compile: bool = True,
 ) -> Any:
     """Make a Python function run as a graph: decorator, with or without arguments.
 
@@ -236,6 +243,8 @@ def function(
             length. Calls then share one graph. With TRACE_ON_NEW_VALUE as the dtype, each new
             dtype is traced.
         infer_signature_from_first_call: take the tensors of the first call as the signature.
+        jit_compile: whether calls run native code where there is some; results then differ from
+            those of single operations in their last bits.
 
     Returns:
         A `Function`: callable, with `.concrete(*specs)`, `.trace_count` and `.variables`.
@@ -244,6 +253,6 @@ def function(
     """
 
     def wrap(f: Callable[..., Any]) -> Function:
-        return Function(f, input_signature, infer_signature_from_first_call)
+        return Function(f, input_signature, infer_signature_from_first_call, jit_compile)
 
     return wrap if fn is None else wrap(fn)

@@ -6,6 +6,7 @@ Scan (see ops/control.py).
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -41,15 +42,17 @@ class _Leaves(NamedTuple):
     structure: Any
     tensors: list[Tensor]
     names: list[str]
+    all_names: list[str]
 
     @staticmethod
     def of(structure: Any, root: str) -> _Leaves:
+        names = names_of(structure, root)
         pairs = [
             (convert_to_tensor(leaf), name)
-            for leaf, name in zip(flatten(structure), names_of(structure, root), strict=True)
+            for leaf, name in zip(flatten(structure), names, strict=True)
             if leaf is not None
         ]
-        return _Leaves(structure, [t for t, _ in pairs], [n for _, n in pairs])
+        return _Leaves(structure, [t for t, _ in pairs], [n for _, n in pairs], names)
 
     @property
     def specs(self) -> list[TensorSpec]:
@@ -117,10 +120,12 @@ def _trace_body(
         leaves = same_structure(variables.structure, found, said)
         outputs: list[GraphTensor] = []
         for leaf, expected, name in zip(
-            leaves, flatten(variables.structure), names_of(variables.structure, "?"), strict=True
+            leaves, flatten(variables.structure), variables.all_names, strict=True
         ):
             if (leaf is None) != (expected is None):
-                raise InvalidArgumentError(f"{said}: None stands for a tensor at {name}")
+                raise InvalidArgumentError(
+                    f"{said}: {name} is None in one of the two, and a tensor in the other"
+                )
             if leaf is not None:
                 place = variables.names[len(outputs)]
                 dtype = specs[len(outputs)].dtype
@@ -230,6 +235,10 @@ def while_loop(
             "parallel_iterations": int(parallel_iterations),
         }
         limit = convert_to_tensor(-1 if maximum_iterations is None else maximum_iterations)
+        if limit.dtype not in INTEGER or limit.shape.rank not in (0, None):
+            raise DTypeError(
+                f"while_loop: maximum_iterations must be one integer, got {limit.spec}"
+            )
         op = WHILE[step.stateful or condition.stateful]
         found = apply(op, [limit, *first.tensors, *given], attrs, name or "while_loop")
         return first.pack(found[: len(names)])
@@ -257,6 +266,11 @@ def _shapes(invariants: Any) -> list[Any]:
         return [invariants]
     if isinstance(invariants, dict):
         return [s for key in sorted(invariants) for s in _shapes(invariants[key])]
+    if not isinstance(invariants, list | tuple):
+        raise InvalidArgumentError(
+            f"while_loop: a shape invariant is a shape, got {invariants!r}",
+            remedy="give a tuple with None for each size that changes, such as (None, 3)",
+        )
     if all(d is None or isinstance(d, int) for d in invariants):
         return [TensorShape(invariants)]
     return [s for item in invariants for s in _shapes(item)]
@@ -294,19 +308,34 @@ def scan(
         DTypeError, ShapeError: `f` changes the type or shape of a part of the carry, or the first
             axes of `xs` differ.
     """
+    return _scan("scan", f, init, xs, length, reverse=reverse, unroll=unroll, name=name)
+
+
+def _scan(
+    who: str,
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any,
+    length: Any,
+    *,
+    reverse: bool = False,
+    unroll: bool = False,
+    name: str | None = None,
+) -> tuple[Any, Any]:
+    """`scan` for `who`, which is what errors name."""
     first, items = _Leaves.of(init, "init"), _Leaves.of(xs, "xs")
-    size = _size("scan", items, length)
-    outer = graph_for("scan", [*first.tensors, *items.tensors, length])
+    size = _size(who, items, length)
+    outer = graph_for(who, [*first.tensors, *items.tensors, length])
     if outer is None or unroll:
         if size is None:
             raise InvalidArgumentError(
-                "scan: the number of steps must be known where they are written out",
+                f"{who}: the number of steps must be known where they are written out",
                 remedy="leave unroll=False",
             )
         carry, ys = first.pack(first.tensors), []
         for i in reversed(range(size)) if reverse else range(size):
             carry, y = f(carry, items.pack([get_item(x, i) for x in items.tensors]))
-            said = "scan: the carry that f returns does not match init"
+            said = f"{who}: the carry that f returns does not match init"
             leaves = same_structure(init, carry, said)
             carry = pack_sequence_as(init, [_as_value(leaf) for leaf in leaves])
             ys.append(y)
@@ -320,16 +349,16 @@ def scan(
             found = f(first.pack(tensors[:count]), items.pack(tensors[count:]))
             if not isinstance(found, tuple | list) or len(found) != 2:
                 raise InvalidArgumentError(
-                    f"scan: f must return a pair (carry, y), got {found!r}",
+                    f"{who}: f must return a pair (carry, y), got {found!r}",
                     remedy="return (carry, None) where there is no y",
                 )
             return found[0], found[1]
 
         sliced = [TensorSpec(s.shape[1:], s.dtype) for s in items.specs]
         more = list(zip(_argument_names(items.names), sliced, strict=True))
-        traced = _trace_body("scan", outer, first, step, [None] * count, more)
+        traced = _trace_body(who, outer, first, step, [None] * count, more)
         y_leaves = [
-            None if y is None else as_output(traced.graph, y, None, "scan: a y that f returns")
+            None if y is None else as_output(traced.graph, y, None, f"{who}: a y that f returns")
             for y in flatten(traced.extra)
         ]
         given, (captured,) = share_captures(outer, [traced.graph], every_run=True)
@@ -348,7 +377,7 @@ def scan(
         }
         steps = _steps(size, items, length)
         inputs = [steps, *first.tensors, *items.tensors, *given]
-        results = apply(SCAN[body.stateful], inputs, attrs, name or "scan")
+        results = apply(SCAN[body.stateful], inputs, attrs, name or who)
         return first.pack(results[:count]), _pack(traced.extra, results[count:])
 
 
@@ -362,7 +391,7 @@ def _size(who: str, items: _Leaves, length: Any) -> int | None:
     if not items.tensors:
         if length is None:
             raise InvalidArgumentError(f"{who}: give xs or length")
-        return None if isinstance(length, GraphTensor) else max(int(length), 0)
+        return None if isinstance(length, GraphTensor) else max(_whole(who, length), 0)
     for name, spec in zip(items.names, items.specs, strict=True):
         if spec.shape.rank is None or not len(spec.shape):
             raise ShapeError(
@@ -373,10 +402,17 @@ def _size(who: str, items: _Leaves, length: Any) -> int | None:
     if len(sizes) > 1:
         raise ShapeError(f"{who}: the first axes must have one size, got {sizes}")
     size = sizes[0] if sizes else None
-    given = None if length is None or isinstance(length, GraphTensor) else int(length)
+    given = None if length is None or isinstance(length, GraphTensor) else _whole(who, length)
     if None not in (given, size) and given != size:
         raise InvalidArgumentError(f"{who}: length is {given}, but xs has {size} slices")
     return size
+
+
+def _whole(who: str, length: Any) -> int:
+    try:
+        return operator.index(length)
+    except TypeError:
+        raise DTypeError(f"{who}: length must be an integer, got {length!r}") from None
 
 
 def _steps(size: int | None, items: _Leaves, length: Any) -> Tensor:
@@ -433,7 +469,7 @@ def fori_loop(
         i, value = carry
         return (add(i, convert_to_tensor(1)), body(i, value)), None
 
-    (_, value), _ = scan(step, (bounds[0], init), length=length, name=name or "fori_loop")
+    (_, value), _ = _scan("fori_loop", step, (bounds[0], init), None, length, name=name)
     return value
 
 
@@ -451,5 +487,5 @@ def map_slices(f: Callable[[Any], Any], xs: Any, *, name: str | None = None) -> 
     items = _Leaves.of(xs, "xs")
     if graph_for("map", items.tensors) is None and _size("map", items, None) == 0:
         raise ShapeError("map: the first axis is empty, so there is nothing to apply f to")
-    _, ys = scan(lambda _, x: ((), f(x)), (), xs, name=name or "map")
+    _, ys = _scan("map", lambda _, x: ((), f(x)), (), xs, None, name=name)
     return ys

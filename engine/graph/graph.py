@@ -24,6 +24,7 @@ from ..source import layer_path, user_location
 from .device import DeviceSpec
 from .operation import OpDefinition, Operation
 from .scopes import DeviceRule, Scopes
+from .spec import TensorSpec
 from .tensor import EagerTensor, GraphTensor, Tensor
 
 if TYPE_CHECKING:
@@ -110,6 +111,43 @@ class Graph:
                 self._consumers.setdefault(id(x), []).append(op)
             self._added(op)
         return op
+
+    def append(
+        self,
+        definition: OpDefinition,
+        name: str,
+        inputs: Sequence[GraphTensor],
+        attrs: Mapping[str, Any],
+        specs: Sequence[TensorSpec],
+        *,
+        like: Operation,
+    ) -> Operation:
+        """Add an operation of known specs and with a free name; for passes.
+
+        It gets the device, the colocation, the line and the layer of `like`.
+        """
+        with self._lock:
+            op = Operation(
+                self,
+                definition,
+                name,
+                tuple(inputs),
+                dict(attrs),
+                tuple(specs),
+                len(self._operations),
+            )
+            op.device, op.colocation = like.device, like.colocation
+            op.location, op.layer = like.location, like.layer
+            self._names.setdefault(name.lower(), 1)
+            self._operations[name] = op
+        return op
+
+    def keep(self, operations: Sequence[Operation]) -> None:
+        """Drop all other operations, which nothing may need any more; for passes."""
+        with self._lock:
+            self._operations = {op.name: op for op in operations}
+            for i, op in enumerate(operations):
+                op.id = i
 
     def add_input(self, op: Operation, tensor: GraphTensor) -> None:
         """Give an operation one more input, made after it: so the cycle of a loop is closed."""

@@ -27,6 +27,7 @@ from ..errors import (
 from .device import DeviceSpec
 from .dtypes import DType, as_dtype, resource, string
 from .graph import Graph
+from .library import inline_library
 from .operation import OpDefinition, Operation
 from .shapes import TensorShape
 from .spec import TensorSpec
@@ -332,6 +333,13 @@ def import_graph(
         as_input: brings a tensor of `input_map` into the graph.
     """
     _check_version(graph_def)
+    if graph_def.message.function:
+        for function in graph_def.message.function:
+            if _is_op(function.name, lookup):
+                raise AlreadyExistsError(
+                    f"a function of the GraphDef has an op's name: {function.name!r}"
+                )
+        graph_def, return_elements = inline_library(graph_def, return_elements)
     nodes = _read_nodes(graph_def, lookup, allow_internal)
     mapped = {parse_input(key): value for key, value in input_map.items()}
     order = _in_order(nodes, mapped)
@@ -387,8 +395,14 @@ def _check_version(graph_def: GraphDef) -> None:
             f"version {versions.min_consumer} to be read; this is version {VERSION}",
             remedy="update laminar",
         )
-    if graph_def.message.function:
-        raise UnimplementedError("the GraphDef has a library of functions")
+
+
+def _is_op(name: str, lookup: Callable[[str], OpDefinition]) -> bool:
+    try:
+        lookup(name)
+    except NotFoundError:
+        return False
+    return True
 
 
 def _read_nodes(

@@ -11,8 +11,8 @@ in protobuf's wire format, written by hand: no schema and no other package is ne
 
 from __future__ import annotations
 
+import itertools
 import os
-import secrets
 import socket
 import struct
 import time
@@ -33,6 +33,10 @@ _STRING = 7  # DataType
 _BUCKETS = 30
 
 
+# Files of one second and one process are read in the order in which they were made.
+_numbers = itertools.count()
+
+
 class EventWriter:
     """Appends events to a file of its own in a folder; a `with` block closes it.
 
@@ -46,7 +50,7 @@ class EventWriter:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)
         unique = f"{int(time.time()):010}.{socket.gethostname()}.{os.getpid()}"
-        name = f"events.out.tfevents.{unique}.{secrets.token_hex(4)}"
+        name = f"events.out.tfevents.{unique}.{next(_numbers):06}"
         self.path = Path(folder) / name
         self._records = RecordWriter(self.path)
         self._write(0, _bytes(3, _VERSION))

@@ -11,6 +11,7 @@ from . import basic as basic
 from . import bits as bits
 from . import blocks as blocks
 from . import broadcast as broadcast
+from . import call_frame as call_frame
 from . import cast as cast
 from . import checks as checks
 from . import compare as compare

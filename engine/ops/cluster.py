@@ -6,6 +6,7 @@ Its own kernel runs the operations one by one; a compiler that has registered it
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -66,6 +67,7 @@ class Compiler(Protocol):
 
 class _Hook:
     compiler: Compiler | None = None
+    was_looked_for = False
 
 
 def set_compiler(compiler: Compiler) -> None:
@@ -73,9 +75,18 @@ def set_compiler(compiler: Compiler) -> None:
     _Hook.compiler = compiler
 
 
+def _compiler() -> Compiler | None:
+    """Who compiles clusters: laminar's own compiler, loaded on first use, unless another is set."""
+    if _Hook.compiler is None and not _Hook.was_looked_for:
+        _Hook.was_looked_for = True
+        importlib.import_module("laminar.engine.compiler")  # calls set_compiler
+    return _Hook.compiler
+
+
 def accepts(op: Operation) -> bool:
     """Whether an operation may be part of a cluster."""
-    return _Hook.compiler is not None and _Hook.compiler.accepts(op)
+    compiler = _compiler()
+    return compiler is not None and compiler.accepts(op)
 
 
 @define("Cluster", dtypes={"inputs": ANY}, same_dtype=False)
@@ -119,7 +130,8 @@ def run_steps(context: Any, *inputs: Any, body: Body) -> list[Any]:
 def _run(context: Any, *inputs: Any, body: Body) -> Any:
     native = body.native
     if native is None:
-        native = None if _Hook.compiler is None else _Hook.compiler.build(body)
+        compiler = _compiler()
+        native = None if compiler is None else compiler.build(body)
 
         def one_by_one(context: Any, *inputs: Any) -> list[Any]:
             return run_steps(context, *inputs, body=body)

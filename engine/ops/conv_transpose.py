@@ -34,13 +34,14 @@ def _pads(span: int, stride: int, padding: str, output_padding: int | None) -> P
     return before, total - before
 
 
-def _all_pads(
+def all_pads(
     window: Sequence[int],
     strides: Sequence[int],
     padding: str,
     output_padding: Sequence[int] | None,
     dilations: Sequence[int],
 ) -> tuple[Pair, ...]:
+    """The padding, along each axis, of the convolution that this is the gradient of."""
     extras = (None,) * len(window) if output_padding is None else output_padding
     return tuple(
         _pads(covered(size, dilation), stride, padding, extra)
@@ -48,13 +49,18 @@ def _all_pads(
     )
 
 
-def _out_dims(
+def out_dims(
     dims: Sequence[Dim],
     window: Sequence[int],
     strides: Sequence[int],
     pads: Sequence[Pair],
     dilations: Sequence[int],
 ) -> tuple[Dim, ...]:
+    """The size of the output along each spatial axis.
+
+    Raises:
+        ShapeError: there is none.
+    """
     found = tuple(
         None if d is None else (d - 1) * s + covered(k, dilation) - sum(pair)
         for d, k, s, pair, dilation in zip(dims, window, strides, pads, dilations, strict=True)
@@ -111,8 +117,8 @@ def _conv_transpose(
     check_rank("ConvTranspose", "kernel", kernel, axes + 2)
     _check_channels(x, kernel)
     window = _known_window(kernel, axes)
-    pads = _all_pads(window, strides, padding, output_padding, dilations)
-    out = _out_dims(dims_at(x, 1, axes), window, strides, pads, dilations)
+    pads = all_pads(window, strides, padding, output_padding, dilations)
+    out = out_dims(dims_at(x, 1, axes), window, strides, pads, dilations)
     return TensorSpec([dim_at(x, 0), *out, dim_at(kernel, -2)], x.dtype)
 
 
@@ -129,8 +135,8 @@ def _conv_transpose_kernel(
 ) -> Array:
     _check_channels(tensor_like(x), tensor_like(kernel))
     window = kernel.shape[:-2]
-    pads = _all_pads(window, strides, padding, output_padding, dilations)
-    out: Any = _out_dims(x.shape[1:-1], window, strides, pads, dilations)
+    pads = all_pads(window, strides, padding, output_padding, dilations)
+    out: Any = out_dims(x.shape[1:-1], window, strides, pads, dilations)
     geometry = Geometry("ConvTranspose", out, window, strides, pads, dilations)
     return scatter_windows(xp, x, kernel, geometry, groups=1)
 
@@ -140,7 +146,7 @@ def _conv_transpose_grad(op: OpView, dy: Tensor) -> Grads:
     x, kernel = op.inputs
     strides, dilations = op.attrs["strides"], op.attrs["dilations"]
     window = _known_window(kernel.spec, len(strides))
-    pads = _all_pads(window, strides, op.attrs["padding"], op.attrs["output_padding"], dilations)
+    pads = all_pads(window, strides, op.attrs["padding"], op.attrs["output_padding"], dilations)
     dx = conv(dy, kernel, strides=strides, padding=pads, dilations=dilations)
     dkernel = conv_kernel_grad(
         dy, x, window=window, strides=strides, padding=pads, dilations=dilations, groups=1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ShapeError
@@ -11,6 +12,7 @@ from .axes import expand_dims, squeeze, swapaxes
 from .broadcast import unbroadcast_batch
 from .precision import computing_dtype
 from .registry import Grads, define
+from .shape import reshape
 
 
 @define("MatMul", dtypes=NUMERIC)
@@ -57,11 +59,28 @@ def _matmul_grad(op: OpView, dc: Tensor) -> Grads:
         da = matmul(b, dc, transpose_a=op.attrs["transpose_b"], transpose_b=True)
     else:
         da = matmul(dc, b, transpose_b=not op.attrs["transpose_b"])
+    x, w = op.inputs
+    if _is_one_for_all(x, w, op.attrs) and dc.shape[-1] is not None:
+        # One matrix for all of a: one product of all rows, not a sum of one for each matrix.
+        rows, drows = _all_rows(a), _all_rows(dc)
+        left, right = (drows, rows) if op.attrs["transpose_b"] else (rows, drows)
+        return unbroadcast_batch(da, op.inputs[0]), matmul(left, right, transpose_a=True)
     if op.attrs["transpose_b"]:
         db = matmul(dc, a, transpose_a=True, transpose_b=op.attrs["transpose_a"])
     else:
         db = matmul(a, dc, transpose_a=not op.attrs["transpose_a"])
     return unbroadcast_batch(da, op.inputs[0]), unbroadcast_batch(db, op.inputs[1])
+
+
+def _is_one_for_all(a: Tensor, b: Tensor, attrs: Mapping[str, Any]) -> bool:
+    """Whether b is one matrix, and the rows of all matrices of a can be put below each other."""
+    if a.shape.rank is None or b.shape.rank != 2 or attrs["transpose_a"]:
+        return False
+    return len(a.shape) > 2 and a.shape[-1] is not None
+
+
+def _all_rows(x: Tensor) -> Tensor:
+    return reshape(x, (-1, x.shape[-1]))
 
 
 def matmul_nd(a: Tensor, b: Tensor) -> Tensor:

@@ -68,6 +68,11 @@ def _weights(method: str, dim: int, size: int, antialias: bool, dtype: Any) -> A
     return (weights / weights.sum(1, keepdims=True)).astype(dtype)
 
 
+def resampling(method: str, dim: int, size: int, antialias: bool) -> Array:
+    """The matrix (size, dim), in float64, of which row i holds the weights of output cell i."""
+    return _weights(method, dim, size, antialias, np.dtype(np.float64))
+
+
 def _nearest(dim: int, size: int) -> Array:
     """The input cell that holds the centre of each output cell."""
     return (2 * np.arange(size) + 1) * dim // (2 * size)

@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
 from ..graph import (
     ANY,
@@ -23,7 +25,7 @@ from ..graph import (
     bool_,
     resource,
 )
-from .registry import Grads, OpDef, define, no_gradient
+from .registry import HOST, Grads, OpDef, define, no_gradient
 
 _RESOURCE = frozenset({resource})
 
@@ -146,6 +148,14 @@ def _var_handle_kernel(
 var_handle.grad(no_gradient)
 
 
+def _held(context: Any, store: VariableStore) -> Array:
+    """The value for kernels of `context`: the host fetches it from where it was updated last."""
+    value = store.read()
+    if type(value) is not np.ndarray and context.xp is HOST and hasattr(value, "get"):
+        value = store.value = value.get()
+    return value
+
+
 @define("ReadVariable", dtypes={"handle": _RESOURCE}, read_only=True)
 def read_variable(handle: TensorSpec, *, shape: TensorShape, dtype: str) -> TensorSpec:
     """The value of the variable now."""
@@ -154,7 +164,7 @@ def read_variable(handle: TensorSpec, *, shape: TensorShape, dtype: str) -> Tens
 
 @read_variable.effect
 def _read_kernel(context: Any, handle: VariableStore, *, shape: TensorShape, dtype: str) -> Array:
-    return handle.read()
+    return _held(context, handle)
 
 
 @read_variable.grad
@@ -211,7 +221,7 @@ def _update(
                 f"the value has shape {TensorShape(value.shape)}"
             )
         if not any_:
-            handle.read()  # it must be initialised
+            _held(context, handle)  # it must be initialised
         with one_lock((handle,)):
             handle.value = combine(handle.value, value)
             return handle.value

@@ -1,7 +1,15 @@
 """Rewrites of a graph, one file each."""
 
+from .client_graph import client_graph as client_graph
 from .cluster import cluster as cluster
 from .lower_control_flow import lower_control_flow as lower_control_flow
 from .lower_control_flow import spans_devices as spans_devices
 from .lower_control_flow import waits_inside as waits_inside
+from .pipeline import pass_names as pass_names
+from .pipeline import register_pass as register_pass
+from .pipeline import rewritten as rewritten
+from .pipeline import run_passes as run_passes
+from .pipeline import unregister_pass as unregister_pass
+from .program import Program as Program
 from .prune import needed_operations as needed_operations
+from .verify import verify as verify

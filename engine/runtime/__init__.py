@@ -1,13 +1,24 @@
 """Running graphs: executor, sessions, the resources they keep."""
 
 from .config import SessionConfig as SessionConfig
+from .devices import Device as Device
+from .devices import list_devices as list_devices
+from .devices import register_device as register_device
 from .executor import Plan as Plan
+from .options import CostNode as CostNode
+from .options import DeviceStats as DeviceStats
+from .options import NodeStats as NodeStats
+from .options import RunMetadata as RunMetadata
+from .options import RunOptions as RunOptions
 from .partitioned import Machine as Machine
 from .partitioned import PartitionedPlan as PartitionedPlan
 from .partitioned import default_machine as default_machine
 from .pool import set_inter_op_threads as set_inter_op_threads
 from .resources import SessionResources as SessionResources
 from .session import InteractiveSession as InteractiveSession
+from .session import PartialRun as PartialRun
 from .session import Session as Session
 from .session import get_default_session as get_default_session
 from .step import StepContext as StepContext
+from .targets import SessionEngine as SessionEngine
+from .targets import register_session_target as register_session_target

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..passes.partition import Lossy
+from .options import check_timeout
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,15 @@ class SessionConfig:
             for all, or a function (tensor, name of the source, name of the target) -> bool.
         delay_receives: whether large tensors are received only shortly before their use, so that
             less memory is in use at a time.
+        optimize: whether a graph is simplified before it runs: constants folded, what is computed
+            twice merged, operations that give their input left out (see `pass_names`). The values
+            of fetches are the same, bit for bit. The first run of each set of fetches and feeds
+            takes longer.
+        operation_timeout_in_ms: a run that takes longer raises DeadlineExceededError, unless its
+            RunOptions say otherwise; 0 for no limit.
+
+    Raises:
+        InvalidArgumentError: the timeout is negative.
     """
 
     device_count: Mapping[str, int] | None = None
@@ -37,3 +47,8 @@ class SessionConfig:
     log_device_placement: bool = False
     lossy_transfers: bool | Lossy = False
     delay_receives: bool = True
+    optimize: bool = False
+    operation_timeout_in_ms: float = 0
+
+    def __post_init__(self) -> None:
+        check_timeout("operation_timeout_in_ms", self.operation_timeout_in_ms)

@@ -14,7 +14,13 @@ from ..cancellation import CancellationManager
 from ..errors import CancelledError, LaminarError
 from ..graph import GraphTensor, Operation
 from ..ops.dataflow import STEERING
-from ..passes import lower_control_flow, needed_operations, spans_devices, waits_inside
+from ..passes import (
+    lower_control_flow,
+    needed_operations,
+    rewritten,
+    spans_devices,
+    waits_inside,
+)
 from ..passes.partition import Part, never_lossy, partition
 from ..passes.partition_receives import delay_receives
 from .config import SessionConfig
@@ -60,6 +66,7 @@ class Machine:
             UnimplementedError: an operation has no kernel.
         """
         config = self.config
+        fetches, feeds, targets = rewritten(fetches, feeds, targets, optimize=config.optimize)
         plain = self.devices.is_plain and not config.log_device_placement
         if plain and config.allow_soft_placement:
             return Plan(fetches, feeds, targets, compiled=compiled)

@@ -1,10 +1,9 @@
 """Session: run any part of a graph, with any tensor fed and any fetched.
 
+A `Session` knows names, structures, feeds and defaults; its engine (targets.py) runs the steps.
 State of a `Session`:
-    _plans[key]: the plan of a set of fetches and feeds, made at its first run (and again when an
-        operation has been changed, or the graph has captured more);
-    _resources: the containers that hold the values of variables.
-Both are guarded by `_lock`; a plan, once made, is run by any number of threads at the same time.
+    _engine: runs steps, None once the session is closed;
+    _sent: how many operations of the graph the engine has been told of; changed under `_lock`.
 """
 
 from __future__ import annotations
@@ -15,15 +14,11 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
-from ..cancellation import CancellationManager
 from ..errors import (
-    CancelledError,
+    AlreadyExistsError,
     DTypeError,
     FailedPreconditionError,
     InvalidArgumentError,
-    NotFoundError,
     ShapeError,
 )
 from ..graph import (
@@ -37,15 +32,18 @@ from ..graph import (
     string,
 )
 from ..graph.default import stack as graphs
+from ..graph.graphdef import GraphDef, parse_input
 from ..ops.convert import to_array
+from ..ops.graphs import import_graph_def
 from ..tree import flatten, is_nested, pack_sequence_as
 from .config import SessionConfig
-from .devices import DeviceList, list_devices
-from .executor import Plan
-from .partitioned import Machine, PartitionedPlan
+from .devices import DeviceList
+from .direct import DirectSession
+from .options import RunMetadata, RunOptions
 from .placement import Placement
-from .resources import SHARED, SessionResources
-from .step import StepContext
+from .targets import PartialStep, SessionEngine, make_engine, register_session_target, reset_target
+
+register_session_target("", DirectSession, DirectSession.reset)
 
 
 class _Defaults(threading.local):
@@ -65,9 +63,9 @@ class Session:
     """Runs the operations of a graph, and keeps the values of its variables between runs.
 
     Args:
-        target: where it runs; "" is this process.
+        target: where it runs; "" is this process, "scheme://..." what was registered for it.
         graph: by default the default graph.
-        config: its devices, and how operations are placed on them.
+        config: its devices, how operations are placed on them, limits.
 
     Raises:
         NotFoundError: nothing serves the target.
@@ -79,32 +77,36 @@ class Session:
         graph: Graph | None = None,
         config: SessionConfig | None = None,
     ) -> None:
-        if target:
-            raise NotFoundError(
-                f"no session serves the target {target!r}",
-                remedy='use "" for this process',
-            )
         self.graph = graph or get_default_graph()
-        self._resources = SessionResources()
-        self._context = StepContext(self._resources.get, CancellationManager())
-        self._machine = Machine(config)
-        self._plans: dict[Any, Plan | PartitionedPlan] = {}
+        self._engine: SessionEngine | None = make_engine(
+            target, self.graph, config or SessionConfig()
+        )
+        self._sent = 0
         self._lock = threading.Lock()
-        self._closed = False
         self._entered: list[AbstractContextManager[Any]] = []
 
-    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:
         """One step: compute `fetches` from `feed_dict`.
 
         Args:
             fetches: a tensor, an operation, a name ("a:0" for a tensor, "a" for an operation), a
                 variable, or a nested structure of these.
             feed_dict: values for any tensors of the graph; what computes them does not run.
+            options: a time limit, and what to tell about the run.
+            run_metadata: filled with what `options` ask for.
 
         Returns:
             NumPy values in the structure of `fetches`; None for an operation.
 
         Raises:
+            CancelledError: the session was closed meanwhile.
+            DeadlineExceededError: the step took longer than allowed.
             FailedPreconditionError: the session is closed, or a variable is not initialised.
             InvalidArgumentError: a placeholder that is needed is not fed, or a feed does not fit.
             NotFoundError: a name that the graph does not have.
@@ -114,7 +116,7 @@ class Session:
         feed_dict = feed_dict or {}
         feeds = self._feeds(feed_dict)
         values = [_fed(t, v) for t, v in zip(feeds, feed_dict.values(), strict=True)]
-        results = self._run(elements, feeds, values)
+        results = self._ready().run(elements, feeds, values, options, run_metadata)
         if not is_nested(fetches):
             return results[0]
         return pack_sequence_as(fetches, results)
@@ -130,7 +132,7 @@ class Session:
                     f"the callable takes {len(tensors)} values, got {len(values)}"
                 )
             arrays = [_fed(t, v) for t, v in zip(tensors, values, strict=True)]
-            results = self._run(elements, tensors, arrays)
+            results = self._ready().run(elements, tensors, arrays, None, None)
             return pack_sequence_as(fetches, results) if is_nested(fetches) else results[0]
 
         return call
@@ -155,33 +157,94 @@ class Session:
             return value
         return self.graph.as_graph_element(value)
 
-    def _run(
-        self,
-        elements: Sequence[GraphTensor | Operation],
-        feeds: Sequence[GraphTensor],
-        values: Sequence[Any],
-    ) -> list[Any]:
-        if self._closed:
+    def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] = ()) -> PartialRun:
+        """Begin one step that is fed and fetched bit by bit.
+
+        Each operation runs at most once in it, as soon as what it needs is there.
+
+        Args:
+            fetches: all that is going to be fetched, in any structure.
+            feeds: all tensors that are going to be fed.
+
+        Returns:
+            What to give to `partial_run`. When it is dropped, what still waits is cancelled.
+        """
+        elements = [self._element(leaf) for leaf in flatten(fetches)]
+        return PartialRun(self, self._ready().partial(elements, self._feeds(feeds)))
+
+    def partial_run(
+        self, handle: PartialRun, fetches: Any, feed_dict: Mapping[Any, Any] | None = None
+    ) -> Any:
+        """Go on with a step: give it some feeds, and wait for some fetches.
+
+        Args:
+            handle: of `partial_run_setup`.
+            fetches: of those that were set up, in any structure; each can be fetched once.
+            feed_dict: of those that were set up; each can be fed once.
+
+        Raises:
+            InvalidArgumentError: a feed or fetch was not set up, is given a second time, or needs
+                a feed that has not come yet.
+            FailedPreconditionError: the session is closed.
+        """
+        if handle.session is not self:
+            raise InvalidArgumentError("the partial run belongs to another session")
+        self._ready()
+        elements = [self._element(leaf) for leaf in flatten(fetches)]
+        feed_dict = feed_dict or {}
+        feeds = self._feeds(feed_dict)
+        values = [_fed(t, v) for t, v in zip(feeds, feed_dict.values(), strict=True)]
+        results = handle.step.run(elements, feeds, values)
+        return pack_sequence_as(fetches, results) if is_nested(fetches) else results[0]
+
+    def extend(self, graph_def: GraphDef) -> None:
+        """Add nodes to the session's graph.
+
+        Args:
+            graph_def: new nodes only; their inputs may be nodes that the graph has already. State
+                stays as it is.
+
+        Raises:
+            InvalidArgumentError: the graph has a node of that name, or a node is not well formed.
+            FailedPreconditionError: the session is closed, or the graph finalized.
+        """
+        graph = self.graph
+        own = {node.name for node in graph_def.message.node}
+        known: dict[str, GraphTensor | Operation] = {}
+        for node in graph_def.message.node:
+            for text in node.input:
+                name, index = parse_input(text)
+                if name not in own and name in graph:
+                    op = graph.get_operation_by_name(name)
+                    if index is None:
+                        known[text] = op
+                    elif index < len(op.outputs):
+                        known[text] = op.outputs[index]
+        self._ready()
+        try:
+            with graph.as_default():
+                import_graph_def(graph_def, known, name="")
+        except AlreadyExistsError as error:
+            raise InvalidArgumentError(
+                f"extend: {error.message}", remedy="send new nodes only"
+            ) from error
+
+    def _ready(self) -> SessionEngine:
+        """The engine, which knows the whole graph: what is new is sent to it."""
+        engine = self._engine
+        if engine is None:
             raise FailedPreconditionError("the session is closed", remedy="make another Session")
-        captured = list(self.graph.captures.values())
-        key = (tuple(map(id, elements)), tuple(map(id, feeds)), len(captured), self.graph.edits)
-        plan = self._plans.get(key)
-        if plan is None:
+        if self.graph.version != self._sent:
             with self._lock:
-                plan = self._plans.get(key)
-                if plan is None:
-                    tensors = [e for e in elements if isinstance(e, GraphTensor)]
-                    targets = [e for e in elements if isinstance(e, Operation)]
-                    taken = [*feeds, *(inner for _, inner in captured)]
-                    plan = self._machine.plan(tensors, taken, targets)
-                    self._plans[key] = plan
-        outer = [t.value for t, _ in captured if isinstance(t, EagerTensor)]
-        found = iter(plan.run([*values, *outer], self._context))
-        return [_fetched(e, next(found)) if isinstance(e, GraphTensor) else None for e in elements]
+                new = self.graph.operations[self._sent :]
+                if new:
+                    engine.extend(new)
+                    self._sent += len(new)
+        return engine
 
     def list_devices(self) -> DeviceList:
         """The devices of this session, and why there are none of some types."""
-        return list_devices(self._machine.config.device_count)
+        return self._ready().list_devices()
 
     @property
     def placement(self) -> Placement | None:
@@ -189,22 +252,19 @@ class Session:
 
         None while all that ran went to the one CPU that there is.
         """
-        return self._machine.placement
+        return self._ready().placement
 
     def close(self) -> None:
         """Free the session's state; a second call does nothing. Steps that run are cancelled."""
-        self._closed = True
-        self._context.cancellation.cancel(CancelledError("the session was closed"))
-        self._resources.clear()
         with self._lock:
-            self._plans.clear()
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
 
     @staticmethod
     def reset(target: str = "", containers: Sequence[str] | None = None) -> None:
         """Empty the named containers that sessions of this process share (all, without names)."""
-        if target:
-            raise NotFoundError(f"no session serves the target {target!r}")
-        SHARED.reset(containers)
+        reset_target(target, containers)
 
     def as_default(self) -> AbstractContextManager[Session]:
         """A block in which this is the session of `eval()` and `run()`; it stays open after."""
@@ -225,6 +285,14 @@ class Session:
         for block in (self._entered.pop(), self._entered.pop()):
             block.__exit__(kind, error, trace)
         self.close()
+
+
+class PartialRun:
+    """A step of `session` that is under way; see `Session.partial_run_setup`."""
+
+    def __init__(self, session: Session, step: PartialStep) -> None:
+        self.session = session
+        self.step = step
 
 
 class _AsDefault(AbstractContextManager["Session"]):
@@ -267,7 +335,7 @@ class InteractiveSession(Session):
 
     def close(self) -> None:
         """Free the session's state, and stop being the default."""
-        if not self._closed:
+        if self._engine is not None:
             self._default.__exit__(None, None, None)
             _remove_last(graphs.items, self.graph)
         super().close()
@@ -307,14 +375,3 @@ def _kind(dtype: DType) -> int:
     if dtype == string:
         return 9
     return 3 if dtype.is_complex else 2 if dtype.is_floating else 1 if dtype.is_integer else 0
-
-
-def _fetched(tensor: GraphTensor, value: Any) -> Any:
-    """A fetched value as the user gets it: an array that no later step changes, or a scalar."""
-    if tensor.dtype == resource:
-        return value
-    if isinstance(value, np.ndarray):
-        if value.ndim == 0:
-            return value.item() if tensor.dtype == string else value[()]
-        return value.copy()  # a variable may hold the array itself
-    return value

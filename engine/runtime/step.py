@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..cancellation import CancellationManager, scope_manager
 from ..errors import LaminarError
 from ..ops.registry import HOST
+from .call_frame import CallFrame
 
 
 class StepContext:
@@ -21,11 +22,15 @@ class StepContext:
     Attributes:
         frame_iter: for ops that ask for it (`tagged`), the frame of the innermost loop and the
             iteration in it; (0, 0) outside of loops. All devices that run a loop give it one frame.
+        runner: what runs the step's plans; None for the plans themselves (see tracing.py).
+        frame: the slots of `_Arg` and `_Retval`, where there are some.
     """
 
     xp = HOST
     frame_iter = (0, 0)
     cancellation = CancellationManager()
+    runner: Callable[[Any, StepContext, Sequence[Any]], list[Any]] | None = None
+    frame: CallFrame | None = None
 
     def __init__(
         self,

@@ -29,7 +29,7 @@ class LayerScale(Layer):
 
     def build(self, input_shape: Any) -> None:
         self.gamma = self.add_weight(
-            (self.projection_dim,), initializers.Constant(self.init_values), name="gamma"
+            (self.projection_dim,), initializers.Constant(self.init_values)
         )
 
     def call(self, x: Any) -> Any:

@@ -6,6 +6,7 @@ from laminar.serialization import list_builtins
 
 from .cloning import clone_model as clone_model
 from .cloning import model_from_json as model_from_json
+from .function import Function as Function
 from .functional import Functional as Functional
 from .lr_finder import LearningRates as LearningRates
 from .lr_finder import lr_find as lr_find

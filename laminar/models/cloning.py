@@ -9,7 +9,7 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.layers.input import Input, InputLayer
 from laminar.layers.layer import Layer
 from laminar.layers.symbolic import is_keras_tensor
-from laminar.serialization import custom_object_scope
+from laminar.serialization import config_of, custom_object_scope
 from laminar.tree import flatten, map_structure, pack_sequence_as
 
 from .functional import Functional
@@ -66,7 +66,7 @@ def clone_model(
 
 
 def _same(layer: Any) -> Any:
-    return type(layer).from_config(layer.get_config())
+    return type(layer).from_config(config_of(layer))
 
 
 def _has_parts(model: Model) -> bool:

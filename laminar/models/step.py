@@ -7,7 +7,6 @@ and what puts its outputs in order.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -47,13 +46,13 @@ class Step:
         """Run the step."""
         if self._function is None:
             return self._step(batch)
-        tensors: list[Tensor] = []
+        tensors: list[EagerTensor] = []
         form = _form(batch, tensors)
         found = self._concrete.get(form)
         if found is None:
             found = self._concrete[form] = self._trace(batch)
         concrete, pack = found
-        return pack(concrete.call_flat(tensors))
+        return pack(concrete.call_matching(tensors))
 
     @property
     def compiles(self) -> list[Any]:
@@ -80,9 +79,7 @@ class Step:
         assert self._function is not None, "only what is traced gets here"
         concrete = self._function.concrete(map_structure(batch_spec, batch))
         concrete.machine = self._machine
-        if self._native:
-            importlib.import_module("laminar.engine.compiler")  # not before it is needed
-            concrete.compiled = True
+        concrete.compiled = self._native
         return concrete, _packer(concrete)
 
 
@@ -98,7 +95,7 @@ def _packer(concrete: ConcreteFunction) -> Pack:
     return lambda flat: {name: flat[i] for name, i in items}
 
 
-def _form(value: Any, tensors: list[Tensor]) -> Any:
+def _form(value: Any, tensors: list[EagerTensor]) -> Any:
     """What a trace depends on; the tensors of `value` are added to `tensors`, as flattened."""
     if isinstance(value, EagerTensor):
         tensors.append(value)

@@ -15,6 +15,7 @@ from laminar import config
 from laminar.callbacks.live_plot import LivePlot
 from laminar.distribute import DataParallel
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import EagerTensor
 from laminar.engine.source import warn
 from laminar.tree import map_structure
 
@@ -308,7 +309,7 @@ class Trainer(TrainingSteps):
             for batch in passes.epoch():
                 if len(parts) == told:
                     listeners.on_predict_batch_begin(told)
-                parts.append(map_structure(np.asarray, step(batch)))
+                parts.append(_on_host(step(batch)))
                 if len(parts) - told == interval:
                     _tell_outputs(listeners, parts, told)
                     told = len(parts)
@@ -318,7 +319,9 @@ class Trainer(TrainingSteps):
                 _tell_outputs(listeners, parts, told)
             _check_enough("predict", len(parts), passes.steps, stopped=self.stop_predicting)
             listeners.on_predict_end()
-        return map_structure(_joined, *parts)
+        return (
+            _joined(*parts) if isinstance(parts[0], np.ndarray) else map_structure(_joined, *parts)
+        )
 
     def _listeners(
         self, callbacks: Any, verbose: Any, *, add_history: bool = False, **params: Any
@@ -367,7 +370,7 @@ class Trainer(TrainingSteps):
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch, as NumPy arrays."""
         batch = _one_batch(x, None, None, "predict_on_batch")
-        return map_structure(np.asarray, self.make_predict_function()(batch))
+        return _on_host(self.make_predict_function()(batch))
 
 
 def _one_batch(
@@ -437,6 +440,13 @@ def _tell_outputs(listeners: Any, parts: list[Any], told: int) -> None:
         len(parts) - 1,
         lambda: {"outputs": new[0] if len(new) == 1 else map_structure(_joined, *new)},
     )
+
+
+def _on_host(outputs: Any) -> Any:
+    """Outputs as NumPy arrays; the common form, one tensor, without a walk over it."""
+    if isinstance(outputs, EagerTensor):
+        return np.asarray(outputs)
+    return map_structure(np.asarray, outputs)
 
 
 def _joined(*parts: Any) -> Any:

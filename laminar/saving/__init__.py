@@ -9,7 +9,9 @@ from laminar.serialization import get_registered_object as get_registered_object
 from laminar.serialization import register_keras_serializable as register_keras_serializable
 from laminar.serialization import serialize_keras_object as serialize_keras_object
 
+from .limits import Limits as Limits
 from .model import load_model as load_model
 from .model import load_weights as load_weights
 from .model import save_model as save_model
 from .model import save_weights as save_weights
+from .report import LoadReport as LoadReport

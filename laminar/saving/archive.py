@@ -10,7 +10,6 @@ import os
 import re
 import stat
 import struct
-import threading
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -22,6 +21,7 @@ from typing import IO, Any, cast
 from laminar.engine.errors import DataLossError, InvalidArgumentError, NotFoundError
 
 from .atomic import atomic_write
+from .checksum import Checksum
 from .limits import Limits, beyond, refused
 from .strict_json import format_object, parse_object
 from .weights import Variables, WeightsReader, WeightsWriter, open_file, write_weights
@@ -80,7 +80,7 @@ class ArchiveReader:
     def __init__(self, path: str | os.PathLike[str], *, limits: Limits | None = None) -> None:
         self.name = os.fspath(path)
         self._limits = limits or Limits()
-        self._check: _Checksum | None = None
+        self._check: Checksum | None = None
         with ExitStack() as stack:
             self._file = stack.enter_context(open_file(path))
             self._size = os.fstat(self._file.fileno()).st_size
@@ -135,7 +135,7 @@ class ArchiveReader:
             # Arrays are read straight from the archive, while its checksum is computed.
             window = FileWindow(self._file, self._data_start(entry), entry.file_size, name)
             reader = WeightsReader(window, limits=self._limits)
-            self._check = _Checksum(window, entry.CRC)
+            self._check = Checksum(window, entry.CRC)
             return reader
         return WeightsReader(BytesWindow(self._read(entry), name), limits=self._limits)
 
@@ -308,46 +308,6 @@ def _entry(name: str) -> zipfile.ZipInfo:
     entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
     entry.external_attr = (stat.S_IFREG | 0o644) << 16
     return entry
-
-
-class _Checksum:
-    """The CRC-32 of a window, computed by a thread while its content is used."""
-
-    def __init__(self, window: FileWindow, expected: int) -> None:
-        self._window = window
-        self._expected = expected
-        self._found: int | None = None
-        self._error: Exception | None = None
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="laminar-checksum", daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            found = 0
-            piece = memoryview(bytearray(_PIECE))
-            for offset in range(0, self._window.size, _PIECE):
-                if self._stopped.is_set():
-                    return
-                part = piece[: min(_PIECE, self._window.size - offset)]
-                self._window.read_into(offset, part)
-                found = zlib.crc32(part, found)
-            self._found = found
-        except Exception as error:  # it is raised where `finish` is called
-            self._error = error
-
-    def finish(self) -> None:
-        """Wait; DataLossError unless the checksum is the expected one."""
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-        if self._found != self._expected:
-            raise refused(f"{self._window.name}: it does not have the checksum stored with it")
-
-    def stop(self) -> None:
-        """Give up, and wait for the thread to end."""
-        self._stopped.set()
-        self._thread.join()
 
 
 class _PiecewiseFile(BufferedReader):

@@ -18,9 +18,8 @@ from .report import ABSENT, LOADED, UNUSED, LoadReport
 _ITERATIONS = ("iteration", "iter", "iterations")
 _TOP = "the model's own weights"
 # What legacy optimizers of Keras 2 call their slots: the last part of a variable's name.
-_SLOTS = frozenset(
-    "m v vhat momentum rms mg accumulator accum_grad accum_var linear s h".split()  # noqa: SIM905
-)
+_SLOTS = {"m", "v", "vhat", "momentum", "rms", "mg"}
+_SLOTS |= {"accumulator", "accum_grad", "accum_var", "linear"}
 
 
 def legacy_weights(layer: Any) -> list[Any]:
@@ -160,10 +159,12 @@ def restore_legacy_optimizer(model: Any, stored: LegacyFile, file: str) -> LoadR
     """Set the variables of the optimizer; where they cannot be matched, warn and begin anew."""
     report = LoadReport(file)
     weights, optimizer = stored.optimizer, model.optimizer
-    if optimizer is None or not any(weights.shapes):
-        return report  # written without slots, before the first step
+    if optimizer is None or not weights.names:
+        return report
     if not optimizer.built:
         optimizer.build(model.trainable_variables)
+    if not any(weights.shapes) and any(v.shape for v in optimizer.variables):
+        return report  # written without slots, before the first step
     try:
         order = _optimizer_order(optimizer, model.trainable_variables, weights)
         for v, index in order:

@@ -120,7 +120,7 @@ def _restore_one(
     what = path or "the model"
     values = {} if place is None else {k: _frozen(v) for k, v in store.variables(place).items()}
     if isinstance(obj, Optimizer):
-        if not any(value.ndim for value in values.values()):
+        if len(values) != len(obj.variables) and not any(v.ndim for v in values.values()):
             return  # written without slots, before the first step
         if is_keras_2 and len(values) == len(obj.variables) - 1:
             values = _with_learning_rate(values, obj)

@@ -18,6 +18,9 @@ from laminar.serialization import register_keras_serializable as register_keras_
 from laminar.serialization import serialize_keras_object as serialize_keras_object
 
 from .audio_dataset import audio_dataset_from_directory as audio_dataset_from_directory
+from .drawing import Drawing as Drawing
+from .drawing import model_to_dot as model_to_dot
+from .drawing import plot_model as plot_model
 from .files import get_file as get_file
 from .image_dataset import image_dataset_from_directory as image_dataset_from_directory
 from .images import array_to_img as array_to_img

@@ -23,16 +23,20 @@ README = HERE.parents[1] / "README.md"
 BEGIN, END = "<!-- surface: begin -->\n", "<!-- surface: end -->\n"
 
 # The classes whose methods are part of what users write, besides their constructors.
-BASES: tuple[str, ...] = (
+BASES = (
     "Model",
+    "Sequential",
     "Layer",
     "Loss",
     "Metric",
     "Optimizer",
     "Variable",
+    "Function",
+    "Operation",
     "callbacks.Callback",
+    "utils.PyDataset",
+    "random.SeedGenerator",
 )
-BASES += ("utils.PyDataset", "random.SeedGenerator", "Sequential", "Function", "Operation")
 
 # What is left out on purpose: bridges into other frameworks, and what Keras keeps for them.
 LEFT_OUT = {

@@ -66,6 +66,7 @@ def read_all(path: Path, limits: Limits | None = None) -> dict[str, Any]:
             found["weights"] = {
                 key: (weights[key].dtype, weights[key].tobytes()) for key in weights
             }
+        archive.verify()
     return found
 
 

@@ -23,6 +23,7 @@ _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)  # added to the key in each round
 _LOW = 0xFFFF_FFFF
 _WORDS = 4  # in a block
+_TOGETHER = 4  # groups of blocks that are computed at once
 
 # Writes what is made of the four vectors of words: whole vectors, in order.
 _Output = Callable[[Function, Words, Sequence[Value]], list[Value]]
@@ -64,18 +65,21 @@ def _write(kind: str, vector_bytes: int) -> str:
     def at(i: Value) -> Value:
         return out + i * (group * bytes_)
 
-    def write(i: Value) -> None:
+    def write(i: Value, groups: int) -> None:
         place = at(i)
-        for x in make(fn, words, draw.blocks(i)):
-            store(fn, x, place)
-            place = place + x.lanes * x.dtype.size
+        for blocks in draw.blocks(i, groups):
+            for x in make(fn, words, blocks):
+                store(fn, x, place)
+                place = place + x.lanes * x.dtype.size
 
-    fn.loop(first, stop, 1, write)
+    most = first + fn.binary("sdiv", stop - first, _TOGETHER) * _TOGETHER
+    fn.loop(first, most, _TOGETHER, lambda i: write(i, _TOGETHER))
+    fn.loop(most, stop, 1, lambda i: write(i, 1))
 
     def rest() -> None:
         place = at(whole)
         left = count - whole * group
-        for x in make(fn, words, draw.blocks(whole)):
+        for x in make(fn, words, draw.blocks(whole, 1)[0]):
             parts = _as_elements(fn, x, uint32 if kind == "words" else uint8)
             store(fn, parts, place, fn.first_lanes(left, parts.lanes))
             place = place + x.lanes * x.dtype.size
@@ -101,27 +105,34 @@ class _Draw:
             for r in range(_ROUNDS)
         ]
 
-    def blocks(self, group: Value) -> list[Value]:
-        """The words of blocks group * lanes, ...; the upper halves of the lanes hold anything."""
+    def blocks(self, first: Value, groups: int) -> list[list[Value]]:
+        """The words of some groups of blocks; the upper halves of the lanes hold anything.
+
+        A group has a block in each lane. The rounds of one are a chain of operations, so those of
+        several are written side by side.
+        """
         fn = self.fn
-        number = fn.splat(fn.convert(group * self.lanes, uint64), self.lanes)
-        c0 = number + fn.lane_numbers(uint64, self.lanes)
-        c1 = fn.binary("lshr", c0, 32)
-        c2, c3 = self.state[2:]
+        found = []
+        for g in range(groups):
+            number = fn.splat(fn.convert((first + g) * self.lanes, uint64), self.lanes)
+            c0 = number + fn.lane_numbers(uint64, self.lanes)
+            found.append([c0, fn.binary("lshr", c0, 32), *self.state[2:]])
         for key in self.keys:
-            p0 = (c0 & _LOW) * _MULTIPLIERS[0]
-            p1 = (c2 & _LOW) * _MULTIPLIERS[1]
-            c0, c1 = fn.binary("lshr", p1, 32) ^ c1 ^ key[0], p1
-            c2, c3 = fn.binary("lshr", p0, 32) ^ c3 ^ key[1], p0
-        return [c0, c1, c2, c3]
+            found = [self._round(words, key) for words in found]
+        return found
+
+    def _round(self, words: Sequence[Value], key: Sequence[Value]) -> list[Value]:
+        c0, c1, c2, c3 = words
+        p0 = (c0 & _LOW) * _MULTIPLIERS[0]
+        p1 = (c2 & _LOW) * _MULTIPLIERS[1]
+        upper0, upper1 = (self.fn.binary("lshr", p, 32) for p in (p0, p1))
+        return [upper1 ^ c1 ^ key[0], p1, upper0 ^ c3 ^ key[1], p0]
 
 
 def _words(fn: Function, words: Words, blocks: Sequence[Value]) -> list[Value]:
     """Block after block: pairs of words side by side in a lane, then lanes of both alternating."""
     lanes = blocks[0].lanes
-    pairs = [
-        (blocks[i] & _LOW) | fn.binary("shl", blocks[i + 1], 32) for i in range(0, _WORDS, 2)
-    ]
+    pairs = [(blocks[i] & _LOW) | fn.binary("shl", blocks[i + 1], 32) for i in range(0, _WORDS, 2)]
     found = []
     for half in range(2):
         start = half * lanes // 2
@@ -137,15 +148,15 @@ def _words(fn: Function, words: Words, blocks: Sequence[Value]) -> list[Value]:
 
 def _bools(fn: Function, words: Words, blocks: Sequence[Value]) -> list[Value]:
     """A byte for each word, those of a block side by side in 32 bits."""
+    # A word below 2**32 plus 2**32 - least has bit 32 where it is `least` or more.
     lanes = blocks[0].lanes
-    least = fn.splat(fn.convert(words["least"], uint64), lanes)
+    rest = fn.splat(fn.convert(words["least"] * -1 + (1 << 32), uint64), lanes)
     found: Value | None = None
     for i, block in enumerate(blocks):
-        kept = fn.convert((block & _LOW) >= least, uint32)
-        byte = fn.binary("shl", kept, 8 * i) if i else kept
-        found = byte if found is None else found | byte
+        carry = fn.binary("lshr", (block & _LOW) + rest, 32 - 8 * i) & (1 << 8 * i)
+        found = carry if found is None else found | carry
     assert found is not None
-    return [found]
+    return [fn.convert(found, uint32)]
 
 
 def _as_elements(fn: Function, x: Value, dtype: DType) -> Value:

@@ -2,12 +2,16 @@
 
 from . import contractions as contractions
 from . import convolution as convolution
+from . import cumulative as cumulative
+from . import depthwise as depthwise
+from . import einsum as einsum
 from . import indexing as indexing
 from . import joining as joining
 from . import making as making
 from . import pooling as pooling
 from . import random as random
 from . import reductions as reductions
+from . import resample as resample
 from . import shaping as shaping
 from . import slicing as slicing
 from .table import LOWERINGS as LOWERINGS

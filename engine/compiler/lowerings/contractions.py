@@ -13,7 +13,7 @@ from ..emit import NotLoweredError
 from ..kernels.gemm import Matrix, plan_gemm
 from ..kernels.launch import Buffer
 from ..kernels.tiles import Target
-from ..program import Operand, Shape, View
+from ..program import Operand, Shape, View, contiguous
 from .table import Lowered, lowers
 
 
@@ -56,7 +56,7 @@ def product(b: Builder, x: View, y: View, dtype: DType) -> Operand:
         rows = _joined(x)
         if rows is not None:  # one product, of all rows
             right = y._replace(shape=y.shape[-2:], strides=y.strides[-2:])
-            return b.reshape(_single(b, rows, right, dtype), (*lead, m, n))
+            return _library(b, rows, _readable(b, right), (), dtype, (*lead, m, n))
     return _batched(b, x, y, lead, dtype)
 
 
@@ -77,8 +77,25 @@ def _readable(b: Builder, y: View) -> View:
     return y if not one or 1 in one else b.copy(y)
 
 
-def _single(b: Builder, x: View, y: View, dtype: DType) -> View:
-    return _library(b, x, _readable(b, y), (), dtype)
+def product_into(b: Builder, x: View, y: View, shape: Shape, strides: Shape) -> View | None:
+    """A new storage of `shape` whose element (batch..., i, j) in `strides` is that of x @ y.
+
+    None if no kernel can write it so. The batch axes of `x` and `y` are alike.
+    """
+    lead = x.shape[:-2]
+    y = _readable(b, y)
+    axes = _joined_batch(lead, x.strides[:-2], y.strides[:-2], strides[:-2])
+    if len(axes) > 2:
+        return None
+    sizes = tuple(axis[0] for axis in axes)
+    left, right = (
+        v._replace(
+            shape=(*sizes, *v.shape[-2:]), strides=(*(axis[i] for axis in axes), *v.strides[-2:])
+        )
+        for i, v in ((1, x), (2, y))
+    )
+    steps = (*(axis[3] for axis in axes), *strides[-2:])
+    return _library(b, left, right, sizes, b.dtype(x), shape, steps)
 
 
 def _batched(b: Builder, x: View, y: View, lead: Shape, dtype: DType) -> Operand:
@@ -106,29 +123,42 @@ def _batched(b: Builder, x: View, y: View, lead: Shape, dtype: DType) -> Operand
         wide_y.offset,
     )
     left = left._replace(strides=(*left.strides[:-2], *wide_x.strides[-2:]))
-    found = _library(b, left, right, sizes, dtype)
-    return b.reshape(found, (*lead, m, n))
+    return _library(b, left, right, sizes, dtype, (*lead, m, n))
 
 
-def _joined_batch(
-    lead: Shape, x: tuple[int, ...], y: tuple[int, ...]
-) -> list[tuple[int, int, int]]:
-    """The axes of a batch with the strides of both, neighbours put together where both allow it."""
-    found: list[tuple[int, int, int]] = []
-    for n, s, t in zip(lead, x, y, strict=True):
+def _joined_batch(lead: Shape, *operands: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The axes of a batch with the strides of each operand, neighbours put together if all can."""
+    found: list[tuple[int, ...]] = []
+    for n, *strides in zip(lead, *operands, strict=True):
         if n == 1:
             continue
-        if found:
-            size, before_s, before_t = found[-1]
-            if before_s == s * n and before_t == t * n:
-                found[-1] = (size * n, s, t)
-                continue
-        found.append((n, s, t))
+        if found and all(t == s * n for t, s in zip(found[-1][1:], strides, strict=True)):
+            found[-1] = (found[-1][0] * n, *strides)
+        else:
+            found.append((n, *strides))
     return found
 
 
-def _library(b: Builder, x: View, y: View, batch: Shape, dtype: DType) -> View:
-    """The product as kernels; batch axes lead in both."""
+def _library(
+    b: Builder,
+    x: View,
+    y: View,
+    batch: Shape,
+    dtype: DType,
+    shape: Shape,
+    places: Shape | None = None,
+) -> View:
+    """The product as kernels; batch axes lead in both.
+
+    Args:
+        b: the program.
+        x: (batch..., m, k).
+        y: (batch..., k, n).
+        batch: its sizes, at most two.
+        dtype: of both.
+        shape: of the result.
+        places: strides of the result along (batch..., m, n); None: in this order.
+    """
     (m, k), n = x.shape[-2:], y.shape[-1]
     size = dtype.size
 
@@ -144,12 +174,9 @@ def _library(b: Builder, x: View, y: View, batch: Shape, dtype: DType) -> View:
                 Buffer(view.storage, real(view.offset) * size), row, column, tuple(strides[:-2])
             )
 
-        c_batch = []
-        step = rows * columns
-        for length in reversed(batch):
-            c_batch.append(step)
-            step *= real(length)
-        c = Matrix(Buffer(outputs[0]), columns, 1, tuple(reversed(c_batch)))
+        steps = contiguous((*batch, m, n)) if places is None else places
+        *c_batch, row, _ = map(real, steps)
+        c = Matrix(Buffer(outputs[0]), row, 1, tuple(c_batch))
         return plan_gemm(
             matrix(x),
             matrix(y),
@@ -163,5 +190,8 @@ def _library(b: Builder, x: View, y: View, batch: Shape, dtype: DType) -> View:
             epilogue=epilogue,
         )
 
+    in_order = places is None
     work = math.prod((*batch, m, n, k))
-    return b.library_on("matmul", (x, y), (*batch, m, n), dtype, plan, work=work)
+    return b.library_on(
+        "matmul", (x, y), shape, dtype, plan, work=work, epilogue=in_order
+    )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...graph import DType, float32, float64
+from ...ops.conv_transpose import all_pads, out_dims
 from ...ops.windows import Geometry
 from ..builder import Builder
 from ..emit import NotLoweredError
@@ -149,3 +150,25 @@ def _kernel_grad(b: Builder, step: Lowered, x: Operand, dy: Operand, *dims: Oper
     shape = (*window, channels // step.attrs["groups"], filters)
     work = math.prod(b.shape(dy)) * math.prod(shape[:-1])
     return b.library("filter gradient", (x, dy), [(shape, dtype)], plan, work=work)[0]
+
+
+@lowers("ConvTranspose")
+def _conv_transpose(
+    b: Builder, step: Lowered, x: Operand, kernel: Operand
+) -> Operand | Sequence[Operand]:
+    """The gradient of a convolution with respect to its input, of the size that the op has."""
+    strides, dilations = step.attrs["strides"], step.attrs["dilations"]
+    *window, filters, _ = b.shape(kernel)
+    spatial = b.shape(x)[1:-1]
+    if not all(map(is_known, (*window, *spatial, filters))):
+        raise NotLoweredError("ConvTranspose over axes of unknown size")
+    pads = all_pads(window, strides, step.attrs["padding"], step.attrs["output_padding"], dilations)
+    dims = out_dims(spatial, window, strides, pads, dilations)
+    attrs = {
+        "strides": strides,
+        "dilations": dilations,
+        "padding": pads,
+        "groups": 1,
+        "input_dims": dims,
+    }
+    return _input_grad(b, Lowered(step.type, attrs, step.dtypes), x, kernel)

@@ -65,9 +65,7 @@ def _einsum(b: Builder, step: Lowered, *xs: Operand) -> Operand:
             if known != n and 1 not in (known, n):
                 raise NotLoweredError(f"Einsum: {label} has the sizes {known} and {n}")
             sizes[label] = n if known == 1 else known
-    work = [
-        _simplified(b, x, term, sizes) for term, x in zip(inputs.split(","), xs, strict=True)
-    ]
+    work = [_simplified(b, x, term, sizes) for term, x in zip(inputs.split(","), xs, strict=True)]
     shape = tuple(sizes[a] for a in output)
     while len(work) > 1:
         i, j = _cheapest(work, sizes)

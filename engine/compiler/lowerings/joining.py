@@ -1,4 +1,4 @@
-"""Tensors put together and taken apart: pieces are views, a join writes into views of its result."""
+"""Tensors put together and taken apart: pieces are views, joins write into views of a result."""
 
 from __future__ import annotations
 

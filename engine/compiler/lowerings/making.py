@@ -19,11 +19,15 @@ from .table import Lowered, filled, known_size, lowers
 @lowers("Range")
 def _range(b: Builder, step: Lowered, *bounds: Operand) -> Operand:
     given = iter(bounds)
-    values = [step.attrs[name] for name in ("start", "stop", "step")]
-    start, stop, each = (known_size(next(given)) if v is None else v for v in values)
-    if not all(isinstance(v, int) for v in (start, stop, each)) or not is_known(start):
-        raise NotLoweredError(f"Range from {start} to {stop} by {each}")
-    if is_known(stop):
+    found = []
+    for name in ("start", "stop", "step"):
+        value = step.attrs[name]
+        value = known_size(next(given)) if value is None else value
+        if not isinstance(value, int):
+            raise NotLoweredError(f"Range with the {name} {value}")
+        found.append(value)
+    start, stop, each = found
+    if all(map(is_known, found)):
         count = len(range(start, stop, each))
     elif start == 0 and each == 1:
         count = stop

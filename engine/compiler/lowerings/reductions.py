@@ -54,6 +54,47 @@ def mean_of(b: Builder, x: Operand, axes: Sequence[int], *, keepdims: bool = Tru
     return b.compute(lambda s, t, n: t / n, total, count, dtype=dtype)
 
 
+@lowers("Variance")
+def _variance(b: Builder, step: Lowered, x: Operand) -> Operand:
+    _needs_float(b.dtype(x))
+    axes = _axes(b, step, x)
+    mean = mean_of(b, x, axes)
+    squares = b.compute(lambda s, x, m: (x - m) * (x - m), x, mean)
+    return mean_of(b, squares, axes, keepdims=step.attrs["keepdims"])
+
+
+@lowers("LogSumExp")
+def _log_sum_exp(b: Builder, step: Lowered, x: Operand) -> Operand:
+    _needs_float(b.dtype(x))
+    axes = _axes(b, step, x)
+    high = b.reduce("max", x, axes, keepdims=True)
+    # inf - inf would be NaN
+    high = b.compute(lambda s, m: s.where(s.is_finite(m), m, 0), high)
+    e = b.compute(lambda s, x, m: s.exp(x - m), x, high)
+    total = b.reduce("sum", e, axes, keepdims=True)
+    found = b.compute(lambda s, t, m: s.log(t) + m, total, high)
+    return _without(b, step, found, axes)
+
+
+@lowers("EuclideanNorm")
+def _euclidean_norm(b: Builder, step: Lowered, x: Operand) -> Operand:
+    _needs_float(b.dtype(x))
+    axes = _axes(b, step, x)
+    # Squares could overflow.
+    scale = b.reduce("max", b.compute(lambda s, x: s.abs(x), x), axes, keepdims=True)
+    safe = b.compute(lambda s, m: s.where((m > 0) & s.is_finite(m), m, 1), scale)
+    squares = b.compute(lambda s, x, m: (x / m) * (x / m), x, safe)
+    total = b.reduce("sum", squares, axes, keepdims=True)
+    return _without(b, step, b.compute(lambda s, t, m: s.sqrt(t) * m, total, safe), axes)
+
+
+def _without(b: Builder, step: Lowered, x: Operand, axes: Sequence[int]) -> Operand:
+    """A result without the reduced axes, unless they are to stay."""
+    if step.attrs["keepdims"]:
+        return x
+    return b.reshape(x, tuple(n for a, n in enumerate(b.shape(x)) if a not in axes))
+
+
 @lowers("ArgMax", "ArgMin")
 def _arg(b: Builder, step: Lowered, x: Operand) -> Operand:
     shape = b.shape(x)
@@ -229,4 +270,29 @@ def _count_nonzero(b: Builder, step: Lowered, x: Operand) -> Operand:
     ones = b.map(lambda fn, values: fn.convert(truth(fn, values[0]), int32), [x], int32)
     return b.cast(
         b.reduce("sum", ones, _axes(b, step, x), keepdims=step.attrs["keepdims"]), step.dtypes[0]
+    )
+
+
+@lowers("InTopK")
+def _in_top_k(b: Builder, step: Lowered, targets: Operand, scores: Operand) -> Operand:
+    shape, dtype = b.shape(scores), b.dtype(scores)
+    _needs_float(dtype)
+    k = step.attrs["k"]
+    hit = _is_label(b, targets, shape)
+    own = b.reduce(
+        "sum",
+        b.compute(lambda s, h, p: s.where(h, p, 0), hit, scores, dtype=dtype),
+        (-1,),
+        keepdims=True,
+    )
+    ahead = b.compute(lambda s, p, o: p > o, scores, own, dtype=bool_)
+    count = b.reshape(b.reduce("sum", b.cast(ahead, int32), (-1,)), shape[:-1])
+    classes = Size(shape[-1], b.dtype(targets))
+    return b.compute(
+        lambda s, t, n, o, c: (t >= 0) & (t < n) & s.is_finite(o) & (c < k),
+        targets,
+        classes,
+        b.reshape(own, shape[:-1]),
+        count,
+        dtype=bool_,
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ops.registry import HOST
+from ...ops.registry import HOST, OpDef
 from .device import Device
 from .memory import Account, MemoryStats
 
@@ -41,6 +41,9 @@ class CpuDevice(Device):
 
     def holds(self, value: Any) -> bool:
         return isinstance(value, np.ndarray)
+
+    def has_kernel(self, op: OpDef) -> bool:
+        return op.async_kernel is not None or super().has_kernel(op)  # they work on the host
 
     def refuses(self, tensor: Any) -> bool:
         return False

@@ -26,9 +26,7 @@ class Workers:
         with self._lock:
             inbox = self._idle.pop() if self._idle else None
         if inbox is None:
-            threading.Thread(
-                target=self._work, args=(task,), name="laminar-part", daemon=True
-            ).start()
+            threading.Thread(target=self._work, args=(task,), name="partition", daemon=True).start()
         else:
             inbox.put(task)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,8 +37,8 @@ def test_a_number_made_of_stand_ins_is_read_back(values: list[int], data: st.Dat
 def test_a_number_made_otherwise_is_refused() -> None:
     with pytest.raises(NotLoweredError, match="not known"):
         Sizes([7]).real(stand_in(0) // 2)
-    with pytest.raises(NotLoweredError, match="more than 12 unknown sizes"):
-        stand_in(12)
+    with pytest.raises(NotLoweredError, match="more than 4096 unknown sizes"):
+        stand_in(4096)
 
 
 @given(
@@ -49,7 +51,8 @@ def test_a_number_made_otherwise_is_refused() -> None:
 def test_pieces_alive_together_do_not_overlap(pieces: list[tuple[int, int, int]]) -> None:
     ranges = {i: (min(a, b), max(a, b)) for i, (a, b, _) in enumerate(pieces)}
     sizes = {i: size for i, (_, _, size) in enumerate(pieces)}
-    offsets, total = arrange(dict(ranges), dict(sizes))
+    pieces_of: Any = ranges, sizes
+    offsets, total = arrange(*pieces_of)
     for i in ranges:
         assert offsets[i] % 64 == 0
         assert offsets[i] + sizes[i] <= total

@@ -136,7 +136,7 @@ def test_what_has_no_native_form_is_not_accepted() -> None:
     with graph.as_default():
         half = placeholder("float16", [3])
         whole = placeholder("int32", [3])
-        refused = [add(half, half), cast(placeholder("float32", [3]), "int32")]
+        refused = [add(half, half), cast(placeholder("float32", [3]), "uint32")]
         accepted = [add(whole, whole), divide(*[placeholder("float32", [3])] * 2)]
     for y in refused:
         assert not compiler.accepts(y.op)  # type: ignore[attr-defined]  # a graph tensor

@@ -423,6 +423,33 @@ BAD: list[Any] = [
         id="carry",
     ),
     pytest.param(
+        lambda x: eng.scan(lambda c, v: (c, v), x, length="3"), DTypeError, "an integer", id="text"
+    ),
+    pytest.param(
+        lambda x: eng.while_loop(lambda s: True, lambda s: s, x, maximum_iterations=2.5),
+        DTypeError,
+        "maximum_iterations must be one integer",
+        id="maximum",
+    ),
+    pytest.param(
+        lambda x: eng.while_loop(lambda s: True, lambda s: s, x, shape_invariants=2),
+        InvalidArgumentError,
+        "a shape invariant is a shape, got 2",
+        id="no-shape",
+    ),
+    pytest.param(
+        lambda x: eng.while_loop(lambda a, b: True, lambda a, b: (a, None), (x, x)),
+        InvalidArgumentError,
+        r"loop_vars\[1\] is None in one of the two",
+        id="none",
+    ),
+    pytest.param(
+        lambda x: eng.fori_loop(0, 2, lambda i, v: v[None], x),
+        ShapeError,
+        r"fori_loop: the loop variable init\[1\]",
+        id="fori",
+    ),
+    pytest.param(
         lambda x: eng.fori_loop(0, x[0], lambda i, v: v, x), DTypeError, "an integer", id="bound"
     ),
 ]

@@ -497,9 +497,9 @@ REFUSED: list[Any] = [
         id="function",
     ),
     pytest.param(
-        lambda m: m.function.add(name="f"),
-        UnimplementedError,
-        "has a library of functions",
+        lambda m: m.function.add(name="Square"),
+        AlreadyExistsError,
+        "has an op's name: 'Square'",
         id="library",
     ),
     pytest.param(

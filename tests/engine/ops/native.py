@@ -30,9 +30,7 @@ def _fail(self: Any, error: Exception) -> None:
     raise AssertionError(f"{self._body.name} was accepted, but could not be compiled") from error
 
 
-def run_native(
-    ys: Sequence[Any], xs: Sequence[Any], arrays: Sequence[Array]
-) -> list[Array] | None:
+def run_native(ys: Sequence[Any], xs: Sequence[Any], arrays: Sequence[Array]) -> list[Array] | None:
     """The values of `ys` from native code; None if no operation has any."""
     with every_cluster():
         plan = Plan(ys, xs, compiled=True)

@@ -349,6 +349,11 @@ def test_a_trained_function_runs_on_the_gpu(gpu: GpuDevice) -> None:
         v -= 0.1 * 2 * x.T @ (x @ v) / 4
     np.testing.assert_allclose(losses, expected, rtol=1e-5)
     np.testing.assert_allclose(w.numpy(), v, rtol=1e-5)
+    plus_one = w.value + 1.0  # computed at once, on the host
+    np.testing.assert_allclose(plus_one.numpy(), v + 1, rtol=1e-5)
+    w.assign_add(np.ones((3, 1), "float32"))
+    concrete(x, y)  # and back
+    assert isinstance(w.store.value, Array)
 
 
 def test_gpu_copies_keep_the_bits() -> None:

@@ -11,13 +11,14 @@ import pytest
 
 pytest.importorskip("resource")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-PROGRAM = Path(__file__).with_name("hostile.py")
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def run(*arguments: object) -> list[str]:
     """What the program finds wrong, in a process of its own."""
     done = subprocess.run(
-        [sys.executable, PROGRAM, *map(str, arguments)],
+        [sys.executable, "-m", "tests.laminar.saving.hostile_doors", *map(str, arguments)],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=300,

@@ -1,0 +1,189 @@
+"""Algebraic simplification: what gives its input, bit for bit, is left out.
+
+Only what holds for every value is used, signed zeros and NaNs included: x - 0 is x, and so is
+x + (-0.0); x + 0.0 is not (-0.0 + 0.0 is 0.0), unless x is an integer. Nothing is reassociated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..graph import GraphTensor, Operation
+from ..ops.axes import canonical_axes
+from ..ops.registry import OpDef
+from .program import Program
+from .purity import is_constant
+
+# Given the program and an operation with known inputs: what its output is equal to, or None.
+Rule = Callable[[Program, Operation], GraphTensor | None]
+
+
+def simplify(program: Program) -> None:
+    """Leave out operations that give their input, and join pairs that are one.
+
+    An operation that waits for others stays: it makes them run.
+    """
+    instead: dict[int, GraphTensor] = {}
+    pairs: list[tuple[GraphTensor, GraphTensor]] = []
+    for op in program.operations:
+        if any(id(x) in instead for x in op.inputs):
+            op.inputs = tuple(instead.get(id(x), x) for x in op.inputs)
+        rule = _RULES.get(op.type)
+        if rule is None or op.control_inputs:
+            continue
+        found = rule(program, op)
+        if found is not None and _stands_for(found, op.outputs[0]):
+            instead[id(op.outputs[0])] = found
+            pairs.append((op.outputs[0], found))
+    program.replace(pairs)
+
+
+def _stands_for(found: GraphTensor, y: GraphTensor) -> bool:
+    """Whether at least as much is known of `found` as of `y`, and it is on the same device."""
+    if found.dtype != y.dtype or found.op.device != y.op.device:
+        return False
+    merged = found.shape.is_compatible_with(y.shape)
+    return merged and (found.shape == y.shape or found.shape.is_fully_defined)
+
+
+def _value(x: GraphTensor) -> Any:
+    """The one number that a constant consists of; None for what is not known or has several."""
+    if not is_constant(x.op):
+        return None
+    array = x.op.attrs["value"]
+    return array.reshape(-1)[0] if array.size == 1 and array.dtype != object else None
+
+
+def _keeps_shape(x: GraphTensor, other: GraphTensor) -> bool:
+    """Whether `other`, a single number, broadcast with `x` gives the shape of `x`."""
+    rank = x.shape.rank
+    return rank is not None and other.shape.rank is not None and other.shape.rank <= rank
+
+
+def _neutral(is_neutral: Callable[[Any], bool], *, both: bool) -> Rule:
+    def rule(program: Program, op: Operation) -> GraphTensor | None:
+        a, b = op.inputs
+        for x, other in ((a, b), (b, a)) if both else ((a, b),):
+            value = _value(other)
+            if value is not None and is_neutral(value) and _keeps_shape(x, other):
+                return x
+        return None
+
+    return rule
+
+
+def _is_nothing_to_add(value: Any) -> bool:
+    if value != 0:
+        return False
+    if np.asarray(value).dtype.kind in "iub":
+        return True
+    return value.dtype.kind != "c" and bool(np.signbit(np.float64(value)))
+
+
+def _is_nothing_to_subtract(value: Any) -> bool:
+    if value != 0:
+        return False
+    if np.asarray(value).dtype.kind in "iub":
+        return True
+    return value.dtype.kind != "c" and not np.signbit(np.float64(value))
+
+
+def _is_one(value: Any) -> bool:
+    return value.dtype.kind != "c" and bool(value == 1)  # inf * (1 + 0j) has a NaN
+
+
+def _input(program: Program, op: Operation) -> GraphTensor | None:
+    return op.inputs[0]
+
+
+def _twice(program: Program, op: Operation) -> GraphTensor | None:
+    """f(f(x)) is x."""
+    inner = op.inputs[0].op
+    return (
+        inner.inputs[0] if inner.definition is op.definition and not inner.control_inputs else None
+    )
+
+
+def _transpose(program: Program, op: Operation) -> GraphTensor | None:
+    x = op.inputs[0]
+    rank = x.shape.rank
+    if rank is None:
+        return None
+    axes = _order(op, rank)
+    if axes == tuple(range(rank)):
+        return x
+    inner = x.op
+    if inner.definition is not op.definition or inner.control_inputs:
+        return None
+    before = _order(inner, rank)
+    joined = tuple(before[a] for a in axes)
+    (source,) = inner.inputs
+    if joined == tuple(range(rank)):
+        return source
+    definition: OpDef = op.definition  # type: ignore[assignment]  # the table's only kind
+    return program.add(definition, [source], {"axes": joined}, like=op).outputs[0]
+
+
+def _order(op: Operation, rank: int) -> tuple[int, ...]:
+    axes = op.attrs["axes"]
+    return tuple(range(rank))[::-1] if axes is None else canonical_axes("Transpose", axes, rank)
+
+
+def _cast(program: Program, op: Operation) -> GraphTensor | None:
+    """To its own type, or back from a type that holds all values."""
+    x, y = op.inputs[0], op.outputs[0]
+    if x.dtype == y.dtype:
+        return x
+    inner = x.op
+    if inner.definition is not op.definition or inner.control_inputs:
+        return None
+    source = inner.inputs[0]
+    if source.dtype != y.dtype or source.dtype.numpy.kind not in "fiu":
+        return None
+    return source if np.can_cast(source.dtype.numpy, x.dtype.numpy, "safe") else None
+
+
+def _same_shape(program: Program, op: Operation) -> GraphTensor | None:
+    """What gives the shape that its input has."""
+    x = op.inputs[0]
+    if len(op.inputs) > 1 or not x.shape.is_fully_defined:
+        return None
+    return x if x.shape == op.outputs[0].shape else None
+
+
+def _reshape(program: Program, op: Operation) -> GraphTensor | None:
+    same = _same_shape(program, op)
+    inner = op.inputs[0].op
+    if same is not None or inner.definition is not op.definition:
+        return same
+    shape = op.outputs[0].shape
+    if len(op.inputs) > 1 or inner.control_inputs or not shape.is_fully_defined:
+        return None
+    if len(inner.inputs) > 1 or not inner.inputs[0].shape.is_fully_defined:
+        return None
+    source = inner.inputs[0]
+    if source.shape == shape:
+        return source
+    definition: OpDef = op.definition  # type: ignore[assignment]  # the table's only kind
+    return program.add(definition, [source], {"shape": tuple(shape)}, like=op).outputs[0]
+
+
+_RULES: dict[str, Rule] = {
+    "Add": _neutral(_is_nothing_to_add, both=True),
+    "Sub": _neutral(_is_nothing_to_subtract, both=False),
+    "Mul": _neutral(_is_one, both=True),
+    "Div": _neutral(_is_one, both=False),
+    "Neg": _twice,
+    "LogicalNot": _twice,
+    "Conj": _twice,
+    "Identity": _input,
+    "StopGradient": _input,
+    "Transpose": _transpose,
+    "Cast": _cast,
+    "BroadcastTo": _same_shape,
+    "SumTo": _same_shape,
+    "Reshape": _reshape,
+}

@@ -1,0 +1,91 @@
+"""Which statements share a kernel, and that what is written in place is read before."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from laminar.engine.compiler.builder import Builder
+from laminar.engine.compiler.fuse import fuse, regrouped
+from laminar.engine.compiler.layout import Layout, lay_out
+from laminar.engine.compiler.lowerings.contractions import product
+from laminar.engine.compiler.program import Map, View
+from laminar.engine.graph import float32, uint32
+
+
+def add(b: Builder, x: View, y: View) -> View:
+    return b.compute(lambda s, p, q: p + q, x, y)
+
+
+def laid_out(b: Builder) -> Layout:
+    layout = lay_out(b.program, b.copy)
+    b.program.verify()
+    return layout
+
+
+def test_an_epilogue_of_more_axes_than_the_product() -> None:
+    b = Builder()
+    x, w = (b.storage(shape, float32, "input") for shape in ((4, 6, 8), (8, 10)))
+    bias = b.storage((2, 5), float32, "input")
+    y = b.reshape(product(b, x, w, float32), (4, 6, 2, 5))
+    b.program.outputs = [add(b, y, bias)]
+    (kernel,) = laid_out(b).kernels
+    assert kernel.library is not None
+    assert len(kernel.statements) == 1
+
+
+def test_columns_that_are_not_evenly_apart_stay_apart() -> None:
+    b = Builder()
+    x = b.storage((4, 2, 5), float32, "input")
+    turned = b.transpose(b.storage((5, 2), float32, "input"), (1, 0))
+    add(b, x, turned)
+    (statement,) = b.program.statements
+    assert isinstance(statement, Map)
+    assert regrouped(statement, (4, 10)) is None
+    assert regrouped(statement, (8, 5)) is None
+    assert regrouped(statement, (4, 2, 5)) is statement
+
+
+def test_parts_of_one_update_share_a_kernel() -> None:
+    """They read different memory, and meet only at the end."""
+    b = Builder()
+    x, g, m, v = (
+        b.storage((100,), float32, role) for role in ("variable", "input", *["variable"] * 2)
+    )
+    new_m = add(b, b.compute(lambda s, m: m * 0.9, m), b.compute(lambda s, g: g * 0.1, g))
+    new_v = add(b, b.compute(lambda s, v: v * 0.9, v), b.compute(lambda s, g: g * g, g))
+    new_x = b.compute(lambda s, x, p, q: x - p / s.sqrt(q), x, new_m, new_v)
+    b.program.updates = {x.storage: new_x, m.storage: new_m, v.storage: new_v}
+    layout = laid_out(b)
+    assert len(layout.kernels) == 1
+    assert [layout.place[n] for n in (new_m.storage, new_v.storage)] == [m.storage, v.storage]
+
+
+def test_a_column_sum_updates_its_variable_in_place() -> None:
+    b = Builder()
+    x = b.storage((50, 8), float32, "input")
+    total = b.storage((8,), float32, "variable")
+    new = add(b, total, b.reduce("sum", x, (0,)))
+    b.program.updates = {total.storage: new}
+    layout = laid_out(b)
+    assert len(layout.kernels) == 1
+    assert layout.place[new.storage] == total.storage
+
+
+def test_a_row_sum_does_not() -> None:
+    """Another pass over the row may still read the variable."""
+    b = Builder()
+    x = b.storage((50, 8), float32, "input")
+    total = b.storage((50,), float32, "variable")
+    new = add(b, total, b.reduce("sum", x, (1,)))
+    b.program.updates = {total.storage: new}
+    layout = laid_out(b)
+    assert layout.place[new.storage] != total.storage
+
+
+def test_early_kernels_come_first() -> None:
+    b = Builder()
+    x, y = (b.storage((20, 30), float32, "input") for _ in range(2))
+    state = b.array(np.zeros(4, np.uint32), uint32)
+    add(b, x, y)
+    b.library("draw", [state], [((20, 30), float32)], lambda *_: [], early=True)
+    assert fuse(b.program)[0].library is not None
