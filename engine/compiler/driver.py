@@ -21,9 +21,11 @@ import sys
 from ..graph import DType, int32, int64, uint8
 from .emit import POINTER, Function, Module, Value
 
-# An array must be contiguous and aligned. One that is written in place must also belong to nobody
-# else: then this is asked of it, with the number of references it may have in the bits above.
-WANT_OWN = 2
+# An array must be contiguous and aligned. A variable's begins at a line of the cache, for vectors
+# that cross lines take twice as long. One that is written in place must also belong to nobody else:
+# then this is asked of it, with the number of references it may have in the bits above.
+WANT_LINE, WANT_OWN = 1, 2
+LINE = 64
 
 # Flags of a kernel.
 PARALLEL, BARRIER, CHECK = 1, 2, 4
@@ -104,13 +106,24 @@ def _enter(module: Module) -> None:
         flags = _field(fn, held, _FLAGS, int32)
         bad = fn.binary("and", flags, _ASKED) != _ASKED
         own = fn.binary("and", want, WANT_OWN) != 0
+        at_line = fn.binary("and", want, WANT_LINE) != 0
+        beside = fn.binary("and", _field(fn, held, _DATA, int64), LINE - 1) != 0
         known = fn.binary("lshr", want, 8)
+        base = _field(fn, held, _BASE, int64)
+
+        def lent() -> list[Value]:
+            """Whether what holds the memory has other views, or is no array."""
+            holder = _pointer(fn, base)
+            views = _field(fn, holder, _REFERENCES, int64)
+            return [(views != 1) | (_field(fn, holder, _TYPE, int64) != array_type)]
+
+        (is_lent,) = fn.replaced(base != 0, [base != base], lent)
         shared = (
             (_field(fn, held, _REFERENCES, int64) > known)
-            | (_field(fn, held, _BASE, int64) != 0)
+            | is_lent
             | (fn.binary("and", flags, _WRITEABLE) == 0)
         )
-        return bad | (own & shared)
+        return bad | (own & shared) | (at_line & beside)
 
     no = fn.number(0) != 0
     (found,) = fn.fold(fn.number(0), count, 1, [no], check)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InternalError, ShapeError, UnimplementedError
-from ..graph import GraphTensor, Operation, TensorSpec, int32, int64, resource
+from ..graph import Array, GraphTensor, Operation, TensorSpec, int32, int64, resource
 from ..ops.cluster import Body, Step, run_steps, set_compiler
 from ..ops.registry import OpDef
 from ..ops.state import Sharing, VariableStore, one_lock
@@ -138,7 +138,7 @@ class NativeCluster:
                     arrays[i] = np.require(arrays[i], requirements=["C", "A"]).view(np.ndarray)
             for store, is_refused in zip(stores, refused[len(arrays) :], strict=False):
                 if is_refused:  # others go on with the old one
-                    store.value = np.array(store.value, order="C")
+                    store.value = _at_line(store.value)
             values = [store.value for store in stores]
             objects = ready.names.pack(*map(id, arrays), *map(id, values), *map(id, outputs))
             status = ready.instance.run(objects)
@@ -214,7 +214,8 @@ class NativeCluster:
         for i in variables:
             written = lowering.variables[i] in lowering.program.updates
             externals[lowering.variables[i]] = len(wants)
-            wants.append(driver.WANT_OWN | _OWN_REFERENCES << 8 if written else 0)
+            own = driver.WANT_OWN | _OWN_REFERENCES << 8 if written else 0
+            wants.append(driver.WANT_LINE | own)
         for view in lowering.program.outputs:
             externals[view.storage] = len(wants)
             wants.append(0)
@@ -297,6 +298,15 @@ class NativeCompiler:
     def build(self, body: Body) -> Callable[..., Any] | None:
         """The native function of a body; None where the host's Python is laid out otherwise."""
         return NativeCluster(body) if _layout_is_known() else None
+
+
+def _at_line(x: Array) -> Array:
+    """A copy that begins at a line of the cache, in memory that nothing else refers to."""
+    memory = np.empty(x.nbytes + driver.LINE, np.uint8)
+    start = -memory.ctypes.data % driver.LINE
+    found: Array = memory[start : start + x.nbytes].view(x.dtype).reshape(x.shape)
+    found[...] = x
+    return found
 
 
 def _is_size(x: GraphTensor) -> bool:

@@ -17,13 +17,14 @@ from ..errors import InternalError
 from ..graph import Array
 from . import driver
 from .codes import address_of
-from .fuse import Kernel
-from .kernels.launch import Buffer, Code, Epilogue, Launch, Scratch, Word
+from .fuse import Kernel, strides_over
+from .kernels.launch import Buffer, Code, Epilogue, Launch, Scratch, Stream, Word
 from .layout import Layout, arrange, live_ranges
 from .loop_words import BufferWord, Loops, ModeWord, NumberWord, PartWord, WordSpec
 from .loops import LoopWriter
-from .sizes import Sizes
+from .program import contiguous
 from .report import dump_code
+from .sizes import Sizes
 from .threads import driver_code, pool
 
 _ENTER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
@@ -33,7 +34,7 @@ _ENTER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _PARALLEL_BYTES = 1 << 19
 _PARALLEL_WORK = 1 << 20
 # Threads are woken for a plan with as much of that together.
-_WAKING = 8
+_WAKING = 4
 _FEW_ROWS = 16
 _ALIGNMENT = 64
 
@@ -128,9 +129,10 @@ class Instance:
             if kernel.library is not None:
                 more: dict[str, Any] = {}
                 if kernel.library.shape is not None:
-                    more["epilogue"] = (
-                        None if loops is None else Epilogue(loops.code, self._words(loops.words))
-                    )
+                    more["epilogue"] = None
+                    if loops is not None:
+                        words = self._words(loops.words)
+                        more["epilogue"] = Epilogue(loops.code, words, self._streams(kernel))
                 planned = kernel.library.plan(self._real, **more)
                 found.extend((launch, flags, label, k) for launch in planned)
             elif kernel.check is not None:
@@ -163,6 +165,18 @@ class Instance:
         for n in storage.shape:
             count *= self._real(n)
         return count
+
+    def _streams(self, kernel: Kernel) -> tuple[Stream, ...]:
+        """The memory besides its result that an epilogue goes through element by element."""
+        made = kernel.writes - self._program.updates.keys()
+        found = []
+        for view in sorted(kernel.views, key=lambda v: (v.storage, v.offset)):
+            strides = strides_over(view, kernel)
+            if view.storage not in made and strides == contiguous(kernel.shape):
+                size = self._program.storages[view.storage].dtype.size
+                data = Buffer(view.storage, self._real(view.offset) * size)
+                found.append(Stream(data, self._real(kernel.shape[-1]) * size))
+        return tuple(found)
 
     def _words(self, specs: Sequence[WordSpec]) -> tuple[Word, ...]:
         return tuple(self._word(spec) for spec in specs)

@@ -66,7 +66,7 @@ def inline_library(graph_def: GraphDef, names: Sequence[str] = ()) -> tuple[Grap
             )
         node.input[:] = inputs
     return found, [
-        next(_resolved(name, outputs, members)) if ":" in name else name for name in names
+        _tensor(next(_resolved(name, outputs, members))) if ":" in name else name for name in names
     ]
 
 

@@ -1,4 +1,4 @@
-"""A web server on this machine, whose faults a test writes down beforehand."""
+"""A web server on this machine, whose faults a test writes down beforehand; threads that end."""
 
 from __future__ import annotations
 
@@ -98,3 +98,10 @@ def script(site: Site) -> list[str]:
 @pytest.fixture
 def asked(site: Site) -> list[str | None]:
     return site.asked
+
+
+@pytest.fixture
+def no_thread_is_left() -> Iterator[None]:
+    yield
+    left = [t.name for t in threading.enumerate() if t.name.startswith("laminar-")]
+    assert not left

@@ -10,6 +10,7 @@ from .launch import Code as Code
 from .launch import Epilogue as Epilogue
 from .launch import Launch as Launch
 from .launch import Scratch as Scratch
+from .launch import Stream as Stream
 from .launch import Word as Word
 from .tiles import Target as Target
 from .window import Convolution as Convolution

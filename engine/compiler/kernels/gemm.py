@@ -31,6 +31,10 @@ _THRASHING_BYTES = 4096
 # Few rows times a transposed matrix are made without transposing it.
 _MOST_ROWS_OF_DOTS = 4
 _FEWEST_TERMS = 32
+# When the epilogue takes memory of its own, blocks of C have that size, if rows are not too short.
+_STREAMED_BYTES = 128 * 1024
+_STREAMED_ROW = 1024
+_BLOCKS_PER_THREAD = 4
 # A block of C is not higher when nothing is copied: the epilogue finds it in cache.
 _BLOCK_ROWS = 256
 
@@ -48,13 +52,17 @@ class Matrix(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """How a product is walked through; `tiles` high and `panels` wide, `inner` deep."""
+    """How a product is walked through: `tiles` high and `panels` wide, `inner` deep.
+
+    streams: whether what the epilogue takes besides is fetched meanwhile.
+    """
 
     tiles: int
     panels: int
     inner: int
     pack_a: bool
     pack_b: int
+    streams: bool
 
 
 def plan_gemm(
@@ -98,7 +106,10 @@ def plan_gemm(
         return [_plan_dots(*dots, inner, dtype, target, batch, accumulate, epilogue)]
     lanes = target.lanes(dtype)
     grid = choose_grid(rows, -(-columns // lanes), inner, target.registers)
-    blocks = choose_blocks(a, b, rows, columns, inner, dtype, grid, num_batches, target.threads)
+    streams = epilogue.streams if epilogue else ()
+    blocks = choose_blocks(
+        a, b, rows, columns, inner, dtype, grid, num_batches, target.threads, bool(streams)
+    )
     packed_a, a_words = _packed_a(blocks, grid, dtype, target)
     packed_b, b_words = _packed_b(blocks, grid, dtype, target)
     size = dtype.size
@@ -127,10 +138,14 @@ def plan_gemm(
         "block_panels": blocks.panels,
         "block_inner": blocks.inner,
         "accumulate": int(accumulate),
-        "microkernels": microkernels(grid.rows, grid.vectors, columns, dtype, target),
+        "microkernels": microkernels(
+            grid.rows, grid.vectors, columns, dtype, target, ahead=blocks.streams
+        ),
         "shape": tuple(shape[name] for name in SHAPE),
         "epilogue": epilogue.code if epilogue else 0,
         "epilogue_words": epilogue.words if epilogue else 0,
+        "num_streams": len(streams) if blocks.streams else 0,
+        "streams": tuple(word for stream in streams for word in stream),
         **a_words,
         **b_words,
         **_operands(a, b, c, dtype, batch),
@@ -234,13 +249,15 @@ def choose_blocks(
     grid: Grid,
     num_batches: int,
     threads: int,
+    has_streams: bool = False,
 ) -> Blocks:
     """Blocks that stay in cache, and copies where strides are bad for it."""
     size = dtype.size
+    row_bytes = columns * size
     pack_b = kernel.B_AS_IT_IS
     if b.column_stride != 1 and columns > 1:
         pack_b = kernel.B_TRANSPOSED
-    elif rows >= _FEWEST_ROWS_TO_PACK and b.row_stride * size >= _FAR_BYTES <= columns * size:
+    elif rows >= _FEWEST_ROWS_TO_PACK and b.row_stride * size >= _FAR_BYTES <= row_bytes:
         pack_b = kernel.B_BY_INNER
     is_across = a.column_stride != 1 and rows > 1
     is_far = a.row_stride == 1 and a.column_stride * size % _THRASHING_BYTES == 0
@@ -250,17 +267,23 @@ def choose_blocks(
         longest = _LONGEST_INNER_COPIED if pack_a else _LONGEST_INNER_ACROSS
     depth = Cut.of(inner, longest).large if inner else 1
     tiles, panels = grid.rows.parts, grid.vectors.parts
-    panel_bytes = -(-columns // panels) * depth * size
+    if has_streams and row_bytes >= _STREAMED_ROW and row_bytes * depth <= _PACKED_BYTES:
+        # Blocks are of whole rows, so the epilogue goes through its memory in order.
+        height = _STREAMED_BYTES // (row_bytes * grid.rows.large)
+        tiles = max(1, min(height, tiles // (_BLOCKS_PER_THREAD * threads)))
+        pack_a = is_across and a.row_stride == 1
+        return Blocks(tiles, panels, depth, pack_a, pack_b or kernel.B_BY_INNER, True)
     if pack_a:
         pass  # A and B are copied once for all that a thread does
     elif pack_b == kernel.B_AS_IT_IS:
         tiles = Cut.of(tiles, max(1, _BLOCK_ROWS // grid.rows.large)).large
     elif pack_b == kernel.B_BY_INNER:
+        panel_bytes = -(-columns // panels) * depth * size
         panels = Cut.of(panels, max(1, _PACKED_BYTES // panel_bytes)).large
     else:
         panels = 1
     tiles, panels = _shared_out(tiles, panels, grid, num_batches, threads)
-    return Blocks(tiles, panels, depth, pack_a, pack_b)
+    return Blocks(tiles, panels, depth, pack_a, pack_b, False)
 
 
 def _shared_out(

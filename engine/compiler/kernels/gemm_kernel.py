@@ -10,8 +10,9 @@ from __future__ import annotations
 from ...graph import DType
 from ..emit import Function, Module, Value
 from .launch import Code
+from .microkernel import UNROLL
 from .pack import COPY, TRANSPOSE, write_copy, write_transpose
-from .words import Words, function, invoke, minimum, quotient, share, word
+from .words import WORD_BYTES, Words, function, invoke, minimum, quotient, share, word
 
 SYMBOL = "gemm"
 
@@ -30,11 +31,15 @@ WORDS = (
     "microkernels",  # high and wide, high and narrow, low and wide, low and narrow
     "shape",  # of the microkernels
     *("epilogue", "epilogue_words"),  # the address of a function, or 0
+    # What the epilogue takes besides, which is fetched while tiles are made: its address, and its
+    # bytes for each row of C. Then units are of whole rows.
+    *("num_streams", "streams"),
 )
 
 # "pack_a" says whether A is copied: the rows of a tile for each k. Rows of A are 1 element apart.
 # How B is copied: not; the columns of a panel for each k; the same from a transposed matrix.
 B_AS_IT_IS, B_BY_INNER, B_TRANSPOSED = range(3)
+_LINE = 64
 
 
 def code(dtype: DType, vector_bytes: int) -> Code:
@@ -66,13 +71,17 @@ class _Writer:
         column_blocks = self._blocks(words["num_panels"], words["block_panels"])
         units = words["batches"] * words["batches_2"] * row_blocks * column_blocks
         first, last = share(fn, units, tid, nth)
+        is_one = words["inner"] <= words["block_inner"]
 
-        def unit(u: Value) -> None:
-            rest, column_block = quotient(fn, u, column_blocks)
-            batch, row_block = quotient(fn, rest, row_blocks)
+        def unit(u: Value, carried: list[Value]) -> list[Value]:
+            rest, row_block = quotient(fn, u, row_blocks)
+            batch, column_block = quotient(fn, rest, column_blocks)
+            # What has been copied of B serves all blocks of rows, if it is all of k.
+            self.is_fresh = (rest != carried[0]) | ~is_one
             self._unit(batch, row_block, column_block)
+            return [rest]
 
-        fn.loop(first, last, 1, unit)
+        fn.fold(first, last, 1, [fn.number(-1)], unit)
 
     def _blocks(self, total: Value, size: Value) -> Value:
         return self.fn.binary("udiv", total + (size - 1), size)
@@ -107,9 +116,19 @@ class _Writer:
         def inner_block(k: Value) -> None:
             count = minimum(fn, words["inner"] - k, words["block_inner"])
             fn.when(words["pack_a"] != 0, lambda: self._pack_a(k, count))
-            fn.when(words["pack_b"] == B_BY_INNER, lambda: self._pack_b(k, count))
-            fn.when(words["pack_b"] == B_TRANSPOSED, lambda: self._transpose_b(k, count))
-            fn.loop(*self.panels, 1, lambda panel: self._panel(panel, k, count))
+            by_inner = (words["pack_b"] == B_BY_INNER) & self.is_fresh
+            fn.when(by_inner, lambda: self._pack_b(k, count))
+            is_transposed = (words["pack_b"] == B_TRANSPOSED) & self.is_fresh
+            fn.when(is_transposed, lambda: self._transpose_b(k, count))
+            is_last = (words["epilogue"] != 0) & (k + count >= words["inner"])
+            is_by_rows = words["num_streams"] > 0
+
+            def panel(p: Value) -> None:
+                self._panel(p, k, count)
+                fn.when(is_last & ~is_by_rows, lambda: self._finish(p, p + 1))
+
+            fn.loop(*self.panels, 1, panel)
+            fn.when(is_last & is_by_rows, lambda: self._finish(*self.panels))
 
         # Without a k there is one block all the same: it makes C zero.
         size = words["block_inner"]
@@ -156,8 +175,7 @@ class _Writer:
 
         def tile(t: Value) -> None:
             low = fn.select(t < words["num_high_tiles"], fn.number(0), fn.number(2))
-            invoke(
-                fn,
+            arguments = [
                 word(fn, words["microkernels"], low + narrow),
                 fn.select(words["pack_a"] != 0, self._packed_tile(t), self._a_of(t, k)),
                 b,
@@ -166,23 +184,38 @@ class _Writer:
                 columns,
                 count,
                 accumulate,
-            )
+            ]
+            fetches = words["num_streams"] > 0
+            fn.when(fetches, lambda: invoke(fn, *arguments, *self._ahead(panel, t, count)))
+            fn.when(~fetches, lambda: invoke(fn, *arguments))
 
         fn.loop(*self.tiles, 1, tile)
-        is_last = fn.binary("and", words["epilogue"] != 0, k + count >= words["inner"])
 
-        def finish() -> None:
-            invoke(
-                fn,
-                words["epilogue"],
-                words["epilogue_words"],
-                self.first_row,
-                self.rows[1] - self.rows[0],
-                column,
-                columns,
-            )
+    def _finish(self, first: Value, last: Value) -> None:
+        """The epilogue of some panels."""
+        fn, words = self.fn, self.words
+        column, end = self._column_of(first), self._column_of(last)
+        rows = self.rows[1] - self.rows[0]
+        function, arguments = words["epilogue"], words["epilogue_words"]
+        invoke(fn, function, arguments, self.first_row, rows, column, end - column)
 
-        fn.when(is_last, finish)
+    def _ahead(self, panel: Value, tile: Value, count: Value) -> tuple[Value, Value]:
+        """What the microkernel of a tile is to fetch, and how far it is from line to line.
+
+        A tile fetches a line in each round of its sum; the tiles of a unit go through its part of
+        one stream after the other.
+        """
+        fn, words = self.fn, self.words
+        rounds = fn.binary("udiv", count, UNROLL)
+        num_bytes = fn.select(rounds > 0, rounds, fn.number(1)) * _LINE
+        of_unit = (self.rows[1] - self.rows[0]) * word(fn, words["streams"], 1)
+        number = (panel - self.panels[0]) * (self.tiles[1] - self.tiles[0]) + tile - self.tiles[0]
+        stream, part = quotient(fn, number, self._blocks(of_unit, num_bytes))
+        is_there = stream < words["num_streams"]
+        block = words["streams"] + fn.select(is_there, stream, fn.number(0)) * (2 * WORD_BYTES)
+        at = word(fn, block, 0) + self.first_row * word(fn, block, 1) + part * num_bytes
+        # Those that have nothing left to fetch stay in place.
+        return fn.select(is_there, at, self.c), fn.select(is_there, fn.number(_LINE), fn.number(0))
 
     def _b_of(self, column: Value, k: Value) -> Value:
         return self.b + k * self.words["b_inner"] + column * self.words["b_column"]

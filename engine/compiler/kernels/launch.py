@@ -56,12 +56,21 @@ class Launch(NamedTuple):
     words: tuple[Word, ...]
 
 
+class Stream(NamedTuple):
+    """Memory that is gone through once, in step with the rows of a result."""
+
+    data: Word
+    row_bytes: int
+
+
 class Epilogue(NamedTuple):
     """What is done to each block of a result once it is complete and still in cache.
 
     `code` is `void epilogue(ptr words, i64 row0, i64 rows, i64 column0, i64 columns)`; for
-    convolutions a row is an output pixel, for batched products a row of all batches.
+    convolutions a row is an output pixel, for batched products a row of all batches. `streams` is
+    other memory that it takes, which is fetched while the block is made.
     """
 
     code: Code
     words: tuple[Word, ...]
+    streams: tuple[Stream, ...] = ()

@@ -38,7 +38,8 @@ SHAPE = (
 # One register, advanced along k, reaches this many rows: x86 adds an index times 1, 2, 4 or 8, and
 # the indices are row_stride times 1, 3 and 5.
 _ROWS_OF_A_BASE = 7
-_UNROLL = 2
+# Products along k in a round of the innermost loop.
+UNROLL = 2
 
 
 class Tile(NamedTuple):
@@ -47,6 +48,8 @@ class Tile(NamedTuple):
     masked: the last vector of B may be partial, as that of C may always be.
     lanewise: A has a vector for each vector of B, A[r; o, k, n], instead of one element for all n:
         then C[r, n] is a sum of A[r; o, k, n] * B[o, k; n].
+    ahead: the kernel also fetches what is needed later into the second cache, a line for each round
+        of k, which is UNROLL of them.
     """
 
     dtype: DType
@@ -56,6 +59,7 @@ class Tile(NamedTuple):
     groups: int = 1
     masked: bool = True
     lanewise: bool = False
+    ahead: bool = False
 
     @property
     def lanes(self) -> int:
@@ -64,21 +68,23 @@ class Tile(NamedTuple):
 
     @property
     def code(self) -> Code:
-        """void microkernel(a, b, c, shape, columns, count, accumulate).
+        """void microkernel(a, b, c, shape, columns, count, accumulate); see `ahead` for two more.
 
         columns: how many of the tile's columns there are; only the last vector may be partial.
         count: how many k.
         accumulate: whether to add to C.
+        ahead, ahead_step: with `ahead`, an address to fetch, and how far it moves with each round.
         """
-        kind = "_masked" * self.masked + "_lanewise" * self.lanewise
+        kind = "_masked" * self.masked + "_lanewise" * self.lanewise + "_ahead" * self.ahead
         name = f"microkernel_{self.dtype}_{self.groups}x{self.rows}x{self.vectors}{kind}"
         return Code(name, self.vector_bytes, _write, (name, *self))
 
 
 def _write(name: str, *form: Any) -> str:
     module = Module()
-    fn, arguments = function(module, name, 7)
-    _Writer(fn, Tile(*form)).write(*arguments)
+    tile = Tile(*form)
+    fn, arguments = function(module, name, 9 if tile.ahead else 7)
+    _Writer(fn, tile).write(*arguments)
     return module.text()
 
 
@@ -91,6 +97,7 @@ def microkernels(
     *,
     groups: int = 1,
     lanewise: bool = False,
+    ahead: bool = False,
 ) -> tuple[Code, ...]:
     """The four of a grid: high and wide, high and narrow, low and wide, low and narrow.
 
@@ -102,12 +109,13 @@ def microkernels(
         target: the vectors.
         groups: see Tile.
         lanewise: see Tile.
+        ahead: see Tile.
     """
-    masked = target.has_masks or columns % target.lanes(dtype) != 0
+    masked = columns % target.lanes(dtype) != 0
     heights = [size // groups for size, _ in rows.sizes] * 2
     widths = [size for size, _ in vectors.sizes] * 2
     return tuple(
-        Tile(dtype, target.vector_bytes, height, width, groups, masked, lanewise).code
+        Tile(dtype, target.vector_bytes, height, width, groups, masked, lanewise, ahead).code
         for height in heights[:2]
         for width in widths[:2]
     )
@@ -119,7 +127,15 @@ class _Writer:
         self.tile = tile
 
     def write(
-        self, a: Value, b: Value, c: Value, shape: Value, columns: Value, count: Value, add: Value
+        self,
+        a: Value,
+        b: Value,
+        c: Value,
+        shape: Value,
+        columns: Value,
+        count: Value,
+        add: Value,
+        *ahead: Value,
     ) -> None:
         fn, tile = self.fn, self.tile
         words = Words(fn, shape, SHAPE)
@@ -131,25 +147,29 @@ class _Writer:
         self.counts = list(self._row_counts())
         steps = self._base_steps(words["group_stride"])
         zero = fn.splat(fn.constant(0.0, Value(fn, "", tile.dtype, 0)), tile.lanes)
-        sums = [zero] * (tile.groups * tile.rows * tile.vectors)
+        num_sums = tile.groups * tile.rows * tile.vectors
+        sums = [zero] * num_sums
         # C is on its way into the cache while the sums are made.
         for address, _ in self._places(c, words["c_stride"]):
             prefetch(fn, address, write=True)
+        self.ahead_step = ahead[1:]
         offsets, b_skip = words["offsets"], words["b_skip"]
-        whole = fn.binary("and", count, -_UNROLL)
+        whole = fn.binary("and", count, -UNROLL)
 
         def taps(o: Value, carried: list[Value]) -> Sequence[Value]:
-            *sums, b = carried
+            *sums, b = carried[: num_sums + 1]
             base = a + word(fn, offsets, o)
             bases = [base]
             for step in steps:
                 bases.append(bases[-1] + step)
-            state = [*sums, *bases, b]
-            state = fn.fold(fn.number(0), whole, _UNROLL, state, lambda k, s: self._steps(s, True))
+            state = [*sums, *bases, *carried[num_sums:]]
+            state = fn.fold(fn.number(0), whole, UNROLL, state, lambda k, s: self._steps(s, True))
             state = fn.fold(whole, count, 1, state, lambda k, s: self._steps(s, False))
-            return [*state[: len(sums)], state[-1] + b_skip]
+            b, *later = state[num_sums + len(bases) :]
+            return [*state[:num_sums], b + b_skip, *later]
 
-        *sums, _ = fn.fold(fn.number(0), words["num_offsets"], 1, [*sums, b], taps)
+        start = [*sums, b, *ahead[:1]]
+        sums = fn.fold(fn.number(0), words["num_offsets"], 1, start, taps)[:num_sums]
         places = self._places(c, words["c_stride"])
         sums = fn.replaced(add != 0, sums, lambda: self._added(sums, places))
         for x, (address, mask) in zip(sums, places, strict=True):
@@ -198,15 +218,20 @@ class _Writer:
         return steps
 
     def _steps(self, state: list[Value], unrolled: bool) -> list[Value]:
-        for _ in range(_UNROLL if unrolled else 1):
+        for _ in range(UNROLL if unrolled else 1):
             state = self._step(state)
+        if self.ahead_step and unrolled:
+            prefetch(self.fn, state[-1], level=2)
+            state = [*state[:-1], state[-1] + self.ahead_step[0]]
         return state
 
     def _step(self, state: list[Value]) -> list[Value]:
         """One k: the products of a column of A and a row of B."""
         fn, tile = self.fn, self.tile
         num_sums = tile.groups * tile.rows * tile.vectors
-        sums, bases, b = state[:num_sums], state[num_sums:-1], state[-1]
+        num_bases = len(self.counts)
+        sums, bases = state[:num_sums], state[num_sums : num_sums + num_bases]
+        b, *ahead = state[num_sums + num_bases :]
         row = self._vectors(b)
         found = list[Value]()
         for base, count in zip(bases, self.counts, strict=True):
@@ -221,7 +246,8 @@ class _Writer:
                     xs = [fn.splat(load(fn, address, tile.dtype), tile.lanes)] * tile.vectors
                 for x, y in zip(xs, row, strict=True):
                     found.append(fn.call("fmuladd", x, y, sums[len(found)]))
-        return [*found, *(base + self.a_stride for base in bases), b + self.b_stride]
+        bases = [base + self.a_stride for base in bases]
+        return [*found, *bases, b + self.b_stride, *ahead]
 
     def _vectors(self, address: Value) -> list[Value]:
         """The vectors of a row of B, or of A."""

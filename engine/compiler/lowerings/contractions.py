@@ -192,6 +192,4 @@ def _library(
 
     in_order = places is None
     work = math.prod((*batch, m, n, k))
-    return b.library_on(
-        "matmul", (x, y), shape, dtype, plan, work=work, epilogue=in_order
-    )
+    return b.library_on("matmul", (x, y), shape, dtype, plan, work=work, epilogue=in_order)

@@ -15,7 +15,7 @@ from laminar.engine.errors import (
     NotFoundError,
     ResourceExhaustedError,
 )
-from laminar.engine.ops.arithmetic import add, multiply, square
+from laminar.engine.ops.arithmetic import add, multiply
 
 
 def function(
@@ -112,6 +112,7 @@ def _circle(m: Any) -> None:
     same.node.append(m.function[0].node[0])
     m.node.add(name="s", op="Same", input=["t"])
     m.node.add(name="t", op="Same", input=["s"])
+    m.node.add(name="v", op="Square", input=["t"])
 
 
 def _explodes(m: Any) -> None:

@@ -137,7 +137,7 @@ def test_wrong_use(tmp_path: Path) -> None:
         RecordWriter(tmp_path / "file", "LZ4")
     writer = RecordWriter(tmp_path / "file")
     with pytest.raises(InvalidArgumentError, match="bytes"):
-        writer.write("text")  # type: ignore[arg-type]
+        writer.write("text")  # type: ignore[arg-type]  # the mistake
     writer.close()
     writer.close()
     with pytest.raises(FailedPreconditionError, match="closed"):

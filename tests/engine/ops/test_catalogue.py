@@ -63,7 +63,7 @@ LATER = {
 }
 
 # Ops that no program applies: passes make them of others, and their tests are those of the passes.
-OF_PASSES = {"Cluster", "_Arg", "_Retval"}
+OF_PASSES = {"Cluster", "Recv", "Send", "_Arg", "_Retval"}
 
 every_op = pytest.mark.parametrize("op", OURS.values(), ids=list(OURS))
 

@@ -34,6 +34,8 @@ from laminar.engine.errors import (
     OutOfRangeError,
     ShapeError,
 )
+from laminar.engine.ops.effects import perform
+from laminar.engine.ops.queue import queue_enqueue_kept
 
 
 class Runs:
@@ -85,16 +87,26 @@ def test_a_full_queue_blocks_and_elements_come_in_order(mode: str) -> None:
     graph = Graph()
     if mode == "eager":
         queue = FIFOQueue(2, "float32", [()])
-        put: Callable[[float], Any] = lambda v: queue.enqueue(v)  # noqa: E731
-        take: Callable[[], Any] = lambda: float(queue.dequeue())  # noqa: E731
+
+        def put(v: float) -> Any:
+            return queue.enqueue(v)
+
+        def take() -> float:
+            return float(queue.dequeue())
+
     else:
         with graph.as_default():
             queue = FIFOQueue(2, "float32", [()])
             value = placeholder("float32", ())
             enqueue, dequeue = queue.enqueue(value), queue.dequeue()
         session = Session(graph=graph)
-        put = lambda v: session.run(enqueue, {value: v})  # noqa: E731
-        take = lambda: session.run(dequeue)  # noqa: E731
+
+        def put(v: float) -> Any:
+            return session.run(enqueue, {value: v})
+
+        def take() -> float:
+            return float(session.run(dequeue))
+
     put(1.0)
     put(2.0)
     third = Runs(lambda: put(3.0))
@@ -293,6 +305,48 @@ def test_padding() -> None:
         PaddingFIFOQueue(5, "int32", None)
 
 
+def enqueue_kept(queue: QueueBase, keep: Any, *components: Any, many: bool) -> None:
+    attrs = {"dtypes": queue.dtypes, "shapes": queue.shapes, "many": many}
+    perform(queue_enqueue_kept, [queue.handle, keep, *components], attrs)
+
+
+@pytest.mark.parametrize(
+    ("keep", "many", "stored"),
+    [
+        (True, False, [[1, 2]]),
+        (False, False, []),
+        (True, True, [1, 2]),
+        (False, True, []),
+        ([False, True], True, [2]),
+        ([False, False], True, []),
+    ],
+)
+def test_only_what_is_to_be_kept_is_stored(keep: Any, many: bool, stored: list[Any]) -> None:
+    queue = FIFOQueue(5, ["int32", "int32"], [() if many else (2,)] * 2)
+    enqueue_kept(queue, keep, constant([1, 2]), constant([3, 4]), many=many)
+    assert int(queue.size().numpy()) == len(stored)
+    found = [queue.dequeue() for _ in stored]
+    assert [first.numpy().tolist() for first, _ in found] == stored
+    assert [(second - first).numpy().tolist() for first, second in found] == (
+        [2] * len(stored) if many else [[2, 2]] * len(stored)
+    )
+
+
+@pytest.mark.parametrize(
+    ("keep", "many", "text"),
+    [
+        ([True, True], False, "keep is a scalar, got"),
+        ([[True], [True]], True, "keep is a scalar, or a vector, got"),
+        ([True], True, "2 elements, and 1 flags for them"),
+    ],
+)
+def test_flags_that_do_not_fit_the_elements(keep: Any, many: bool, text: str) -> None:
+    queue = FIFOQueue(5, "int32", [() if many else (2,)])
+    with pytest.raises(ShapeError, match=text):
+        enqueue_kept(queue, keep, constant([1, 2]), many=many)
+    assert int(queue.size().numpy()) == 0
+
+
 def test_up_to() -> None:
     queue = FIFOQueue(5, "int32", [()])
     queue.enqueue_many([[1, 2, 3]])
@@ -439,7 +493,7 @@ def test_a_batch_of_a_megabyte_is_not_copied() -> None:
     batch = convert_to_tensor(np.zeros(250_000, np.float32))
     queue = FIFOQueue(2, "float32", [(250_000,)])
     queue.enqueue(batch)
-    assert np.shares_memory(queue.dequeue().value, batch.value)  # type: ignore[attr-defined]
+    assert np.shares_memory(queue.dequeue().value, batch.value)  # type: ignore[attr-defined]  # it is eager
 
 
 def test_many_steps_leak_nothing() -> None:
@@ -469,7 +523,7 @@ def test_the_queue_dies_with_its_object() -> None:
     import weakref
 
     queue = FIFOQueue(4, "float32")
-    held = weakref.ref(queue.handle.value)  # type: ignore[attr-defined]
+    held = weakref.ref(queue.handle.value)  # type: ignore[attr-defined]  # it is eager
     queue.enqueue(np.zeros(1000, np.float32))
     del queue
     assert held() is None

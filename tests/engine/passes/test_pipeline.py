@@ -63,7 +63,9 @@ def layer(x: Any, w: Any, b: Any) -> Any:
     return relu(add(matmul(x, w), b))
 
 
-A, W, B = np.float32([[1, -2]]), np.float32([[1, 2], [3, -4]]), np.float32([0.5, 0.25])
+A = np.array([[1, -2]], np.float32)
+W = np.array([[1, 2], [3, -4]], np.float32)
+B = np.array([0.5, 0.25], np.float32)
 
 
 def test_a_pass_of_somebody_else_reaches_functions() -> None:
@@ -126,7 +128,7 @@ def test_names_of_passes() -> None:
     with pytest.raises(NotFoundError, match="no pass 'nothing'"):
         eng.register_pass("fuse", fuse, before="nothing")
     with pytest.raises(InvalidArgumentError, match="must be a function"):
-        eng.register_pass("fuse", "fuse")  # type: ignore[arg-type]
+        eng.register_pass("fuse", "fuse")  # type: ignore[arg-type]  # the mistake
     with pytest.raises(InvalidArgumentError, match="belongs to laminar"):
         eng.unregister_pass("simplify")
     with pytest.raises(NotFoundError):
@@ -135,7 +137,7 @@ def test_names_of_passes() -> None:
 
 def test_the_graph_of_the_user_stays_as_it_is(graph: eng.Graph) -> None:
     x = eng.placeholder("float32", [2], name="x")
-    y = add(square(x, name="a"), square(x, name="b"), name="y")
+    y: Any = add(square(x, name="a"), square(x, name="b"), name="y")
     before = graph.as_graph_def()
     program = run_passes(Program.of([y], [x]), check=True)
     assert graph.as_graph_def() == before
@@ -146,7 +148,7 @@ def test_the_graph_of_the_user_stays_as_it_is(graph: eng.Graph) -> None:
 
 def test_only_the_passes_named_run() -> None:
     x = eng.placeholder("float32", [2], name="x")
-    y = add(square(x), square(x))
+    y: Any = add(square(x), square(x))
     program = run_passes(Program.of([y], [x]), ["fold_constants", "simplify"], check=True)
     assert len(program.operations) == 3
 
@@ -154,7 +156,8 @@ def test_only_the_passes_named_run() -> None:
 def test_targets_and_control_edges_follow() -> None:
     v = eng.Variable(0.0, name="v")
     x = eng.placeholder("float32", [], name="x")
-    one, two = square(x), square(x)
+    one: Any = square(x)
+    two: Any = square(x)
     with eng.control_dependencies([two]):
         update = v.assign_add(1.0)
     with eng.Session(config=eng.SessionConfig(optimize=True)) as session:
@@ -170,7 +173,7 @@ def test_targets_and_control_edges_follow() -> None:
 
 def program() -> Program:
     x = eng.placeholder("float32", [2, 2], name="x")
-    y = matmul(x, square(x, name="a"), name="y")
+    y: Any = matmul(x, square(x, name="a"), name="y")
     return Program.of([y], [x])
 
 
@@ -237,9 +240,9 @@ def test_verify_shows_the_neighbours() -> None:
 
 def test_feeds_and_fetches_become_operations() -> None:
     x = eng.placeholder("float32", [2], name="inx")
-    a = square(x, name="ina")
-    users = [square(a, name=f"u{i}") for i in range(3)]
-    f = add(add(users[0], users[1]), users[2], name="f")
+    a: Any = square(x, name="ina")
+    users: list[Any] = [square(a, name=f"u{i}") for i in range(3)]
+    f: Any = add(add(users[0], users[1]), users[2], name="f")
     square(x, name="other")
     made = client_graph([f, users[0].op], [a])
     names = {op.name for op in made.graph.operations}

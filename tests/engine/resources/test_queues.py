@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -388,7 +389,7 @@ def test_many_threads_pass_every_element_once() -> None:
 
     def produce(start: int) -> None:
         for i in range(start, start + 500):
-            blocking(lambda done, i=i: queue.enqueue(one(i), done))  # type: ignore[misc]
+            blocking(partial(queue.enqueue, one(i)))
 
     def consume(into: list[int]) -> None:
         while True:

@@ -74,7 +74,7 @@ def test_any_tensor_can_be_fed_in_between() -> None:
 def test_operations_run_once() -> None:
     v = eng.Variable(1.0, name="v")
     x = scalar("x")
-    update = v.assign_add(x)
+    update: Any = v.assign_add(x)
     with eng.control_dependencies([update]):
         after = counted(v.read_value(), label="after")
     with eng.Session() as session:

@@ -1,12 +1,8 @@
-"""Steps on several devices: the same results as on one, errors, memory, transfers, many at once."""
+"""Steps on several devices: the same results as on one, control flow, transfers."""
 
 from __future__ import annotations
 
 import importlib
-import threading
-import time
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,14 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laminar import engine as eng
-from laminar.engine.errors import (
-    FailedPreconditionError,
-    InvalidArgumentError,
-    OutOfRangeError,
-    ResourceExhaustedError,
-)
-from laminar.engine.graph import FLOATING, TensorSpec
-from laminar.engine.ops import arithmetic, basic
+from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.ops.dataflow import (
     close_loop,
     enter,
@@ -32,76 +21,21 @@ from laminar.engine.ops.dataflow import (
     next_iteration,
     switch,
 )
-from laminar.engine.ops.registry import define
-from laminar.engine.runtime import Machine, PartitionedPlan, Plan, SessionConfig, StepContext
-from laminar.engine.runtime.devices import Device, local_devices
+from laminar.engine.runtime import Machine, Plan, SessionConfig, StepContext
+from laminar.engine.runtime.devices import local_devices
 from laminar.engine.runtime.rendezvous import Rendezvous
 from tests.engine import programs
 from tests.engine.runtime.fake_gpu import one_gpu
-
-# In a graph they give symbols, which have an operation.
-add: Any = arithmetic.add
-multiply: Any = arithmetic.multiply
-identity: Any = basic.identity
-TWO = SessionConfig(device_count={"cpu": 2})
-THREE = SessionConfig(device_count={"cpu": 3})
-WAIT = 60.0  # seconds after which a test has failed
-events: list[tuple[str, str, float, int]] = []
-
-
-@define("TestSlow", dtypes=FLOATING)
-def slow(x: TensorSpec, *, label: str, seconds: float) -> TensorSpec:
-    """x + 1, after a while."""
-    return x
-
-
-@slow.reference
-def _slow(xp: Any, x: Any, *, label: str, seconds: float) -> Any:
-    thread = threading.get_ident()
-    events.append(("start", label, time.monotonic(), thread))
-    time.sleep(seconds)
-    events.append(("end", label, time.monotonic(), thread))
-    return x + 1
-
-
-@define("TestBroken", dtypes=FLOATING)
-def broken(x: TensorSpec, *, error: str) -> TensorSpec:
-    """Raises, when x is not 0."""
-    return x
-
-
-@broken.reference
-def _broken(xp: Any, x: Any, *, error: str) -> Any:
-    if float(np.sum(x)):
-        raise {"value": ValueError("bad value"), "range": OutOfRangeError("the end")}[error]
-    return x
-
-
-def in_thread(fn: Callable[[], Any]) -> Any:
-    """What `fn` gives, in a thread that is not waited for longer than WAIT."""
-    box: list[Any] = []
-    errors: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            box.append(fn())
-        except BaseException as error:  # it is raised below
-            errors.append(error)
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    thread.join(WAIT)
-    assert not thread.is_alive(), "it hangs"
-    if errors:
-        raise errors[0]
-    return box[0]
-
-
-def parts_of(session: eng.Session) -> PartitionedPlan:
-    (plan,) = session._engine._plans.values()
-    assert isinstance(plan, PartitionedPlan)
-    return plan
-
+from tests.engine.runtime.parts import (
+    TWO,
+    add,
+    events,
+    identity,
+    in_thread,
+    multiply,
+    parts_of,
+    slow,
+)
 
 # Results
 
@@ -259,7 +193,7 @@ def test_the_path_of_one_device_is_the_plain_one() -> None:
         for config in (None, TWO):
             with eng.Session(config=config) as session:
                 assert session.run(y, {x: 1.0}) == 2.0
-                (plan,) = session._engine._plans.values()
+                (plan,) = vars(session._engine)["_plans"].values()
                 assert type(plan) is Plan
 
 
@@ -431,220 +365,3 @@ def test_receives_are_delayed_to_save_memory() -> None:
     assert len(waits[True]) >= steps - 3
     assert not waits[False]
     assert peaks[True] <= peaks[False] / 2
-
-
-# Errors
-
-
-@pytest.mark.parametrize("where", [0, 1])
-def test_an_error_stops_all_parts_and_leaves_the_session_usable(where: int) -> None:
-    with eng.Graph().as_default():
-        p = eng.placeholder("float32", [])
-        with eng.device(f"cpu:{where}"):
-            a = broken(p, error="value", name="a")
-        with eng.device(f"cpu:{1 - where}"):
-            b = add(a, 1.0)
-            c = add(p, 1.0)
-        with eng.device(f"cpu:{where}"):
-            d = add(b, 1.0)
-        with eng.Session(config=TWO) as session:
-            for _ in range(3):
-                with pytest.raises(InvalidArgumentError) as info:
-                    in_thread(lambda: session.run([c, d], {p: 1.0}))
-                text = str(info.value)
-                assert "bad value" in text
-                assert f"'a' on /job:localhost/device:cpu:{where}" in text
-                assert f"{__file__}:" in text
-                assert in_thread(lambda: session.run([c, d], {p: 0.0})) == [1.0, 2.0]
-
-
-def test_the_class_of_an_error_is_kept() -> None:
-    with eng.Graph().as_default():
-        with eng.device("cpu:1"):
-            a = broken(eng.constant(1.0), error="range")
-        with eng.device("cpu:0"):
-            b = add(a, 1.0)
-        with eng.Session(config=TWO) as session, pytest.raises(OutOfRangeError, match="the end"):
-            session.run(b)
-
-
-def test_of_several_errors_the_first_is_raised_when_all_parts_have_ended() -> None:
-    with eng.Graph().as_default():
-        with eng.device("cpu:0"):
-            late = broken(slow(eng.constant(1.0), label="late", seconds=0.2), error="value")
-        with eng.device("cpu:1"):
-            early = broken(eng.constant(1.0), error="range")
-        events.clear()
-        with eng.Session(config=TWO) as session, pytest.raises(OutOfRangeError):
-            session.run([late, early])
-    assert ("end", "late") in [e[:2] for e in events]
-
-
-def test_unfed_placeholders_and_unset_variables_are_named() -> None:
-    with eng.Graph().as_default():
-        p = eng.placeholder("float32", [], name="p")
-        with eng.device("cpu:1"):
-            v = eng.Variable(1.0, name="v")
-            y = add(identity(p), 1.0)
-        z = identity(v.value)
-        with eng.Session(config=TWO) as session:
-            with pytest.raises(InvalidArgumentError, match="'p' on .*was not fed|was not fed.*'p'"):
-                session.run(y)
-            with eng.device("cpu:0"), pytest.raises(FailedPreconditionError, match="'v'"):
-                session.run(z)
-
-
-def test_an_unplaceable_op_leaves_the_session_usable() -> None:
-    with eng.Graph().as_default():
-        with eng.device("cpu:7"):
-            a = identity(1.0, name="a")
-        b = identity(2.0)
-        with eng.Session(config=TWO) as session:
-            with pytest.raises(InvalidArgumentError, match="'a'|Const.*cannot be placed"):
-                session.run(a)
-            assert session.run(b) == 2.0
-
-
-def test_memory_that_runs_out_on_one_device_stops_the_step() -> None:
-    config = SessionConfig({"cpu": 2}, memory_limit_bytes={"cpu": 100_000})
-    with eng.Graph().as_default():
-        p = eng.placeholder("float32", [None])
-        with eng.device("cpu:0"):
-            a = add(p, 1.0)
-        with eng.device("cpu:1"):
-            b = add(a, 1.0)
-        with eng.Session(config=config) as session:
-            with pytest.raises(ResourceExhaustedError, match="cpu:.* out of memory"):
-                in_thread(lambda: session.run(b, {p: np.zeros(20_000)}))
-            assert in_thread(lambda: session.run(b, {p: np.zeros(2)})).tolist() == [2.0, 2.0]
-
-
-# Many at once
-
-
-def test_layers_on_devices_overlap_over_time_steps() -> None:
-    """A pipeline: layer 1 works on step t + 1 while layer 2 works on step t."""
-    with eng.Graph().as_default():
-        states = [eng.constant(0.0) for _ in range(3)]
-        for t in range(4):
-            x: Any = eng.constant(1.0)
-            for layer in range(3):
-                with eng.device(f"cpu:{layer}"):
-                    x = states[layer] = slow(
-                        add(x, states[layer]), label=f"{layer}{t}", seconds=0.02
-                    )
-        events.clear()
-        with eng.Session(config=THREE) as session:
-            session.run(states)
-    at = {(what, label): t for what, label, t, _ in events}
-    assert any(
-        max(at["start", f"0{t + 1}"], at["start", f"1{t}"])
-        < min(at["end", f"0{t + 1}"], at["end", f"1{t}"])
-        for t in range(3)
-    )
-    assert len({thread for *_, thread in events}) == 3
-
-
-def test_a_model_over_three_devices_learns_as_on_one() -> None:
-    """Layer i on device i, forward and backward: the same gradients and the same weights."""
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(8, 5)), rng.normal(size=(8, 5))
-    start = [rng.normal(size=(5, 5)) * 0.5 for _ in range(3)]
-    found = []
-    for count in (1, 3):
-        weights = [eng.Variable(w, name=f"w{i}") for i, w in enumerate(start)]
-
-        def step(h: Any, target: Any, count: int = count, weights: Any = weights) -> Any:
-            with eng.GradientTape() as tape:
-                for i, w in enumerate(weights):
-                    with eng.device(f"cpu:{i % count}"):
-                        h = eng.lookup("Tanh")(eng.lookup("MatMul")(h, w.value))
-                loss = eng.lookup("Sum")(eng.lookup("Square")(h - target), axis=(0, 1))
-            gradients = tape.gradient(loss, weights)
-            for w, g in zip(weights, gradients, strict=True):
-                w.assign_sub(g * eng.constant(0.01, "float64"))
-            return loss, *gradients
-
-        spec = eng.TensorSpec((8, 5), "float64")
-        concrete = eng.function(step).concrete(spec, spec)
-        concrete.machine = Machine(SessionConfig({"cpu": count}, allow_soft_placement=True))
-        concrete.compiled = False  # its operations are counted
-        for _ in range(3):
-            outputs = in_thread(partial(concrete, x, y))
-        found.append([*outputs, *(w.value for w in weights)])
-        if count == 3:
-            (plan,) = concrete._plans.values()
-            assert isinstance(plan, PartitionedPlan)
-            products = {
-                p.device.index: sum(op.type == "MatMul" for op in p.plan.operations)
-                for p in plan.parts
-            }
-            # forward, and backward for the weights and (but for the first layer) for the input
-            assert products == {0: 2, 1: 3, 2: 3}
-    for a, b in zip(*found, strict=True):
-        np.testing.assert_allclose(b.numpy(), a.numpy(), rtol=1e-12, atol=1e-12)
-
-
-def test_steps_overlap() -> None:
-    with eng.Graph().as_default():
-        with eng.device("cpu:0"):
-            a = slow(eng.constant(0.0), label="a", seconds=0.2)
-        with eng.device("cpu:1"):
-            b = add(a, 1.0)
-        with eng.Session(config=TWO) as session:
-            session.run(b)
-            start = time.monotonic()
-            threads = [threading.Thread(target=session.run, args=(b,)) for _ in range(4)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join(WAIT)
-            assert time.monotonic() - start < 0.7
-
-
-def test_each_of_many_steps_gets_its_own_values() -> None:
-    with eng.Graph().as_default():
-        p = eng.placeholder("float32", [])
-        with eng.device("cpu:0"):
-            a = multiply(p, 2.0)
-        with eng.device("cpu:1"):
-            b = add(a, p)
-        with eng.device("cpu:0"):
-            c = multiply(b, a)
-        wrong: list[float] = []
-        with eng.Session(config=TWO) as session:
-
-            def work(start: int) -> None:
-                for i in range(start, 400, 4):
-                    if session.run(c, {p: float(i)}) != 6.0 * i * i:
-                        wrong.append(i)
-
-            threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join(WAIT)
-                assert not t.is_alive()
-    assert not wrong
-
-
-def test_each_device_gets_one_call_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many edges cross: who starts the step takes no part in it."""
-    with eng.Graph().as_default():
-        x = p = eng.placeholder("float32", [])
-        for i in range(200):
-            with eng.device(f"cpu:{i % 2}"):
-                x = add(x, 1.0)
-        with eng.Session(config=THREE) as session:
-            session.run(x, {p: 0.0})
-            calls: list[Device] = []
-            for part in parts_of(session).parts:
-                run = part.run
-
-                def counted(*args: Any, run: Any = run, part: Any = part) -> Any:
-                    calls.append(part.device)
-                    return run(*args)
-
-                monkeypatch.setattr(part, "run", counted)
-            assert session.run(x, {p: 1.0}) == 201.0
-    assert sorted(d.index for d in calls) == [0, 1]

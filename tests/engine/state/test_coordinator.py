@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -61,7 +62,8 @@ def test_the_end_of_input_is_a_clean_stop(how: str) -> None:
     try:
         raise OutOfRangeError("the end")
     except OutOfRangeError as error:
-        coord.request_stop(error if how == "exception" else sys.exc_info())  # type: ignore[arg-type]
+        raised: Any = error if how == "exception" else sys.exc_info()
+        coord.request_stop(raised)
     coord.join()
 
 
@@ -132,7 +134,7 @@ def test_wrong_use() -> None:
     with pytest.raises(FailedPreconditionError, match="own end"):
         coord.join([threading.current_thread()])
     with pytest.raises(InvalidArgumentError, match="Coordinator"):
-        LooperThread("coord", 1.0)  # type: ignore[arg-type]
+        LooperThread("coord", 1.0)  # type: ignore[arg-type]  # the mistake
     with pytest.raises(InvalidArgumentError, match="interval"):
         LooperThread(coord, -1.0)
 

@@ -112,16 +112,22 @@ def test_other_checks_are_refused() -> None:
 # dry_run
 
 
+def states() -> Any:
+    """Those of the generators of Python and of NumPy."""
+    of_numpy: Any = np.random.get_state()
+    return random.getstate(), of_numpy[1].tolist()
+
+
 def test_a_dry_run_reports_and_sets_everything_back(capsys: pytest.CaptureFixture[str]) -> None:
     model = regressor(layers.Dense(8, "relu"), layers.Dropout(0.5), optimizer="adam")
     model.fit(X, Y, verbose=0)
     before = [v.numpy() for v in (*model.variables, *model.optimizer.variables)]
-    numbers = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[index]  # a tuple
+    numbers = states()
     history = model.fit(X, Y, validation_split=0.25, dry_run=True)
     after = [v.numpy() for v in (*model.variables, *model.optimizer.variables)]
     for left, right in zip(before, after, strict=True):
         np.testing.assert_array_equal(left, right)
-    assert numbers == (random.getstate(), np.random.get_state()[1].tolist())  # type: ignore[index]
+    assert numbers == states()
     assert sorted(history.history) == ["loss", "mae", "val_loss", "val_mae"]
     text = capsys.readouterr().out
     assert "x: float32[32, 4], 0.1" in text

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laminar.engine.compiler.kernels import Buffer, Matrix, Target, plan_gemm
+from laminar.engine.compiler.kernels import Buffer, Matrix, Stream, Target, plan_gemm
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import float32, float64
 
@@ -88,6 +88,32 @@ def test_the_epilogue_sees_each_element_once_when_it_is_complete(product: Produc
     prepared.run(2)
     expected = expected.reshape(num_rows, -1) + of_rows[:, None] + of_columns
     np.testing.assert_allclose(c.reshape(num_rows, -1), expected, rtol=1e-6, atol=product.tolerance)
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        Product(130, 300, 20, transpose_a=True),
+        Product(70, 270, 1, transpose_a=True),
+        Product(30, 256, 700, transpose_b=True),
+        Product(33, 301, 8, batch=(2, 3)),
+    ],
+)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_streams_of_the_epilogue_are_fetched_and_change_nothing(
+    product: Product, threads: int
+) -> None:
+    a, b, c = product.arrays()
+    expected = product.expected(a, b, c)
+    of_rows = np.zeros(c.size // product.columns, np.float32)
+    of_columns = np.arange(product.columns, dtype=np.float32)
+    plain = adding(Buffer(2), c.strides[-2], Buffer(3), Buffer(4), product.vector_bytes)
+    streams = tuple(Stream(Buffer(5), c.strides[-2]) for _ in range(3))
+    (launch,) = product.plan(plain._replace(streams=streams))
+    assert "ahead" in str(launch.words)
+    prepared = Prepared([launch], [a, b, c, of_rows, of_columns, np.zeros_like(c)])
+    prepared.run(threads)
+    np.testing.assert_allclose(c, expected + of_columns, rtol=1e-6, atol=product.tolerance)
 
 
 def test_nan_and_infinity_stay_in_their_rows() -> None:
