@@ -396,9 +396,8 @@ class _Plan:
             "b_stride": filters.row,
             "b_skip": filters.skip,
             "c_stride": w.every * pixel,
-            "num_offsets": len(offsets),
-            "offsets": tuple(offsets),
         }
+        shapes, row_taps = self._row_taps(phase, shape, offsets, filters)
         values: dict[str, Word] = {
             "y_offset": d.first * plane + h.first * row + w.first * pixel,
             "y_plane": d.every * plane,
@@ -412,7 +411,8 @@ class _Plan:
             "num_tiles": cut.parts,
             "filter_offset": filter_offset,
             "count": run if self.is_lanewise else run * self.inside,
-            "shape": tuple(shape[name] for name in SHAPE),
+            "shapes": shapes,
+            "row_taps": row_taps,
             "microkernels": microkernels(
                 cut,
                 self.vectors,
@@ -423,6 +423,36 @@ class _Plan:
             ),
         }
         return [values[name] for name in kernel.PHASE_WORDS]
+
+    def _row_taps(
+        self,
+        phase: tuple[Phase, ...],
+        shape: dict[str, Word],
+        offsets: list[int],
+        filters: _Filters,
+    ) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
+        """The shapes of a phase, and for each row its shape and where its filters begin.
+
+        In one plane, taps beyond the operand are left out: they would add zeros.
+        """
+        d, h, w = phase
+        each = len(offsets) // max(1, len(d.taps) * len(h.taps))  # offsets for a tap along h
+        kinds: dict[tuple[int, int], int] = {}
+        rows: list[Word] = []
+        for row in range(h.count):
+            inside = [
+                i
+                for i, (offset, _) in enumerate(h.taps)
+                if len(d.taps) != 1 or 0 <= row * h.step + offset < self.source.size[1]
+            ]
+            first, last = (inside[0], inside[-1] + 1) if inside else (0, 0)
+            rows += [kinds.setdefault((first, last), len(kinds)), first * len(w.taps) * filters.tap]
+        shapes: list[Word] = []
+        for first, last in kinds:
+            part = offsets if len(d.taps) != 1 else offsets[first * each : last * each]
+            words = shape | {"num_offsets": len(part), "offsets": tuple(part)}
+            shapes.append(tuple(words[name] for name in SHAPE))
+        return tuple(shapes), tuple(rows)
 
     def _offsets(
         self, phase: tuple[Phase, ...], filters: _Filters, band: tuple[int, int, int]

@@ -50,7 +50,9 @@ PHASE_WORDS = (
     *("tile_rows", "num_high_tiles", "num_tiles"),
     "filter_offset",
     "count",  # of the innermost sum
-    "shape",
+    # Rows at the border have fewer taps: for each row the number of a shape, and where its filters
+    # begin.
+    *("shapes", "row_taps"),
     "microkernels",
 )
 
@@ -228,7 +230,9 @@ class _Writer:
         c = c + r * phase["y_row"]
         step = words["step_w"] * words["x_pixel"]
         first = _row_of(fn, phase, self.tiles[0])
-        shape, count = phase["shape"], phase["count"]
+        taps = phase["row_taps"] + r * (2 * WORD_BYTES)
+        shape, count = word(fn, phase["shapes"], word(fn, taps, 0)), phase["count"]
+        b = b + word(fn, taps, 1)
         high = phase["num_high_tiles"]
 
         def tile(t: Value) -> None:

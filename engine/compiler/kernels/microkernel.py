@@ -111,7 +111,9 @@ def microkernels(
         lanewise: see Tile.
         ahead: see Tile.
     """
-    masked = columns % target.lanes(dtype) != 0
+    # LLVM moves an unmasked load to where registers are short; a masked one stays where it is.
+    has_masks = target.has_masks and not lanewise
+    masked = has_masks or columns % target.lanes(dtype) != 0
     heights = [size // groups for size, _ in rows.sizes] * 2
     widths = [size for size, _ in vectors.sizes] * 2
     return tuple(

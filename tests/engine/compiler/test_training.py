@@ -12,6 +12,7 @@ import pytest
 
 import laminar
 from laminar import layers, losses
+from laminar.engine.compiler import llvm, native
 from laminar.engine.errors import InvalidArgumentError
 
 Array = np.ndarray[Any, Any]
@@ -145,3 +146,18 @@ def test_dumps_show_every_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for suffix in (".graph.txt", ".clustered.txt", ".loops.txt", ".ll", ".s"):
         assert any(name.endswith(suffix) for name in names), (suffix, names)
     assert any("top" in name and name.endswith(".ll") for name in names), names
+
+
+@pytest.mark.parametrize("width", [16, 32])
+def test_narrower_vectors_give_the_same_training(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if llvm.vector_bytes() < width:
+        pytest.skip(f"this processor has no vectors of {width} bytes")
+    expected = train(convnet())
+    monkeypatch.setattr(native, "vector_bytes", lambda: width)
+    monkeypatch.setattr(llvm, "vector_bytes", lambda: width)
+    found = train(convnet())
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-4)
+    for a, b in zip(found[1], expected[1], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=2e-4)
