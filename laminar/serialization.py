@@ -266,7 +266,7 @@ def deserialize_keras_object(
         config: what `serialize_keras_object` gives; plain values stand for themselves.
         custom_objects: classes and functions by the names that the config uses.
         safe_mode: kept for Keras scripts; code in a file is refused in either case.
-        module_objects: further names, tried last.
+        module_objects: further names; they go before what other modules call so.
 
     Raises:
         NotFoundError: the config names a class or function that is not known.
@@ -369,10 +369,12 @@ class _Reader:
 
     def _find(self, registered: str, name: str, module: Any) -> Any:
         found = get_registered_object(registered, self.custom)
-        if found is None:
-            found = _find_builtin(name, module)
+        if found is None and isinstance(module, str):
+            found = builtin(name, module)
         if found is None:
             found = self.module_objects.get(name)
+        if found is None:
+            found = _find_builtin(name, module)
         if found is None:
             raise unknown_name(name, module, self.custom)
         return found

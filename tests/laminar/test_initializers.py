@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,7 @@ def test_a_generator_travels_in_a_config() -> None:
 def test_names_and_other_identifiers() -> None:
     assert isinstance(initializers.get("uniform"), initializers.RandomUniform)
     assert isinstance(initializers.get(initializers.Ones), initializers.Ones)
+    importlib.import_module("laminar.layers")  # where an op layer is called Ones, too
     assert isinstance(initializers.get({"class_name": "Ones", "config": {}}), initializers.Ones)
     assert initializers.get(None) is None
     given = initializers.get(np.array([1.0, 2.0]))
