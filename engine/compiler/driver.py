@@ -142,10 +142,6 @@ def _enter(module: Module) -> None:
     fn.loop(fn.number(0), total, 1, fill)
 
 
-def _forget(value: Value) -> None:
-    """For a loop whose value nobody needs."""
-
-
 def _pause(fn: Function) -> None:
     """Tell the processor that this is a loop of waiting."""
     machine = platform.machine().lower()
@@ -244,7 +240,7 @@ def _work(module: Module) -> None:
         (following,) = fn.replaced(checked, [following], failed)
         return following, following < count
 
-    fn.when(count > 0, lambda: _forget(fn.repeat(fn.number(0), one)))
+    fn.when(count > 0, lambda: fn.repeat(fn.number(0), one))
 
 
 def _futex(fn: Function, place: str, operation: int, value: Value) -> None:
@@ -332,4 +328,4 @@ def _start(module: Module) -> None:
         fn.when(waiting, lambda: _give_way(fn))
         return x, _atomic(fn, finished) + 1 < threads
 
-    fn.when(_atomic(fn, finished) + 1 < threads, lambda: _forget(fn.repeat(fn.number(0), again)))
+    fn.when(_atomic(fn, finished) + 1 < threads, lambda: fn.repeat(fn.number(0), again))

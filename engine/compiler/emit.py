@@ -420,7 +420,7 @@ class Function:
             for old, new in zip(carried, found, strict=True)
         ]
 
-    def when(self, condition: Value, body: Callable[[], None]) -> None:
+    def when(self, condition: Value, body: Callable[[], object]) -> None:
         """Run `body` if a scalar condition holds."""
         inside, after = self.label(), self.label()
         self.line(f"br i1 {condition.name}, label %{inside}, label %{after}")

@@ -113,7 +113,7 @@ def _batched(b: Builder, x: View, y: View, lead: Shape, dtype: DType) -> Operand
     left = View(
         wide_x.storage,
         (*sizes, *x.shape[-2:]),
-        (*(s for _, s, _ in axes), *x.strides[-2:]),
+        (*(s for _, s, _ in axes), *wide_x.strides[-2:]),
         wide_x.offset,
     )
     right = View(
@@ -122,7 +122,6 @@ def _batched(b: Builder, x: View, y: View, lead: Shape, dtype: DType) -> Operand
         (*(s for _, _, s in axes), *wide_y.strides[-2:]),
         wide_y.offset,
     )
-    left = left._replace(strides=(*left.strides[:-2], *wide_x.strides[-2:]))
     return _library(b, left, right, sizes, dtype, (*lead, m, n))
 
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from ...graph import DType
-from ..emit import NotLoweredError, scalar_type
-from ..program import Operand, Shape
+from ..emit import NotLoweredError
+from ..program import Literal, Operand, Shape, Size
 
 
 class Lowered(NamedTuple):
@@ -50,8 +50,6 @@ def lowers(*types: str) -> Callable[[Lowering], Lowering]:
 
 def known_size(x: Operand) -> int | None:
     """The number that an operand stands for, if it is a size."""
-    from ..program import Literal, Size
-
     if isinstance(x, Size):
         return x.value
     return x.value if isinstance(x, Literal) and isinstance(x.value, int) else None
@@ -72,8 +70,3 @@ def filled(shape: Sequence[int | None], dims: Sequence[Operand]) -> Shape:
                 raise NotLoweredError("a shape that depends on data")
         found.append(n)
     return tuple(found)
-
-
-def check_dtype(dtype: DType) -> None:
-    """Raise NotLoweredError for a type that has no native code."""
-    scalar_type(dtype)
