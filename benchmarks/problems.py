@@ -23,6 +23,7 @@ CLASSES = 10
 SEED = 1
 # The logits start small, so that the first loss is close to ln(CLASSES).
 LAST_SCALE = 0.2
+ATTENTION = "-attention"
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,11 @@ class Problem:
         """Every fifth row, and the others."""
         is_test = np.arange(len(self.x)) % 5 == 0
         return (self.x[is_test], self.y[is_test]), (self.x[~is_test], self.y[~is_test])
+
+    @property
+    def decoders(self) -> list[str]:
+        """The names of the blocks of a decoder."""
+        return [name.removesuffix(ATTENTION) for name in self.weights if name.endswith(ATTENTION)]
 
     def units(self, layer: str) -> int:
         """The size of a layer's last axis."""
@@ -134,6 +140,39 @@ def digits(epochs: int) -> Problem:
     return Problem(x, y, weights, batch=64, epochs=epochs)
 
 
+def gpt(
+    layers: int, width: int, heads: int, length: int, words: int, batch: int, batches: int
+) -> Problem:
+    """A decoder of `layers` blocks, normalized before each part, and the next word to be told.
+
+    Source: Radford et al., "Language Models are Unsupervised Multitask Learners", 2019,
+        section 2.3.
+    """
+    draw = np.random.default_rng(SEED)
+
+    def table(rows: int) -> list[Array]:
+        return [draw.standard_normal((rows, width), "float32") * np.float32(0.1)]
+
+    weights = {"words": table(words), "positions": table(length)}
+    for number in range(1, layers + 1):
+        name = f"block{number}"
+        weights[f"{name}-norm1"] = normalization(width)[:2]
+        weights[f"{name}{ATTENTION}"] = attention(draw, width, heads)
+        weights[f"{name}-norm2"] = normalization(width)[:2]
+        weights[f"{name}-dense1"] = dense(draw, width, 4 * width, is_last=False)
+        weights[f"{name}-dense2"] = dense(draw, 4 * width, width, is_last=False)
+    weights["norm"] = normalization(width)[:2]
+    weights["head"] = dense(draw, width, words, is_last=True)
+    x, y = draw.integers(words, size=(2, batch * batches, length), dtype="int32")
+    return Problem(x, y, weights, batch)
+
+
+def matrix(rows: int) -> Problem:
+    """Normal numbers in rows of 1024, and no network."""
+    x = np.random.default_rng(SEED).standard_normal((rows, 1024), "float32")
+    return Problem(x, np.zeros(rows, "int32"), {}, batch=rows)
+
+
 def images(count: int, size: int, batch: int) -> Problem:
     """Images of bytes, and no network."""
     draw = np.random.default_rng(SEED)
@@ -151,6 +190,16 @@ def dense(draw: np.random.Generator, inputs: int, units: int, is_last: bool) -> 
     scale = LAST_SCALE * inputs**-0.5 if is_last else (2 / inputs) ** 0.5
     kernel = draw.standard_normal((inputs, units), "float32") * np.float32(scale)
     return [kernel, np.zeros(units, "float32")]
+
+
+def attention(draw: np.random.Generator, width: int, heads: int) -> list[Array]:
+    """Kernel and bias of queries, keys, values and the output; a head is an axis of its own."""
+    split, found = (heads, width // heads), []
+    for _ in range(3):
+        kernel, bias = dense(draw, width, width, is_last=False)
+        found += [kernel.reshape(width, *split), bias.reshape(split)]
+    kernel, bias = dense(draw, width, width, is_last=False)
+    return [*found, kernel.reshape(*split, width), bias]
 
 
 def convolution(draw: np.random.Generator, size: int, channels: int, filters: int) -> Array:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from . import problems
+from . import problems, rows
 from .problems import CLASSES, Problem
 
 # framework -> the module of `frameworks` that knows it, and the packages whose versions matter
@@ -22,13 +23,15 @@ PEERS = tuple(name for name in FRAMEWORKS if name != "laminar")
 # The loss of each of this many steps on one batch is compared.
 CHECKED_STEPS = 3
 
+GPT_WORDS = 1024
+
 Judge = Callable[[Sequence[float]], str | None]
 
 
-def trains(losses: Sequence[float]) -> str | None:
+def trains(losses: Sequence[float], classes: int = CLASSES) -> str | None:
     """What is wrong with the losses of the first steps on one batch, if anything is."""
-    if not abs(losses[0] - math.log(CLASSES)) < 0.3:
-        return f"the first loss is {losses[0]:.4f}, not close to ln({CLASSES})"
+    if not abs(losses[0] - math.log(classes)) < 0.3:
+        return f"the first loss is {losses[0]:.4f}, not close to ln({classes})"
     if not losses[-1] < losses[0]:
         return f"the loss does not fall: {', '.join(f'{loss:.5f}' for loss in losses)}"
     return None
@@ -152,6 +155,13 @@ WORKLOADS = {
             trains,
         ),
         Workload(
+            "train-gpt",
+            "training step, GPT, 4 layers of 128, 64 words, Adam, batch 32",
+            lambda: problems.gpt(4, 128, 4, length=64, words=GPT_WORDS, batch=32, batches=3),
+            lambda: problems.gpt(1, 8, 2, length=5, words=GPT_WORDS, batch=2, batches=2),
+            partial(trains, classes=GPT_WORDS),
+        ),
+        Workload(
             "infer-mlp-1",
             "inference, MLP 784-512-512-10, batch 1",
             large_perceptron(1, 1),
@@ -178,6 +188,17 @@ WORKLOADS = {
             resnet_20(32, 1),
             tiny_resnet,
             is_finite,
+        ),
+        *(
+            Workload(
+                rows.sized(name, millions),
+                f"{title}, {millions}M numbers in rows of 1024",
+                partial(problems.matrix, rows=millions * 1024),
+                partial(problems.matrix, rows=4),
+                is_finite,
+            )
+            for name, title in rows.TITLES.items()
+            for millions in rows.MILLIONS
         ),
         Workload(
             "input-images",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import jax
@@ -11,8 +12,18 @@ from jax import numpy as jnp
 
 from ..cases import Case, FirstUse, Program
 from ..problems import Problem
+from ..rows import first_numbers, on_rows
 from ..workloads import CHECKED_STEPS
-from .jax_networks import Arrays, Network, convnet, cross_entropy, perceptron, residual_network
+from .jax_networks import (
+    Arrays,
+    Network,
+    convnet,
+    cross_entropy,
+    gpt,
+    layer_norm,
+    perceptron,
+    residual_network,
+)
 
 
 class Rule(Protocol):
@@ -133,6 +144,39 @@ class Inference(Case):
         jax.device_get(self.network(self.weights, self.x))
 
 
+class Rows(Case):
+    """A function of the numbers."""
+
+    def __init__(self, function: Callable[[Any], Any], problem: Problem) -> None:
+        self.x = jnp.array(problem.x)
+        self.function = jax.jit(function)
+
+    def checks(self) -> list[float]:
+        return first_numbers(self.function(self.x))
+
+    def run(self) -> None:
+        jax.block_until_ready(self.function(self.x))
+
+
+class Updates(Case):
+    """Updates of the numbers, which are their own first gradient."""
+
+    def __init__(self, rule: Rule, problem: Problem) -> None:
+        self.gradients: Arrays = {"x": [jnp.array(problem.x)]}
+        self.weights: Arrays = {"x": [jnp.array(problem.x)]}
+        self.slots = rule.slots(self.weights)
+        self.update = jax.jit(rule.update, donate_argnums=(0, 2))
+
+    def checks(self) -> list[float]:
+        for _ in range(CHECKED_STEPS):
+            self.run()
+        return first_numbers(self.weights["x"][0])
+
+    def run(self) -> None:
+        self.weights, self.slots = self.update(self.weights, self.gradients, self.slots)
+        jax.block_until_ready(self.weights)
+
+
 class Add(Case):
     """`a + b` of two small arrays, done when the last of the sums is there."""
 
@@ -163,9 +207,18 @@ CASES: dict[str, Callable[[Problem], Case]] = {
     "train-mlp": lambda p: Training(perceptron, Adam(1e-5), p),
     "train-convnet": lambda p: Training(convnet, Adam(1e-5), p),
     "train-resnet20": lambda p: Training(resnet(p), Momentum(1e-3, 0.9), p),
+    "train-gpt": lambda p: Training(gpt(p.decoders), Adam(1e-5), p),
     "infer-mlp-1": lambda p: Inference(perceptron, p),
     "infer-mlp-256": lambda p: Inference(perceptron, p),
     "infer-resnet20-1": lambda p: Inference(resnet(p), p),
     "infer-resnet20-32": lambda p: Inference(resnet(p), p),
+    **on_rows(
+        {
+            "softmax": lambda p: Rows(jax.nn.softmax, p),
+            "layer-norm": lambda p: Rows(partial(layer_norm, (1.0, 0.0)), p),
+            "gelu": lambda p: Rows(partial(jax.nn.gelu, approximate=False), p),
+            "adam": lambda p: Updates(Adam(1e-3), p),
+        }
+    ),
     "digits": lambda p: Program("-m", "benchmarks.frameworks.digits_jax", str(p.epochs)),
 }

@@ -14,6 +14,7 @@ from ..cases import Case, FirstUse, Program
 from ..executor import Chain, FanOut, WhileLoop
 from ..inputs import SCALE, Epoch
 from ..problems import Problem
+from . import laminar_rows
 from .keras_cases import Cases, cases
 
 
@@ -58,5 +59,6 @@ CASES: Cases = {
     "while-loop": lambda _: WhileLoop(),
     "input-images": image_batches,
     "digits": lambda p: DigitsExample(p.epochs),
+    **laminar_rows.CASES,
     **cases(laminar),
 }

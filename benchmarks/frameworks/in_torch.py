@@ -14,6 +14,8 @@ from ..cases import Case, FirstUse, Program
 from ..inputs import SCALE, Epoch
 from ..problems import Array, Block, Problem, Weights
 from ..workloads import CHECKED_STEPS
+from .torch_gpt import Attention, Gpt
+from .torch_rows import rows_cases
 
 Network = Callable[[Problem], Any]
 
@@ -105,11 +107,14 @@ def load(net: Any, weights: Weights) -> None:
     """Set the weights of a network from Keras's arrays."""
     for name, (first, *others) in weights.items():
         module = net.get_submodule(name.replace("-", "."))
+        if isinstance(module, Attention):
+            module.load(first, *others)
+            continue
         values = [first, *others]
         names = ["weight", "bias", "running_mean", "running_var"]
         if first.ndim == 4:
             values[0] = first.transpose(3, 2, 0, 1)
-        if first.ndim == 2:
+        if isinstance(module, nn.Linear):
             values[0] = first.T
         with torch.no_grad():
             for target, value in zip(names, values, strict=False):
@@ -134,7 +139,7 @@ class Training(Case):
         self.batch, self.steps = problem.batch, problem.batches
 
         def loss_of(x: Any, y: Any) -> Any:
-            return functional.cross_entropy(net(x), y)
+            return functional.cross_entropy(net(x).flatten(0, -2), y.flatten())
 
         self.loss_of = torch.compile(loss_of) if is_compiled else loss_of
 
@@ -203,10 +208,12 @@ def network_cases(is_compiled: bool) -> dict[str, Callable[[Problem], Case]]:
         "train-mlp": lambda p: Training(perceptron, adam, p, is_compiled),
         "train-convnet": lambda p: Training(convnet, adam, p, is_compiled),
         "train-resnet20": lambda p: Training(resnet, momentum, p, is_compiled),
+        "train-gpt": lambda p: Training(Gpt, adam, p, is_compiled),
         "infer-mlp-1": lambda p: Inference(perceptron, p, is_compiled),
         "infer-mlp-256": lambda p: Inference(perceptron, p, is_compiled),
         "infer-resnet20-1": lambda p: Inference(resnet, p, is_compiled),
         "infer-resnet20-32": lambda p: Inference(resnet, p, is_compiled),
+        **rows_cases(is_compiled),
     }
 
 

@@ -90,7 +90,41 @@ def residual_network(blocks: Sequence[Block]) -> Network:
     return network
 
 
+def gpt(blocks: Sequence[str]) -> Network:
+    """A decoder of words; the output is the logits of the next ones."""
+
+    def network(weights: Arrays, x: Any, is_training: bool) -> tuple[Any, Arrays]:
+        x = weights["words"][0][x] + weights["positions"][0]
+        for name in blocks:
+            x = x + attend(weights[f"{name}-attention"], layer_norm(weights[f"{name}-norm1"], x))
+            y = dense(weights[f"{name}-dense1"], layer_norm(weights[f"{name}-norm2"], x))
+            x = x + dense(weights[f"{name}-dense2"], jax.nn.gelu(y, approximate=False))
+        return dense(weights["head"], layer_norm(weights["norm"], x)), {}
+
+    return network
+
+
+def layer_norm(weights: Sequence[Any], x: Any) -> Any:
+    gamma, beta = weights
+    mean = x.mean(axis=-1, keepdims=True)
+    centred = x - mean
+    variance = jnp.square(centred).mean(axis=-1, keepdims=True)
+    return gamma * centred * lax.rsqrt(variance + 1e-5) + beta
+
+
+def attend(weights: Sequence[Any], x: Any) -> Any:
+    """Attention to what came before, with several heads."""
+    *inner, kernel, bias = weights
+    pairs = zip(inner[::2], inner[1::2], strict=True)
+    query, key, value = (jnp.einsum("btd,dhk->bhtk", x, w) + b[:, None] for w, b in pairs)
+    scores = jnp.einsum("bhtk,bhsk->bhts", query * query.shape[-1] ** -0.5, key)
+    is_seen = jnp.tril(jnp.ones(scores.shape[-2:], bool))
+    shares = jax.nn.softmax(jnp.where(is_seen, scores, -jnp.inf))
+    found = jnp.einsum("bhts,bhsk->bthk", shares, value)
+    return jnp.einsum("bthk,hkd->btd", found, kernel) + bias
+
+
 def cross_entropy(logits: Any, labels: Any) -> Any:
-    """The mean over rows of -log softmax(logits)[label]."""
+    """The mean over labels of -log softmax(logits)[label]."""
     chosen = jax.nn.one_hot(labels, logits.shape[-1]) * jax.nn.log_softmax(logits)
-    return -chosen.sum() / len(logits)
+    return -chosen.sum() / labels.size

@@ -8,7 +8,7 @@ from typing import Any
 from ..cases import Case
 from ..overhead import Add, FitCall, PredictRow
 from ..problems import Problem
-from .keras_networks import Inference, Training, convnet, perceptron, resnet
+from .keras_networks import Inference, Training, convnet, gpt, perceptron, resnet
 
 Cases = dict[str, Callable[[Problem], Case]]
 
@@ -24,6 +24,7 @@ def cases(k: Any) -> Cases:
         "train-mlp": lambda p: Training(k, perceptron, rules.Adam(1e-5), p),
         "train-convnet": lambda p: Training(k, convnet, rules.Adam(1e-5), p),
         "train-resnet20": lambda p: Training(k, resnet, rules.SGD(1e-3, 0.9), p),
+        "train-gpt": lambda p: Training(k, gpt, rules.Adam(1e-5), p),
         "infer-mlp-1": lambda p: Inference(k, perceptron, p),
         "infer-mlp-256": lambda p: Inference(k, perceptron, p),
         "infer-resnet20-1": lambda p: Inference(k, resnet, p),

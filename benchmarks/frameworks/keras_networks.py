@@ -73,6 +73,44 @@ def normalized(
     return k.layers.BatchNormalization(name=norm)(x)
 
 
+def gpt(k: Any, problem: Problem) -> Any:
+    """A decoder of words; the output is the logits of the next ones."""
+    layers, units = k.layers, problem.units
+    words = layers.Input(problem.x.shape[1:], dtype="int32")
+    x = layers.Embedding(*problem.weights["words"][0].shape, name="words")(words)
+    x = positions(k, problem.weights["positions"][0].shape)(x)
+    for name in problem.decoders:
+        x = decoder(k, x, name, problem)
+    x = layers.LayerNormalization(epsilon=1e-5, name="norm")(x)
+    return k.Model(words, layers.Dense(units("head"), name="head")(x))
+
+
+def positions(k: Any, shape: tuple[int, ...]) -> Any:
+    """The layer that adds a row of weights at each place."""
+
+    class Positions(k.layers.Layer):  # type: ignore[misc]  # the module is Any to the type checker
+        def build(self, _: Any) -> None:
+            self.table = self.add_weight(shape=shape, name="table")
+
+        def call(self, x: Any) -> Any:
+            return x + self.table
+
+    return Positions(name="positions")
+
+
+def decoder(k: Any, x: Any, name: str, problem: Problem) -> Any:
+    layers = k.layers
+    _, heads, width = problem.weights[f"{name}-attention"][0].shape
+    y = layers.LayerNormalization(epsilon=1e-5, name=f"{name}-norm1")(x)
+    attention = layers.MultiHeadAttention(heads, width, name=f"{name}-attention")
+    x = layers.Add()([x, attention(y, y, use_causal_mask=True)])
+    y = layers.LayerNormalization(epsilon=1e-5, name=f"{name}-norm2")(x)
+    for part, activation in (("dense1", "gelu"), ("dense2", None)):
+        full = f"{name}-{part}"
+        y = layers.Dense(problem.units(full), activation=activation, name=full)(y)
+    return layers.Add()([x, y])
+
+
 def build(k: Any, network: Network, problem: Problem) -> Any:
     """The network with the weights of the problem."""
     model = network(k, problem)

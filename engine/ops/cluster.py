@@ -11,18 +11,24 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from ..graph import ANY, Operation, TensorSpec
+from .failures import located
 from .registry import HOST, OpDef, define, no_gradient
 from .state import VariableStore, one_lock
 
 
 class Step(NamedTuple):
-    """One operation of a body; values are numbers. `label` names it to people."""
+    """One operation of a body; values are numbers. `operation` is whom an error blames."""
 
     definition: OpDef
     inputs: tuple[int, ...]
     attrs: Mapping[str, Any]
     outputs: tuple[int, ...]
-    label: str = ""
+    operation: Operation | None = None
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return "" if self.operation is None else self.operation.name
 
 
 class Body:
@@ -109,12 +115,13 @@ def run_steps(context: Any, *inputs: Any, body: Body) -> list[Any]:
             x = shadow
         values[i] = x
     for step in body.steps:
-        definition = step.definition
         arguments = [values[i] for i in step.inputs]
-        if definition.context_kernel is not None:
-            results = definition.context_kernel(context, *arguments, **step.attrs)
-        else:
-            results = definition.bind("cpu", HOST)(*arguments, **step.attrs)
+        try:
+            results = _run_step(context, step, arguments)
+        except Exception as cause:
+            if step.operation is None or getattr(cause, "operation", None) is not None:
+                raise
+            raise located(step.operation, arguments, cause) from cause
         if len(step.outputs) == 1:
             values[step.outputs[0]] = results
         else:
@@ -124,6 +131,13 @@ def run_steps(context: Any, *inputs: Any, body: Body) -> list[Any]:
         for store, shadow in shadows:
             store.value = shadow.value
     return [values[i] for i in body.outputs]
+
+
+def _run_step(context: Any, step: Step, arguments: Sequence[Any]) -> Any:
+    definition = step.definition
+    if definition.context_kernel is not None:
+        return definition.context_kernel(context, *arguments, **step.attrs)
+    return definition.bind("cpu", HOST)(*arguments, **step.attrs)
 
 
 @cluster_op.effect

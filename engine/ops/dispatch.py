@@ -12,12 +12,11 @@ from ..cancellation import CancellationManager, scope_manager
 from ..errors import (
     FailedPreconditionError,
     InternalError,
-    InvalidArgumentError,
     LaminarError,
-    ResourceExhaustedError,
 )
 from ..graph import EagerTensor, Graph, GraphTensor, Literal, Tensor, building, resource
 from .convert import convert_to_tensor
+from .failures import kernel_failure
 from .recording import notify, recorders
 from .registry import HOST, OpDef, lookup
 
@@ -162,22 +161,6 @@ def wait_for(kernel: Callable[..., None], arrays: Sequence[Any], attrs: Mapping[
         raise
     finally:
         context.cancellation.close()
-
-
-def kernel_failure(
-    who: str, arrays: Sequence[Any], cause: Exception
-) -> tuple[type[LaminarError], str]:
-    """The class and the message of the error that tells of a kernel's exception."""
-    got = ", ".join(describe(a) for a in arrays)
-    kind = ResourceExhaustedError if isinstance(cause, MemoryError) else InvalidArgumentError
-    return kind, f"{who}({got}): {cause}"
-
-
-def describe(array: Any) -> str:
-    """How an error shows an argument of a kernel."""
-    if isinstance(array, np.ndarray | np.generic):
-        return f"{array.dtype}[{', '.join(map(str, array.shape))}]"
-    return str(array)
 
 
 def as_array(value: Any) -> Any:

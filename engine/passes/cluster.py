@@ -8,15 +8,25 @@ order of the whole graph, so a cluster never waits for something that waits for 
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Collection, Sequence
 
 from ..dumps import dump, folder
-from ..graph import GraphTensor, Operation
+from ..graph import GraphTensor, Operation, Tensor
 from ..ops.cluster import Body, Step, accepts, cluster_op
 from ..ops.registry import OpDef
 
-# A run of fewer operations is not worth a compilation.
+# A run of fewer operations is not worth a compilation, unless one of them has much to compute.
 _LEAST = 3
+_MUCH = 1024  # elements
+# Views of what is there, which the reference kernels give for nothing.
+_VIEWS = frozenset(
+    {
+        *("Identity", "StopGradient", "ReadVariable", "Reshape", "Transpose", "ExpandDims"),
+        *("Squeeze", "BroadcastTo", "Slice", "StridedSlice", "Shape", "Dim", "Size", "Rank"),
+        *("Assign", "Cast"),
+    }
+)
 
 
 def cluster(
@@ -42,7 +52,7 @@ def cluster(
     kept = {id(t) for t in keep}
     users = _users(operations, given)
     for run, clustered in _runs(operations, inside, given):
-        if not clustered or sum(not _is_constant(op) for op in run) < _LEAST:
+        if not clustered or not _pays(run):
             out.extend(run)
             continue
         made = _as_cluster(run, kept, users)
@@ -62,6 +72,24 @@ def cluster(
         dump(f"{name}.graph.txt", "".join(f"{op!r}\n" for op in operations))
         dump(f"{name}.clustered.txt", "".join(f"{op!r}\n" for op in out))
     return out, replaced
+
+
+def _pays(run: Sequence[Operation]) -> bool:
+    """Whether a run is worth a compilation."""
+    if sum(not _is_constant(op) for op in run) >= _LEAST:
+        return True
+    return any(
+        op.type not in _VIEWS and any(map(_is_large, (*op.inputs, *op.outputs)))
+        for op in run
+        if op.inputs
+    )
+
+
+def _is_large(x: Tensor) -> bool:
+    """Whether a tensor has, or may have, many elements."""
+    if x.shape.rank is None:
+        return True
+    return math.prod(_MUCH if size is None else size for size in x.shape) >= _MUCH
 
 
 def _is_constant(op: Operation) -> bool:
@@ -138,7 +166,7 @@ def _as_cluster(
                 tuple(number[id(x)] for x in op.inputs),
                 op.attrs,
                 tuple(range(first, len(specs))),
-                op.name,
+                op,
             )
         )
         if not _is_constant(op):

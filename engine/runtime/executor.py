@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LaminarError
 from ..graph import GraphTensor, Operation
 from ..ops.dataflow import NEXT_ITERATION, STEERING
-from ..ops.dispatch import as_array, kernel_failure
+from ..ops.dispatch import as_array
+from ..ops.failures import located
 from ..ops.registry import HOST, OpDef, PlanOptions
 from ..passes import cluster, lower_control_flow, needed_operations, waits_inside
 from ..passes.loop_frames import cycle_error
@@ -302,22 +302,3 @@ def _number(feeds: Sequence[GraphTensor], operations: Sequence[Operation]) -> di
                 slots[id(y)] = free
                 free += 1
     return slots
-
-
-def located(op: Operation, arguments: Sequence[Any], cause: BaseException) -> LaminarError:
-    """The error of a kernel, with the operation's name and the user's line that made it."""
-    kind: type[LaminarError]
-    if isinstance(cause, LaminarError):
-        kind, message, remedy = type(cause), cause.message, cause.remedy
-    else:
-        assert isinstance(cause, Exception)
-        kind, message = kernel_failure(op.type, arguments, cause)
-        remedy = None
-    error = kind(
-        f"{message} [operation {op.name!r}{f' on {op.device}' if op.device else ''}]",
-        remedy=remedy,
-        location=op.location,
-        layer=op.layer,
-    )
-    error.operation = op.name
-    return error

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..errors import CancelledError, InternalError, LaminarError
 from ..ops.dispatch import as_array
+from ..ops.failures import located
 from .frames import Layout
 from .pool import inter_op_pool, is_expensive
 from .step import StepContext
@@ -195,8 +196,6 @@ class DataflowRun:
         self._stop(self._located(item, cause), ended=0)
 
     def _located(self, item: Runnable, cause: BaseException) -> BaseException:
-        from .executor import located  # executor.py makes these runs
-
         if not isinstance(cause, Exception) or getattr(cause, "operation", None) is not None:
             return cause
         if cause is self._context.cancelled:

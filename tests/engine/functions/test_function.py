@@ -439,3 +439,17 @@ def test_an_error_at_run_time_points_to_the_users_line() -> None:
     with pytest.raises(LaminarError, match=r"\[operation 'f/MatMul'\]") as caught:
         outer.concrete(TensorSpec([None, None]))(np.ones((2, 3), np.float32))
     assert f"{__file__}:{line}" in str(caught.value)
+
+
+def test_an_error_inside_of_a_cluster_names_its_operation() -> None:
+    @eng.function(input_signature=[TensorSpec([None, None]), TensorSpec([None, None])])
+    def f(x: Any, y: Any) -> Any:
+        z = x + 1.0
+        w = matmul(z * z, y)
+        return w - 2.0
+
+    line = inspect.getsourcelines(f._fn)[1] + 3
+    message = r"^MatMul\(float32\[2, 3\], float32\[2, 3\]\): .*\[operation 'MatMul'\]"
+    with pytest.raises(LaminarError, match=message) as caught:
+        f(np.ones((2, 3), np.float32), np.ones((2, 3), np.float32))
+    assert f"{__file__}:{line}: w = matmul(z * z, y)" in str(caught.value)

@@ -57,6 +57,23 @@ def test_a_chain_is_one_operation() -> None:
     run([y], [x], [np.arange(4.0)])
 
 
+@pytest.mark.parametrize(
+    ("size", "kinds"),
+    [(None, ["Cluster"]), (2048, ["Cluster"]), (8, ["Add", "Tanh"])],
+    ids=["any", "large", "small"],
+)
+def test_two_operations_are_worth_it_where_much_is_computed(
+    size: int | None, kinds: list[str]
+) -> None:
+    graph = Graph()
+    with graph.as_default():
+        x: Any = placeholder("float64", [size])
+        y: Any = tanh(add(x, x))
+    operations, _ = cluster(needed_operations([y], (), [x]), [y], [x])
+    assert [op.type for op in operations] == kinds
+    run([y], [x], [np.arange(size or 5.0)])
+
+
 def test_what_lies_between_is_not_jumped_over() -> None:
     graph = Graph()
     with graph.as_default():
