@@ -10,6 +10,7 @@ from .combine import Combine
 from .emit import Value
 from .loop_values import Spot
 from .program import Gathered, Map, Operand, Program, Reduce, View
+from .sizes import is_known
 
 if TYPE_CHECKING:
     from .loops import LoopWriter
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 WIDE = 4
 # Phases with more statements than that are not unrolled.
 _LARGE = 8
+# Rows of at most so many vectors are written out, if that makes at most so many values.
+_SHORT = 8
+_WRITTEN = 96
 
 
 class Row:
@@ -123,6 +127,7 @@ class Row:
         fn = self.fn
         self._prepare()
         here = Spot(self, self.offsets, None, None, 0)
+        blocks = self._short_row()
         self._row_statements(here, 0)
         for phase in range(self.w.phases.count):
             full = [
@@ -134,19 +139,10 @@ class Row:
                 continue
             reduces = [s for s in full if isinstance(s, Reduce)]
             combines = [self._combine(s) for s in reduces]
-            lanes = self.w.lanes
-            wide = WIDE if len(full) <= _LARGE and reduces else 1
-            carried = [x for _ in range(wide) for c in combines for x in c.neutral(fn, lanes)]
-            values = self._passes(phase, full, reduces, combines, wide, carried)
-            width = len(values) // wide if wide else 0
-            for u in range(1, wide):
-                at = 0
-                for c in combines:
-                    n = 1 + c.is_place
-                    values[at : at + n] = c.step(
-                        fn, values[at : at + n], values[u * width + at : u * width + at + n]
-                    )
-                    at += n
+            if blocks:
+                values = self._written_out(phase, full, reduces, combines, blocks)
+            else:
+                values = self._looped(phase, full, reduces, combines)
             at = 0
             for s, c in zip(reduces, combines, strict=True):
                 n = 1 + c.is_place
@@ -155,6 +151,92 @@ class Row:
                 self.rows[s.target.storage] = found[-1]
                 self._store(here, s, found[-1])
             self._row_statements(here, phase + 1)
+
+    def _short_row(self) -> list[tuple[Spot, dict[int, Value]]]:
+        """The vectors of a row whose length is known and small, and what is known of each."""
+        w, fn, lanes = self.w, self.fn, self.w.lanes
+        last = len(w.groups) - 1
+        if sum(w.reduced) > 1 or last in w.limits or not is_known(w.numbers[last]):
+            return []
+        count = -(-w.numbers[last] // lanes)
+        if count > _SHORT or count * len(self.kernel.statements) > _WRITTEN:
+            return []
+        found: list[tuple[Spot, dict[int, Value]]] = []
+        for start in range(0, w.numbers[last], lanes):
+            rest = w.numbers[last] - start
+            mask = None if rest >= lanes else fn.first_lanes(fn.number(rest), lanes)
+            found.append((Spot(self, self.offsets, fn.number(start), mask, lanes), {}))
+        return found
+
+    def _written_out(
+        self,
+        phase: int,
+        full: Sequence[Map | Reduce],
+        reduces: Sequence[Reduce],
+        combines: Sequence[Combine],
+        blocks: Sequence[tuple[Spot, dict[int, Value]]],
+    ) -> list[Value]:
+        """One phase of a short row: what a vector has been found to be, later phases know too."""
+        parts = []
+        for spot, known in blocks:
+            spot.phase = phase
+            new = self._elements(spot, full, known)
+            parts.append(self._given(spot, new, reduces, combines))
+        while len(parts) > 1:  # as a tree
+            pairs = zip(parts[::2], parts[1::2], strict=False)
+            joined = [self._combined(combines, a, b) for a, b in pairs]
+            parts = [*joined, *parts[len(joined) * 2 :]]
+        return parts[0]
+
+    def _given(
+        self,
+        spot: Spot,
+        new: dict[int, Value],
+        reduces: Sequence[Reduce],
+        combines: Sequence[Combine],
+    ) -> list[Value]:
+        """What a vector adds to each reduction; lanes outside of the mask add nothing."""
+        found: list[Value] = []
+        for s, c in zip(reduces, combines, strict=True):
+            given = [new[id(s)]]
+            if c.is_place:
+                given.append(spot.place())
+            if spot.mask is not None:
+                neutral = c.neutral(self.fn, self.w.lanes)
+                given = [
+                    self.fn.select(spot.mask, g, n) for g, n in zip(given, neutral, strict=True)
+                ]
+            found.extend(given)
+        return found
+
+    def _combined(
+        self, combines: Sequence[Combine], carried: Sequence[Value], new: Sequence[Value]
+    ) -> list[Value]:
+        """Each reduction's step, over the values of all of them."""
+        found: list[Value] = []
+        for c in combines:
+            at = len(found)
+            end = at + 1 + c.is_place
+            found.extend(c.step(self.fn, carried[at:end], new[at:end]))
+        return found
+
+    def _looped(
+        self,
+        phase: int,
+        full: Sequence[Map | Reduce],
+        reduces: Sequence[Reduce],
+        combines: Sequence[Combine],
+    ) -> list[Value]:
+        """One phase of a row of any length, in loops."""
+        fn, lanes = self.fn, self.w.lanes
+        wide = WIDE if len(full) <= _LARGE and reduces else 1
+        carried = [x for _ in range(wide) for c in combines for x in c.neutral(fn, lanes)]
+        values = self._passes(phase, full, reduces, combines, wide, carried)
+        width = len(values) // wide
+        found = values[:width]
+        for u in range(1, wide):
+            found = self._combined(combines, found, values[u * width : (u + 1) * width])
+        return found
 
     def _passes(
         self,
@@ -175,20 +257,8 @@ class Row:
             offsets: dict[int, Value], i: Value, values: list[Value], mask: Value | None, u: int
         ) -> list[Value]:
             spot = Spot(self, offsets, i, mask, lanes, phase)
-            new = self._elements(spot, full, {})
-            now = values[u * width : (u + 1) * width]
-            found = []
-            at = 0
-            for s, c in zip(reduces, combines, strict=True):
-                given = [new[id(s)]]
-                if c.is_place:
-                    given.append(spot.place())
-                if mask is not None:
-                    neutral = c.neutral(fn, lanes)
-                    given = [fn.select(mask, g, n) for g, n in zip(given, neutral, strict=True)]
-                n = 1 + c.is_place
-                found.extend(c.step(fn, now[at : at + n], given))
-                at += n
+            given = self._given(spot, self._elements(spot, full, {}), reduces, combines)
+            found = self._combined(combines, values[u * width : (u + 1) * width], given)
             return [*values[: u * width], *found, *values[(u + 1) * width :]]
 
         def innermost(offsets: dict[int, Value], values: list[Value]) -> list[Value]:
