@@ -45,6 +45,7 @@ _TOLERANCE = 1e-4
 PRODUCTS = (
     *((n, n, n) for n in (128, 256, 512, 1024, 2048)),
     *((128, 784, 512), (128, 512, 512), (128, 512, 10), (32, 128, 10), (1, 784, 512)),
+    *((2048, 128, 512), (128, 2048, 512), (512, 2048, 128), (128, 2048, 128), (128, 2048, 1024)),
 )  # rows, inner, columns
 # Name: images, size, channels, filters, window, stride, padding.
 CONVOLUTIONS = {

@@ -28,6 +28,8 @@ _FAR_BYTES = 2048
 _FEWEST_ROWS_TO_PACK = 256
 # Elements of A along k that are this far apart fall on few lines of the first cache.
 _THRASHING_BYTES = 4096
+# So much of A does not wait in the second cache: across its rows, it is read once, and copied.
+_COLD_BYTES = 2 * 1024 * 1024
 # Few rows times a transposed matrix are made without transposing it.
 _MOST_ROWS_OF_DOTS = 4
 _FEWEST_TERMS = 32
@@ -261,14 +263,17 @@ def choose_blocks(
         pack_b = kernel.B_BY_INNER
     is_across = a.column_stride != 1 and rows > 1
     is_far = a.row_stride == 1 and a.column_stride * size % _THRASHING_BYTES == 0
-    pack_a = is_far and rows >= _FEWEST_ROWS_TO_PACK
+    is_cold = a.row_stride == 1 and is_across and rows * inner * size >= _COLD_BYTES
+    pack_a = (is_far or is_cold) and rows >= _FEWEST_ROWS_TO_PACK
     longest = _LONGEST_INNER_IN_PLACE if pack_b == kernel.B_AS_IT_IS else _LONGEST_INNER
     if is_across:
         longest = _LONGEST_INNER_COPIED if pack_a else _LONGEST_INNER_ACROSS
     depth = Cut.of(inner, longest).large if inner else 1
     tiles, panels = grid.rows.parts, grid.vectors.parts
-    if has_streams and row_bytes >= _STREAMED_ROW and row_bytes * depth <= _PACKED_BYTES:
-        # Blocks are of whole rows, so the epilogue goes through its memory in order.
+    # Blocks are of whole rows, so the epilogue goes through its memory in order; not where B would
+    # be copied again for each of them.
+    is_one = depth >= inner and row_bytes * depth <= _PACKED_BYTES
+    if has_streams and is_one and row_bytes >= _STREAMED_ROW:
         height = _STREAMED_BYTES // (row_bytes * grid.rows.large)
         tiles = max(1, min(height, tiles // (_BLOCKS_PER_THREAD * threads)))
         pack_a = is_across and a.row_stride == 1

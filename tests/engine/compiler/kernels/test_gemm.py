@@ -13,7 +13,7 @@ from laminar.engine.graph import float32, float64
 
 from .epilogues import adding
 from .products import Product
-from .running import VECTOR_BYTES, Prepared, results
+from .running import VECTOR_BYTES, Prepared, aligned, results
 
 sizes = st.integers(0, 40) | st.sampled_from([63, 64, 65, 130])
 
@@ -61,6 +61,7 @@ def test_products_of_any_size(product: Product) -> None:
         pytest.param(Product(300, 530, 1100), id="copied-b-and-blocks-of-k"),
         pytest.param(Product(270, 40, 1100, transpose_b=True), id="transposed-b"),
         pytest.param(Product(1024, 70, 600, transpose_a=True), id="copied-a"),
+        pytest.param(Product(300, 40, 1800, transpose_a=True), id="copied-a-that-is-large"),
         pytest.param(Product(1024, 70, 600, True, True, accumulate=True), id="both-transposed"),
     ],
 )
@@ -114,6 +115,20 @@ def test_streams_of_the_epilogue_are_fetched_and_change_nothing(
     prepared = Prepared([launch], [a, b, c, of_rows, of_columns, np.zeros_like(c)])
     prepared.run(threads)
     np.testing.assert_allclose(c, expected + of_columns, rtol=1e-6, atol=product.tolerance)
+
+
+def test_a_with_rows_apart_both_ways() -> None:
+    """No row of it, nor column, can be copied as a run, however large it is."""
+    size, wide = 700, 800
+    a, b, c = aligned((size, 2 * wide)), aligned((wide, 8)), aligned((size, 8))
+    a[...] = np.random.default_rng(0).standard_normal(a.shape)
+    b[...] = np.random.default_rng(1).standard_normal(b.shape)
+    strides = [(2 * wide, 2), (8, 1), (8, 1)]
+    x, y, z = (Matrix(Buffer(i), *s) for i, s in enumerate(strides))
+    launches = plan_gemm(x, y, z, size, 8, wide, float32, Target(32, 1))
+    Prepared(launches, [a, b, c]).run()
+    expected = a[:, ::2].astype(np.float64) @ b
+    np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-3)
 
 
 def test_nan_and_infinity_stay_in_their_rows() -> None:
