@@ -21,6 +21,7 @@ FORCED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 THREADS = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"),
     *("VECLIB_MAXIMUM_THREADS", "BLIS_NUM_THREADS", "NPROC"),
+    *("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"),
 )
 
 
@@ -49,11 +50,12 @@ def find(name: str, python: str) -> Framework:
     return Framework(name, python, frozenset(about["workloads"]), about["versions"])
 
 
-def environment(threads: int) -> dict[str, str]:
+def environment(threads: int, framework: str = "laminar") -> dict[str, str]:
     """The environment of a worker: this one's, without what would favour or hinder a library."""
     variables = {name: value for name, value in os.environ.items() if name not in FORCED}
     variables |= dict.fromkeys(THREADS, str(threads))
-    variables["KERAS_BACKEND"] = "jax"
+    variables["KERAS_BACKEND"] = "tensorflow" if framework.endswith("tensorflow") else "jax"
+    variables["TF_CPP_MIN_LOG_LEVEL"] = "3"
     variables["JAX_PLATFORMS"] = "cpu"
     variables["CUDA_VISIBLE_DEVICES"] = ""
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -88,7 +90,7 @@ class Worker:
             stderr=self._errors,
             text=True,
             cwd=ROOT,
-            env=environment(max(1, len(cores))),
+            env=environment(max(1, len(cores)), framework),
         )
 
     def __enter__(self) -> Worker:

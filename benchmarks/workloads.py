@@ -17,6 +17,7 @@ FRAMEWORKS = {
     "torch-compile": ("in_torch_compile", ("torch",)),
     "jax": ("in_jax", ("jax", "jaxlib")),
     "keras": ("in_keras", ("keras", "jax", "jaxlib")),
+    "keras-tensorflow": ("in_keras_tensorflow", ("keras", "tensorflow")),
 }
 PEERS = tuple(name for name in FRAMEWORKS if name != "laminar")
 
