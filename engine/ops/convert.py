@@ -24,6 +24,9 @@ from ..graph import (
     string,
 )
 
+# Numbers that fit into every floating type.
+_SMALL = 60000
+
 
 class Defaults:
     """The element types that Python's own numbers get."""
@@ -46,6 +49,8 @@ def convert_to_tensor(value: Any, dtype: Any = None, *, copy: bool = True) -> Te
         InvalidArgumentError: nested lists of unequal length, or a number that does not fit.
     """
     wanted = None if dtype is None else as_dtype(dtype)
+    if type(value) is EagerTensor and (wanted is None or value.dtype == wanted):
+        return value
     as_tensor = getattr(value, "__laminar_tensor__", None)  # a variable gives its value
     if as_tensor is not None:
         value = as_tensor()
@@ -119,6 +124,8 @@ def _scalar(value: Any, dtype: DType) -> tuple[np.ndarray[Any, Any], DType]:
     if dtype == string:
         raise DTypeError(f"cannot read the number {value!r} as a string")
     try:
+        if -_SMALL < value < _SMALL:
+            return np.array(value, dtype.numpy), dtype
         with np.errstate(over="ignore"):  # rounding to infinity is the result, not a warning
             return np.array(value, dtype.numpy), dtype
     except (OverflowError, ValueError) as cause:

@@ -64,6 +64,9 @@ def apply(
     return outputs
 
 
+OpDef.applied = apply  # the table knows nothing of graphs and values
+
+
 def symbolic_graph(who: str, tensors: Sequence[Tensor]) -> Graph | None:
     """The graph of the symbols among `tensors`: it is built on without `with graph.as_default()`.
 
@@ -85,7 +88,7 @@ def symbolic_graph(who: str, tensors: Sequence[Tensor]) -> Graph | None:
 def _compute(
     op: OpDef, tensors: Sequence[Tensor], attrs: Mapping[str, Any]
 ) -> tuple[tuple[Tensor, ...], Mapping[str, Any]]:
-    specs, full = op.infer([x.spec for x in tensors], attrs)
+    specs, full = op.infer_eager(tensors, attrs)
     arrays = [x._value for x in tensors]  # type: ignore[attr-defined]  # all are eager here
     result = run_kernel(op, arrays, full)
     if len(specs) == 1:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import DTypeError
-from ..graph import DType, Tensor, as_dtype
+from ..graph import INEXACT, NUMERIC, DType, EagerTensor, Tensor, as_dtype
 from .cast import cast
 from .convert import Defaults, convert_to_tensor
 
@@ -82,6 +82,11 @@ def result_type(*values: Any) -> DType:
 
 def promote(*values: Any, floating: bool = False) -> tuple[Tensor, ...]:
     """The values as tensors of their common dtype; with `floating`, of one that has fractions."""
+    if len(values) == 2:
+        x, y = values
+        dtype = _plain_type(x, y) or _plain_type(y, x)
+        if dtype is not None and (dtype.is_differentiable or not floating):
+            return convert_to_tensor(x, dtype), convert_to_tensor(y, dtype)
     known = [
         v if isinstance(v, bool | int | float | complex) else convert_to_tensor(v) for v in values
     ]
@@ -91,6 +96,18 @@ def promote(*values: Any, floating: bool = False) -> tuple[Tensor, ...]:
     return tuple(
         cast(v, dtype) if isinstance(v, Tensor) else convert_to_tensor(v, dtype) for v in known
     )
+
+
+def _plain_type(x: Any, y: Any) -> DType | None:
+    """The common type of a tensor at hand and of what needs no lattice: its like, or a number."""
+    if type(x) is not EagerTensor:
+        return None
+    dtype, kind = x.dtype, type(y)
+    if kind is EagerTensor:
+        return dtype if y.dtype is dtype else None
+    if kind is float:
+        return dtype if dtype in INEXACT else None
+    return dtype if kind is int and dtype in NUMERIC else None
 
 
 def to_floating(dtype: DType) -> DType:

@@ -15,7 +15,8 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -91,7 +92,10 @@ class OpDef:
         commutative: whether its two inputs may be exchanged.
         scalar: for elementwise ops, the expression of one element (see elementwise.py).
         kernels: by device type, the functions that compute it; `reference` serves every other type.
+        applied: what a call of any op is; dispatch.py sets it.
     """
+
+    applied: ClassVar[Callable[..., tuple[Tensor, ...]]]
 
     def __init__(
         self,
@@ -128,6 +132,7 @@ class OpDef:
         else:
             self.dtypes = dict.fromkeys(self.input_names, dtypes)
         self._memory: dict[Any, tuple[TensorSpec, ...]] = {}
+        self._eager_memory: dict[Any, tuple[tuple[TensorSpec, ...], Mapping[str, Any]]] = {}
 
     def _learn_signature(self) -> None:
         self.input_names: list[str] = []
@@ -219,6 +224,21 @@ class OpDef:
             self._memory[key] = outputs
         return outputs, full
 
+    def infer_eager(
+        self, tensors: Sequence[Tensor], attrs: Mapping[str, Any]
+    ) -> tuple[tuple[TensorSpec, ...], Mapping[str, Any]]:
+        """As `infer`, for values at hand: without attributes, what they are like is remembered."""
+        if attrs:
+            return self.infer([x.spec for x in tensors], attrs)
+        key = tuple([(x.shape, x.dtype) for x in tensors])
+        found = self._eager_memory.get(key)
+        if found is None:
+            if len(self._eager_memory) >= _MEMORY:
+                self._eager_memory.clear()
+            specs, full = self.infer([x.spec for x in tensors], attrs)
+            found = self._eager_memory[key] = specs, MappingProxyType(full)
+        return found
+
     def _check_attrs(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
         full = dict(self.defaults)
         for name, value in attrs.items():
@@ -286,16 +306,12 @@ class OpDef:
 
     def __call__(self, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
         """Compute the single output, or add the operation to the graph being built."""
-        from .dispatch import apply  # dispatch applies OpDefs
-
-        (output,) = apply(self, inputs, attrs, name)
+        (output,) = OpDef.applied(self, inputs, attrs, name)
         return output
 
     def many(self, *inputs: Any, name: str | None = None, **attrs: Any) -> tuple[Tensor, ...]:
         """As `__call__`, for any number of outputs."""
-        from .dispatch import apply  # dispatch applies OpDefs
-
-        return apply(self, inputs, attrs, name)
+        return OpDef.applied(self, inputs, attrs, name)
 
     def __repr__(self) -> str:
         return f"<op {self.type}>"
