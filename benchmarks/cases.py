@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import perf_counter
 
@@ -87,10 +88,20 @@ class Program(Case):
         printed_by(*self.arguments)
 
 
-def printed_by(*arguments: str) -> str:
-    """What this interpreter, started afresh in the root of the repository, prints."""
+def printed_by(*arguments: str, variables: Mapping[str, str] | None = None) -> str:
+    """What this interpreter, started afresh in the root of the repository, prints.
+
+    Args:
+        arguments: of the interpreter.
+        variables: added to the environment.
+    """
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env={**os.environ, **(variables or {})},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise RuntimeError(f"{' '.join(arguments)} failed:\n{done.stderr}")

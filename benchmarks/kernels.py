@@ -1,8 +1,8 @@
 """Products of matrices and convolutions by themselves: `python -m benchmarks.kernels --help`.
 
-laminar's kernels beside NumPy's products and torch, if it is installed, in one process and one
-thread: short blocks of each in turn, medians. Figures are billions of multiplications and additions
-in a second; a ratio is the time of laminar by that of the best peer.
+laminar's kernels beside NumPy's products and torch, if it is installed, in one process, on as many
+threads each: short blocks of each in turn, medians. Figures are billions of multiplications and
+additions in a second; a ratio is the time of laminar by that of the best peer.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import math
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,13 +34,16 @@ from laminar.engine.compiler.kernels import (
     plan_conv_input_gradient,
     plan_gemm,
 )
+from laminar.engine.compiler.threads import Pool
 from laminar.engine.graph import float32
 
 from .launches import Array, Prepared, aligned
 
-# Long enough for the caches to forget what another library left there.
+# Long enough for the caches to forget what another library left there, and for its threads, which
+# wait for more work for a while, to fall asleep.
 _BLOCK_SECONDS = 5e-3
-_ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+_REST_SECONDS = 3e-2
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _TOLERANCE = 1e-4
 
 PRODUCTS = (
@@ -87,8 +91,16 @@ class Case(NamedTuple):
     compare: Callable[[], float]
 
 
-def prepared(launches: Sequence[Launch], arrays: Sequence[Array]) -> Run:
-    return Prepared(launches, arrays).run
+class Machine(NamedTuple):
+    """What laminar's kernels are made for, and the threads that run them; None for the caller's."""
+
+    target: Target
+    pool: Pool | None
+
+    def run(self, launches: Sequence[Launch], arrays: Sequence[Array]) -> Run:
+        """What runs launches."""
+        ready = Prepared(launches, arrays)
+        return ready.run if self.pool is None else ready.on(self.pool)
 
 
 def normal(*shape: int) -> Array:
@@ -101,7 +113,7 @@ def off(found: Array, wanted: Array) -> float:
     return float(np.abs(found - wanted).max() / np.abs(wanted).max())
 
 
-def products(target: Target, torch: Any) -> Iterator[Callable[[], Case]]:
+def products(machine: Machine, torch: Any) -> Iterator[Callable[[], Case]]:
     for rows, inner, columns in PRODUCTS:
         for kind in ("nn", "tn", "nt", "tt"):
 
@@ -114,9 +126,9 @@ def products(target: Target, torch: Any) -> Iterator[Callable[[], Case]]:
                 strides = [[s // 4 for s in x.strides] for x in (left, right, c)]
                 matrices = [Matrix(Buffer(i), r, s) for i, (r, s) in enumerate(strides)]
                 x, y, z = matrices
-                launches = plan_gemm(x, y, z, m, n, k, float32, target)
+                launches = plan_gemm(x, y, z, m, n, k, float32, machine.target)
                 runs: dict[str, Run] = {
-                    "laminar": prepared(launches, [a, b, c]),
+                    "laminar": machine.run(launches, [a, b, c]),
                     "numpy": lambda: np.matmul(left, right, out=other),
                 }
                 if torch is not None:
@@ -128,7 +140,7 @@ def products(target: Target, torch: Any) -> Iterator[Callable[[], Case]]:
             yield case
 
 
-def convolutions(target: Target, torch: Any) -> Iterator[Callable[[], Case]]:
+def convolutions(machine: Machine, torch: Any) -> Iterator[Callable[[], Case]]:
     kinds = {name: (*sizes, 1) for name, sizes in CONVOLUTIONS.items()}
     for name, (n, size, c, window, stride, pad) in DEPTHWISE.items():
         kinds[name] = (n, size, c, c, window, stride, pad, c)
@@ -147,12 +159,12 @@ def convolutions(target: Target, torch: Any) -> Iterator[Callable[[], Case]]:
         for what in PLANS:
 
             def case(name: str = name, what: str = what, conv: Convolution = conv) -> Case:
-                return convolution(f"{name}, {what}", what, conv, target, torch)
+                return convolution(f"{name}, {what}", what, conv, machine, torch)
 
             yield case
 
 
-def convolution(name: str, what: str, conv: Convolution, target: Target, torch: Any) -> Case:
+def convolution(name: str, what: str, conv: Convolution, machine: Machine, torch: Any) -> Case:
     x = normal(conv.images, *conv.size, conv.channels)
     inside = conv.channels // conv.groups
     filters = normal(*conv.window, inside, conv.filters)
@@ -162,8 +174,8 @@ def convolution(name: str, what: str, conv: Convolution, target: Target, torch: 
         "input gradient": ([dy, filters], aligned(x.shape)),
         "filter gradient": ([x, dy], aligned(filters.shape)),
     }[what]
-    launches = PLANS[what](Buffer(0), Buffer(1), Buffer(2), conv, float32, target)
-    runs: dict[str, Run] = {"laminar": prepared(launches, [*operands, result])}
+    launches = PLANS[what](Buffer(0), Buffer(1), Buffer(2), conv, float32, machine.target)
+    runs: dict[str, Run] = {"laminar": machine.run(launches, [*operands, result])}
     operations = 2.0 * math.prod(conv.output) * conv.images * filters.size
     if torch is None:
         return Case(name, operations, runs, lambda: 0.0)
@@ -194,10 +206,11 @@ def torch_convolution(torch: Any, what: str, conv: Convolution, x: Any, dy: Any,
     )[place]
 
 
-def measure(case: Case, seconds: float) -> dict[str, float]:
-    """Seconds of one run of each: medians of blocks, taken in turn."""
+def measure(case: Case, seconds: float, rest: float = 0.0) -> dict[str, float]:
+    """Seconds of one run of each: medians of blocks, taken in turn, with a rest before each."""
     numbers = {}
     for name, run in case.runs.items():
+        sleep(rest)
         run()
         start = perf_counter()
         run()
@@ -208,6 +221,8 @@ def measure(case: Case, seconds: float) -> dict[str, float]:
     end = perf_counter() + seconds
     while perf_counter() < end or len(blocks["laminar"]) < 3:
         for name, run in case.runs.items():
+            sleep(rest)
+            run()
             start = perf_counter()
             for _ in range(numbers[name]):
                 run()
@@ -215,7 +230,22 @@ def measure(case: Case, seconds: float) -> dict[str, float]:
     return {name: median(times) for name, times in blocks.items()}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def cores() -> list[int]:
+    """The cores that this process may use, where it can say which."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+
+def pin(numbers: Sequence[int]) -> None:
+    """Give this thread and those of the pool a core each, as OMP_PROC_BIND does for torch.
+
+    A thread that is woken would share the core of the one that wakes it for a while.
+    """
+    workers = [t for t in threading.enumerate() if t.name.startswith("native-")]
+    for core, thread in zip(numbers, [threading.main_thread(), *workers], strict=False):
+        os.sched_setaffinity(thread.native_id or 0, {core})
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "python -m benchmarks.kernels",
         description=__doc__,
@@ -223,6 +253,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--only", default="", metavar="TEXT", help="cases with this in the name")
     parser.add_argument("--seconds", type=float, default=0.3, help="time for each case")
+    parser.add_argument("--threads", type=int, default=1, help="of each library")
     parser.add_argument(
         "--vector-bytes",
         type=int,
@@ -230,18 +261,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default=llvm.vector_bytes(),
         help="vectors of laminar's kernels; the peers use what they like",
     )
-    options = parser.parse_args(arguments)
-    target = Target(options.vector_bytes, 1)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    threads = options.threads
+    allowed = cores()  # before OpenMP takes one of them for this thread
+    machine = Machine(Target(options.vector_bytes, threads), Pool(threads) if threads > 1 else None)
     torch: Any = None
     if importlib.util.find_spec("torch"):
         torch = importlib.import_module("torch")
-        torch.set_num_threads(1)
+        torch.set_num_threads(threads)
         torch.set_grad_enabled(False)
-    for make in (*products(target, torch), *convolutions(target, torch)):
+    if machine.pool is not None:
+        pin(allowed)
+    for make in (*products(machine, torch), *convolutions(machine, torch)):
         case = make()
         if options.only not in case.name:
             continue
-        times = measure(case, options.seconds)
+        times = measure(case, options.seconds, _REST_SECONDS if threads > 1 else 0.0)
         rates = "  ".join(f"{n} {case.operations / t / 1e9:6.1f}" for n, t in times.items())
         peers = [t for name, t in times.items() if name != "laminar"]
         ratio = f"  ratio {times['laminar'] / min(peers):.2f}" if peers else ""
@@ -250,9 +289,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    if any(os.environ.get(name) != "1" for name in _ONE_THREAD):
+    wanted = str(_parser().parse_args().threads)
+    if any(os.environ.get(name) != wanted for name in _THREADS):
         # The libraries read this when they are loaded.
-        alone = os.environ | dict.fromkeys(_ONE_THREAD, "1")
+        told = os.environ | dict.fromkeys(_THREADS, wanted) | {"OMP_PROC_BIND": "true"}
         command = [sys.executable, "-m", "benchmarks.kernels", *sys.argv[1:]]
-        sys.exit(subprocess.call(command, env=alone))
+        sys.exit(subprocess.call(command, env=told))
     sys.exit(main())

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from laminar.engine.compiler import llvm
-from laminar.engine.compiler.cache import cached
+from laminar.engine.compiler import driver
+from laminar.engine.compiler.codes import address_of
 from laminar.engine.compiler.kernels import Buffer, Code, Launch, Scratch, Word
+from laminar.engine.compiler.threads import Pool
 
 Array = np.ndarray[Any, Any]
 _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-
-
-@cache
-def address_of(code: Code) -> int:
-    """Where the function is in memory."""
-
-    def compile(text: str) -> bytes:
-        return llvm.compile_object(text, code.vector_bytes)
-
-    found = cached(llvm.identity(code.vector_bytes), code.text(), compile)
-    return llvm.load_object(found, [code.symbol])[code.symbol]
 
 
 def aligned(shape: Sequence[int], dtype: Any = np.float32) -> Array:
@@ -90,3 +79,24 @@ class Prepared:
         for kernel, words in self._calls:
             for tid in range(nth):
                 kernel(words, tid, nth)
+
+    def on(self, pool: Pool) -> Callable[[], None]:
+        """What runs the launches on the threads of a pool, all at once."""
+        flags = driver.PARALLEL | driver.BARRIER
+        addresses = [ctypes.cast(kernel, ctypes.c_void_p).value for kernel, _ in self._calls]
+        table = np.array(
+            [(a, words, flags, 0) for a, (_, words) in zip(addresses, self._calls, strict=True)],
+            np.int64,
+        )
+        plan = np.zeros(driver.PLAN_WORDS, np.int64)
+        plan[driver.NUM_KERNELS] = len(table)
+        plan[driver.KERNELS] = table.ctypes.data
+        plan[driver.POOL] = pool.address
+        self._blocks += [table, plan]
+        address = plan.ctypes.data
+
+        def run() -> None:
+            pool.run(address)
+            assert self._blocks, "they live as long as this"
+
+        return run

@@ -167,6 +167,18 @@ def gpt(
     return Problem(x, y, weights, batch)
 
 
+def recurrent(features: int, units: int, length: int, batch: int, batches: int) -> Problem:
+    """An LSTM over sequences, and a dense layer on its last output."""
+    draw = np.random.default_rng(SEED)
+    kernel, bias = dense(draw, features, 4 * units, is_last=False)
+    recurrent_kernel, _ = dense(draw, units, 4 * units, is_last=False)
+    weights = {
+        "lstm": [kernel, recurrent_kernel, bias],
+        "dense": dense(draw, units, CLASSES, is_last=True),
+    }
+    return Problem(*rows(draw, (length, features), batch * batches), weights, batch)
+
+
 def matrix(rows: int) -> Problem:
     """Normal numbers in rows of 1024, and no network."""
     x = np.random.default_rng(SEED).standard_normal((rows, 1024), "float32")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -55,6 +58,8 @@ def environment(threads: int, framework: str = "laminar") -> dict[str, str]:
     variables = {name: value for name, value in os.environ.items() if name not in FORCED}
     variables |= dict.fromkeys(THREADS, str(threads))
     variables["KERAS_BACKEND"] = "tensorflow" if framework.endswith("tensorflow") else "jax"
+    if variables.pop("PYTHONDONTWRITEBYTECODE", ""):  # or each process would compile all modules
+        variables.setdefault("PYTHONPYCACHEPREFIX", byte_code_folder())
     variables["TF_CPP_MIN_LOG_LEVEL"] = "3"
     variables["JAX_PLATFORMS"] = "cpu"
     variables["CUDA_VISIBLE_DEVICES"] = ""
@@ -64,6 +69,14 @@ def environment(threads: int, framework: str = "laminar") -> dict[str, str]:
         flags = [os.environ.get("XLA_FLAGS", ""), "--xla_cpu_multi_thread_eigen=false"]
         variables["XLA_FLAGS"] = " ".join(flags).strip()
     return variables
+
+
+@functools.cache
+def byte_code_folder() -> str:
+    """Where modules are kept once compiled, as long as this process lives."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 class Worker:

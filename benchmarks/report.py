@@ -14,12 +14,15 @@ from rich.table import Table
 from .measurement import Entry, Result, Spread
 from .processes import Framework
 
-UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+UNITS = {
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
+    "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB")),
+}
 
 
 def show(results: Sequence[Result], frameworks: Sequence[Framework], is_full: bool) -> Table:
     """Times of a step, and laminar's by the best peer's; below 1 laminar is faster."""
-    title = "time of a step: median ± half the distance of the quartiles"
+    title = "time of a step, or memory: median ± half the distance of the quartiles"
     table = Table(title=title if is_full else "tiny problems, run once: the times mean nothing")
     table.add_column("workload", no_wrap=True)
     table.add_column("threads", justify="right")
@@ -29,7 +32,7 @@ def show(results: Sequence[Result], frameworks: Sequence[Framework], is_full: bo
         table.add_column("laminar / best peer", justify="right", no_wrap=True)
         table.add_column("best peer")
     for result in results:
-        cells = [time_of(result.entry(framework.name)) for framework in frameworks]
+        cells = [measured(result.entry(framework.name), result) for framework in frameworks]
         if len(frameworks) > 1:
             cells += ratio_of(result)
         table.add_row(
@@ -40,20 +43,21 @@ def show(results: Sequence[Result], frameworks: Sequence[Framework], is_full: bo
 
 def line(result: Result) -> str:
     """A workload's times in one line."""
-    times = ", ".join(f"{entry.framework} {time_of(entry)}" for entry in result.entries)
+    times = ", ".join(f"{entry.framework} {measured(entry, result)}" for entry in result.entries)
     return f"{result.workload.name}, threads: {result.threads}: {times}"
 
 
-def time_of(entry: Entry | None) -> str:
+def measured(entry: Entry | None, result: Result) -> str:
     if entry is None:
         return "-"
-    return quantity(entry.seconds) if entry.is_valid else "wrong"
+    return quantity(entry.seconds, result.workload.unit) if entry.is_valid else "wrong"
 
 
-def quantity(seconds: Spread) -> str:
-    """A time in a unit that suits it."""
-    middle, half = seconds.middle, (seconds.high - seconds.low) / 2
-    scale, unit = next((u for u in UNITS if abs(middle) >= u[0]), UNITS[-1])
+def quantity(spread: Spread, unit: str) -> str:
+    """A time, or an amount of memory, in a unit that suits it."""
+    middle, half = spread.middle, (spread.high - spread.low) / 2
+    units = UNITS[unit]
+    scale, unit = next((u for u in units if abs(middle) >= u[0]), units[-1])
     return f"{middle / scale:.3g} {unit} ±{half / abs(middle):.0%}"
 
 

@@ -14,12 +14,15 @@ import importlib
 import json
 import os
 import sys
+from collections.abc import Callable
 from statistics import median
 from time import perf_counter
 from typing import IO, Any
 
+from . import fresh
 from .cases import Case
 from .machine import pin, versions
+from .problems import Problem
 from .workloads import FRAMEWORKS, WORKLOADS
 
 SAMPLE_SECONDS = 5e-3  # a sample of quick calls takes at least this long
@@ -31,6 +34,12 @@ SLOW_SECONDS = 0.5  # a run that takes longer needs no warming up
 def module_of(framework: str) -> Any:
     """The module that knows the workloads in a framework."""
     return importlib.import_module(f".frameworks.{FRAMEWORKS[framework][0]}", __package__)
+
+
+def cases_of(framework: str, is_tiny: bool) -> dict[str, Callable[[Problem], Case]]:
+    """All workloads that a framework has."""
+    own: dict[str, Callable[[Problem], Case]] = module_of(framework).CASES
+    return {**own, **fresh.cases(framework, own, is_tiny)}
 
 
 def limit_threads(framework: str, count: int) -> None:
@@ -105,7 +114,7 @@ def main() -> None:
     os.dup2(2, 1)
     if options.cores:
         pin(options.cores)
-    cases = module_of(options.framework).CASES
+    cases = cases_of(options.framework, options.tiny)
     if options.workload is None:
         packages = FRAMEWORKS[options.framework][1]
         about = {"workloads": [*cases], "versions": versions(packages)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -53,7 +53,8 @@ class Workload:
     """A workload; `full` and `tiny` make its problem for measuring and for trying out.
 
     The numbers that a case gives as `checks` have to satisfy `judge`, and to be those of the peers
-    up to `tolerance` (relative to the largest); None: they are random.
+    up to `tolerance` (relative to the largest); None: they are random. What is measured is in
+    `unit`: seconds or bytes.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Workload:
     tiny: Callable[[], Problem]
     judge: Judge
     tolerance: float | None = 2e-4
+    unit: str = "s"
 
     def problem(self, tiny: bool) -> Problem:
         return self.tiny() if tiny else self.full()
@@ -69,6 +71,25 @@ class Workload:
 
 def small_perceptron(batches: int) -> Callable[[], Problem]:
     return lambda: problems.perceptron((64, 32, CLASSES), batch=32, batches=batches)
+
+
+def first_steps() -> Iterator[Workload]:
+    """The first step of models that have been built, by whether there are caches."""
+    for suffix, caches in ("", "caches"), ("-cold", "no caches"):
+        yield Workload(
+            f"first-step-mlp{suffix}",
+            f"first step, MLP 784-512-512-10, fresh process, {caches}",
+            large_perceptron(128, 1),
+            lambda: problems.perceptron((8, 6, CLASSES), batch=4, batches=1),
+            trains,
+        )
+        yield Workload(
+            f"first-step-resnet20{suffix}",
+            f"first step, ResNet-20, fresh process, {caches}",
+            resnet_20(32, 1),
+            lambda: problems.resnet(8, 1, batch=2, batches=1),
+            trains,
+        )
 
 
 def large_perceptron(batch: int, batches: int) -> Callable[[], Problem]:
@@ -155,12 +176,28 @@ WORKLOADS = {
             tiny_resnet,
             trains,
         ),
+        *first_steps(),
+        Workload(
+            "memory-resnet20",
+            "peak memory, training of ResNet-20, batch 32",
+            resnet_20(32, 6),
+            tiny_resnet,
+            trains,
+            unit="B",
+        ),
         Workload(
             "train-gpt",
             "training step, GPT, 4 layers of 128, 64 words, Adam, batch 32",
             lambda: problems.gpt(4, 128, 4, length=64, words=GPT_WORDS, batch=32, batches=3),
             lambda: problems.gpt(1, 8, 2, length=5, words=GPT_WORDS, batch=2, batches=2),
             partial(trains, classes=GPT_WORDS),
+        ),
+        Workload(
+            "train-lstm",
+            "training step, LSTM of 128 over 50 steps, Adam, batch 32",
+            lambda: problems.recurrent(128, 128, length=50, batch=32, batches=10),
+            lambda: problems.recurrent(3, 4, length=5, batch=2, batches=2),
+            trains,
         ),
         Workload(
             "infer-mlp-1",
@@ -212,6 +249,14 @@ WORKLOADS = {
             "digits",
             "digits example, 30 epochs, fresh process",
             lambda: problems.digits(epochs=30),
+            lambda: problems.digits(epochs=1),
+            has_learned,
+            tolerance=None,
+        ),
+        Workload(
+            "digits-epoch",
+            "digits example, 1 epoch, fresh process",
+            lambda: problems.digits(epochs=1),
             lambda: problems.digits(epochs=1),
             has_learned,
             tolerance=None,

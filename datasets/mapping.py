@@ -117,7 +117,14 @@ class _ParallelMapping(Cursor):
         if not self._is_ordered:
             wait(self._running.values(), return_when=FIRST_COMPLETED)
             number = next(n for n, result in self._running.items() if result.done())
-        return self._running.pop(number).result()
+        try:
+            return self._running.pop(number).result()
+        except BaseException:
+            # Whoever gets the error holds on to this cursor by its traceback; it may go on, too.
+            if self._pool is not None:
+                self._pool.finish()
+                self._pool = None
+            raise
 
     def state(self) -> State:
         return {

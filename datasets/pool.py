@@ -43,6 +43,12 @@ class Pool:
         self._tasks.put((future, fn, args))
         return future
 
+    def finish(self) -> None:
+        """Let the threads end when they have done what was submitted; nothing more may be."""
+        if self._end.detach() is not None:  # else it is closed
+            for _ in self._threads:
+                self._tasks.put(None)
+
     def close(self) -> None:
         """Drop what has not begun, and wait for what has."""
         self._end()

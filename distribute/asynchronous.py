@@ -7,6 +7,7 @@ State of an `AsyncStep`, guarded by `_changed`:
     _latest: what the step that was applied last reported. Metrics go on from batch to batch, so it
         speaks for all that were applied before it;
     _alive: the numbers of the devices whose threads are there;
+    _closing: they are to end as soon as there is no batch left;
     _error: the first error, until it is raised. While there is one nothing is begun.
 """
 
@@ -53,6 +54,7 @@ class AsyncStep:
         self._done: set[int] = set()
         self._latest: Mapping[str, Any] = {}
         self._alive: set[int] = set()
+        self._closing = False
         self._error: BaseException | None = None
 
     def __call__(self, batch: Any) -> Mapping[str, Any]:
@@ -88,22 +90,41 @@ class AsyncStep:
             self._raise_error()
             return self._latest
 
+    def close(self) -> None:
+        """Return when all that was begun has been trained on, or has failed; no thread is left.
+
+        The step can be called again.
+        """
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._alive)
+            self._closing = False
+            self._reset()
+
+    def _reset(self) -> None:
+        """Begin anew, as if all had been trained on; no thread is there."""
+        self._error = None
+        self._waiting.clear()
+        self._done.clear()
+        self._all_done = self._begun
+
     def _raise_error(self) -> None:
         """Raise the error of a thread, after all of them have ended; then all begins anew."""
         if self._error is None:
             return
         self._changed.wait_for(lambda: not self._alive)
-        error, self._error = self._error, None
-        self._waiting.clear()
-        self._done.clear()
-        self._all_done = self._begun
+        error = self._error
+        self._reset()
         raise error
 
     def _work(self, device: int) -> None:
         """Train on batches, on one device, until there are none for a while."""
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._error or self._waiting, _PATIENCE_SECONDS)
+                self._changed.wait_for(
+                    lambda: self._error or self._waiting or self._closing, _PATIENCE_SECONDS
+                )
                 if self._error is not None or not self._waiting:
                     self._leave(device)
                     return

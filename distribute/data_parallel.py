@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.graph import DeviceSpec, building
+from laminar.engine.graph import DeviceSpec
 from laminar.engine.runtime import Machine, SessionConfig
 from laminar.engine.runtime.devices import local_devices
 
-from .replicas import replicated
+from .replicas import sharing
 from .staleness import Staleness
 
 _MODES = ("sync", "async")
@@ -19,14 +19,18 @@ _MODES = ("sync", "async")
 class DataParallel:
     """Several devices share the work on each batch, or on the batches.
 
-    `mode="sync"`: every device computes a slice of the batch; the loss, the metrics and the update
+    `mode="sync"`: every device computes a share of the batch; the loss, the metrics and the update
     are those of the whole batch. Training is that of one device, up to the rounding of sums, also
-    for a short last batch, with sample weights, and for any loss. Statistics that layers keep, such
-    as those of BatchNormalization, are of each slice, and the update of a step is their mean.
+    for a short last batch, with sample weights, for any loss, and in a `train_step` of the user's:
+    the calls of models in it are what is shared. BatchNormalization has the statistics of each
+    share, and its moving ones are the mean of those; with `synchronized=True` they are those of
+    the whole batch, and such layers are computed on one device. What runs op by op
+    (`run_eagerly`), and a batch of fewer examples than devices, is computed by one device.
 
     `mode="async"`: every device trains on batches of its own, without waiting for the others.
     Gradients are those of the weights at the time when a device began with its batch; `staleness`
-    tells how many updates of others came between. Updates are applied one at a time.
+    tells how many updates of others came between. Updates are applied one at a time. It leaves
+    `train_step` to `fit`; with `fit(check="nan")` one batch is looked at after the other.
 
     Args:
         devices: their names, or how many: GPUs if there are as many, else shares of the CPU.
@@ -59,9 +63,10 @@ class DataParallel:
             )
         names = _names(devices)
         self.mode = mode
-        self.machine = Machine(
-            SessionConfig(device_count=_counts(names), allow_soft_placement=True)
-        )
+        # CPUs share memory, so that their replicas lose nothing by sharing threads, too, and need
+        # not wait for each other.
+        config = SessionConfig(device_count=_counts(names), allow_soft_placement=True)
+        self.machine = Machine(config, pools_cpus=True)
         self.devices = [self.machine.devices.named(name).name for name in names]
         if len(set(self.devices)) < len(self.devices):
             raise InvalidArgumentError(f"DataParallel: a device is named twice: {names}")
@@ -77,14 +82,19 @@ class DataParallel:
         """Whether devices train without waiting for each other."""
         return self.mode == "async"
 
-    def forward(self, model: Any, x: Any, *, training: bool) -> Any:
-        """The outputs of `model` for a batch, each device computing a slice of it.
+    def shared(self, step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """`step` with its calls of models shared among the devices, where it is traced."""
 
-        What runs op by op runs on one device.
-        """
-        if self.is_async or self.num_replicas == 1 or building() is None:
-            return model(x, training=training)
-        return replicated(model, x, self.devices, training=training)
+        def run(batch: Any) -> Any:
+            with sharing(self.devices if self.shares_batches else ()):
+                return step(batch)
+
+        return run
+
+    @property
+    def shares_batches(self) -> bool:
+        """Whether each batch is computed by several devices."""
+        return not self.is_async and self.num_replicas > 1
 
     def __repr__(self) -> str:
         return f"DataParallel({self.devices}, mode={self.mode!r})"

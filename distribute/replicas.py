@@ -1,76 +1,222 @@
-"""A model called once per device, on slices of a batch, as if it had been called on the whole.
+"""A model called once per device, on shares of a batch, as if it had been called on the whole.
+
+A model with layers that need the statistics of the whole batch (`synchronized`) is called once, and
+its layers once per device; those that need the whole batch, and layers around them, are called on
+that, on one device.
 
 The outputs are joined again, so that losses and metrics see the whole batch. What a call leaves
-behind is put together as that of the whole batch would be: with the share of each slice as its
-weight for losses and reports that layers add, and for floating state that layers update (all
-replicas start from its value before the step); other state, such as that of random generators,
-passes from one replica to the next.
+behind is put together as that of the whole batch would be: with the share of each replica as its
+weight for losses and reports that layers add, and for floating weights that layers update (all
+replicas start from their values before the step); other state, such as that of random generators
+and of metrics, passes from one replica to the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from laminar import ops
-from laminar.engine.graph import Tensor, building, resource
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.functions import FuncGraph
+from laminar.engine.graph import Graph, GraphTensor, Tensor, building, resource
 from laminar.engine.graph.context import device
+from laminar.engine.ops.recording import paused
+from laminar.engine.ops.shape import dim_of
+from laminar.engine.ops.shares import join_shares, share
 from laminar.engine.state import Variable
+from laminar.layers.context import current
+from laminar.layers.layer import Layer
 from laminar.layers.masking import get_mask, set_mask
 from laminar.tree import flatten, map_structure
 
 
-def replicated(model: Any, x: Any, devices: Sequence[str], *, training: bool) -> Any:
-    """The outputs of `model` for the batch `x`; replica r computes its slice on `devices[r]`."""
-    size = ops.shape(flatten(x)[0])[0]
-    state = [v for v in model.non_trainable_variables if v.dtype.is_floating]
-    before = [v.read_value() for v in state]
-    after: list[list[Tensor]] = []
-    outputs, shares, left = [], [], []
-    written: set[int] = set()
-    for r, name in enumerate(devices):
-        begin, end = (size * r) // len(devices), (size * (r + 1)) // len(devices)
-        # With fewer examples than devices some have none of their own. They compute one that is
-        # then dropped: layers need not bear an empty batch.
-        stop = ops.maximum(end, begin + 1)
-        count = end - begin
-        for v, value in zip(state, before, strict=True):
+class _Sharing(threading.local):
+    """Among which devices calls are shared that are made in `graph`; none, outside of steps.
+
+    `by_layer` says that the calls of a model's parts are meant, inside a call of the model.
+    """
+
+    devices: Sequence[str] = ()
+    graph: Graph | None = None
+    by_layer = False
+
+
+_sharing = _Sharing()
+
+
+@contextmanager
+def sharing(devices: Sequence[str], *, by_layer: bool = False) -> Iterator[None]:
+    """Share the calls that are made in the graph being built."""
+    before = _sharing.devices, _sharing.graph, _sharing.by_layer
+    _sharing.devices, _sharing.graph, _sharing.by_layer = devices, building(), by_layer
+    try:
+        yield
+    finally:
+        _sharing.devices, _sharing.graph, _sharing.by_layer = before
+
+
+def is_shared() -> bool:
+    """Whether a call of a model that is made now, not by a layer, is to be shared."""
+    return bool(_sharing.devices) and current.context is None and _sharing.graph is building()
+
+
+def shared_call(
+    model: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """What `call` gives, a call of `model`; replica r computes its share on device r.
+
+    The arguments that are shared out are the tensors with as many rows as the first one.
+
+    Raises:
+        InvalidArgumentError: an output has no axis for the examples.
+    """
+    devices = _sharing.devices
+    first = _first(args, kwargs, len(devices))
+    if first is None:
+        return _alone(call, args, kwargs)
+    if not model.built:
+        _build(call, args, kwargs)
+    if _needs_whole(model):
+        with sharing(devices, by_layer=True):
+            return call(*args, **kwargs)
+    return _Replicas(model, devices, first).call(call, args, kwargs)
+
+
+def part_call(part: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A call of a layer or another operation by the model that it is a part of."""
+    if not _sharing.by_layer or _sharing.graph is not building() or _needs_whole(part):
+        return part(*args, **kwargs)
+    devices = _sharing.devices
+    first = _first(args, kwargs, len(devices))
+    if first is None or not isinstance(part, Layer):
+        return part(*args, **kwargs)
+    return _Replicas(part, devices, first).call(part, tuple(args), dict(kwargs))
+
+
+def _alone(call: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A call in which nothing is shared."""
+    with sharing(()):
+        return call(*args, **kwargs)
+
+
+def _needs_whole(part: Any) -> bool:
+    """Whether layers of it are to see the whole batch."""
+    return isinstance(part, Layer) and any(
+        getattr(layer, "synchronized", False) for layer in part.flatten_layers()
+    )
+
+
+def _first(args: Any, kwargs: Any, count: int) -> GraphTensor | None:
+    """The first tensor with rows, None if it has too few of them to share."""
+    first = next((x for x in flatten((tuple(args), dict(kwargs))) if _has_rows(x)), None)
+    few = first is not None and first.shape[0] is not None and first.shape[0] < count
+    return None if few else first
+
+
+def _has_rows(x: Any) -> bool:
+    return isinstance(x, GraphTensor) and bool(x.shape.rank)
+
+
+def _build(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Make the weights, by a call whose operations are dropped."""
+    graph = FuncGraph("spec")
+
+    def symbol(x: Any) -> Any:
+        return graph.add_argument(x.spec, "data") if isinstance(x, GraphTensor) else x
+
+    with graph.as_default(), paused(), sharing(()):
+        given = map_structure(symbol, (args, kwargs))
+        call(*given[0], **given[1])
+
+
+class _Replicas:
+    """One call of a model or a layer, by all devices.
+
+    Args:
+        layer: what is called.
+        devices: who computes.
+        first: the tensor whose rows are the examples.
+    """
+
+    def __init__(self, layer: Any, devices: Sequence[str], first: GraphTensor) -> None:
+        self._layer = layer
+        self._devices = devices
+        self._rows = first.shape[0]
+        self._size = dim_of(first, axis=0)
+        whole = ops.cast(self._size, "float32")
+        self._shares = [
+            ops.cast(dim_of(_share(first, r, len(devices)), axis=0), "float32") / whole
+            for r in range(len(devices))
+        ]
+
+    def call(self, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The outputs of all, joined."""
+        layer = self._layer
+        state = [v for v in layer.non_trainable_weights if v.dtype.is_floating]
+        before = [v.read_value() for v in state]
+        earlier = _take_losses(layer)
+        after: list[list[Tensor]] = []
+        outputs, left = [], []
+        written: set[int] = set()
+        for r, name in enumerate(self._devices):
+            given = map_structure(partial(self._share, r), (args, kwargs))
+            for v, value in zip(state, before, strict=True):
+                if id(v) in written:
+                    v.assign(value)
+            with device(name):
+                mark = _mark()
+                outputs.append(_alone(call, *given))
+                written |= _written(state, mark)
+            after.append(
+                [
+                    v.read_value() if id(v) in written else b
+                    for v, b in zip(state, before, strict=True)
+                ]
+            )
+            left.append(_take_losses(layer))
+        for i, v in enumerate(state):
             if id(v) in written:
-                v.assign(value)
-        with device(name):
-            mark = _mark()
-            y = model(map_structure(lambda t: _rows(t, begin, stop), x), training=training)  # noqa: B023  # called now
-            outputs.append(map_structure(lambda t: _rows(t, 0, count), y))  # noqa: B023  # called now
-            written |= _written(state, mark)
-        after.append(
-            [v.read_value() if id(v) in written else b for v, b in zip(state, before, strict=True)]
-        )
-        shares.append(ops.cast(count, "float32") / ops.cast(size, "float32"))
-        left.append(_take_losses(model))
-    for i, v in enumerate(state):
-        if id(v) in written:
-            v.assign(_mean([values[i] for values in after], shares))
-    _give_losses(model, left, shares)
-    return map_structure(_joined, *outputs)
+                v.assign(_mean([values[i] for values in after], self._shares))
+        _give_losses(layer, earlier, left, self._shares)
+        return map_structure(self._joined, *outputs)
+
+    def _share(self, r: int, x: Any) -> Any:
+        """The rows of replica r, with their mask; what has no rows of the batch, as it is."""
+        if not _has_rows(x) or x.shape[0] != self._rows:
+            return x
+        count = len(self._devices)
+        rows = _share(x, r, count)
+        mask = get_mask(x)
+        if mask is not None:
+            set_mask(rows, _share(mask, r, count))
+        return rows
+
+    def _joined(self, *parts: Any) -> Any:
+        if parts[0] is None:
+            return None
+        if not _has_rows(parts[0]):
+            raise InvalidArgumentError(
+                f"{self._layer.name}: to be computed by several devices, outputs must have the "
+                f"examples along their first axis, got {parts[0]}",
+                remedy="give one row for each example, and reduce them in the loss",
+            )
+        whole = join_shares(parts, self._size)
+        masks = [get_mask(part) for part in parts]
+        if all(mask is not None for mask in masks):
+            set_mask(whole, join_shares(masks, self._size))
+        return whole
 
 
-def _rows(t: Any, begin: Any, end: Any) -> Any:
-    """Some rows of a tensor, with its mask."""
-    if t is None:
-        return None
-    rows = t[begin:end]
-    mask = get_mask(t)
-    if mask is not None:
-        set_mask(rows, mask[begin:end])
-    return rows
-
-
-def _joined(*parts: Any) -> Any:
-    whole = ops.concatenate(parts, axis=0)
-    masks = [get_mask(part) for part in parts]
-    if all(mask is not None for mask in masks):
-        set_mask(whole, ops.concatenate(masks, axis=0))
-    return whole
+def _share(x: Any, r: int, count: int) -> Any:
+    """Share `r` of the rows of `x`: what a replica has computed, if they were joined."""
+    made = x.op
+    if made.type == "JoinShares" and len(made.inputs) == count + 1:
+        return made.inputs[r]
+    return share(x, r, count)
 
 
 def _mean(values: Sequence[Any], shares: Sequence[Any]) -> Any:
@@ -111,17 +257,24 @@ def _written(state: Sequence[Variable], mark: int) -> set[int]:
 _Left = list[tuple[list[Any], list[tuple[str, Any]]]]
 
 
-def _take_losses(model: Any) -> _Left:
-    return [(list(layer._losses), list(layer._reports)) for layer in model.flatten_layers()]
+def _take_losses(layer: Any) -> _Left:
+    layers = layer.flatten_layers()
+    left = [(list(part._losses), list(part._reports)) for part in layers]
+    for part in layers:
+        part._losses.clear()
+        part._reports.clear()
+    return left
 
 
-def _give_losses(model: Any, left: Sequence[_Left], shares: Sequence[Any]) -> None:
-    """Leave with each layer what one call on the whole batch would have left."""
-    for layer, *parts in zip(model.flatten_layers(), *left, strict=True):
-        layer._losses[:] = [
+def _give_losses(layer: Any, earlier: _Left, left: Sequence[_Left], shares: Sequence[Any]) -> None:
+    """Leave with each layer what earlier calls have left, and one on the whole batch would have."""
+    for part, (losses, reports), *parts in zip(layer.flatten_layers(), earlier, *left, strict=True):
+        if current.context is None:  # an outermost call forgets those before it
+            losses, reports = [], []
+        part._losses[:] = losses + [
             _mean(values, shares) for values in zip(*(losses for losses, _ in parts), strict=True)
         ]
-        layer._reports[:] = [
+        part._reports[:] = reports + [
             (rows[0][0], _mean([ops.mean(value) for _, value in rows], shares))
             for rows in zip(*(reports for _, reports in parts), strict=True)
         ]

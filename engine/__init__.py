@@ -61,7 +61,9 @@ from .graph.graphdef import GraphDef as GraphDef
 from .io import RecordScanner as RecordScanner
 from .io import RecordWriter as RecordWriter
 from .io import decode_example as decode_example
+from .io import decode_feature_lists as decode_feature_lists
 from .io import encode_example as encode_example
+from .io import encode_sequence_example as encode_sequence_example
 from .io import read_records as read_records
 from .ops.basic import constant as constant
 from .ops.basic import group as group
@@ -103,6 +105,7 @@ from .state import Coordinator as Coordinator
 from .state import FIFOQueue as FIFOQueue
 from .state import FixedLenFeature as FixedLenFeature
 from .state import FixedLengthRecordReader as FixedLengthRecordReader
+from .state import FixedLenSequenceFeature as FixedLenSequenceFeature
 from .state import GraphKeys as GraphKeys
 from .state import HashTable as HashTable
 from .state import IdentityReader as IdentityReader
@@ -130,6 +133,8 @@ from .state import assign_add as assign_add
 from .state import assign_sub as assign_sub
 from .state import batch as batch
 from .state import batch_join as batch_join
+from .state import bucket as bucket
+from .state import bucket_by_sequence_length as bucket_by_sequence_length
 from .state import count_up_to as count_up_to
 from .state import create_global_step as create_global_step
 from .state import get_global_step as get_global_step
@@ -145,7 +150,9 @@ from .state import maybe_batch_join as maybe_batch_join
 from .state import maybe_shuffle_batch as maybe_shuffle_batch
 from .state import maybe_shuffle_batch_join as maybe_shuffle_batch_join
 from .state import parse_example as parse_example
+from .state import parse_sequence_example as parse_sequence_example
 from .state import parse_single_example as parse_single_example
+from .state import parse_single_sequence_example as parse_single_sequence_example
 from .state import range_input_producer as range_input_producer
 from .state import report_uninitialized_variables as report_uninitialized_variables
 from .state import scatter_add as scatter_add

@@ -65,7 +65,12 @@ def _is_own_file(filename: str) -> bool:
 def user_frame(start: FrameType | None = None) -> FrameType | None:
     """The innermost frame that is not laminar's own."""
     frame: FrameType | None = start if start is not None else sys._getframe(1)
-    while frame is not None and _is_own_file(frame.f_code.co_filename):
+    known = _is_own.get  # asked once for each frame of each operation
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        is_own = known(filename)
+        if not (_is_own_file(filename) if is_own is None else is_own):
+            break
         frame = frame.f_back
     return frame
 

@@ -81,6 +81,8 @@ def map_structure(fn: Callable[..., Any], *structures: Any) -> Any:
     first = structures[0]
     for other in structures[1:]:
         assert_same_structure(first, other)
+    if not is_nested(first):
+        return fn(*structures)
     flat = [flatten(s) for s in structures]
     return pack_sequence_as(first, [fn(*leaves) for leaves in zip(*flat, strict=True)])
 

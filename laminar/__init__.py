@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from . import constraints as constraints
     from . import datasets as datasets
     from . import distribute as distribute
+    from . import distribution as distribution
     from . import dtype_policies as dtype_policies
     from . import engine as engine
     from . import initializers as initializers
@@ -29,11 +30,13 @@ if TYPE_CHECKING:
     from . import ops as ops
     from . import optimizers as optimizers
     from . import preprocessing as preprocessing
+    from . import quantizers as quantizers
     from . import random as random
     from . import regularizers as regularizers
     from . import saving as saving
     from . import tree as tree
     from . import utils as utils
+    from . import wrappers as wrappers
     from .callbacks import Callback as Callback
     from .constraints import Constraint as Constraint
     from .dtype_policies import DTypePolicy as DTypePolicy
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from .engine.gradients import grad as grad
     from .engine.gradients import value_and_grad as value_and_grad
     from .engine.graph import Tensor as Tensor
+    from .engine.state import StatelessScope as StatelessScope
     from .engine.state import Variable as Variable
     from .initializers import Initializer as Initializer
     from .layers import Input as Input
@@ -54,6 +58,8 @@ if TYPE_CHECKING:
     from .layers import KerasTensor as KerasTensor
     from .layers import Layer as Layer
     from .layers.operation import Operation as Operation
+    from .layers.remat import RematScope as RematScope
+    from .layers.remat import remat as remat
     from .losses import Loss as Loss
     from .metrics import Metric as Metric
     from .models import Function as Function
@@ -62,6 +68,7 @@ if TYPE_CHECKING:
     from .models import lr_find as lr_find
     from .ops import stop_gradient as stop_gradient
     from .optimizers import Optimizer as Optimizer
+    from .quantizers import Quantizer as Quantizer
     from .random import set_random_seed as set_random_seed
     from .regularizers import Regularizer as Regularizer
 
@@ -77,6 +84,7 @@ _MODULES = frozenset(
         "constraints",
         "datasets",
         "distribute",
+        "distribution",
         "dtype_policies",
         "engine",
         "initializers",
@@ -88,12 +96,14 @@ _MODULES = frozenset(
         "ops",
         "optimizers",
         "preprocessing",
+        "quantizers",
         "random",
         "regularizers",
         "saving",
         "serialization",
         "tree",
         "utils",
+        "wrappers",
     }
 )
 # name -> the module that has it
@@ -115,7 +125,10 @@ _NAMES = {
     "Operation": "layers.operation",
     "Optimizer": "optimizers",
     "Regularizer": "regularizers",
+    "Quantizer": "quantizers",
+    "RematScope": "layers.remat",
     "Sequential": "models",
+    "StatelessScope": "engine.state",
     "Tensor": "engine.graph",
     "Variable": "engine.state",
     "custom_gradient": "engine.functions",
@@ -125,6 +138,7 @@ _NAMES = {
     "grad": "engine.gradients",
     "lr_find": "models",
     "name_scope": "engine",
+    "remat": "layers.remat",
     "set_random_seed": "random",
     "set_threads": "engine.compiler.threads",
     "stop_gradient": "ops",

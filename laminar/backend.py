@@ -17,6 +17,7 @@ from .config import image_data_format as image_data_format
 from .config import set_epsilon as set_epsilon
 from .config import set_floatx as set_floatx
 from .config import set_image_data_format as set_image_data_format
+from .settings import standardize_dtype as standardize_dtype
 from .utils import clear_session as clear_session
 
 _lock = threading.Lock()
@@ -28,11 +29,6 @@ def get_uid(prefix: str = "") -> int:
     with _lock:
         _uids[prefix] += 1
         return _uids[prefix]
-
-
-def standardize_dtype(dtype: Any) -> str:
-    """The name of an element type; None is the default floating type."""
-    return floatx() if dtype is None else str(as_dtype(dtype))
 
 
 def is_float_dtype(dtype: Any) -> bool:

@@ -102,6 +102,41 @@ class DTypePolicy:
         return f'<DTypePolicy "{self._name}">'
 
 
+class QuantizedDTypePolicy(DTypePolicy):
+    """The policy of a layer whose weights are kept in 8 bits: the types of what is not.
+
+    Args:
+        mode: "int8".
+        source_name: the policy that the layer had; None means the global policy.
+
+    Raises:
+        InvalidArgumentError: another mode, or `source_name` names no policy.
+    """
+
+    _keras_module = "keras.dtype_policies"
+
+    def __init__(self, mode: str, source_name: str | None = None) -> None:
+        if mode != "int8":
+            raise InvalidArgumentError(
+                f"QuantizedDTypePolicy: expected the mode 'int8', got {mode!r}"
+            )
+        super().__init__(source_name)
+        self.mode = mode
+        self.source_name = self._name
+        self._name = f"{mode}_from_{self._name}"
+
+    @property
+    def quantization_mode(self) -> str | None:
+        """How weights are kept."""
+        return self.mode
+
+    def get_config(self) -> dict[str, Any]:
+        return {"mode": self.mode, "source_name": self.source_name}
+
+    def __repr__(self) -> str:
+        return f'<QuantizedDTypePolicy "{self._name}">'
+
+
 class DTypePolicyMap(MutableMapping[str, Any]):
     """Policies by the path of a layer: exact, or a regular expression that matches all of it.
 
@@ -215,6 +250,7 @@ _CLASSES: dict[str, type[DTypePolicy] | type[DTypePolicyMap]] = {
     "DTypePolicy": DTypePolicy,
     "FloatDTypePolicy": FloatDTypePolicy,
     "DTypePolicyMap": DTypePolicyMap,
+    "QuantizedDTypePolicy": QuantizedDTypePolicy,
 }
 
 
@@ -260,7 +296,8 @@ def get(identifier: Any) -> Any:
     if isinstance(identifier, dict):
         return deserialize(identifier)
     if isinstance(identifier, str):
-        return DTypePolicy(str(identifier))
+        mode, word, source = str(identifier).partition("_from_")
+        return QuantizedDTypePolicy(mode, source) if word else DTypePolicy(str(identifier))
     try:
         return DTypePolicy(str(as_dtype(identifier)))
     except DTypeError as cause:

@@ -160,3 +160,26 @@ def max_steps_per_epoch() -> int | None:
 def set_max_steps_per_epoch(max_steps_per_epoch: int | None) -> None:
     """Limit the steps of every epoch, for trying a script out."""
     _Settings.max_steps_per_epoch = max_steps_per_epoch
+
+
+def is_flash_attention_enabled() -> bool:
+    """False: attention has one way of being computed."""
+    return False
+
+
+def enable_flash_attention() -> None:
+    """Accept what Keras scripts ask for; it changes nothing, see `is_flash_attention_enabled`."""
+
+
+def disable_flash_attention() -> None:
+    """Accept what Keras scripts ask for; it changes nothing, see `is_flash_attention_enabled`."""
+
+
+def is_nnx_enabled() -> bool:
+    """False: that is another framework's."""
+    return False
+
+
+def standardize_dtype(dtype: Any) -> str:
+    """The name of an element type; None is the default floating type."""
+    return floatx() if dtype is None else str(as_dtype(dtype))

@@ -35,10 +35,12 @@ class BatchNormalization(Layer):
         gamma_regularizer: penalty on gamma.
         beta_constraint: projection of beta after each update.
         gamma_constraint: likewise of gamma.
-        renorm: must be false, as must `synchronized`.
+        renorm: must be false.
         renorm_clipping: see `renorm`.
         renorm_momentum: see `renorm`.
-        synchronized: see `renorm`.
+        synchronized: whether, where several devices share a batch, the statistics are those of the
+            whole batch. Otherwise each device has those of its share, and the moving ones of a step
+            are the mean over the devices.
 
     Call arguments:
         inputs: any floating tensor.
@@ -50,7 +52,7 @@ class BatchNormalization(Layer):
         x: any -> y: the same
 
     Raises:
-        InvalidArgumentError: `renorm` or `synchronized` is true.
+        InvalidArgumentError: `renorm` is true.
 
     Source: Ioffe and Szegedy, "Batch Normalization", 2015, arXiv:1502.03167, algorithms 1 and 2.
     """
@@ -82,11 +84,6 @@ class BatchNormalization(Layer):
                 f"{self.who}: renorm=True is not supported",
                 remedy="for small batches, use GroupNormalization or LayerNormalization",
             )
-        if synchronized:
-            raise InvalidArgumentError(
-                f"{self.who}: synchronized=True is not supported",
-                remedy="leave it out: each replica then has the statistics of its own batch",
-            )
         if isinstance(axis, bool) or not hasattr(axis, "__index__"):
             raise InvalidArgumentError(f"{self.who}: axis must be a whole number, got {axis!r}")
         self.axis = int(axis)
@@ -108,7 +105,7 @@ class BatchNormalization(Layer):
         self.renorm = False
         self.renorm_clipping = renorm_clipping
         self.renorm_momentum = renorm_momentum
-        self.synchronized = False
+        self.synchronized = bool(synchronized)
         self.supports_masking = True
 
     def build(self, input_shape: Any) -> None:

@@ -22,7 +22,10 @@ class CallContext:
 
 
 class _Current(threading.local):
+    """`added_losses`: what `add_loss` is given, where somebody collects it."""
+
     context: CallContext | None = None
+    added_losses: list[Any] | None = None
 
 
 current = _Current()

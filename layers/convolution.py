@@ -99,7 +99,7 @@ class ConvBase(Layer):
             if self.data_format == "channels_first":
                 bias = ops.reshape(bias, (1, -1) + (1,) * self.rank)
             y = ops.add(y, bias)
-        return self.activation(y)
+        return y if self.activation is None else self.activation(y)
 
 
 class Conv(ConvBase):

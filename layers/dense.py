@@ -8,11 +8,11 @@ from typing import Any
 from laminar import ops
 
 from .input_spec import InputSpec
-from .layer import Layer
-from .options import config_of, keep, known_dim, make_weight, refuse, whole
+from .main_weight import MainWeight
+from .options import config_of, keep, known_dim, make_weight, whole
 
 
-class Dense(Layer):
+class Dense(MainWeight):
     """y = activation(x @ kernel + bias).
 
     Args:
@@ -26,9 +26,9 @@ class Dense(Layer):
         activity_regularizer: penalty on the output.
         kernel_constraint: projection of the kernel after each update.
         bias_constraint: likewise of the bias.
-        lora_rank: must be None, like the two after it.
-        lora_alpha: see `lora_rank`.
-        quantization_config: see `lora_rank`.
+        lora_rank: freezes the kernel and trains an update of this rank, see `enable_lora`.
+        lora_alpha: the update is multiplied by lora_alpha / lora_rank.
+        quantization_config: how `quantize` goes about it.
 
     Shapes:
         x: (batch, ..., features) -> y: (batch, ..., units)
@@ -57,12 +57,7 @@ class Dense(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        refuse(
-            self,
-            lora_rank=lora_rank,
-            lora_alpha=lora_alpha,
-            quantization_config=quantization_config,
-        )
+        self._keep_main(lora_rank, lora_alpha, quantization_config)
         self.units = whole(self, "units", units)
         self.use_bias = use_bias
         keep(
@@ -80,15 +75,16 @@ class Dense(Layer):
 
     def build(self, input_shape: Any) -> None:
         features = known_dim(self, input_shape, -1, "the number of features")
-        self.kernel = make_weight(self, "kernel", (features, self.units))
+        self.kernel = self._make_main((features, self.units))
         self.bias = make_weight(self, "bias", (self.units,)) if self.use_bias else None
+        self._main_made((self.units,))
         self.input_spec = InputSpec(min_ndim=2, axes={-1: features})
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:
-        y = ops.matmul(inputs, self.kernel)
+        y = self._divided(ops.matmul(self._rounded(inputs, [-1]), self._main_value()))
         if self.bias is not None:
             y = ops.add(y, self.bias)
-        return self.activation(y)
+        return y if self.activation is None else self.activation(y)
 
     def get_config(self) -> dict[str, Any]:
         return (
@@ -105,5 +101,11 @@ class Dense(Layer):
                 "kernel_constraint",
                 "bias_constraint",
             )
-            | {"quantization_config": None}
+            | self._main_config()
         )
+
+    def _main_axes(self) -> tuple[int, ...]:
+        return (0,)
+
+    def _scale_shape(self) -> tuple[int, ...]:
+        return (self.units,)

@@ -10,7 +10,7 @@ from laminar import initializers, ops
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 
 from .input_spec import InputSpec
-from .layer import Layer
+from .main_weight import MainWeight
 from .options import config_of, keep, make_weight, refuse
 
 _EQUATION = re.compile(r"(\.\.\.)?([a-zA-Z]+)(\.\.\.)?,([a-zA-Z]+)->(\.\.\.)?([a-zA-Z]*)(\.\.\.)?")
@@ -25,7 +25,7 @@ class _Weights(NamedTuple):
     output_axes: list[int]
 
 
-class EinsumDense(Layer):
+class EinsumDense(MainWeight):
     """y = activation(einsum(equation, x, kernel) + bias).
 
     Args:
@@ -41,10 +41,10 @@ class EinsumDense(Layer):
         bias_regularizer: penalty on the bias.
         kernel_constraint: projection of the kernel after each update.
         bias_constraint: likewise of the bias.
-        lora_rank: must be None, like the three after it.
-        lora_alpha: see `lora_rank`.
-        gptq_unpacked_column_size: see `lora_rank`.
-        quantization_config: see `lora_rank`.
+        lora_rank: freezes the kernel and trains an update of this rank, see `enable_lora`.
+        lora_alpha: the update is multiplied by lora_alpha / lora_rank.
+        gptq_unpacked_column_size: must be None.
+        quantization_config: how `quantize` goes about it.
 
     Shapes:
         as the equation says
@@ -76,13 +76,8 @@ class EinsumDense(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        refuse(
-            self,
-            lora_rank=lora_rank,
-            lora_alpha=lora_alpha,
-            gptq_unpacked_column_size=gptq_unpacked_column_size,
-            quantization_config=quantization_config,
-        )
+        refuse(self, gptq_unpacked_column_size=gptq_unpacked_column_size)
+        self._keep_main(lora_rank, lora_alpha, quantization_config)
         found = _EQUATION.fullmatch(equation.replace(" ", ""))
         if found is None or (found[1], found[3]) != (found[5], found[7]) or (found[1] and found[3]):
             raise InvalidArgumentError(
@@ -113,6 +108,7 @@ class EinsumDense(Layer):
         )
 
     def build(self, input_shape: Any) -> None:
+        self._dotted = len(input_shape) - len(self._input_axes)
         weights = self._weights(tuple(input_shape))
         initializer = self.kernel_initializer
         if isinstance(initializer, initializers.VarianceScaling) and None in (
@@ -121,8 +117,9 @@ class EinsumDense(Layer):
         ):
             axes = {"input_axes": weights.input_axes, "output_axes": weights.output_axes}
             initializer = type(initializer).from_config({**initializer.get_config(), **axes})
-        self.kernel = make_weight(self, "kernel", weights.kernel, initializer=initializer)
+        self.kernel = self._make_main(weights.kernel, initializer=initializer)
         self.bias = None if weights.bias is None else make_weight(self, "bias", weights.bias)
+        self._main_made(self._scale_shape())
         self.input_spec = InputSpec(ndim=len(input_shape))
 
     def _weights(self, shape: tuple[int | None, ...]) -> _Weights:
@@ -190,10 +187,16 @@ class EinsumDense(Layer):
         return (*shape, *(1,) * (dotted if self._dots_last else 0))
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:
-        y = ops.einsum(self.equation, inputs, self.kernel)
+        summed = [
+            i - len(self._input_axes) if self._dots_first else i
+            for i, axis in enumerate(self._input_axes)
+            if axis not in self._output_axes
+        ]
+        rounded = self._rounded(inputs, summed)
+        y = self._divided(ops.einsum(self.equation, rounded, self._main_value()))
         if self.bias is not None:
             y = ops.add(y, self.bias)
-        return self.activation(y)
+        return y if self.activation is None else self.activation(y)
 
     def get_config(self) -> dict[str, Any]:
         return (
@@ -212,5 +215,20 @@ class EinsumDense(Layer):
                 "kernel_constraint",
                 "bias_constraint",
             )
-            | {"quantization_config": None}
+            | self._main_config()
         )
+
+    def _main_axes(self) -> tuple[int, ...]:
+        axes = enumerate(self._kernel_axes)
+        return tuple(i for i, axis in axes if axis not in self._output_axes)
+
+    def _scale_shape(self) -> tuple[int, ...]:
+        sizes = dict(zip(self._kernel_axes, self.kernel.shape, strict=True))
+        shape = tuple(sizes.get(axis, 1) for axis in self._output_axes)
+        return (*shape, *(1,) * (self._dotted if self._dots_last else 0))
+
+    def _for_outputs(self, scale: Any) -> Any:
+        kept = [axis for axis in self._kernel_axes if axis in self._output_axes]
+        scale = ops.squeeze(scale, self._main_axes())
+        order = sorted(range(len(kept)), key=lambda i: self._output_axes.index(kept[i]))
+        return ops.transpose(scale, order)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from laminar import ops
 
-from .layer import Layer
-from .options import config_of, keep, make_weight, refuse, whole
+from .main_weight import MainWeight
+from .options import config_of, keep, whole
 
 
-class Embedding(Layer):
+class Embedding(MainWeight):
     """y = embeddings[x].
 
     Args:
@@ -21,9 +21,9 @@ class Embedding(Layer):
         embeddings_constraint: projection of the vectors after each update.
         mask_zero: whether id 0 stands for padding: the output then has the mask x != 0.
         weights: the first vectors, instead of initial ones.
-        lora_rank: must be None, like the two after it.
-        lora_alpha: see `lora_rank`.
-        quantization_config: see `lora_rank`.
+        lora_rank: freezes the vectors and trains an update of this rank, see `enable_lora`.
+        lora_alpha: the update is multiplied by lora_alpha / lora_rank.
+        quantization_config: how `quantize` goes about it.
 
     Shapes:
         x: any, of integers -> y: (*shape of x, output_dim)
@@ -31,6 +31,8 @@ class Embedding(Layer):
     Raises:
         InvalidArgumentError: a size that is not a positive whole number.
     """
+
+    _main: ClassVar[str] = "embeddings"
 
     def __init__(
         self,
@@ -48,12 +50,7 @@ class Embedding(Layer):
     ) -> None:
         kwargs.pop("input_length", None)  # Keras 2 had it: the length follows from the input
         super().__init__(**kwargs)
-        refuse(
-            self,
-            lora_rank=lora_rank,
-            lora_alpha=lora_alpha,
-            quantization_config=quantization_config,
-        )
+        self._keep_main(lora_rank, lora_alpha, quantization_config)
         self.input_dim = whole(self, "input_dim", input_dim)
         self.output_dim = whole(self, "output_dim", output_dim)
         keep(
@@ -71,12 +68,18 @@ class Embedding(Layer):
 
     def build(self, input_shape: Any = None) -> None:
         if not self.built:
-            self.embeddings = make_weight(self, "embeddings", (self.input_dim, self.output_dim))
+            self.embeddings = self._make_main((self.input_dim, self.output_dim))
+            self._main_made((self.input_dim,))
 
     def call(self, inputs: Any) -> Any:
         if inputs.dtype not in ("int32", "int64"):
             inputs = ops.cast(inputs, "int32")
-        return ops.cast(ops.take(self.embeddings, inputs, axis=0), self.compute_dtype)
+        y = ops.cast(ops.take(self.embeddings, inputs, axis=0), self.compute_dtype)
+        if self._scale is not None:
+            return ops.divide(y, ops.expand_dims(ops.take(self._scale, inputs, axis=0), -1))
+        if self.lora_enabled:
+            y = ops.add(y, self._lora_update(ops.take(self._lora_a, inputs, axis=0)))
+        return y
 
     def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """Where the ids are not 0, with `mask_zero`."""
@@ -95,5 +98,11 @@ class Embedding(Layer):
                 "embeddings_constraint",
                 "mask_zero",
             )
-            | {"quantization_config": None}
+            | self._main_config()
         )
+
+    def _main_axes(self) -> tuple[int, ...]:
+        return (1,)
+
+    def _scale_shape(self) -> tuple[int, ...]:
+        return (self.input_dim,)

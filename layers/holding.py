@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.state import Variable
+from laminar.engine.state import StatelessScope, Variable
 
 
-@contextmanager
-def holding(variables: Sequence[Variable], values: Sequence[Any], who: str) -> Iterator[None]:
-    """Let `variables` have `values` inside the block, and what they had before after it.
+def holding(variables: Sequence[Variable], values: Sequence[Any], who: str) -> StatelessScope:
+    """`variables` have `values` inside the block, where updates stay; what they have is untouched.
 
     Raises:
         InvalidArgumentError: another number of values.
+        ShapeError: a value has another shape than its variable.
     """
     if len(values) != len(variables):
         raise InvalidArgumentError(
             f"{who}: expected {len(variables)} values of variables, got {len(values)}",
             remedy="pass one value for each variable, in their order",
         )
-    before = [v.read_value() for v in variables]
-    try:
-        for v, value in zip(variables, values, strict=True):
-            v.assign(value)
-        yield
-    finally:
-        for v, value in zip(variables, before, strict=True):
-            v.assign(value)
+    return StatelessScope(zip(variables, values, strict=True))

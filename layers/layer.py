@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
 from laminar import dtype_policies, ops, regularizers
-from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
+from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
 from laminar.engine.graph import Tensor, building
 from laminar.engine.ops.convert import convert_to_tensor
 from laminar.engine.source import inside_layer
-from laminar.engine.state import Variable, autocast
+from laminar.engine.state import Variable, autocast, current_scope
 from laminar.recorded import is_read_by_us
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import flatten, map_structure
@@ -90,6 +90,7 @@ class Layer(Buildable, Operation):
         self.supports_masking = False
         self._losses: list[Any] = []
         self._reports: list[tuple[str, Any]] = []  # by add_metric, in the last call
+        self._has_reported = False
         self._build_shapes: dict[str, Any] | None = None
 
     # What it is
@@ -102,6 +103,19 @@ class Layer(Buildable, Operation):
     @dtype_policy.setter
     def dtype_policy(self, value: Any) -> None:
         self._policy = dtype_policies.get(value)
+
+    @property
+    def quantization_mode(self) -> str | None:
+        """How the weights are kept: None, or "int8" after `quantize`."""
+        found: str | None = self._policy.quantization_mode
+        return found
+
+    def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
+        """Refuse, with UnimplementedError: the layer has no large weight to keep in 8 bits."""
+        raise UnimplementedError(
+            f"{self.who}: quantize() is not written for {type(self).__name__}",
+            remedy="Dense, EinsumDense and Embedding have it; model.quantize() takes those alone",
+        )
 
     @property
     def dtype(self) -> str:
@@ -145,9 +159,13 @@ class Layer(Buildable, Operation):
                     remedy="call add_loss() in the call() of a layer, and put that into the model",
                 )
             if value is not None:
-                self._losses.append(
-                    value if isinstance(value, Tensor) else convert_to_tensor(value)
-                )
+                added = value if isinstance(value, Tensor) else convert_to_tensor(value)
+                self._losses.append(added)
+                if current.added_losses is not None:
+                    current.added_losses.append(added)
+                scope = current_scope()
+                if scope is not None and scope.collect_losses:
+                    scope.add_loss(added)
 
     def add_metric(self, value: Any, name: str | None = None, aggregation: str = "mean") -> None:
         """Report a value of each batch: models log its mean over an epoch, under `name`.
@@ -175,6 +193,7 @@ class Layer(Buildable, Operation):
                 "and call self.m.update_state(value) in call()",
             )
         self._reports.append((name, value))
+        self._has_reported = True
 
     @property
     def losses(self) -> list[Any]:
@@ -223,7 +242,9 @@ class Layer(Buildable, Operation):
                 graph = plain_graph() if outer is None else None
                 begin = 0 if graph is None else graph.version
                 with autocast(self.compute_dtype if self._casts else None):
-                    outputs = self.call(*args, **kwargs, **masks)
+                    given = {**kwargs, **masks}
+                    compute = self.rematerialized_call(self.call, *args, **given)
+                    outputs = compute(*args, **given)
                 if graph is not None:
                     outputs = with_updates(outputs, graph, begin)
                 self._after_call(args, kwargs, outputs)
@@ -308,6 +329,12 @@ class Layer(Buildable, Operation):
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
         """The mask of the output, from those of the inputs: passed on as it is."""
         return previous_mask
+
+    def rematerialized_call(
+        self, layer_call: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Callable[..., Any]:
+        """`layer_call`, such as its `call`, as the RematScope in which it was made asks."""
+        return super().rematerialized_call(layer_call, *args, **kwargs)
 
     def _call_symbolic(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with inside_layer(self.name), _name_scope(self.name):

@@ -97,7 +97,7 @@ class OpLayer(Operation):
         """Apply the op; symbolic tensors are recorded."""
         if any_symbolic(args, kwargs):
             return self.symbolic_call(*args, **kwargs)
-        return self.call(*args, **kwargs)
+        return self.rematerialized_call(self.call, *args, **kwargs)(*args, **kwargs)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Apply the op."""

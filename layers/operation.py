@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
@@ -11,6 +12,7 @@ from laminar.naming import auto_name
 from laminar.tree import flatten, map_structure, pack_sequence_as
 
 from .masking import get_mask, set_mask
+from .remat import get_current_remat_mode, rematerialized
 from .symbolic import KerasTensor, Node
 
 
@@ -28,6 +30,7 @@ class Operation:
                 f"{type(self).__name__}: a name is a string without '/', got {name!r}"
             )
         self._name = name or auto_name(type(self).__name__)
+        self._remat_mode = get_current_remat_mode()
         self.inbound_nodes: list[Node] = []
         self.outbound_nodes: list[Node] = []
 
@@ -43,6 +46,15 @@ class Operation:
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the result from tensors."""
         raise NotImplementedError
+
+    def rematerialized_call(
+        self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Callable[..., Any]:
+        """`fn`, such as its `call`, as the RematScope in which it was made asks.
+
+        The arguments are those of the call; a class that decides by them can write its own.
+        """
+        return rematerialized(self, fn, self._remat_mode)
 
     def symbolic_call(self, *args: Any, **kwargs: Any) -> Any:
         """Record a call on symbolic tensors, and give symbolic results."""

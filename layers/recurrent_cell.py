@@ -203,9 +203,9 @@ class RecurrentCell(DroppingCell):
         one_step = inputs if len(inputs.shape) == 2 else inputs[0]
         mask = self.get_dropout_mask(one_step) if training else None
         if mask is None:
-            y = _product(inputs, self.kernel.value)
+            y = ops.matmul(inputs, self.kernel.value)
         elif self._mask_count is None:
-            y = _product(inputs * mask, self.kernel.value)
+            y = ops.matmul(inputs * mask, self.kernel.value)
         else:
             y = self._each_gate(inputs, mask, self.kernel.value)
         bias = self._input_bias()
@@ -227,7 +227,7 @@ class RecurrentCell(DroppingCell):
         """A product for each gate, of what its own mask leaves."""
         parts = ops.split(kernel, self.gates, axis=-1)
         return ops.concatenate(
-            [_product(x * masks[i], part) for i, part in enumerate(parts)], axis=-1
+            [ops.matmul(x * masks[i], part) for i, part in enumerate(parts)], axis=-1
         )
 
     def step(self, projected: Any, states: list[Any], training: bool) -> list[Any]:
@@ -248,11 +248,3 @@ class RecurrentCell(DroppingCell):
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | config_of(self, *self.config_names)
-
-
-def _product(x: Any, kernel: Any) -> Any:
-    """x @ kernel, as one product of two matrices whatever the rank of x."""
-    if len(x.shape) == 2:
-        return ops.matmul(x, kernel)
-    rows = ops.matmul(ops.reshape(x, (-1, x.shape[-1])), kernel)
-    return ops.reshape(rows, (*ops.shape(x)[:-1], kernel.shape[-1]))

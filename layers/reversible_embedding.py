@@ -86,9 +86,12 @@ class ReversibleEmbedding(Embedding):
             if self.mask_zero:
                 set_mask(y, ops.not_equal(inputs, 0))
             return y
-        tied = ops.transpose(self.embeddings) if self.tie_weights else self.reverse_embeddings
         dtype = self.reverse_dtype or self.compute_dtype
-        y = ops.matmul(ops.cast(inputs, dtype), ops.cast(tied, dtype))
+        tied = self.tie_weights
+        table = ops.transpose(self._main_value()) if tied else self.reverse_embeddings
+        y = ops.matmul(ops.cast(inputs, dtype), ops.cast(table, dtype))
+        if tied:
+            y = self._divided(y)
         cap = self.logit_soft_cap
         return y if cap is None else ops.tanh(y / cap) * cap
 

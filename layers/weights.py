@@ -39,6 +39,7 @@ class Weighted(Tracked):
     _trainable: bool
     _losses: list[Any]
     _reports: list[tuple[str, Any]]
+    _has_reported: bool
 
     @property
     def variable_dtype(self) -> str:

@@ -12,6 +12,7 @@ from laminar.serialization import (
     serialize_keras_object,
 )
 
+from . import legacy as legacy
 from . import schedules as schedules
 from .adadelta import Adadelta as Adadelta
 from .adafactor import Adafactor as Adafactor

@@ -12,6 +12,7 @@ from laminar.engine.state import Variable
 from .checks import decay_rate
 from .optimizer import LearningRate, Optimizer
 from .options import Options
+from .scaling import root_quotient
 
 
 class Adam(Optimizer):
@@ -72,7 +73,7 @@ class Adam(Optimizer):
         if self.amsgrad:
             greatest = self._velocity_hats[i]
             v = self.assign(greatest, ops.maximum(greatest, v))
-        self.assign_sub(variable, rate * m / (ops.sqrt(v) + self.epsilon))
+        self.assign_sub(variable, root_quotient(rate * m, v, self.epsilon))
 
     def get_config(self) -> dict[str, Any]:
         return {

@@ -13,6 +13,7 @@ from .checks import decay_rate
 from .clipping import norm
 from .optimizer import LearningRate, Optimizer
 from .options import Options
+from .scaling import root_quotient
 
 
 class Lamb(Optimizer):
@@ -64,7 +65,7 @@ class Lamb(Optimizer):
         m = self.assign(m, self.beta_1 * m + (1 - self.beta_1) * gradient)
         v = self.assign(v, self.beta_2 * v + (1 - self.beta_2) * ops.square(gradient))
         v_hat = v / (1 - self.beta_2**t)
-        r = m / (1 - self.beta_1**t) / (ops.sqrt(v_hat) + self.epsilon)
+        r = root_quotient(m / (1 - self.beta_1**t), v_hat, self.epsilon)
         self.assign_sub(variable, learning_rate * _trust_ratio(variable.value, r) * r)
 
     def get_config(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from .checks import decay_rate, not_negative
 from .clipping import norm
 from .optimizer import LearningRate, Optimizer
 from .options import CommonOptions
+from .scaling import root_quotient
 
 _EPSILON = 1e-7  # keeps the zero matrix finite; epsilon itself belongs to Adam's steps
 
@@ -148,7 +149,7 @@ class Muon(Optimizer):
         b_1, b_2 = self.adam_beta_1, self.adam_beta_2
         m = self.assign(momentum, b_1 * momentum + (1 - b_1) * gradient)
         v = self.assign(velocity, b_2 * velocity + (1 - b_2) * ops.square(gradient))
-        self.assign_sub(variable, rate * m / (ops.sqrt(v) + self.epsilon))
+        self.assign_sub(variable, root_quotient(rate * m, v, self.epsilon))
 
     def get_config(self) -> dict[str, Any]:
         return {

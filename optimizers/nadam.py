@@ -12,6 +12,7 @@ from laminar.engine.state import Variable
 from .checks import decay_rate
 from .optimizer import LearningRate, Optimizer
 from .options import Options
+from .scaling import root_quotient
 
 # Dozat, section 2.2: the momentum grows from beta_1 / 2 to beta_1 as 1 - 0.96 ** (t * 0.004) / 2.
 _GROWTH = 0.96
@@ -81,7 +82,7 @@ class Nadam(Optimizer):
         v = self.assign(v, self.beta_2 * v + (1 - self.beta_2) * ops.square(gradient))
         m_hat = u_next * m / (1 - product * u_next) + (1 - u) * gradient / (1 - product)
         v_hat = v / (1 - self.beta_2**t)
-        self.assign_sub(variable, learning_rate * m_hat / (ops.sqrt(v_hat) + self.epsilon))
+        self.assign_sub(variable, root_quotient(learning_rate * m_hat, v_hat, self.epsilon))
 
     def get_config(self) -> dict[str, Any]:
         return {

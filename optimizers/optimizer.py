@@ -19,20 +19,20 @@ from laminar.engine.graph import Graph, Operation, Tensor, building
 from laminar.engine.ops.basic import group
 from laminar.engine.ops.promotion import result_type
 from laminar.engine.source import warn
-from laminar.engine.state import Variable
+from laminar.engine.state import StatelessScope, Variable
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 
+from .averages import Averages
 from .clipping import clip_by_global_norm, clip_by_norm, clip_by_value
 from .conditional import assign, assign_add, assign_sub, only_if
 from .groups import Groups
 from .options import check_options
 from .schedules import LearningRateSchedule
-from .slots import Slots
 
 LearningRate: TypeAlias = "float | LearningRateSchedule | Callable[[], Any]"
 
 
-class Optimizer(Slots):
+class Optimizer(Averages):
     """Base of the optimizers. A rule of its own overrides two methods:
 
         def build(self, variables):  # the slots: optimizer variables, one per model variable
@@ -270,15 +270,9 @@ class Optimizer(Slots):
                 f"{self.name}: {len(given)} values for {len(self._trainable_variables)} model and "
                 f"{len(self.variables)} optimizer variables"
             )
-        before = [v.read_value() for v in held]
-        try:
-            for v, value in zip(held, given, strict=True):
-                v.assign(value)
+        with StatelessScope(zip(held, given, strict=True)):
             self.apply(grads)
             after = [v.read_value() for v in held]
-        finally:
-            for v, value in zip(held, before, strict=True):
-                v.assign(value)
         count = len(self._trainable_variables)
         return after[:count], after[count:]
 
@@ -438,7 +432,7 @@ class Optimizer(Slots):
         """The loss times `loss_scale_factor`: small float16 gradients stay above zero."""
         return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
 
-    # Weight decay and averages
+    # Weight decay
 
     def exclude_from_weight_decay(
         self,
@@ -463,58 +457,6 @@ class Optimizer(Slots):
     def _weight_decay_of(self, variable: Variable) -> float | None:
         """The rate at which a variable decays, None if it does not."""
         return self.weight_decay if self._decays(variable) else None
-
-    def _average(self, variables: Sequence[Variable]) -> None:
-        """average = momentum * average + (1 - momentum) * variable; at first, the variable."""
-        iterations = self.iterations
-        for v in variables:
-            average = self._averages[self._get_variable_index(v)]
-            if average is None:
-                continue
-            momentum = self.ema_momentum * ops.cast(ops.not_equal(iterations, 0), v.dtype)
-            new = self.assign(average, momentum * average + (1 - momentum) * v)
-            if self.ema_overwrite_frequency:
-                due = ops.equal((iterations + 1) % self.ema_overwrite_frequency, 0)
-                self.assign(v, ops.where(due, new, v))
-
-    def swap_averages(self, in_place: bool) -> None:
-        """Let the variables and their moving averages change places, if they do not stand so.
-
-        Args:
-            in_place: whether the averages shall stand in the variables of the model, as for an
-                evaluation, or in the slots, as a step needs them.
-
-        Raises:
-            FailedPreconditionError: no averages are kept.
-        """
-        if not self.use_ema:
-            raise FailedPreconditionError(
-                f"{self.name}: it keeps no averages of the variables",
-                remedy="make it with use_ema=True, as Adam(use_ema=True)",
-            )
-        if in_place == self.averages_in_place or not int(np.asarray(self._iterations)):
-            return  # before the first step there are no averages
-        for v, average in self._averaged():
-            value = v.numpy()
-            v.assign(average.value)
-            average.assign(value)
-        self.averages_in_place = in_place
-
-    def _averaged(self) -> list[tuple[Variable, Variable]]:
-        pairs = zip(self._trainable_variables, self._averages, strict=False)
-        return [(v, average) for v, average in pairs if average is not None]
-
-    def finalize_variable_values(self, var_list: Iterable[Variable]) -> None:
-        """Put the moving averages in place, if they are kept: the end of training."""
-        if not self.use_ema:
-            return
-        in_place, self.averages_in_place = self.averages_in_place, False
-        for v in var_list:
-            average = self._averages[self._get_variable_index(v)]
-            if average is not None and in_place:
-                average.assign(v.value)
-            elif average is not None:
-                v.assign(average)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an optimizer like this one, as data."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import threading
+import time
+from collections.abc import Collection, Iterator
 
 import pytest
 
@@ -27,3 +31,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "slow" in item.keywords:
             item.add_marker(skip)
+
+
+def names_of_threads_left(before: Collection[threading.Thread]) -> list[str]:
+    """Threads of laminar that work for one object only, and still live some time after it."""
+    end = time.monotonic() + 5
+    while True:
+        left = [
+            t.name
+            for t in threading.enumerate()
+            if t not in before and t.name.startswith("laminar-") and "inter-op" not in t.name
+        ]
+        if not left or time.monotonic() > end:
+            return left
+        gc.collect()
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_thread_outlives_its_module() -> Iterator[None]:
+    """Threads that make batches, train replicas or write files end with what they are for."""
+    before = set(threading.enumerate())
+    yield
+    left = names_of_threads_left(before)
+    assert not left, f"threads that nobody ended: {left}"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks import measurement, problems, processes
+from benchmarks import fresh, measurement, problems, processes
 from benchmarks.__main__ import main
 from benchmarks.measurement import Entry, Result
 from benchmarks.processes import Framework, Worker, WorkerError
@@ -50,6 +51,45 @@ def test_blas_chooses_its_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     variables = processes.environment(threads=2)
     assert not {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"} & set(variables)
     assert variables["OPENBLAS_NUM_THREADS"] == variables["OMP_NUM_THREADS"] == "2"
+
+
+def test_modules_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
+    variables = processes.environment(threads=1)
+    assert "PYTHONDONTWRITEBYTECODE" not in variables
+    assert Path(variables["PYTHONPYCACHEPREFIX"]).is_dir()
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE")
+    assert "PYTHONPYCACHEPREFIX" not in processes.environment(threads=1)
+
+
+def test_memory_is_shown_as_memory() -> None:
+    entries = [entry("laminar", [], [3 * 2.0**20]), entry("torch", [], [6 * 2.0**20])]
+    result = Result(WORKLOADS["memory-resnet20"], 1, entries)
+    assert "laminar 3 MiB" in line(result)
+    assert result.ratio is not None
+    assert result.ratio.middle == 0.5
+
+
+def test_cold_caches_are_empty_and_warm_ones_are_not() -> None:
+    found = {}
+    for name in ("first-step-mlp", "first-step-mlp-cold"):
+        case = fresh.FirstStep("laminar", name, is_tiny=True)
+        asked: list[int] = []
+        trained = case.trained
+
+        def noted(folder: str, trained: Any = trained, asked: list[int] = asked) -> Any:
+            asked.append(len(list(Path(folder).rglob("*.o"))))
+            return trained(folder)
+
+        case.trained = noted  # type: ignore[method-assign]  # to see the folder
+        case.checks()
+        assert case.sample(1) > 0
+        case.folder.cleanup()
+        found[name] = asked
+    assert found["first-step-mlp-cold"] == [0, 0]
+    first, second = found["first-step-mlp"]
+    assert first == 0 < second
 
 
 @pytest.mark.parametrize(

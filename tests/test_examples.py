@@ -81,6 +81,18 @@ def test_several_devices(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"device:cpu:{i}: pinned to /device:cpu:{i}" in printed
 
 
+def test_lstm_stack(capsys: pytest.CaptureFixture[str]) -> None:
+    example = load(ROOT / "examples" / "lstm_stack.py")
+    start, one, three, together = example.main([])
+    assert one < start / 2
+    assert three == pytest.approx(one, rel=1e-9)
+    assert together < start / 2
+    printed = capsys.readouterr().out
+    for i in range(3):
+        assert f"layer {i}: " in printed
+        assert f"matrix products on cpu:{i}" in printed
+
+
 def test_readme_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,8 +10,10 @@ import pytest
 from benchmarks import kernels
 
 
-def test_smoke(capsys: pytest.CaptureFixture[str]) -> None:
-    assert kernels.main(["--only", "32 x 128 x 10 n", "--seconds", "0"]) == 0
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_smoke(threads: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--only", "32 x 128 x 10 n", "--seconds", "0", "--threads", threads]
+    assert kernels.main(options) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("  ")[0] for line in lines] == ["32 x 128 x 10 nn", "32 x 128 x 10 nt"]
     for line in lines:

@@ -24,6 +24,7 @@ BASE = {
     "initializers",
     "naming",
     "ops",
+    "quantizers",
     "random",
     "recorded",
     "regularizers",

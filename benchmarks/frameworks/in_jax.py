@@ -22,6 +22,7 @@ from .jax_networks import (
     gpt,
     layer_norm,
     perceptron,
+    recurrent,
     residual_network,
 )
 
@@ -208,6 +209,7 @@ CASES: dict[str, Callable[[Problem], Case]] = {
     "train-convnet": lambda p: Training(convnet, Adam(1e-5), p),
     "train-resnet20": lambda p: Training(resnet(p), Momentum(1e-3, 0.9), p),
     "train-gpt": lambda p: Training(gpt(p.decoders), Adam(1e-5), p),
+    "train-lstm": lambda p: Training(recurrent, Adam(1e-5), p),
     "infer-mlp-1": lambda p: Inference(perceptron, p),
     "infer-mlp-256": lambda p: Inference(perceptron, p),
     "infer-resnet20-1": lambda p: Inference(resnet(p), p),

@@ -15,6 +15,7 @@ from ..inputs import SCALE, Epoch
 from ..problems import Array, Block, Problem, Weights
 from ..workloads import CHECKED_STEPS
 from .torch_gpt import Attention, Gpt
+from .torch_recurrent import Lstm, recurrent
 from .torch_rows import rows_cases
 
 Network = Callable[[Problem], Any]
@@ -107,7 +108,7 @@ def load(net: Any, weights: Weights) -> None:
     """Set the weights of a network from Keras's arrays."""
     for name, (first, *others) in weights.items():
         module = net.get_submodule(name.replace("-", "."))
-        if isinstance(module, Attention):
+        if isinstance(module, Attention | Lstm):
             module.load(first, *others)
             continue
         values = [first, *others]
@@ -209,6 +210,7 @@ def network_cases(is_compiled: bool) -> dict[str, Callable[[Problem], Case]]:
         "train-convnet": lambda p: Training(convnet, adam, p, is_compiled),
         "train-resnet20": lambda p: Training(resnet, momentum, p, is_compiled),
         "train-gpt": lambda p: Training(Gpt, adam, p, is_compiled),
+        "train-lstm": lambda p: Training(recurrent, adam, p, is_compiled),
         "infer-mlp-1": lambda p: Inference(perceptron, p, is_compiled),
         "infer-mlp-256": lambda p: Inference(perceptron, p, is_compiled),
         "infer-resnet20-1": lambda p: Inference(resnet, p, is_compiled),

@@ -104,6 +104,21 @@ def gpt(blocks: Sequence[str]) -> Network:
     return network
 
 
+def recurrent(weights: Arrays, x: Any, is_training: bool) -> tuple[Any, Arrays]:
+    """An LSTM, and a dense layer on its last output; the inputs of all steps are one product."""
+    kernel, recurrent_kernel, bias = weights["lstm"]
+
+    def step(state: Any, part: Any) -> tuple[Any, None]:
+        h, c = state
+        i, f, g, o = jnp.split(part + h @ recurrent_kernel, 4, axis=-1)
+        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+        return (jax.nn.sigmoid(o) * jnp.tanh(c), c), None
+
+    zeros = jnp.zeros((len(x), len(recurrent_kernel)), x.dtype)
+    (h, _), _ = lax.scan(step, (zeros, zeros), x.swapaxes(0, 1) @ kernel + bias)
+    return dense(weights["dense"], h), {}
+
+
 def layer_norm(weights: Sequence[Any], x: Any) -> Any:
     gamma, beta = weights
     mean = x.mean(axis=-1, keepdims=True)

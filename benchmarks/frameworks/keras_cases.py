@@ -8,7 +8,7 @@ from typing import Any
 from ..cases import Case
 from ..overhead import Add, FitCall, PredictRow
 from ..problems import Problem
-from .keras_networks import Inference, Training, convnet, gpt, perceptron, resnet
+from .keras_networks import Inference, Training, convnet, gpt, perceptron, recurrent, resnet
 
 Cases = dict[str, Callable[[Problem], Case]]
 
@@ -25,6 +25,7 @@ def cases(k: Any) -> Cases:
         "train-convnet": lambda p: Training(k, convnet, rules.Adam(1e-5), p),
         "train-resnet20": lambda p: Training(k, resnet, rules.SGD(1e-3, 0.9), p),
         "train-gpt": lambda p: Training(k, gpt, rules.Adam(1e-5), p),
+        "train-lstm": lambda p: Training(k, recurrent, rules.Adam(1e-5), p),
         "infer-mlp-1": lambda p: Inference(k, perceptron, p),
         "infer-mlp-256": lambda p: Inference(k, perceptron, p),
         "infer-resnet20-1": lambda p: Inference(k, resnet, p),

@@ -85,6 +85,18 @@ def gpt(k: Any, problem: Problem) -> Any:
     return k.Model(words, layers.Dense(units("head"), name="head")(x))
 
 
+def recurrent(k: Any, problem: Problem) -> Any:
+    """An LSTM, and a dense layer on its last output."""
+    layers = k.layers
+    return k.Sequential(
+        [
+            layers.Input(problem.x.shape[1:]),
+            layers.LSTM(problem.units("lstm") // 4, name="lstm"),
+            layers.Dense(problem.units("dense"), name="dense"),
+        ]
+    )
+
+
 def positions(k: Any, shape: tuple[int, ...]) -> Any:
     """The layer that adds a row of weights at each place."""
 

@@ -7,27 +7,31 @@ broadcasting) makes another view and computes nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ..errors import ShapeError
-from ..graph import Array, DType, bool_, int32
-from .emit import Function, NotLoweredError, Value
+from ..graph import Array, DType, bool_, float32, int32
+from .emit import HALVES, Function, NotLoweredError, Value
 from .program import (
     Check,
     Expression,
+    Fence,
     Gathered,
     Iota,
     Library,
     Literal,
+    Loop,
     Map,
     Operand,
     Program,
     Reduce,
     Shape,
     Size,
+    Statement,
     Storage,
     View,
     contiguous,
@@ -56,8 +60,11 @@ class Builder:
         self.program = Program()
         self.derived: list[Callable[[Callable[[int], int]], int]] = []
         self._num_sizes = num_sizes
-        self._part_numbers: dict[tuple[int, int], int] = {}
+        self._numbers: dict[Any, int] = {}
         self._shared: dict[Any, View] = {}
+        self._loop_begins = 0  # the first storage of the innermost loop
+        self._num_fences = 0
+        self._halves: dict[int, View] = {}  # storage of float32 -> the halves it was made of
         self.label = ""
 
     # What is known of an operand
@@ -88,6 +95,29 @@ class Builder:
 
     # Statements
 
+    @contextmanager
+    def inside_loop(self, first: int) -> Iterator[list[Statement]]:
+        """A block whose statements are the body of a loop: they go to the list that it gives.
+
+        Args:
+            first: the first storage that the loop changes.
+        """
+        program = self.program
+        outer = program.statements, self._loop_begins, dict(self._shared)
+        program.statements, self._loop_begins = [], first
+        try:
+            yield program.statements
+        finally:
+            program.statements, self._loop_begins, self._shared = outer
+
+    def is_fixed(self, x: View) -> bool:
+        """Whether what is built now is repeated, with the same memory each time."""
+        return x.storage < self._loop_begins
+
+    def loop(self, statement: Loop) -> None:
+        """Add a loop whose statements have been built."""
+        self._add(statement)
+
     def _add(self, statement: Any) -> None:
         self.program.statements.append(statement)
         self.program.labels[id(statement)] = self.label
@@ -109,6 +139,9 @@ class Builder:
     def map_into(self, target: View, expression: Expression, operands: Sequence[Operand]) -> None:
         """The expression on each element of `target`."""
         spread = tuple(self.broadcast(x, target.shape) for x in operands)
+        dtype = self.dtype(target)
+        if dtype in HALVES or any(self.dtype(x) in HALVES for x in operands):
+            expression = _in_float32(expression, dtype)
         self._add(Map(target, spread, expression))
 
     def compute(
@@ -119,7 +152,8 @@ class Builder:
         **attrs: Any,
     ) -> View:
         """A scalar expression (see engine/ops/scalars.py) on each element of the operands."""
-        result = dtype or self.dtype(operands[0])
+        wanted = dtype or self.dtype(operands[0])
+        result = wide(wanted)
 
         def expression(fn: Function, values: Sequence[Value]) -> Value:
             found = scalar(VectorScalars(fn), *values, **attrs)
@@ -130,7 +164,7 @@ class Builder:
                 raise NotLoweredError(f"an expression gives {found.dtype}, not {result}")
             return found
 
-        return self.map(expression, operands, result)
+        return self.map(expression, operands, wanted)
 
     def cast(self, x: Operand, dtype: DType) -> Operand:
         """As another element type."""
@@ -138,11 +172,34 @@ class Builder:
             return x
         if isinstance(x, Size) and dtype.is_integer:
             return Size(x.value, dtype)
-        return self.map(lambda fn, values: fn.convert(values[0], dtype), [x], dtype)
+        found = self.map(lambda fn, values: fn.convert(values[0], dtype), [x], dtype)
+        if dtype == float32 and isinstance(x, View) and self.dtype(x) in HALVES:
+            self._halves[found.storage] = x
+        return found
+
+    def halves_of(self, x: View) -> View | None:
+        """The halves that have the values of a view; None where there are none in this order."""
+        if self.dtype(x) in HALVES:
+            return x
+        source = self._halves.get(x.storage)
+        if source is None or not source.is_contiguous:
+            return None
+        self.program.spare.add(x.storage)
+        return x._replace(storage=source.storage, fence=x.fence or source.fence)
+
+    def widened(self, x: Operand) -> Any:
+        """A half as float32; in a loop what stays the same is made so once."""
+        if self.dtype(x) not in HALVES:
+            return x
+        if isinstance(x, View) and self.is_fixed(x):
+            return self.once(("float32", x), lambda: self.map(_as_it_is, [x], float32))
+        return self.cast(x, float32)
 
     def copy(self, x: Operand) -> View:
         """In new memory."""
-        return self.map(lambda fn, values: values[0], [x], self.dtype(x), self.shape(x))
+        found = self.storage(self.shape(x), self.dtype(x))
+        self._add(Map(found, (x,), lambda fn, values: values[0]))
+        return found
 
     def whole(self, x: Operand) -> View:
         """As memory in the usual order; a copy where it is not."""
@@ -180,6 +237,11 @@ class Builder:
         rest = tuple(n for a, n in enumerate(kept) if a not in wanted)
         return self.reshape(found, rest)
 
+    def total(self, x: Operand, axes: Sequence[int]) -> View:
+        """The sum over `axes`, which stay with size 1; made once for each x."""
+        wanted = tuple(sorted(a % len(self.shape(x)) for a in axes))
+        return self.once(("sum", x, wanted), lambda: self.reduce("sum", x, wanted, keepdims=True))
+
     def _reduce(
         self, kind: str, x: Operand, shape: Shape, axes: tuple[int, ...], kept: Shape, dtype: DType
     ) -> View:
@@ -191,27 +253,27 @@ class Builder:
         parts = self._parts(shape[split], math.prod(shape) // shape[split] * dtype.size)
         partial = self.storage((parts, *kept), dtype)
         self._add(Reduce(partial, x, shape, axes, kind, (split, parts)))
-        self._add(Reduce(self.reshape(target, (1, *kept)), partial, (parts, *kept), (0,), kind))
+        whole = self.reshape(target, (1, *kept))
+        self._add(Reduce(whole, partial, (parts, *kept), (0,), kind, is_of_parts=True))
         return target
 
     def _parts(self, size: int, row_bytes: int) -> int:
         """A stand-in for the number of parts of `size` rows."""
-        known = self._part_numbers.get((size, row_bytes))
-        if known is not None:
-            return known
 
         def parts(real: Callable[[int], int]) -> int:
             rows = real(size)
             wanted = rows * real(row_bytes) // _PART_BYTES
             return max(1, min(_MOST_PARTS, wanted, rows))
 
-        found = self._part_numbers[size, row_bytes] = self.derive(parts)
-        return found
+        return self.derive(parts, ("parts", size, row_bytes))
 
-    def derive(self, value: Callable[[Callable[[int], int]], int]) -> int:
-        """A stand-in for a number that is computed from real sizes."""
-        self.derived.append(value)
-        return stand_in(self._num_sizes + len(self.derived) - 1)
+    def derive(self, value: Callable[[Callable[[int], int]], int], key: Any) -> int:
+        """A stand-in for a number that is computed from real sizes; one for equal keys."""
+        found = self._numbers.get(key)
+        if found is None:
+            self.derived.append(value)
+            found = self._numbers[key] = stand_in(self._num_sizes + len(self.derived) - 1)
+        return found
 
     def library(
         self,
@@ -276,6 +338,13 @@ class Builder:
         """Stop the run, before anything is changed, if some element of a bool is true."""
         shape = self.shape(fails)
         self._add(Check(self.reduce("any", fails, range(len(shape)))))
+
+    def fenced(self, operands: Sequence[Operand]) -> list[Operand]:
+        """The operands for what is to run after all statements so far, and not with them."""
+        self._num_fences += 1
+        number = self._num_fences
+        self._add(Fence(number))
+        return [x._replace(fence=number) if isinstance(x, View) else x for x in operands]
 
     # Shaping
 
@@ -360,6 +429,25 @@ def _in_parts(shape: Shape, axes: tuple[int, ...]) -> bool:
         kept = [n for a, n in enumerate(shape) if a not in axes and n != 1]
         return not kept and (known >= _PART_ELEMENTS or (unknown and known >= _PER_UNKNOWN))
     return unknown or known >= _PART_ROWS
+
+
+def wide(dtype: DType) -> DType:
+    """The type in which elements are computed."""
+    return float32 if dtype in HALVES else dtype
+
+
+def _as_it_is(fn: Function, values: Sequence[Value]) -> Value:
+    return values[0]
+
+
+def _in_float32(expression: Expression, dtype: DType) -> Expression:
+    """The expression on halves as float32, and its result rounded once if it is to be a half."""
+
+    def computed(fn: Function, values: Sequence[Value]) -> Value:
+        found = expression(fn, [fn.convert(x, wide(x.dtype)) for x in values])
+        return fn.convert(found, dtype) if dtype in HALVES else found
+
+    return computed
 
 
 def truth(fn: Function, x: Value) -> Value:

@@ -1,8 +1,9 @@
-"""Object code on disk, by the hash of what it was made of.
+"""What was compiled, on disk, by the digest of what it was made of.
 
-A file is a digest followed by the code; it is written under another name and then renamed, so
-processes can share the folder. What does not match its digest is made anew. Code is read only from
-a folder that nobody else can write to, since it is going to run.
+A file is the digest of its content, then the content; it is written under another name and then
+renamed, so processes can share the folder. What does not match its digest is made anew. Files are
+read only from a folder that nobody else can write to, since what is in them is going to run. There
+are so many files at most; those that have not been read for the longest time go first.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 _DIGEST_BYTES = 32
+# In each of the 256 folders that the first figures of a digest tell apart.
+_MOST_FILES = 64
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def folder() -> Path:
-    """Where object code is kept: LAMINAR_CACHE, or a folder of the user's cache."""
+    """Where compiled code is kept: LAMINAR_CACHE, or a folder of the user's cache."""
     chosen = os.environ.get("LAMINAR_CACHE")
     if chosen:
         return Path(chosen)
@@ -27,46 +30,51 @@ def folder() -> Path:
     return Path(base) / "laminar" / "objects"
 
 
-def cached(identity: str, text: str, make: Callable[[str], bytes]) -> bytes:
-    """The object code of IR `text`: from disk, or made and put there.
+def read(name: str) -> bytes | None:
+    """The content of a file; None where there is none, or none that can be trusted.
 
     Args:
-        identity: what the code depends on besides the text: compiler, processor.
-        text: the IR.
-        make: compiles the text.
+        name: a digest in hexadecimal numbers and a suffix.
     """
-    key = hashlib.sha256(f"{identity}\n{text}".encode()).hexdigest()
-    path = folder() / key[:2] / f"{key}.o"
-    found = _read(path)
-    if found is None:
-        found = make(text)
-        _write(path, found)
-    return found
-
-
-def _is_private(place: Path) -> bool:
-    """Whether a folder belongs to this user, and no one else may write to it."""
-    status = place.stat()
-    return status.st_uid == os.getuid() and not status.st_mode & _OTHERS_WRITE
-
-
-def _read(path: Path) -> bytes | None:
+    path = folder() / name[:2] / name
     try:
         if not _is_private(path.parent):
             return None
         content = path.read_bytes()
     except OSError:
         return None
-    digest, code = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
-    return code if hashlib.sha256(code).digest() == digest else None
+    digest, found = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+    if hashlib.sha256(found).digest() != digest:
+        return None
+    with suppress(OSError):  # it may be somebody's who lets us only read
+        os.utime(path)
+    return found
 
 
-def _write(path: Path, code: bytes) -> None:
+def write(name: str, content: bytes) -> None:
+    """Keep a content for `read`."""
+    path = folder() / name[:2] / name
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent)
+        handle, temporary = tempfile.mkstemp(dir=path.parent)
         with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(code).digest() + code)
-        os.replace(name, path)
+            file.write(hashlib.sha256(content).digest() + content)
+        os.replace(temporary, path)
+        _trim(path.parent)
     except OSError:
         return  # a cache that cannot be written costs time, not results
+
+
+def _trim(place: Path) -> None:
+    """Remove half of the files of a folder that has too many."""
+    files = list(place.iterdir())
+    if len(files) > _MOST_FILES:
+        files.sort(key=lambda file: file.stat().st_mtime_ns)
+        for file in files[: _MOST_FILES // 2]:
+            file.unlink(missing_ok=True)
+
+
+def _is_private(place: Path) -> bool:
+    """Whether a folder belongs to this user, and no one else may write to it."""
+    status = place.stat()
+    return status.st_uid == os.getuid() and not status.st_mode & _OTHERS_WRITE

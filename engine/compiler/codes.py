@@ -1,44 +1,123 @@
 """Native functions by their code: compiled or read from the cache once, then known by address.
 
-Every compile is noted (see report.py).
+Object code has a key: the digest of all that decides about it. For code that is written from a few
+parameters these stand for its IR, which is then only written where the object code is missing. All
+that is asked for together is linked together. Every compile is noted (see report.py).
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from . import llvm, report
-from .cache import cached
+from . import cache, llvm, report
+from .digest import NoDigestError, digest, encoded, sources
 from .kernels.launch import Code
+from .loop_words import same
 
-_addresses: dict[Code, int] = {}
+_SUFFIX = ".o"
+_SHORT = 16  # figures of a key that tell functions of one name apart
+
+
+class Native(NamedTuple):
+    """A function in object code.
+
+    Attributes:
+        key: of the object code.
+        symbol: its name there.
+        labels: whom it is for.
+    """
+
+    key: str
+    symbol: str
+    labels: tuple[str, ...] = ()
+
+
+_keys: dict[Code, str] = {}
+_codes: dict[str, Code] = {}
+_contents: dict[str, bytes] = {}
+_addresses: dict[tuple[str, str], int] = {}
 _lock = threading.Lock()
+
+
+def native(code: Code, labels: tuple[str, ...] = ()) -> Native:
+    """The function of `code`."""
+    key = _keys.get(code)
+    if key is None:
+        key = _key(code)
+        _codes.setdefault(key, code)
+        _keys[code] = key
+    return Native(key, code.symbol, labels)
+
+
+def _key(code: Code) -> str:
+    identity = llvm.identity(code.vector_bytes)
+    if code.writer is same:
+        return digest(identity, code.text())
+    try:
+        description = encoded((code.writer, code.parameters))
+    except NoDigestError:
+        return digest(identity, code.text())
+    return digest(identity, sources(), description)
 
 
 def address_of(code: Code, label: str = "") -> int:
     """Where the function of `code` is; `label` tells whom it is for."""
-    found = _addresses.get(code)
-    if found is None:
-        with _lock:
-            found = _addresses.get(code)
-            if found is None:
-                found = _addresses[code] = _load(code, label)
+    (found,) = addresses_of([native(code, (label,) if label else ())])
     return found
 
 
-def _load(code: Code, label: str) -> int:
-    start = time.perf_counter()
-    text = code.text()
-    compiled = False
+def addresses_of(
+    natives: Sequence[Native], contents: Mapping[str, bytes] | None = None
+) -> list[int]:
+    """Where functions are.
 
-    def make(ir: str) -> bytes:
-        nonlocal compiled
-        compiled = True
-        return llvm.compile_object(ir, code.vector_bytes)
+    Args:
+        natives: the functions.
+        contents: object code that is at hand, by its key.
+    """
+    if any((f.key, f.symbol) not in _addresses for f in natives):
+        with _lock:
+            _load(natives, contents or {})
+    return [_addresses[f.key, f.symbol] for f in natives]
 
-    content = cached(llvm.identity(code.vector_bytes), text, make)
-    address = llvm.load_object(content, [code.symbol])[code.symbol]
-    seconds = time.perf_counter() - start
-    report.note(report.Compile(label or code.symbol, compiled, seconds, len(content)))
-    return address
+
+def content_of(key: str) -> bytes:
+    """The object code of functions that have been asked for."""
+    return _contents[key]
+
+
+def _load(natives: Sequence[Native], contents: Mapping[str, bytes]) -> None:
+    """Link what is not known yet."""
+    wanted: dict[str, list[Native]] = {}
+    for f in natives:
+        if (f.key, f.symbol) not in _addresses:
+            wanted.setdefault(f.key, []).append(f)
+    objects = []
+    for key, functions in wanted.items():
+        start = time.perf_counter()
+        content = contents.get(key) or _contents.get(key) or cache.read(key + _SUFFIX)
+        is_fresh = content is None
+        if content is None:
+            content = _compile(key)
+        _contents[key] = content
+        objects.append(content)
+        label = "+".join(functions[0].labels) or functions[0].symbol
+        seconds = time.perf_counter() - start
+        report.note(report.Compile(label, is_fresh, seconds, len(content)))
+    names = {(f.key, f.symbol): f.symbol + _suffix(f.key) for fs in wanted.values() for f in fs}
+    addresses = llvm.load_objects(objects, list(names.values()))
+    _addresses.update({pair: addresses[name] for pair, name in names.items()})
+
+
+def _compile(key: str) -> bytes:
+    code = _codes[key]
+    content = llvm.compile_object(code.text(), code.vector_bytes, _suffix(key))
+    cache.write(key + _SUFFIX, content)
+    return content
+
+
+def _suffix(key: str) -> str:
+    return "_" + key[:_SHORT]

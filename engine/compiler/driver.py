@@ -3,6 +3,7 @@
     enter(ptr plan, ptr objects, i64 count): checks the arrays, fills in their addresses;
     run(ptr plan, ptr objects): `enter` and `work` on one thread;
     work(ptr plan, i64 tid, i64 nth): one thread's part of all kernels, with barriers between them;
+    loop(ptr words, i64 tid, i64 nth): a kernel that runs a table of kernels many times;
     worker(ptr pool, i64 tid): what a thread of the pool does all its life;
     wake(ptr pool): tells the threads of the pool that there is a new job, or that they end;
     start(ptr pool, ptr plan): runs `work` on all threads of the pool, this one being number 0.
@@ -11,12 +12,16 @@ The words of a plan and of a pool are named below. A plan's tables hold, for eac
 asked of it (0, or WANT_OWN), for each address in the kernels' words (its place, the array, the
 offset), and for each kernel (code, words, flags, the address of a check's result). In one more,
 `enter` marks the arrays that are not as they must be.
+
+A loop has a table of kernels, and words of its own, for each thread: before iteration t a thread
+moves on, by t steps, the addresses in its own kernels' words, so no thread waits for another.
 """
 
 from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Callable
 
 from ..graph import DType, int32, int64, uint8
 from .emit import POINTER, Function, Module, Value
@@ -27,16 +32,30 @@ from .emit import POINTER, Function, Module, Value
 WANT_LINE, WANT_OWN = 1, 2
 LINE = 64
 
-# Flags of a kernel.
-PARALLEL, BARRIER, CHECK = 1, 2, 4
+# Flags of a kernel. The result of a check stops the run, or, with STOP, the loop it is in. With
+# SETTLE threads meet again when they have looked: the next iteration makes another result.
+PARALLEL, BARRIER, CHECK, STOP, SETTLE = 1, 2, 4, 8, 16
+
+# Words of a loop, and of a thread's part of it.
+LOOP_PLAN, LOOP_COUNT, LOOP_THREADS, LOOP_FAILED = range(4)
+LOOP_WORDS = 4
+PART_KERNELS, PART_NUM_KERNELS, PART_MOVES, PART_NUM_MOVES = range(4)
+# What moves on: the address of a word, what it is in iteration 0, by how much it grows in each.
+MOVE_WORDS = 3
+ROW_WORDS = 4
+# Iterations of a loop that ends by its test.
+ENDLESS = 1 << 62
 
 # Words of a plan.
 STATUS, NUM_ARRAYS, WANTS, NUM_ADDRESSES, ADDRESSES = range(5)
-NUM_KERNELS, KERNELS, POOL, ARRAY_TYPE, REFUSED = range(5, 10)
+NUM_KERNELS, KERNELS, POOL, ARRAY_TYPE, REFUSED, CANCELLED = range(5, 11)
 PLAN_WORDS = 16
 
 # Values of STATUS.
 DONE, REFUSES, CHECK_FAILED = 0, 1, 2
+
+# How a walk through a table of kernels ends; the result of a STOP is one of these.
+_WENT_ON, _STOPPED, _FAILED = 0, 1, 2
 
 # Words of a pool, on cache lines of their own.
 JOB, PLAN, QUIT, FINISHED, ARRIVED, ROUND, THREADS, ASLEEP = (i * 8 for i in range(8))
@@ -56,7 +75,9 @@ def text() -> str:
     Function(module, "nothing", [POINTER, "i64", "i64"])  # the kernel of a check
     _enter(module)
     _wait(module)
+    _walk(module)
     _work(module)
+    _loop(module)
     _run(module)
     _worker(module)
     _wake(module)
@@ -210,16 +231,19 @@ def _wait(module: Module) -> None:
     fn.when(~last, hold)
 
 
-def _work(module: Module) -> None:
-    fn = Function(module, "work", [POINTER, "i64", "i64"])
-    plan = fn.arguments[0]
-    tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
-    kernels = _pointer(fn, _word(fn, plan, KERNELS))
+def _walk(module: Module) -> None:
+    """`walk(ptr plan, ptr kernels, i64 count, i64 tid, i64 nth, ptr end)`: run a table once.
+
+    A loop that ends by a test fails there if the plan has been cancelled.
+    """
+    fn = Function(module, "walk", [POINTER, POINTER, "i64", "i64", "i64", POINTER])
+    plan, kernels, _, _, _, end = fn.arguments
+    count, tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[2:5])
     pool = _pointer(fn, _word(fn, plan, POOL))
-    count = _word(fn, plan, NUM_KERNELS)
+    fn.store(fn.number(_WENT_ON), end)
 
     def one(i: Value) -> tuple[Value, Value]:
-        row = fn.offset(kernels, i, 32)
+        row = fn.offset(kernels, i, 8 * ROW_WORDS)
         flags = _word(fn, row, 2)
         parallel = fn.binary("and", flags, PARALLEL) != 0
         mine = parallel | (tid == 0)
@@ -227,20 +251,84 @@ def _work(module: Module) -> None:
         words = _pointer(fn, _word(fn, row, 1))
         threads = fn.select(parallel, nth, fn.number(1))
         fn.when(mine, lambda: fn.line(f"call void {code}(ptr {words}, {tid}, {threads})"))
-        meet = (fn.binary("and", flags, BARRIER) != 0) & (nth > 1)
+        several = nth > 1
+        stops = fn.binary("and", flags, STOP) != 0
+
+        def ask() -> None:
+            failed = fn.convert(fn.number(_FAILED), uint8)
+            cancelled = _atomic(fn, _at(fn, plan, CANCELLED)) != 0
+            fn.when(cancelled, lambda: fn.store(failed, _pointer(fn, _word(fn, row, 3))))
+
+        fn.when(stops & (tid == 0), ask)
+        meet = (fn.binary("and", flags, BARRIER) != 0) & several
         fn.when(meet, lambda: fn.line(f"call void @wait(ptr {pool}, {nth})"))
         following = i + 1
-        checked = fn.binary("and", flags, CHECK) != 0
+        checked = fn.binary("and", flags, CHECK | STOP) != 0
 
-        def failed() -> list[Value]:
-            bad = fn.load(_pointer(fn, _word(fn, row, 3)), uint8, 0) != 0
-            fn.when(bad, lambda: _store(fn, plan, STATUS, fn.number(CHECK_FAILED)))
+        def look() -> list[Value]:
+            result = fn.load(_pointer(fn, _word(fn, row, 3)), uint8, 0)
+            bad = result != 0
+            is_stop = stops & (result == _STOPPED)
+            ended = fn.select(is_stop, fn.number(_STOPPED), fn.number(_FAILED))
+            fn.when(bad, lambda: fn.store(ended, end))
+            again = (fn.binary("and", flags, SETTLE) != 0) & several
+            fn.when(again, lambda: fn.line(f"call void @wait(ptr {pool}, {nth})"))
             return [fn.select(bad, count, following)]
 
-        (following,) = fn.replaced(checked, [following], failed)
+        (following,) = fn.replaced(checked, [following], look)
         return following, following < count
 
     fn.when(count > 0, lambda: fn.repeat(fn.number(0), one))
+
+
+def _walk_on(
+    fn: Function, plan: str, kernels: str, count: Value, tid: Value, nth: Value
+) -> Callable[[], Value]:
+    """A call of `walk` on a table: calling what it gives runs it, and tells how it ended."""
+    end = fn.named("alloca i64, align 8")
+
+    def run() -> Value:
+        fn.line(f"call void @walk(ptr {plan}, ptr {kernels}, {count}, {tid}, {nth}, ptr {end})")
+        return fn.load(end, int64, 0)
+
+    return run
+
+
+def _work(module: Module) -> None:
+    fn = Function(module, "work", [POINTER, "i64", "i64"])
+    plan = fn.arguments[0]
+    tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
+    kernels = _pointer(fn, _word(fn, plan, KERNELS))
+    failed = _walk_on(fn, plan, kernels, _word(fn, plan, NUM_KERNELS), tid, nth)() == _FAILED
+    fn.when(failed, lambda: _store(fn, plan, STATUS, fn.number(CHECK_FAILED)))
+
+
+def _loop(module: Module) -> None:
+    fn = Function(module, "loop", [POINTER, "i64", "i64"])
+    words = fn.arguments[0]
+    tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
+    plan = _pointer(fn, _word(fn, words, LOOP_PLAN))
+    count = _word(fn, words, LOOP_COUNT)
+    part = _pointer(fn, _word(fn, _pointer(fn, _word(fn, words, LOOP_THREADS)), tid))
+    kernels = _pointer(fn, _word(fn, part, PART_KERNELS))
+    moves = _pointer(fn, _word(fn, part, PART_MOVES))
+    num_moves = _word(fn, part, PART_NUM_MOVES)
+    walk = _walk_on(fn, plan, kernels, _word(fn, part, PART_NUM_KERNELS), tid, nth)
+    fn.when(tid == 0, lambda: _store(fn, words, LOOP_FAILED, fn.number(0)))
+
+    def iteration(t: Value) -> tuple[Value, Value]:
+        def move(i: Value) -> None:
+            row = fn.offset(moves, i, 8 * MOVE_WORDS)
+            place = _pointer(fn, _word(fn, row, 0))
+            fn.store(_word(fn, row, 1) + t * _word(fn, row, 2), place)
+
+        fn.loop(fn.number(0), num_moves, 1, move)
+        end = walk()
+        fn.when(end == _FAILED, lambda: _store(fn, words, LOOP_FAILED, fn.number(1)))
+        following = t + 1
+        return following, (end == _WENT_ON) & (following < count)
+
+    fn.when(count > 0, lambda: fn.repeat(fn.number(0), iteration))
 
 
 def _futex(fn: Function, place: str, operation: int, value: Value) -> None:

@@ -9,7 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..graph import DType, bool_, float32, float64, int32, int64, uint32, uint64
+import numpy as np
+
+from ..graph import (
+    DType,
+    bool_,
+    float32,
+    float64,
+    int32,
+    int64,
+    uint32,
+    uint64,
+)
+from .halves import in_memory, rounded, widened
+from .values import HALVES as HALVES
 from .values import NotLoweredError as NotLoweredError
 from .values import Value as Value
 from .values import literal, vector_type
@@ -20,9 +33,14 @@ POINTER = "ptr"
 
 
 class Module:
-    """Functions that are compiled together, and what they declare."""
+    """Functions that are compiled together, and what they declare.
 
-    def __init__(self) -> None:
+    Args:
+        vector_bytes: the size of the vector registers that they are for; 0: any processor.
+    """
+
+    def __init__(self, vector_bytes: int = 0) -> None:
+        self.vector_bytes = vector_bytes
         self.functions: list[Function] = []
         self.declarations: dict[str, str] = {}
 
@@ -53,6 +71,7 @@ class Function:
         self._lines = ["entry:"]
         self._block = "entry"
         self._count = 0
+        self.halves: set[tuple[str, DType]] = set()  # see halves.py
         module.functions.append(self)
 
     def text(self) -> str:
@@ -85,8 +104,9 @@ class Function:
 
     def named(self, text: str) -> str:
         """Add an instruction with a result; gives its name."""
-        name = self.fresh()
-        self.line(f"{name} = {text}")
+        self._count += 1
+        name = f"%v{self._count}"
+        self._lines.append(f"  {name} = {text}")
         return name
 
     def instruction(self, text: str, dtype: DType, lanes: int) -> Value:
@@ -105,6 +125,8 @@ class Function:
             return value
         if isinstance(value, float) and not like.is_float:
             raise NotLoweredError(f"the constant {value} among {like.dtype}")
+        if like.dtype in HALVES:
+            value = float(np.asarray(value, np.float32).astype(like.dtype.numpy))
         text = literal(value, like.element)
         name = f"splat ({like.element} {text})" if like.lanes else text
         return Value(self, name, like.dtype, like.lanes)
@@ -116,8 +138,10 @@ class Function:
     def binary(self, op: str, a: Value, b: Any) -> Value:
         """`a op b` of one type."""
         b = self.constant(b, a)
-        if b.type != a.type:
+        if (b.dtype != a.dtype or b.lanes != a.lanes) and b.type != a.type:
             raise NotLoweredError(f"{op} of {a.type} and {b.type}")
+        if a.dtype in HALVES:
+            raise NotLoweredError(f"{op} of {a.dtype}, which is computed in float32")
         return self.instruction(f"{op} {a}, {b.name}", a.dtype, a.lanes)
 
     def compare(self, relation: str, a: Value, b: Any) -> Value:
@@ -156,6 +180,10 @@ class Function:
         """`x` as another element type, as Cast defines it."""
         if x.dtype == dtype:
             return x
+        if x.dtype in HALVES:
+            return self.convert(Value(self, x.name, float32, x.lanes), dtype)
+        if dtype in HALVES:
+            return rounded(self, self.convert(x, float32), dtype)
         target = vector_type(scalar_type(dtype), x.lanes)
         if dtype == bool_:
             return x != self.constant(0, x)
@@ -235,6 +263,8 @@ class Function:
             zero = "zeroinitializer" if lanes else "0"
             wide = vector_type("i8", lanes)
             return self.instruction(f"icmp ne {wide} {raw}, {zero}", bool_, lanes)
+        if dtype in HALVES:
+            return widened(self, self._load("i16", pointer, lanes, mask), dtype, lanes)
         name = self._load(scalar_type(dtype), pointer, lanes, mask)
         return Value(self, name, dtype, lanes)
 
@@ -264,7 +294,9 @@ class Function:
 
     def gather(self, addresses: str, dtype: DType, lanes: int, mask: Value | None = None) -> Value:
         """Elements at a vector of addresses; lanes outside of `mask` are 0."""
-        element = "i8" if dtype == bool_ else scalar_type(dtype)
+        element = "i16" if dtype in HALVES else scalar_type(dtype)
+        if dtype == bool_:
+            element = "i8"
         kind = vector_type(element, lanes)
         mangled = f"llvm.masked.gather.v{lanes}{_SUFFIX[element]}.v{lanes}p0"
         self.module.declarations[mangled] = (
@@ -276,6 +308,8 @@ class Function:
         )
         if dtype == bool_:
             return self.instruction(f"icmp ne {kind} {raw}, zeroinitializer", bool_, lanes)
+        if dtype in HALVES:
+            return widened(self, raw, dtype, lanes)
         return Value(self, raw, dtype, lanes)
 
     def load_strided(
@@ -288,10 +322,8 @@ class Function:
         self, x: Value, pointer: str, stride: Value, mask: Value | None = None
     ) -> None:
         """Write elements `stride` bytes apart, those of `mask` alone."""
-        element, name, lanes = x.element, x.name, x.lanes
-        if x.dtype == bool_:
-            element = "i8"
-            name = self.named(f"zext {x} to {vector_type('i8', lanes)}")
+        lanes = x.lanes
+        element, name = in_memory(self, x)
         kind = vector_type(element, lanes)
         mangled = f"llvm.masked.scatter.v{lanes}{_SUFFIX[element]}.v{lanes}p0"
         self.module.declarations[mangled] = (
@@ -305,10 +337,7 @@ class Function:
 
     def store(self, x: Value, pointer: str, mask: Value | None = None) -> None:
         """Write elements to an address, those of `mask` alone."""
-        element, name = x.element, x.name
-        if x.dtype == bool_:
-            element = "i8"
-            name = self.named(f"zext {x} to {vector_type('i8', x.lanes)}")
+        element, name = in_memory(self, x)
         kind = vector_type(element, x.lanes)
         align = _bytes(element)
         if mask is None:

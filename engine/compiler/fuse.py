@@ -13,12 +13,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from .early import checks_first
 from .program import (
     Check,
+    Fence,
     Gathered,
     Iota,
     Library,
     Literal,
+    Loop,
     Map,
     Operand,
     Program,
@@ -33,6 +36,8 @@ from .program import (
 
 # More streams of memory in one loop than this cost more than they save.
 _MOST_VIEWS = 24
+# What an iteration of a loop takes is small, and near.
+_MOST_VIEWS_IN_LOOP = 64
 _MOST_STATEMENTS = 96
 
 
@@ -46,6 +51,7 @@ class Kernel:
         split: as in `Reduce`, for all its reductions.
         library: the contraction, if it is one.
         rows: the storages that hold one value for each row.
+        loop: what is repeated, if that is it, with the kernels of its test and its body.
     """
 
     shape: Shape
@@ -55,6 +61,9 @@ class Kernel:
     library: Library | None = None
     check: Check | None = None
     rows: set[int] = field(default_factory=set)
+    loop: Loop | None = None
+    test: list[Kernel] = field(default_factory=list)
+    body: list[Kernel] = field(default_factory=list)
 
     @property
     def kept(self) -> Shape:
@@ -68,8 +77,9 @@ class Kernel:
 
     @property
     def all_statements(self) -> list[Statement]:
-        """With the library statement or check first."""
-        first: list[Statement] = [s for s in (self.library, self.check) if s is not None]
+        """With the library statement, check or loop first."""
+        special = (self.library, self.check, self.loop)
+        first: list[Statement] = [s for s in special if s is not None]
         return [*first, *self.statements]
 
     @property
@@ -85,7 +95,8 @@ class Kernel:
 
 def fuse(program: Program) -> list[Kernel]:
     """The kernels of a program, in order."""
-    return _Fuser(program).run()
+    outside = (*program.outputs, *program.updates.values())
+    return _Fuser(program, program.statements, outside).run()
 
 
 def squeezed(shape: Shape) -> Shape:
@@ -130,8 +141,16 @@ def is_column(view: View, kernel: Kernel) -> bool:
 
 
 class _Fuser:
-    def __init__(self, program: Program) -> None:
+    def __init__(
+        self,
+        program: Program,
+        statements: Sequence[Statement],
+        outside: Sequence[View],
+        most_views: int = _MOST_VIEWS,
+    ) -> None:
         self.program = program
+        self.statements = statements
+        self.most_views = most_views
         self.kernels: list[Kernel] = []
         self.home: dict[int, int] = {}  # storage -> the last kernel that writes it
         # Maps that no kernel has taken yet, by storage: they go where they are first used.
@@ -139,24 +158,38 @@ class _Fuser:
         # Which kernels read or write a storage, and which are over one element.
         self.touching: dict[int, set[int]] = {}
         self.single: set[int] = set()
+        self.fences: dict[int, int] = {}  # the first kernel that what is behind a fence may join
+        self.of_parts: dict[Shape, set[int]] = {}  # those that combine parts, by their axes
+        self.readers: dict[int, list[Statement]] = {}
+        for s in statements:
+            for number in {v.storage for v in views_of(s.operands)}:
+                self.readers.setdefault(number, []).append(s)
+        self.going_out = {v.storage for v in outside}
 
     def run(self) -> list[Kernel]:
-        for statement in checks_first(self.program.statements):
+        for statement in checks_first(self.statements):
             self._place(statement)
         self._release(list(self.waiting))
         return self.kernels
 
     def _place(self, statement: Statement) -> None:
+        if isinstance(statement, Fence):
+            self.fences[statement.number] = len(self.kernels) - 1
+            return
         self._release([n for n in statement.writes if n in self.waiting])  # written over in part
         needed = self._awaited([*views_of(statement.operands)])
-        if isinstance(statement, Library | Check):
+        if isinstance(statement, Library | Check | Loop):
             self._release(needed)
             shape = squeezed(statement.shape or ()) if isinstance(statement, Library) else ()
             made = Kernel(shape)
             if isinstance(statement, Library):
                 made.library = statement
-            else:
+            elif isinstance(statement, Check):
                 made.check = statement
+            else:
+                made.loop = statement
+                made.test = self._inside(statement, statement.test)
+                made.body = self._inside(statement, statement.body)
             self._append(made)
             return
         sizes = squeezed(statement.shape)
@@ -174,6 +207,13 @@ class _Fuser:
             self._release(needed)
             if len(bundle) == 1 or not self._take([statement]):
                 self._append(self._own(statement))
+
+    def _inside(self, loop: Loop, statements: Sequence[Statement]) -> list[Kernel]:
+        """The kernels of a part of a loop."""
+        outside = [*loop.carried.values(), *map(self.program.whole, loop.windows)]
+        if loop.stop is not None:
+            outside.append(loop.stop)
+        return _Fuser(self.program, statements, outside, _MOST_VIEWS_IN_LOOP).run()
 
     def _awaited(self, reads: Sequence[View]) -> list[int]:
         """The waiting storages that a statement needs, in order."""
@@ -223,8 +263,10 @@ class _Fuser:
         for number in kernel.writes:
             self.home[number] = k
         self._touch(k, kernel.all_statements)
-        if not kernel.shape and kernel.library is None and kernel.check is None:
+        if not kernel.shape and kernel.statements:
             self.single.add(k)
+        if any(_is_of_parts(s) for s in kernel.statements):
+            self.of_parts.setdefault(kernel.shape, set()).add(k)
 
     def _touch(self, k: int, statements: Sequence[Statement]) -> None:
         for s in statements:
@@ -237,12 +279,18 @@ class _Fuser:
         reads = [v for s in bundle for v in views_of(s.operands) if v.storage not in made]
         touched = (*(v.storage for v in reads), *made)
         least = max((self.home[n] for n in touched if n in self.home), default=0)
+        least = max((least, *(self.fences.get(v.fence, 0) for v in reads if v.fence)))
         near = set().union(*(self.touching.get(v.storage, ()) for v in reads))
         if not squeezed(bundle[-1].shape):
             near |= self.single
-        for k in sorted((k for k in near if k >= least), reverse=True):
+        # Combining parts takes no time to speak of: what there is of it at once is one kernel.
+        alike = self.of_parts.get(squeezed(bundle[-1].shape), set())
+        alike = alike if all(map(_is_of_parts, bundle)) else set()
+        for k in sorted((k for k in near | alike if k >= least), reverse=True):
             kernel = self.kernels[k]
             if not self._may_join(kernel, bundle, reads):
+                continue
+            if k not in alike and not self._shares(kernel, reads):
                 continue
             before = (list(kernel.statements), kernel.axes, kernel.split, set(kernel.rows))
             if all(self._join(kernel, s) for s in bundle):
@@ -268,11 +316,37 @@ class _Fuser:
         self, kernel: Kernel, bundle: Sequence[Map | Reduce], reads: Sequence[View]
     ) -> bool:
         """Whether a kernel is one that statements could join, and should."""
-        if kernel.check is not None or (kernel.library is not None and not kernel.library.shape):
+        if kernel.check is not None or kernel.loop is not None:
+            return False
+        if kernel.library is not None and not kernel.library.shape:
             return False
         if len(kernel.statements) + len(bundle) > _MOST_STATEMENTS:
             return False
-        return self._shares(kernel, reads) and len(kernel.views | set(reads)) <= _MOST_VIEWS
+        if kernel.library is not None and self._is_better_later(kernel, bundle, reads):
+            return False
+        return len(kernel.views | set(reads)) <= self.most_views
+
+    def _is_better_later(
+        self, kernel: Kernel, bundle: Sequence[Map | Reduce], reads: Sequence[View]
+    ) -> bool:
+        """Whether what needs values can make them of what a contraction stores in any case.
+
+        Then that is read instead of them, and they are never written.
+        """
+        last = bundle[-1]
+        after = self.readers.get(last.target.storage, ())
+        sizes = squeezed(last.shape)
+        if last.target.storage in self.going_out or not after:
+            return False
+        if any(not isinstance(s, Map | Reduce) or squeezed(s.shape) != sizes for s in after):
+            return False
+        made = kernel.writes
+        here = made | {s.target.storage for s in bundle}
+        return all(
+            number in self.going_out
+            or any(not here.issuperset(s.writes) for s in self.readers[number])
+            for number in {v.storage for v in reads} & made
+        )
 
     def _join(self, kernel: Kernel, statement: Map | Reduce) -> bool:
         """Add a statement to a kernel if it fits there."""
@@ -380,6 +454,10 @@ class _Fuser:
         return all(v.storage in kernel.rows for v in reads if v.storage in made)
 
 
+def _is_of_parts(statement: Statement) -> bool:
+    return isinstance(statement, Reduce) and statement.is_of_parts
+
+
 def _canonical(statement: Reduce) -> tuple[frozenset[int], tuple[int, int] | None]:
     """The reduced axes and the cut among the axes that are not of size 1."""
     place: dict[int, int] = {}
@@ -458,30 +536,3 @@ def _in_rows(operands: Sequence[Operand]) -> bool:
         if isinstance(x, Gathered) and not _in_rows(x.indices):
             return False
     return True
-
-
-def checks_first(statements: Sequence[Statement]) -> list[Statement]:
-    """The checks, and what they need, before all else: a run that stops has changed nothing.
-
-    So do the kernels that are early.
-    """
-    if not any(map(_is_early, statements)):
-        return list(statements)
-    makers: dict[int, list[Statement]] = {}
-    for s in statements:
-        for number in s.writes:
-            makers.setdefault(number, []).append(s)
-    early: set[int] = set()
-    todo: list[Statement] = [s for s in statements if _is_early(s)]
-    while todo:
-        statement = todo.pop()
-        if id(statement) not in early:
-            early.add(id(statement))
-            for view in views_of(statement.operands):
-                todo.extend(makers.get(view.storage, ()))
-    first = [s for s in statements if id(s) in early]
-    return [*first, *(s for s in statements if id(s) not in early)]
-
-
-def _is_early(s: Statement) -> bool:
-    return isinstance(s, Check) or (isinstance(s, Library) and s.early)

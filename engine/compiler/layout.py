@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from .emit import POINTER, Function, Module, Value
 from .fuse import Kernel, at_hand, fills, fuse, is_column, squeezed
 from .phases import phases_of
 from .program import Gathered, Map, Program, View, views_of
+from .unread import drop_unread
 
 # A value that takes more instructions than that is kept for a later phase, not computed again.
 _CHEAP = 8
@@ -39,12 +40,26 @@ def lay_out(program: Program, copy: Callable[[View], View]) -> Layout:
         copy: adds a copy of a view to the program.
     """
     _own_outputs(program, copy)
+    drop_unread(program)
     kernels = fuse(program)
     place = {n: n for n in range(len(program.storages))}
-    _update_in_place(program, kernels, place)
-    stored = _stored(program, kernels)
-    _share_products(program, kernels, stored, place)
+    _update_in_place(program, kernels, program.updates, place)
+    for loop in loops_in(kernels):
+        assert loop.loop is not None
+        _update_in_place(program, loop.body, loop.loop.carried, place)
+    parts = [kernels, *(part for k in loops_in(kernels) for part in (k.test, k.body))]
+    stored = set[int]().union(*(_stored(program, part) for part in parts))
+    for part in parts:
+        _share_products(program, part, stored, place)
     return Layout(program, kernels, stored, place)
+
+
+def loops_in(kernels: Sequence[Kernel]) -> Iterator[Kernel]:
+    """The loops among kernels, those inside of others too."""
+    for kernel in kernels:
+        if kernel.loop is not None:
+            yield kernel
+            yield from loops_in([*kernel.test, *kernel.body])
 
 
 def _own_outputs(program: Program, copy: Callable[[View], View]) -> None:
@@ -73,23 +88,28 @@ def _own_outputs(program: Program, copy: Callable[[View], View]) -> None:
         program.storages[view.storage].role = "output"
 
 
-def _update_in_place(program: Program, kernels: list[Kernel], place: dict[int, int]) -> None:
+def _update_in_place(
+    program: Program, kernels: list[Kernel], updates: Mapping[int, View], place: dict[int, int]
+) -> None:
     """Let new values of variables be written over the old ones, or copied there at the end."""
     home = {number: k for k, kernel in enumerate(kernels) for number in kernel.writes}
-    for variable, view in program.updates.items():
+    last = {v.storage: k for k, kernel in enumerate(kernels) for v in kernel.views}  # that reads it
+    for variable, view in updates.items():
         k = home[view.storage]
-        later = {v.storage for kernel in kernels[k + 1 :] for v in kernel.views}
-        if variable not in later and _may_overwrite(kernels[k], variable):
+        if last.get(variable, -1) <= k and _may_overwrite(kernels[k], variable):
             place[view.storage] = variable
             continue
         target = program.whole(variable)
         shaped = view._replace(shape=target.shape, strides=target.strides)
         statement = Map(target, (shaped,), lambda fn, values: values[0])
+        last[view.storage] = len(kernels)
         kernels.append(Kernel(squeezed(target.shape), [statement]))
 
 
 def _may_overwrite(kernel: Kernel, variable: int) -> bool:
     """Whether a kernel reads each element of a variable only for the same element."""
+    if kernel.loop is not None:
+        return False  # it is written before, too
     if kernel.library is not None and any(v.storage == variable for v in kernel.library.inputs):
         return False
     views = [v for v in kernel.views if v.storage == variable]
@@ -115,6 +135,11 @@ def _stored(program: Program, kernels: Sequence[Kernel]) -> set[int]:
                 stored.add(view.storage)
         if kernel.library is not None:
             stored |= set(kernel.library.writes)
+        if kernel.loop is not None:
+            stored |= set(kernel.loop.writes)
+            stored |= {view.storage for view in kernel.loop.carried.values()}
+            if kernel.loop.stop is not None:
+                stored.add(kernel.loop.stop.storage)
         for statement in kernel.statements:
             if isinstance(statement, Map) and not fills(program, statement.target):
                 stored.add(statement.target.storage)
@@ -155,6 +180,8 @@ def _share_products(
         (raw,) = kernel.library.writes
         if raw in kept or readers.get(raw, set()) - {k}:
             continue
+        if place[raw] != raw or program.storages[raw].role != "temporary":
+            continue
         derived = {raw}
         for statement in kernel.statements:
             number = statement.target.storage
@@ -175,20 +202,38 @@ def _share_products(
 
 
 def live_ranges(layout: Layout) -> dict[int, tuple[int, int]]:
-    """Storage -> the first and the last kernel that need its memory; of temporaries alone."""
+    """Storage -> the first and the last kernel that need its memory; of temporaries alone.
+
+    Kernels are counted as `in_order` gives them. What a loop shares with what is around it, or with
+    its next iteration, is needed for all of it.
+    """
     ranges: dict[int, tuple[int, int]] = {}
-    for k, kernel in enumerate(layout.kernels):
+    order = list(in_order(layout.kernels))
+
+    def use(number: int, first: int, last: int) -> None:
+        number = layout.place[number]
+        if number in layout.stored and layout.program.storages[number].role == "temporary":
+            begin, end = ranges.get(number, (first, last))
+            ranges[number] = min(begin, first), max(end, last)
+
+    for k, kernel in enumerate(order):
+        # Each thread reads the result of a check when it comes by, some late.
+        last = len(order) if kernel.check is not None else k
+        if kernel.loop is not None:
+            last = k + len(list(in_order([*kernel.test, *kernel.body])))
+            if kernel.loop.stop is not None:
+                use(kernel.loop.stop.storage, k, len(order))
         for number in {v.storage for v in kernel.views} | kernel.writes:
-            if number not in layout.stored:
-                continue
-            number = layout.place[number]
-            if layout.program.storages[number].role != "temporary":
-                continue
-            first, last = ranges.get(number, (k, k))
-            # Each thread reads the result of a check when it comes by, some late.
-            is_checked = kernel.check is not None
-            ranges[number] = (first, len(layout.kernels) if is_checked else max(last, k))
+            if number in layout.stored:
+                use(number, k, last)
     return ranges
+
+
+def in_order(kernels: Sequence[Kernel]) -> Iterator[Kernel]:
+    """Kernels as they come, a loop before those inside of it."""
+    for kernel in kernels:
+        yield kernel
+        yield from in_order([*kernel.test, *kernel.body])
 
 
 def arrange(

@@ -12,6 +12,8 @@ from ..errors import InternalError
 # How much of LLVM's code generator to use. The IR comes in its final form, so the middle end is
 # skipped; at 0 the code is three times slower, above 2 it is not faster.
 _CODE_GENERATION = 2
+# Rises when object code of the same IR is made otherwise.
+_FORM = 2
 
 _lock = threading.Lock()
 _held: list[Any] = []  # libraries of loaded code, which must not be freed
@@ -24,6 +26,11 @@ def _binding() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm
+
+
+def host_features() -> dict[str, bool]:
+    """What the host's processor can do, by LLVM's names."""
+    return dict(_binding().get_host_cpu_features())
 
 
 @functools.cache
@@ -65,24 +72,32 @@ def identity(vector: int | None = None) -> str:
     import llvmlite
 
     features = _features(vector or vector_bytes())
-    return f"{llvmlite.__version__} {llvm.get_host_cpu_name()} {features} {_CODE_GENERATION}"
+    machine = f"{llvm.get_default_triple()} {llvm.get_host_cpu_name()} {features}"
+    return f"{llvmlite.__version__} {machine} {_CODE_GENERATION} {_FORM}"
 
 
 @functools.cache
 def vector_bytes() -> int:
     """The size of the host's vector registers."""
-    features = _binding().get_host_cpu_features()
+    features = host_features()
     if features.get("avx512f"):
         return 64
     return 32 if features.get("avx") else 16
 
 
-def compile_object(text: str, vector: int | None = None) -> bytes:
+def prepare() -> None:
+    """Load LLVM and what links object code."""
+    identity(vector_bytes())
+    _jit()
+
+
+def compile_object(text: str, vector: int | None = None, suffix: str = "") -> bytes:
     """Object code of IR text.
 
     Args:
         text: the IR.
         vector: the widest vectors to use, in bytes; otherwise those of the host.
+        suffix: goes behind the name of each function, so that code can be linked with other code.
 
     Raises:
         InternalError: the IR is not valid.
@@ -94,6 +109,9 @@ def compile_object(text: str, vector: int | None = None) -> bytes:
             module = llvm.parse_assembly(text)
             module.triple = llvm.get_default_triple()
             module.data_layout = str(machine.target_data)
+            if suffix:
+                for function in [f for f in module.functions if not f.is_declaration]:
+                    function.name += suffix
             module.verify()
         except RuntimeError as cause:
             raise InternalError(f"the generated code is not valid: {cause}") from cause
@@ -110,11 +128,13 @@ def assembly(text: str, vector: int | None = None) -> str:
         return found
 
 
-def load_object(code: bytes, symbols: Sequence[str]) -> dict[str, int]:
-    """The addresses of the symbols of object code, which stays loaded."""
+def load_objects(codes: Sequence[bytes], symbols: Sequence[str]) -> dict[str, int]:
+    """The addresses of symbols of objects that have no names in common; they stay loaded."""
     llvm = _binding()
     with _lock:
-        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        builder = llvm.JITLibraryBuilder().add_current_process()
+        for code in codes:
+            builder = builder.add_object_img(code)
         for symbol in symbols:
             builder = builder.export_symbol(symbol)
         library = builder.link(_jit(), f"kernels_{len(_held)}")

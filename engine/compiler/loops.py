@@ -155,7 +155,7 @@ class LoopWriter:
 
     def write(self) -> Loops:
         """The code, for threads that share the work."""
-        module = Module()
+        module = Module(self.vector_bytes)
         self.fn = fn = Function(module, SYMBOL, [POINTER, "i64", "i64"])
         self._begin(self._joined())
         tid, nth = (Value(fn, fn.arguments[i], int64, 0) for i in (1, 2))
@@ -165,7 +165,7 @@ class LoopWriter:
 
     def write_epilogue(self) -> Loops:
         """The code of `void epilogue(ptr words, i64 row0, i64 rows, i64 column0, i64 columns)`."""
-        module = Module()
+        module = Module(self.vector_bytes)
         self.fn = fn = Function(module, SYMBOL, [POINTER, "i64", "i64", "i64", "i64"])
         last = len(self.kernel.shape) - 1
         self._begin([list(range(last)), [last]])

@@ -17,18 +17,23 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InternalError, ShapeError, UnimplementedError
-from ..graph import Array, GraphTensor, Operation, TensorSpec, int32, int64, resource
-from ..ops.cluster import Body, Step, run_steps, set_compiler
-from ..ops.registry import OpDef
+from .. import dumps
+from ..errors import InternalError, ShapeError
+from ..graph import Array, Operation, resource
+from ..ops.cluster import Body, run_steps, set_compiler
 from ..ops.state import Sharing, VariableStore, one_lock
-from . import driver, report
-from .emit import NotLoweredError, scalar_type
+from . import driver, llvm, report
+from .acceptance import Acceptance
+from .digest import sources
+from .emit import NotLoweredError
+from .instance import Instance, Recipe
 from .layout import lay_out
 from .llvm import vector_bytes
-from .lower import STATE, Lowering, sizes_among_inputs
-from .lowerings import LOWERINGS
-from .plan import Instance, Structure
+from .lower import Lowering
+from .native_loops import LOOPS
+from .plan import Planner, Structure
+from .records import Recipes
+from .size_inputs import sizes_among_inputs
 from .sizes import stand_in
 from .threads import num_threads
 
@@ -78,13 +83,16 @@ class NativeCluster:
         self._body = body
         self._lock = threading.Lock()
         self._ready: dict[Any, _Ready] = {}
+        self._spare: dict[Any, list[_Ready]] = {}  # for calls at the same time
         self._structures: dict[Any, tuple[Structure, Lowering]] = {}
+        self._recipes: Recipes | None = None
         self._refused = False
         self.events: list[report.Event] = []
         specs = body.specs[: body.num_inputs]
         self._data = [i for i, s in enumerate(specs) if s.dtype != resource]
         self._handles = [i for i, s in enumerate(specs) if s.dtype == resource]
         self._sizes = sizes_among_inputs(body)
+        self._loops = any(step.definition.type in LOOPS for step in body.steps)
         self._arrays = [i for i in self._data if i not in self._sizes]
 
     def __call__(self, context: Any, *inputs: Any) -> list[Any]:
@@ -97,32 +105,37 @@ class NativeCluster:
             ready = self._prepare(key)
             if ready is None:
                 return run_steps(context, *inputs, body=self._body)
-        instance = ready.instance
-        if not instance.lock.acquire(blocking=False):
-            # Another thread runs it: here is one with memory of its own.
-            ready, _ = self._make(key)
-            instance = ready.instance
-            instance.lock.acquire()
+        spare = not ready.instance.lock.acquire(blocking=False)
+        if spare:  # another thread runs it: here is one with memory of its own
+            ready = self._another(key)
         try:
             stores = [inputs[i] for i in ready.variables]
             lock = ready.lock
             if lock is not None and ready.sharing == Sharing.count and stores == ready.stores:
                 with lock:
-                    found = self._run(ready, inputs, stores)
+                    found = self._run(context, ready, inputs, stores)
             else:
+                if len(set(map(id, stores))) < len(stores):  # two handles of one variable
+                    return run_steps(context, *inputs, body=self._body)
                 with one_lock(stores):
                     if stores:
                         ready.lock, ready.stores = stores[0].lock, stores
                         ready.sharing = Sharing.count
-                    found = self._run(ready, inputs, stores)
+                    found = self._run(context, ready, inputs, stores)
         finally:
-            instance.lock.release()
+            ready.instance.lock.release()
+            if spare:
+                self._spare[key].append(ready)
         if found is None:  # a check has failed: the reference kernels tell what is wrong
             return run_steps(context, *inputs, body=self._body)
         return found
 
     def _run(
-        self, ready: _Ready, inputs: Sequence[Any], stores: Sequence[VariableStore]
+        self,
+        context: Any,
+        ready: _Ready,
+        inputs: Sequence[Any],
+        stores: Sequence[VariableStore],
     ) -> list[Any] | None:
         outputs = [np.empty(shape, dtype) for shape, dtype in ready.outputs]
         arrays = [inputs[i] for i in self._arrays]
@@ -130,7 +143,7 @@ class NativeCluster:
         if _NOTHING in map(type, values):
             return None  # the reference kernels say which one is not initialised
         objects = ready.names.pack(*map(id, arrays), *map(id, values), *map(id, outputs))
-        status = ready.instance.run(objects)
+        status = self._call(context, ready.instance, objects)
         if status == driver.REFUSES:
             refused = ready.instance.refused.tolist()
             for i, is_refused in enumerate(refused[: len(arrays)]):
@@ -141,14 +154,39 @@ class NativeCluster:
                     store.value = _at_line(store.value)
             values = [store.value for store in stores]
             objects = ready.names.pack(*map(id, arrays), *map(id, values), *map(id, outputs))
-            status = ready.instance.run(objects)
+            status = self._call(context, ready.instance, objects)
         if status == driver.DONE:
             return outputs
         if status == driver.CHECK_FAILED:
             return None
         raise InternalError(f"{self._body.name}: the arrays cannot be used in place")
 
+    def _call(self, context: Any, instance: Instance, objects: bytes) -> int:
+        """Run an instance; loops in it end when the step is cancelled."""
+        if not self._loops:
+            return instance.run(objects)
+        instance.go_on()
+        token = context.cancellation.register(instance.cancel)
+        if token is None:
+            raise context.cancelled
+        try:
+            return instance.run(objects)
+        finally:
+            context.cancellation.deregister(token)
+
     # Making what a call needs
+
+    def _another(self, key: Any) -> _Ready:
+        """An instance that nobody runs; its lock is held."""
+        spares = self._spare.setdefault(key, [])
+        found = None
+        while found is None or found.threads != num_threads():
+            try:
+                found = spares.pop()
+            except IndexError:
+                found, _ = self._make(key)
+        found.instance.lock.acquire()
+        return found
 
     def _prepare(self, key: Any) -> _Ready | None:
         """What calls with these shapes need; None when no code can be made for them."""
@@ -158,6 +196,8 @@ class NativeCluster:
                 return ready
             if self._refused or any(0 in shape for shape in key if isinstance(shape, tuple)):
                 return None
+            if self._loops and 0 in key:
+                return None  # no iterations
             start = time.perf_counter()
             report.begin()
             try:
@@ -175,6 +215,7 @@ class NativeCluster:
                         ready.instance.num_kernels,
                         report.compiles(),
                         time.perf_counter() - start,
+                        ready.instance.arena_bytes,
                     )
                 )
             self._ready[key] = ready
@@ -186,24 +227,46 @@ class NativeCluster:
         _log.debug("%s is not compiled: %s", self._body.name, error)
 
     def _make(self, key: Any) -> tuple[_Ready, str]:
-        """An instance for shapes, and why its structure had to be made, if it had."""
+        """An instance for shapes, and why it had to be compiled, if it had."""
+        if self._recipes is None:
+            self._recipes = Recipes(self._body)
+        is_first = not self._ready
+        found = None if dumps.folder() is not None else self._recipes.read(key)
+        if found is not None:
+            return self._with(Instance(*found)), "first run" if is_first else ""
+        recipe, reason = self._planned(key)
+        ready = self._with(Instance(recipe))
+        self._recipes.write(key, recipe)
+        return ready, reason
+
+    def _with(self, instance: Instance) -> _Ready:
+        recipe = instance.recipe
+        dtypes = [self._body.specs[v].dtype.numpy for v in self._body.outputs]
+        outputs = list(zip(recipe.outputs, dtypes, strict=True))
+        return _Ready(instance, recipe.variables, outputs, recipe.counts[-1])
+
+    def _planned(self, key: Any) -> tuple[Recipe, str]:
+        """The recipe for shapes, and why its structure had to be made, if it had."""
         shapes, values, pattern = self._with_stand_ins(key)
         reason = ""
         try:
             if pattern not in self._structures:
-                is_first = not self._structures
-                reason = "first run" if is_first else "other sizes are equal than before"
+                reason = "first run"
+                if self._structures:
+                    reason = "other sizes are equal than before"
+                elif self._ready:
+                    reason = "sizes for which there is no plan on disk"
                 self._structures[pattern] = self._structure(shapes, len(values))
-            return self._instance(pattern, values), reason
+            return self._recipe(pattern, values), reason
         except (ShapeError, NotLoweredError):  # only right for these very sizes
             pattern = ("exact", key)
             if pattern not in self._structures:
                 reason = "sizes that depend on each other"
                 self._structures[pattern] = self._structure(self._given(key), 0)
-            return self._instance(pattern, []), reason
+            return self._recipe(pattern, []), reason
 
-    def _instance(self, pattern: Any, values: Sequence[int]) -> _Ready:
-        """An instance of a structure for real sizes."""
+    def _recipe(self, pattern: Any, values: Sequence[int]) -> Recipe:
+        """The recipe of a structure for real sizes."""
         structure, lowering = self._structures[pattern]
         variables = sorted(lowering.variables)
         externals: dict[int, int] = {}
@@ -219,10 +282,7 @@ class NativeCluster:
         for view in lowering.program.outputs:
             externals[view.storage] = len(wants)
             wants.append(0)
-        instance = Instance(structure, values, externals, wants)
-        dtypes = [self._body.specs[v].dtype.numpy for v in self._body.outputs]
-        outputs = list(zip(instance.output_shapes(), dtypes, strict=True))
-        return _Ready(instance, tuple(variables), outputs, len(wants))
+        return Planner(structure, values, externals, wants).plan(variables)
 
     def _given(self, key: Any) -> list[Any]:
         """What each input is: a shape, or the number that a size is."""
@@ -261,39 +321,19 @@ class NativeCluster:
 
 
 class NativeCompiler:
-    """Compiles clusters for this host; `_known` remembers which kinds of operation it accepts."""
+    """Compiles clusters for this host."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, bool] = {}
+        self._acceptance = Acceptance()
 
-    def accepts(self, op: Operation) -> bool:
-        """Whether the operation has native code."""
-        definition: OpDef = op.definition  # type: ignore[assignment]  # the table's only kind
-        if definition.stateful or (definition.context_kernel and definition.type not in STATE):
-            return False
-        if definition.scalar is None and definition.type not in (LOWERINGS.keys() | STATE):
-            return False
-        if not op.outputs or any(t.shape.rank is None for t in (*op.inputs, *op.outputs)):
-            return False
-        if any(0 in t.shape for t in (*op.inputs, *op.outputs)):
-            return False  # nothing to compute
-        if definition.type == "Const":
-            return _has_type(op.outputs[0].spec)
-        sizes = [_is_size(x) for x in op.inputs]
-        try:
-            key = (
-                definition.type,
-                tuple(x.spec for x in op.inputs),
-                tuple(y.spec for y in op.outputs),
-                tuple(sorted(op.attrs.items())),
-                tuple(sizes),
-            )
-            known = self._known.get(key)
-        except TypeError:  # an attribute that cannot be compared
-            return False
-        if known is None:
-            known = self._known[key] = _can_lower(definition, op, sizes)
-        return known
+    def prepare(self) -> None:
+        """Load LLVM, and learn what object code depends on."""
+        llvm.prepare()
+        sources()
+
+    def accepts(self, operations: Sequence[Operation]) -> list[bool]:
+        """Which operations have native code."""
+        return self._acceptance(operations)
 
     def build(self, body: Body) -> Callable[..., Any] | None:
         """The native function of a body; None where the host's Python is laid out otherwise."""
@@ -307,52 +347,6 @@ def _at_line(x: Array) -> Array:
     found: Array = memory[start : start + x.nbytes].view(x.dtype).reshape(x.shape)
     found[...] = x
     return found
-
-
-def _is_size(x: GraphTensor) -> bool:
-    """Whether a scalar is a size, or computed from sizes, so that a shape can be made of it."""
-    if x.shape.rank != 0 or x.dtype not in (int32, int64):
-        return False
-    while True:
-        kind = x.op.type
-        if kind in ("Dim", "Size", "Rank", "Const"):
-            return True
-        if kind in ("Add", "Sub", "Mul"):
-            return all(_is_size(y) for y in x.op.inputs)
-        if kind not in ("Cast", "Identity"):
-            return False
-        x = x.op.inputs[0]
-
-
-def _has_type(spec: TensorSpec) -> bool:
-    try:
-        scalar_type(spec.dtype)
-    except NotLoweredError:
-        return False
-    return True
-
-
-def _can_lower(definition: OpDef, op: Operation, sizes: Sequence[bool]) -> bool:
-    """Whether the operation alone can be lowered and its code written."""
-    unknown = stand_in(0)
-    specs = [t.spec for t in (*op.inputs, *op.outputs)]
-    count = len(op.inputs)
-    step = Step(
-        definition, tuple(range(count)), op.attrs, tuple(range(count, count + len(op.outputs)))
-    )
-    shapes: list[Any] = [
-        unknown if is_size else tuple(unknown if n is None else n for n in x.shape)
-        for x, is_size in zip(op.inputs, sizes, strict=True)
-    ]
-    body = Body([step], specs, count, step.outputs, op.type)
-    try:
-        lowering = Lowering(body, shapes, 1)
-        layout = lay_out(lowering.program, lowering.builder.copy)
-        lowering.program.verify()
-        Structure(layout, lowering.builder.derived, vector_bytes(), op.type)
-    except (UnimplementedError, ShapeError):
-        return False
-    return True
 
 
 def _layout_is_known() -> bool:

@@ -1,33 +1,31 @@
-"""Plans: a laid-out program with code and real sizes, ready to run.
+"""Plans: a laid-out program with code and real sizes.
 
-A `Structure` is what a program is for any sizes: kernels and their code. An `Instance` is that for
-some sizes: the words of each kernel, an arena, the table that the driver runs through.
+A `Structure` is what a program is for any sizes: kernels and their code. A `Recipe` is that for
+some sizes: the words of each kernel, the table that the driver runs through, the size of an arena.
 """
 
 from __future__ import annotations
 
-import ctypes
-import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..errors import InternalError
 from ..graph import Array
 from . import driver
-from .codes import address_of
+from .codes import Native, native
 from .fuse import Kernel, strides_over
-from .kernels.launch import Buffer, Code, Epilogue, Launch, Scratch, Stream, Word
-from .layout import Layout, arrange, live_ranges
+from .instance import ARENA, MEMORY, PLAN, Recipe, driver_codes
+from .kernels.launch import Buffer, Code, Epilogue, Launch, Scratch, Stream, Word, is_block
+from .layout import Layout, arrange, in_order, live_ranges
 from .loop_words import BufferWord, Loops, ModeWord, NumberWord, PartWord, WordSpec
 from .loops import LoopWriter
-from .program import contiguous
+from .program import Loop, contiguous, views_of
 from .report import dump_code
 from .sizes import Sizes
-from .threads import driver_code, pool
-
-_ENTER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+from .threads import driver_code, num_threads
 
 # A kernel over fewer bytes, or with fewer multiplications, runs on one thread: meeting the others
 # would take longer.
@@ -35,8 +33,11 @@ _PARALLEL_BYTES = 1 << 19
 _PARALLEL_WORK = 1 << 20
 # Threads are woken for a plan with as much of that together.
 _WAKING = 4
+# In a loop they are awake: they meet as soon for a part of that.
+_NEAR = 8
+# How often a loop runs whose end depends on data, to weigh it.
+_SOME_TIMES = 10
 _FEW_ROWS = 16
-_ALIGNMENT = 64
 
 
 class Structure:
@@ -59,8 +60,9 @@ class Structure:
         self.layout = layout
         self.derived = tuple(derived)
         self.name = name
+        self.kernels = list(in_order(layout.kernels))
         self.loops: list[Loops | None] = []
-        for kernel in layout.kernels:
+        for kernel in self.kernels:
             loops = self._write(kernel, vector_bytes)
             self.loops.append(loops)
             if loops is not None:
@@ -72,15 +74,50 @@ class Structure:
         writer = LoopWriter(self.layout.program, kernel, self.layout.stored, vector_bytes)
         return writer.write() if kernel.library is None else writer.write_epilogue()
 
-    def label(self, kernel: Kernel) -> str:
+    def labels(self, kernel: Kernel) -> tuple[str, ...]:
         """The operations that a kernel came from."""
         labels = self.layout.program.labels
         names = dict.fromkeys(labels.get(id(s), "") for s in kernel.all_statements)
-        return "+".join(n for n in names if n) or self.name
+        return tuple(n for n in names if n)
+
+    def label(self, kernel: Kernel) -> str:
+        """The same in one word."""
+        return "+".join(self.labels(kernel)) or self.name
 
 
-class Instance:
-    """A structure with real sizes.
+@dataclass(frozen=True)
+class _Constant:
+    """The memory of a constant storage."""
+
+    storage: int
+
+
+# What a word is relative to while a plan is made: a base of `Recipe`, a constant, a function.
+_Base: TypeAlias = "int | _Constant | Code"
+
+
+class _Planned(NamedTuple):
+    """A launch.
+
+    Attributes:
+        launch: the code and its words; those of a loop are made later.
+        flags: see driver.
+        kernel: the number of the kernel, as `in_order` counts.
+        result: of a check, the storage that it looks at.
+        loop: the loop, if it is one.
+        repeated: what it repeats.
+    """
+
+    launch: Launch
+    flags: int
+    kernel: int
+    result: int | None = None
+    loop: Loop | None = None
+    repeated: tuple[_Planned, ...] = ()
+
+
+class Planner:
+    """Plans a structure for real sizes.
 
     Args:
         structure: the code.
@@ -96,51 +133,125 @@ class Instance:
         externals: dict[int, int],
         wants: Sequence[int],
     ) -> None:
-        self.lock = threading.Lock()
         self._structure = structure
         self._layout = structure.layout
         self._program = self._layout.program
         self._externals = externals
+        self._wants = wants
         self._real = _sizes(values, structure).real
-        self._blocks: list[list[int]] = []
-        self._addresses: list[tuple[int, int, int, int]] = []  # block, place, array, offset
-        self._pointers: list[tuple[int, int, int]] = []  # block, place, block pointed to
-        self._held: list[Any] = [s.value for s in self._program.storages if s.value is not None]
-        launches = self._launches()
-        self._place_arena(launches)
-        self._make_tables(launches, wants)
+        self._numbers = {id(kernel): k for k, kernel in enumerate(structure.kernels)}
+        # State: blocks of words, one after the other; what words are relative to, by place; the
+        # words that the driver fills in; those that loops move on, by window: their places, and how
+        # far into the window they are; whom each function is for.
+        self._words: list[int] = []
+        self._moves: list[tuple[int, _Base]] = []
+        self._patches: list[tuple[int, int, int]] = []  # place, array, offset
+        self._moving: dict[int, list[tuple[int, int]]] = {}
+        self._labels: dict[Code, tuple[str, ...]] = {}
 
-    def output_shapes(self) -> list[tuple[int, ...]]:
-        """The real shape of each output."""
-        return [tuple(self._real(n) for n in view.shape) for view in self._program.outputs]
+    def plan(self, variables: Sequence[int]) -> Recipe:
+        """The recipe; `variables` are the inputs of the cluster that are variables."""
+        launches = _with_barriers(self._launches(self._layout.kernels, 1))
+        self._place_arena(launches)
+        is_parallel = any(launch.flags & driver.PARALLEL for launch in launches)
+        kernels = self._table(launches, None)
+        patches = len(self._words)
+        for place, array, offset in self._patches:
+            self._put(8 * place, MEMORY)
+            self._put(array)
+            self._put(offset)
+        wants = len(self._words)
+        for want in self._wants:
+            self._put(want)
+        natives, constants, moves = self._bases()
+        return Recipe(
+            np.array(self._words, np.int64),
+            moves,
+            (patches, kernels, wants),
+            (len(self._patches), len(launches), len(self._wants)),
+            self._arena_bytes,
+            constants,
+            (*natives, *driver_codes(is_parallel)),
+            tuple(tuple(map(self._real, view.shape)) for view in self._program.outputs),
+            tuple(variables),
+            is_parallel,
+        )
+
+    def _put(self, word: int, base: _Base | None = None) -> None:
+        if base is not None:
+            self._moves.append((len(self._words), base))
+        self._words.append(word)
+
+    def _bases(self) -> tuple[list[Native], tuple[Array, ...], Array]:
+        """The codes and constants that words are relative to, and those words."""
+        bases = dict.fromkeys(base for _, base in self._moves)
+        kept = [base for base in bases if isinstance(base, _Constant)]
+        codes = [base for base in bases if isinstance(base, Code)]
+        # Constants and codes come after those.
+        numbers: dict[_Base, int] = {MEMORY: MEMORY, ARENA: ARENA, PLAN: PLAN}
+        others: list[_Base] = [*kept, *codes]
+        for base in others:
+            numbers[base] = len(numbers)
+        moves = np.array([(place, numbers[base]) for place, base in self._moves], np.int64)
+        constants = [self._program.storages[base.storage].value for base in kept]
+        natives = [native(code, self._labels.get(code, ())) for code in codes]
+        return natives, tuple(c for c in constants if c is not None), moves.reshape(-1, 2)
 
     # Planning
 
-    def _launches(self) -> list[tuple[Launch, int, str, int]]:
-        """(launch, flags, label, kernel) in order; loop kernels get their words as launches too."""
-        found: list[tuple[Launch, int, str, int]] = []
-        loads = [self._load(kernel) for kernel in self._layout.kernels]
-        is_worth_it = sum(load for load in loads if load >= 1) >= _WAKING
-        for k, (kernel, loops) in enumerate(
-            zip(self._layout.kernels, self._structure.loops, strict=True)
-        ):
-            label = self._structure.label(kernel)
-            flags = driver.PARALLEL if is_worth_it and loads[k] >= 1 else 0
+    def _launches(
+        self, kernels: Sequence[Kernel], times: int, *, is_inside: bool = False
+    ) -> list[_Planned]:
+        """The launches in order; loop kernels get their words as launches too.
+
+        Args:
+            kernels: of the plan, or of a loop.
+            times: how often they run.
+            is_inside: whether that is in a loop.
+        """
+        found: list[_Planned] = []
+        loads = [self._load(kernel) * (_NEAR if is_inside else 1) for kernel in kernels]
+        is_worth_it = sum(load for load in loads if load >= 1) * times >= _WAKING
+        for kernel, load in zip(kernels, loads, strict=True):
+            flags = driver.PARALLEL if is_worth_it and load >= 1 else 0
+            k = self._numbers[id(kernel)]
+            loops = self._structure.loops[k]
             if kernel.library is not None:
                 more: dict[str, Any] = {}
                 if kernel.library.shape is not None:
                     more["epilogue"] = None
                     if loops is not None:
-                        words = self._words(loops.words)
+                        words = self._loop_words(loops.words)
                         more["epilogue"] = Epilogue(loops.code, words, self._streams(kernel))
                 planned = kernel.library.plan(self._real, **more)
-                found.extend((launch, flags, label, k) for launch in planned)
+                found.extend(_Planned(launch, flags, k) for launch in planned)
             elif kernel.check is not None:
-                found.append((Launch(_nothing(), ()), driver.CHECK, label, k))
+                flags = driver.CHECK | (driver.SETTLE if is_inside else 0)
+                found.append(_Planned(_nothing(), flags, k, kernel.check.view.storage))
+            elif kernel.loop is not None:
+                found.append(self._loop(kernel, kernel.loop))
             else:
                 assert loops is not None
-                found.append((Launch(loops.code, self._words(loops.words)), flags, label, k))
+                words = self._loop_words(loops.words)
+                found.append(_Planned(Launch(loops.code, words), flags, k))
         return found
+
+    def _loop(self, kernel: Kernel, loop: Loop) -> _Planned:
+        """A loop with its launches."""
+        k, times = self._numbers[id(kernel)], self._times(loop)
+        launches = self._launches(kernel.test, times, is_inside=True)
+        if loop.stop is not None:
+            flags = driver.STOP | driver.SETTLE
+            launches.append(_Planned(_nothing(), flags, k, loop.stop.storage))
+        launches += self._launches(kernel.body, times, is_inside=True)
+        flags = driver.PARALLEL if any(x.flags & driver.PARALLEL for x in launches) else 0
+        if loop.has_checks:
+            flags |= driver.CHECK
+        repeated = _with_barriers(launches, is_inside=True)
+        return _Planned(Launch(driver_code("loop"), ()), flags, k, None, loop, tuple(repeated))
+
+    def _times(self, loop: Loop) -> int:
+        return _SOME_TIMES if loop.count is None else self._real(loop.count)
 
     def _load(self, kernel: Kernel) -> float:
         """How much work a kernel has that threads can share; from 1 on it is worth it.
@@ -149,6 +260,9 @@ class Instance:
         """
         if kernel.check is not None:
             return 0
+        if kernel.loop is not None:
+            loads = [self._load(k) * _NEAR for k in (*kernel.test, *kernel.body)]
+            return self._times(kernel.loop) * sum(load for load in loads if load >= 1)
         if kernel.axes is not None and kernel.split is None and not kernel.kept:
             return 0  # one number
         load = 0.0
@@ -170,7 +284,8 @@ class Instance:
         """The memory besides its result that an epilogue goes through element by element."""
         made = kernel.writes - self._program.updates.keys()
         found = []
-        for view in sorted(kernel.views, key=lambda v: (v.storage, v.offset)):
+        views = {view for s in kernel.statements for view in views_of(s.operands)}
+        for view in sorted(views, key=lambda v: (v.storage, v.offset)):
             strides = strides_over(view, kernel)
             if view.storage not in made and strides == contiguous(kernel.shape):
                 size = self._program.storages[view.storage].dtype.size
@@ -178,10 +293,10 @@ class Instance:
                 found.append(Stream(data, self._real(kernel.shape[-1]) * size))
         return tuple(found)
 
-    def _words(self, specs: Sequence[WordSpec]) -> tuple[Word, ...]:
-        return tuple(self._word(spec) for spec in specs)
+    def _loop_words(self, specs: Sequence[WordSpec]) -> tuple[Word, ...]:
+        return tuple(self._loop_word(spec) for spec in specs)
 
-    def _word(self, spec: WordSpec) -> Word:
+    def _loop_word(self, spec: WordSpec) -> Word:
         real = self._real
         if isinstance(spec, BufferWord):
             return Buffer(spec.storage, real(spec.offset))
@@ -194,7 +309,7 @@ class Instance:
 
     # Memory
 
-    def _place_arena(self, launches: Sequence[tuple[Launch, int, str, int]]) -> None:
+    def _place_arena(self, launches: Sequence[_Planned]) -> None:
         ranges: dict[object, tuple[int, int]] = {}
         ranges.update(live_ranges(self._layout).items())
         sizes: dict[object, int] = {}
@@ -202,128 +317,125 @@ class Instance:
             assert isinstance(number, int)
             # Arrays that share it have the same number of elements, of the same type.
             sizes[number] = self._bytes(number)
-        for launch, _, _, k in launches:
-            for scratch in _scratches(launch.words):
+        for planned in _all(launches):
+            k = planned.kernel
+            for scratch in _scratches(planned.launch.words):
                 ranges[k, scratch.key] = (k, k)
                 sizes[k, scratch.key] = max(sizes.get((k, scratch.key), 0), scratch.bytes)
-        self._offsets, self.arena_bytes = arrange(ranges, sizes)
-        self._arena = np.empty(self.arena_bytes + _ALIGNMENT, np.uint8)
-        start = self._arena.ctypes.data
-        self._base = start + -start % _ALIGNMENT
+        self._offsets, self._arena_bytes = arrange(ranges, sizes)
 
-    def _make_tables(
-        self, launches: Sequence[tuple[Launch, int, str, int]], wants: Sequence[int]
-    ) -> None:
-        rows: list[tuple[int, int, int, int]] = []
-        is_parallel = [bool(flags & driver.PARALLEL) for _, flags, _, _ in launches]
-        for i, (launch, flags, label, k) in enumerate(launches):
-            follows = i + 1 < len(launches) and is_parallel[i + 1]
-            if is_parallel[i] or follows or flags & driver.CHECK:
-                flags |= driver.BARRIER
-            result = 0
-            if flags & driver.CHECK:
-                check = self._layout.kernels[k].check
-                assert check is not None
-                result = self._address(check.view.storage)
-            block = self._block(launch.words, k)
-            rows.append((address_of(launch.code, label), block, flags, result))
-        words, starts = self._write_blocks()
-        table = np.array(
-            [(code, starts[block], flags, result) for code, block, flags, result in rows], np.int64
-        ).reshape(-1, 4)
-        patches = np.array(
-            [(starts[b] + 8 * i, array, offset) for b, i, array, offset in self._addresses],
-            np.int64,
-        ).reshape(-1, 3)
-        asked = np.array(wants, np.int64)
-        self._plan = np.zeros(driver.PLAN_WORDS, np.int64)
-        self._plan[driver.NUM_ARRAYS] = len(asked)
-        self._plan[driver.WANTS] = asked.ctypes.data
-        self._plan[driver.NUM_ADDRESSES] = len(patches)
-        self._plan[driver.ADDRESSES] = patches.ctypes.data
-        self._plan[driver.NUM_KERNELS] = len(table)
-        self._plan[driver.KERNELS] = table.ctypes.data
-        self._plan[driver.ARRAY_TYPE] = id(np.ndarray)
-        self.refused = np.zeros(len(asked), np.int64)
-        self._plan[driver.REFUSED] = self.refused.ctypes.data
-        self.address: int = self._plan.ctypes.data
-        self.num_kernels = len(table)
-        self.is_parallel = any(is_parallel)
-        self._held.extend([words, table, patches, asked])
-        self._enter = _ENTER(address_of(driver_code("enter")))
-        self._run = _ENTER(address_of(driver_code("run")))
-        self._status = ctypes.c_int64.from_address(self.address + 8 * driver.STATUS)
-
-    def _address(self, number: int) -> int:
+    def _address(self, number: int) -> tuple[int, _Base]:
         """Where a storage of the arena, or a constant, is."""
         number = self._layout.place[number]
         storage = self._program.storages[number]
         if storage.role == "constant":
-            assert storage.value is not None
-            data: int = storage.value.ctypes.data
-            return data
+            return 0, _Constant(number)
         if storage.role != "temporary":
             raise InternalError(f"storage {number} has no place of its own")
-        return self._base + self._offsets[number]
+        return self._offsets[number], ARENA
+
+    def _table(self, launches: Sequence[_Planned], thread: int | None) -> int:
+        """Add a table of kernels, as one thread or all of them take it; gives its place."""
+        blocks = [
+            self._block(x.launch.words, x.kernel)
+            if x.loop is None
+            else self._loop_block(x.loop, x, thread)
+            for x in launches
+        ]
+        start = len(self._words)
+        for planned, block in zip(launches, blocks, strict=True):
+            code = planned.launch.code
+            self._name(code, planned.kernel)
+            self._put(0, code)
+            self._put(8 * block, MEMORY)
+            self._put(planned.flags)
+            if planned.result is not None:
+                self._put(*self._address(planned.result))
+            elif planned.flags & driver.CHECK:
+                self._put(8 * (block + driver.LOOP_FAILED), MEMORY)
+            else:
+                self._put(0)
+        return start
+
+    def _loop_block(self, loop: Loop, planned: _Planned, thread: int | None) -> int:
+        """Add the words of a loop, and what each thread takes; gives their place."""
+        count = num_threads() if planned.flags & driver.PARALLEL else 1
+        parts = [
+            self._loop_part(loop, planned, i) if thread in (None, i) else None for i in range(count)
+        ]
+        table = len(self._words)
+        for part in parts:
+            if part is None:
+                self._put(0)
+            else:
+                self._put(8 * part, MEMORY)
+        start = len(self._words)
+        self._put(0, PLAN)
+        self._put(driver.ENDLESS if loop.count is None else self._real(loop.count))
+        self._put(8 * table, MEMORY)
+        self._put(0)
+        return start
+
+    def _loop_part(self, loop: Loop, planned: _Planned, thread: int) -> int:
+        """Add what a thread takes of a loop: its kernels, and what it moves on."""
+        self._moving.update((number, []) for number in loop.windows)
+        kernels = self._table(planned.repeated, thread)
+        moves = len(self._words)
+        for number in loop.windows:
+            storage = self._program.storages[number]
+            window, size = storage.window, storage.dtype.size
+            assert window is not None
+            for place, offset in self._moving[number]:
+                self._put(8 * place, MEMORY)
+                self._put_address(window.base, self._real(window.offset) * size + offset)
+                self._put(self._real(window.step) * size)
+        count = (len(self._words) - moves) // driver.MOVE_WORDS
+        start = len(self._words)
+        self._put(8 * kernels, MEMORY)
+        self._put(len(planned.repeated))
+        self._put(8 * moves, MEMORY)
+        self._put(count)
+        return start
+
+    def _put_address(self, number: int, offset: int) -> None:
+        """Add the address of a storage, `offset` bytes in."""
+        number = self._layout.place[number]
+        array = self._externals.get(number)
+        if number in self._moving:
+            self._moving[number].append((len(self._words), offset))
+            self._put(0)
+        elif array is None:
+            start, base = self._address(number)
+            self._put(start + offset, base)
+        else:
+            self._patches.append((len(self._words), array, offset))
+            self._put(0)
+
+    def _name(self, code: Code, k: int) -> None:
+        """Note whom a function is for."""
+        if code not in self._labels:
+            self._labels[code] = self._structure.labels(self._structure.kernels[k])
 
     def _block(self, words: Sequence[Word], k: int) -> int:
-        """Add a block of words; gives its number."""
-        number = len(self._blocks)
-        block: list[int] = []
-        self._blocks.append(block)
-        for word in words:
+        """Add a block of words, after those that it points to; gives the place of the first."""
+        blocks = {i: self._block(word, k) for i, word in enumerate(words) if is_block(word)}
+        start = len(self._words)
+        for i, word in enumerate(words):
             if isinstance(word, Buffer):
-                place = self._layout.place[word.value]
-                array = self._externals.get(place)
-                if array is None:
-                    block.append(self._address(place) + word.offset)
-                else:
-                    self._addresses.append((number, len(block), array, word.offset))
-                    block.append(0)
+                self._put_address(word.value, word.offset)
             elif isinstance(word, Scratch):
-                block.append(self._base + self._offsets[k, word.key])
+                self._put(self._offsets[k, word.key], ARENA)
             elif isinstance(word, Code):
-                block.append(address_of(word, self._structure.name))
-            elif isinstance(word, tuple):
-                inner = self._block(word, k)  # type: ignore[arg-type]  # no Buffer, Scratch, Code
-                self._pointers.append((number, len(block), inner))
-                block.append(0)
+                self._name(word, k)
+                self._put(0, word)
+            elif i in blocks:
+                self._put(8 * blocks[i], MEMORY)
             else:
-                block.append(int(word))
-        return number
-
-    def _write_blocks(self) -> tuple[Array, list[int]]:
-        """All blocks as one array, and the address of each."""
-        starts = []
-        total = 0
-        for block in self._blocks:
-            starts.append(total)
-            total += max(len(block), 1)
-        words = np.zeros(total + 1, np.int64)
-        base: int = words.ctypes.data
-        for start, block in zip(starts, self._blocks, strict=True):
-            words[start : start + len(block)] = block
-        addresses = [base + 8 * start for start in starts]
-        for block_number, place, pointed in self._pointers:
-            words[starts[block_number] + place] = addresses[pointed]
-        return words, addresses
-
-    # Running
-
-    def run(self, objects: bytes) -> int:
-        """Run on a table of the addresses of array objects; gives a status of the driver."""
-        threads = pool() if self.is_parallel else None
-        if threads is None or not threads.lock.acquire(blocking=False):
-            self._run(self.address, objects)
-            return self._status.value
-        try:
-            self._enter(self.address, objects)
-            if self._status.value == driver.DONE:
-                self._plan[driver.POOL] = threads.address
-                threads.run(self.address)
-        finally:
-            threads.lock.release()
-        return self._status.value
+                assert not isinstance(word, tuple)
+                self._put(int(word))
+        if not words:
+            self._put(0)
+        return start
 
 
 def _sizes(values: Sequence[int], structure: Structure) -> Sizes:
@@ -341,11 +453,30 @@ def _scratches(words: Sequence[Word]) -> list[Scratch]:
     for word in words:
         if isinstance(word, Scratch):
             found.append(word)
-        elif isinstance(word, tuple) and not isinstance(word, Buffer | Code):
-            found.extend(_scratches(word))  # type: ignore[arg-type]  # a block of words
+        elif is_block(word):
+            found.extend(_scratches(word))
     return found
 
 
-def _nothing() -> Code:
+def _with_barriers(launches: Sequence[_Planned], *, is_inside: bool = False) -> list[_Planned]:
+    """The same, with threads meeting before and after what they share, and before they look."""
+    found = []
+    for i, planned in enumerate(launches):
+        flags = planned.flags
+        # In a loop the first one comes after the last one.
+        others = launches[i + 1 :] or (launches if is_inside else [])
+        follows = bool(others) and others[0].flags & driver.PARALLEL
+        if follows or flags & (driver.PARALLEL | driver.CHECK | driver.STOP):
+            flags |= driver.BARRIER
+        found.append(planned._replace(flags=flags))
+    return found
+
+
+def _all(launches: Sequence[_Planned]) -> list[_Planned]:
+    """With those that loops repeat."""
+    return [inner for x in launches for inner in (x, *_all(x.repeated))]
+
+
+def _nothing() -> Launch:
     """A kernel that does nothing, for checks."""
-    return driver_code("nothing")
+    return Launch(driver_code("nothing"), ())

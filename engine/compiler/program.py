@@ -24,12 +24,17 @@ Expression: TypeAlias = Callable[[Function, Sequence[Value]], Value]
 
 
 class View(NamedTuple):
-    """How storage is read or written: element (i, j, ...) is at offset + i * strides[0] + ..."""
+    """How storage is read or written: element (i, j, ...) is at offset + i * strides[0] + ...
+
+    What reads through a `fence` other than 0 is computed after that Fence, though the same may have
+    been computed before.
+    """
 
     storage: int
     shape: Shape
     strides: Shape
     offset: int = 0
+    fence: int = 0
 
     @property
     def is_contiguous(self) -> bool:
@@ -82,20 +87,32 @@ class Size(NamedTuple):
 Operand: TypeAlias = View | Iota | Gathered | Literal | Size
 
 
+class Window(NamedTuple):
+    """Where a storage is that moves through another one: in iteration t of its loop it begins at
+    element `offset` + t * `step` of `base`.
+    """
+
+    base: int
+    offset: int
+    step: int
+
+
 @dataclass(eq=False)
 class Storage:
     """Memory of one array, in the usual order.
 
     Attributes:
-        role: "input" (given in each run), "variable" (read, and written in place), "constant", or
-            "temporary".
+        role: "input" (given in each run), "variable" (read, and written in place), "constant",
+            "window" (a part of another storage, which a loop moves on), or "temporary".
         value: for a constant, its array.
+        window: for a window, where it is.
     """
 
     dtype: DType
     shape: Shape
     role: str = "temporary"
     value: Array | None = None
+    window: Window | None = None
 
     @property
     def num_elements(self) -> int:
@@ -131,6 +148,7 @@ class Reduce:
         target: its view has size 1 on the reduced axes.
         split: (axis, parts): the axis is cut into parts, and the target has one more axis in front,
             of that size, for what each of them gives.
+        is_of_parts: whether it combines what such parts gave.
     """
 
     target: View
@@ -139,6 +157,7 @@ class Reduce:
     axes: tuple[int, ...]
     kind: str
     split: tuple[int, int] | None = None
+    is_of_parts: bool = False
 
     @property
     def operands(self) -> tuple[Operand, ...]:
@@ -195,7 +214,54 @@ class Check:
         return (self.view,)
 
 
-Statement: TypeAlias = Map | Reduce | Library | Check
+@dataclass(eq=False)
+class Fence:
+    """What reads through views with this number joins no kernel before this place."""
+
+    number: int
+    operands: tuple[Operand, ...] = ()
+    writes: tuple[int, ...] = ()
+
+
+@dataclass(eq=False)
+class Loop:
+    """`count` times its body; it ends before that where `stop` is true after `test`.
+
+    Attributes:
+        count: how many iterations there are; None for any number, until it stops.
+        test: what comes before `stop` is looked at, in each iteration.
+        stop: a bool, if there is a test.
+        body: what is repeated.
+        windows: the storages that it moves on.
+        carried: storage -> the view that it holds after an iteration.
+        inputs: all that it reads of what was made before it, as storages.
+        writes: the storages that others read, or that keep their values between iterations.
+    """
+
+    count: int | None
+    test: list[Statement]
+    stop: View | None
+    body: list[Statement]
+    windows: tuple[int, ...]
+    carried: dict[int, View]
+    inputs: tuple[View, ...]
+    writes: tuple[int, ...]
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """What it reads."""
+        return self.inputs
+
+    @property
+    def has_checks(self) -> bool:
+        """Whether something in it may stop the run; one without an end can be cancelled."""
+        return self.count is None or any(
+            isinstance(s, Check) or (isinstance(s, Loop) and s.has_checks)
+            for s in (*self.test, *self.body)
+        )
+
+
+Statement: TypeAlias = Map | Reduce | Library | Check | Fence | Loop
 
 
 @dataclass(eq=False)
@@ -206,6 +272,8 @@ class Program:
         outputs: the views that go out.
         updates: variable storage -> the view that it holds at the end.
         labels: for a statement (by id), the operation or layer it came from.
+        places: stand-ins for places and sizes that whoever derives them answers for.
+        spare: storages that need not be made if nobody reads them.
     """
 
     storages: list[Storage] = field(default_factory=list)
@@ -213,6 +281,8 @@ class Program:
     outputs: list[View] = field(default_factory=list)
     updates: dict[int, View] = field(default_factory=dict)
     labels: dict[int, str] = field(default_factory=dict)
+    places: set[int] = field(default_factory=set)
+    spare: set[int] = field(default_factory=set)
 
     def add(self, storage: Storage) -> int:
         """Number a storage."""
@@ -231,25 +301,34 @@ class Program:
             InternalError: it is not so.
         """
         written = {i for i, s in enumerate(self.storages) if s.role != "temporary"}
-        for statement in self.statements:
+        self._verify(self.statements, written)
+        for view in (*self.outputs, *self.updates.values()):
+            self._check_view(view)
+            if view.storage not in written:
+                raise InternalError(f"storage {view.storage} goes out and is never written")
+
+    def _verify(self, statements: Sequence[Statement], written: set[int]) -> None:
+        for statement in statements:
             for view in views_of(statement.operands):
                 self._check_view(view)
                 if view.storage not in written:
                     raise InternalError(f"storage {view.storage} is read before it is written")
+            if isinstance(statement, Loop):
+                inside = set(written)
+                self._verify([*statement.test, *statement.body], inside)
+                for view in statement.carried.values():
+                    if view.storage not in inside:
+                        raise InternalError(f"a loop carries {view.storage}, never written")
             for number in statement.writes:
                 if self.storages[number].role in ("input", "constant"):
                     raise InternalError(f"storage {number} is given, and written to")
                 written.add(number)
             if isinstance(statement, Map | Reduce):
                 self._check_view(statement.target)
-        for view in (*self.outputs, *self.updates.values()):
-            self._check_view(view)
-            if view.storage not in written:
-                raise InternalError(f"storage {view.storage} goes out and is never written")
 
     def _check_view(self, view: View) -> None:
         size = self.storages[view.storage].num_elements
-        if 0 in view.shape:
+        if 0 in view.shape or not self.places.isdisjoint(view.shape):
             return
         ends = [s * (n - 1) for n, s in zip(view.shape, view.strides, strict=True)]
         low = view.offset + sum(e for e in ends if e < 0)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..dumps import dump, folder
 from .kernels.launch import Code
 
 if TYPE_CHECKING:
+    from .fuse import Kernel
     from .layout import Layout
+    from .program import Program
 
 # A compile that takes longer is told of while it runs.
 _LONG_SECONDS = 1.0
@@ -42,6 +45,8 @@ class Event(NamedTuple):
         num_kernels: how many native kernels it runs.
         kernels: those that were made for it.
         seconds: how long it all took.
+        arena_bytes: of memory that it works in, for the sizes of that run: what is needed at once
+            of all that is neither given, nor a variable, nor a result.
     """
 
     cluster: str
@@ -50,12 +55,14 @@ class Event(NamedTuple):
     num_kernels: int
     kernels: tuple[Compile, ...]
     seconds: float
+    arena_bytes: int
 
     def __str__(self) -> str:
         fresh = sum(k.fresh for k in self.kernels)
         return (
             f"{self.cluster}: {self.reason}; {self.num_kernels} kernels, {fresh} compiled, "
-            f"{len(self.kernels) - fresh} from the cache on disk, {self.seconds * 1e3:.0f} ms"
+            f"{len(self.kernels) - fresh} from the cache on disk, {self.seconds * 1e3:.0f} ms, "
+            f"works in {self.arena_bytes / 2**20:.1f} MiB"
         )
 
 
@@ -123,14 +130,28 @@ def dump_program(name: str, layout: Layout) -> None:
     for number, storage in enumerate(program.storages):
         place = layout.place[number]
         kept = f"with {place}" if place != number else "memory"
+        if storage.window is not None:
+            kept = f"at {storage.window.base} + {storage.window.offset}, then {storage.window.step}"
         where = kept if number in layout.stored else "registers"
         lines.append(f"%{number}: {storage.dtype}{list(storage.shape)} {storage.role}, {where}")
-    for k, kernel in enumerate(layout.kernels):
+    lines.extend(_kernel_lines(program, layout.kernels))
+    dump(f"{name}.loops.txt", "\n".join(lines) + "\n")
+
+
+def _kernel_lines(program: Program, kernels: Sequence[Kernel]) -> Iterator[str]:
+    """Kernels with their statements; those of a loop further in."""
+    for k, kernel in enumerate(kernels):
+        if kernel.loop is not None:
+            yield f"loop {k}, {kernel.loop.count or 'any number of'} times"
+            for name, part in (("test", kernel.test), ("body", kernel.body)):
+                if part:
+                    yield f"  {name}"
+                    yield from ("    " + line for line in _kernel_lines(program, part))
+            continue
         axes = "" if kernel.axes is None else f", reduced {sorted(kernel.axes)}"
-        lines.append(f"kernel {k} over {list(kernel.shape)}{axes}")
+        yield f"kernel {k} over {list(kernel.shape)}{axes}"
         for statement in kernel.all_statements:
             kind = getattr(statement, "kind", None) or getattr(statement, "name", None) or "map"
             label = program.labels.get(id(statement), "")
             reads = ", ".join(map(str, statement.operands))
-            lines.append(f"  {list(statement.writes)} = {kind}({reads})  # {label}")
-    dump(f"{name}.loops.txt", "\n".join(lines) + "\n")
+            yield f"  {list(statement.writes)} = {kind}({reads})  # {label}"

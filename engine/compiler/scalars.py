@@ -44,6 +44,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "arctanh": v.arctanh,
     "erf": v.erf,
     "erfc": v.erfc,
+    "normal_cdf": v.normal_cdf,
     "sigmoid": v.sigmoid,
     "is_nan": v.is_nan,
     "is_inf": v.is_inf,
@@ -76,6 +77,10 @@ class VectorScalars:
     def where(self, condition: Value, a: Any, b: Any) -> Value:
         """`a` where `condition`, `b` elsewhere."""
         return v.select(self._fn, condition, a, b)
+
+    def root_quotient(self, a: Value, x: Value, epsilon: float) -> Value:
+        """a / (sqrt(x) + epsilon)."""
+        return v.root_quotient(self._fn, a, x, epsilon)
 
     def __getattr__(self, name: str) -> Callable[..., Value]:
         function = _FUNCTIONS.get(name)

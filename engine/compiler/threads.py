@@ -1,6 +1,7 @@
 """The threads that run native plans.
 
-A pool is made when a plan is first worth it. Its threads wait for work without Python's lock: they
+A pool is made when a plan is first worth it; a device that has a share of the cores has a pool of
+its own (see `thread_share`). Its threads wait for work without Python's lock: they
 spin for a moment, then sleep. A plan that finds the pool in use runs on its caller alone, with the
 same bits.
 """
@@ -15,11 +16,13 @@ import threading
 import numpy as np
 
 from ..errors import InvalidArgumentError
+from ..ops.cluster import thread_share
 from . import driver
-from .codes import address_of
+from .codes import addresses_of, native
 from .kernels.launch import Code
 from .llvm import vector_bytes
 
+POOL_FUNCTIONS = ("start", "wake", "worker")  # of the driver
 _START = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _WAKE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _WORKER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -39,9 +42,8 @@ class Pool:
         self._words = np.zeros(driver.POOL_WORDS, np.int64)
         self._words[driver.THREADS] = num_threads
         self.address: int = self._words.ctypes.data
-        self._start = _START(address_of(driver_code("start")))
-        self._wake = _WAKE(address_of(driver_code("wake")))
-        self._worker = _WORKER(address_of(driver_code("worker")))
+        start, wake, worker = addresses_of([native(driver_code(f)) for f in POOL_FUNCTIONS])
+        self._start, self._wake, self._worker = _START(start), _WAKE(wake), _WORKER(worker)
         self._threads = [
             threading.Thread(target=self._live, args=(i,), name=f"native-{i}", daemon=True)
             for i in range(1, num_threads)
@@ -76,16 +78,16 @@ def _cores() -> int:
 
 
 class _Setting:
-    """How many threads there are to be, and the pool that has them."""
+    """How many threads there are to be, and the pools that have them."""
 
     def __init__(self) -> None:
         self.count = _cores()
-        self.pool: Pool | None = None
+        self.pools: dict[str | None, Pool] = {}  # by the owner of a share, None for the host
         self.lock = threading.Lock()
 
     def forget(self) -> None:
         """In a forked child the pool's threads are gone."""
-        self.pool = None
+        self.pools = {}
         self.lock = threading.Lock()
 
 
@@ -93,8 +95,9 @@ _setting = _Setting()
 
 
 def num_threads() -> int:
-    """How many threads a plan may use."""
-    return _setting.count
+    """How many threads a plan that this thread runs may use."""
+    count = _setting.count
+    return count if thread_share.owner is None else min(count, thread_share.count)
 
 
 def set_threads(n: int | None) -> None:
@@ -111,23 +114,24 @@ def set_threads(n: int | None) -> None:
             remedy="give 1 or more, or None for one for each core",
         )
     with _setting.lock:
-        old, _setting.pool = _setting.pool, None
+        old, _setting.pools = _setting.pools, {}
         _setting.count = n or _cores()
-    if old is not None:
-        old.close()
+    for pool in old.values():
+        pool.close()
 
 
 def pool() -> Pool | None:
-    """The pool; None where there is one thread only."""
-    found = _setting.pool
+    """The pool for what this thread runs; None where there is one thread only."""
+    owner = thread_share.owner
+    found = _setting.pools.get(owner)
     if found is None:
         count = num_threads()
         if count == 1:
             return None
         with _setting.lock:
-            found = _setting.pool
+            found = _setting.pools.get(owner)
             if found is None:
-                found = _setting.pool = Pool(count)
+                found = _setting.pools[owner] = Pool(count)
     return found
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnimplementedError
-from ..graph import DType, bool_
+from ..graph import DType, bfloat16, bool_, float16
 
 if TYPE_CHECKING:
     from .emit import Function
@@ -22,9 +23,13 @@ _LLVM: dict[str, str] = {
     "uint16": "i16",
     "uint32": "i32",
     "uint64": "i64",
+    "float16": "float",
+    "bfloat16": "float",
     "float32": "float",
     "float64": "double",
 }
+# In registers these are float32 that have such a value; arithmetic is done in float32 and rounded.
+HALVES = frozenset({float16, bfloat16})
 
 
 class NotLoweredError(UnimplementedError):
@@ -46,6 +51,11 @@ def scalar_type(dtype: DType) -> str:
 def vector_type(element: str, lanes: int) -> str:
     """The type of `lanes` elements; of one when `lanes` is 0."""
     return f"<{lanes} x {element}>" if lanes else element
+
+
+@functools.cache
+def _type(dtype: DType, lanes: int) -> str:
+    return vector_type(scalar_type(dtype), lanes)
 
 
 def literal(value: Any, element: str) -> str:
@@ -88,7 +98,7 @@ class Value:
     @property
     def type(self) -> str:
         """LLVM's type of the value."""
-        return vector_type(self.element, self.lanes)
+        return _type(self.dtype, self.lanes)
 
     @property
     def is_float(self) -> bool:

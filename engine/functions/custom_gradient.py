@@ -31,7 +31,7 @@ class Rule(Protocol):
 
 
 @define("CustomGradient", dtypes={"tensors": ANY | {resource}}, same_dtype=False)
-def _custom(
+def custom_op(
     *tensors: TensorSpec, outputs: int, arguments: int, backward: Rule | None = None
 ) -> tuple[TensorSpec, ...]:
     """The first `outputs` inputs; `backward` gives the gradients of the `arguments` after them.
@@ -42,14 +42,14 @@ def _custom(
     return tuple(tensors[:outputs])
 
 
-@_custom.reference
+@custom_op.reference
 def _custom_kernel(
     xp: Any, *arrays: Any, outputs: int, arguments: int, backward: Rule | None
 ) -> Any:
     return arrays[0] if outputs == 1 else arrays[:outputs]
 
 
-@_custom.grad
+@custom_op.grad
 def _custom_grad(op: OpView, *dys: Tensor | None) -> Grads:
     outputs, arguments = op.attrs["outputs"], op.attrs["arguments"]
     backward: Rule | None = op.attrs["backward"]
@@ -89,7 +89,7 @@ def custom_gradient(fn: Callable[..., Any]) -> Callable[..., Any]:
             flat = [as_input(graph, y) for y in flat]
             traced = _TracedRule(graph, rule, [TensorSpec(y.shape, y.dtype) for y in flat])
             rule, captured = traced, traced.captured
-        outputs = _custom.many(
+        outputs = custom_op.many(
             *flat, *tensors, *captured, outputs=len(flat), arguments=len(tensors), backward=rule
         )
         return pack_sequence_as(result, outputs)

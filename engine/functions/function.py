@@ -24,6 +24,7 @@ from ..ops.dispatch import as_input
 from ..ops.recording import paused
 from ..source import user_location
 from ..state import variable as variables
+from ..state.stateless import current_scope
 from ..tree import flatten, pack_sequence_as
 from .concrete import ConcreteFunction
 from .func_graph import FuncGraph
@@ -76,6 +77,8 @@ class Function:
         return found[1]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if current_scope() is not None:  # a graph would read the variables themselves
+            return self._fn(*args, **kwargs)
         arguments = self._binder.bind(args, kwargs)
         concrete = self._lookup(arguments)
         return concrete.pack(concrete.call_flat(arguments.tensors))

@@ -23,9 +23,11 @@ from ..graph import (
     building,
     resource,
 )
+from ..graph.bodies import Fill
 from ..ops.control import Run
 from ..ops.convert import convert_to_tensor
 from ..ops.dispatch import apply, as_input, symbolic_graph
+from ..ops.graphs import set_body_maker
 from ..ops.recording import paused, recorders
 from ..ops.registry import PlanOptions
 from ..ops.state import VariableStore, read_variable
@@ -103,6 +105,28 @@ class Subgraph:
 
     def __repr__(self) -> str:
         return f"<graph {self.graph.name} of {len(self.graph.operations)} operations>"
+
+
+def _make_body(
+    name: str,
+    outer: Graph,
+    fill: Fill,
+    inputs: Sequence[str],
+    outputs: Sequence[str | None],
+    effects: Sequence[str],
+) -> Subgraph:
+    """A graph that is read from data; see `laminar.engine.graph.bodies`."""
+    graph = FuncGraph(name, outer=outer)
+    present = [y for y in outputs if y is not None]
+    with graph.as_default(), paused():
+        found: list[Any] = fill(graph, [*inputs, *present, *effects])
+    graph.arguments = found[: len(inputs)]
+    given = iter(found[len(inputs) :])
+    made = [None if y is None else next(given) for y in outputs]
+    return Subgraph(graph, graph.arguments, made, list(given))
+
+
+set_body_maker(_make_body)
 
 
 def graph_for(who: str, leaves: Sequence[Any]) -> Graph | None:

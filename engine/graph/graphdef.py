@@ -2,18 +2,15 @@
 
 The messages stand in proto/graph.proto; this module alone touches protobuf, and loads it on first
 use. Nothing in a GraphDef can run code: an attribute is a number, text, a type, a shape, a tensor,
-or a list of these.
+a graph of the library (see bodies.py), or a list of these.
 """
 
 from __future__ import annotations
 
 import heapq
-import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
-
-import numpy as np
+from functools import partial
+from typing import Any
 
 from ..errors import (
     AlreadyExistsError,
@@ -24,16 +21,14 @@ from ..errors import (
     ResourceExhaustedError,
     UnimplementedError,
 )
+from .attr_values import Message, read_value, write_value
+from .bodies import BodyReader, BodyWriter, MakeBody
 from .device import DeviceSpec
-from .dtypes import DType, as_dtype, resource, string
 from .graph import Graph
 from .library import inline_library
 from .operation import OpDefinition, Operation
-from .shapes import TensorShape
 from .spec import TensorSpec
 from .tensor import GraphTensor, Tensor
-
-Message: TypeAlias = Any
 
 # The version of the format; a reader refuses what asks for a later one.
 VERSION = 1
@@ -141,141 +136,42 @@ def export_graph(graph: Graph) -> GraphDef:
     found = GraphDef()
     found.message.versions.producer = VERSION
     found.message.versions.min_consumer = 1
-    for op in graph.operations:
-        node = found.message.node.add(name=op.name, op=op.type, device=op.device)
-        node.input.extend(_input_name(x) for x in op.inputs)
-        node.input.extend(f"^{c.name}" for c in op.control_inputs)
+    writer = BodyWriter(
+        found.message,
+        lambda nodes, operations, names: _write_nodes(nodes, operations, names, writer),
+    )
+    _write_nodes(found.message.node, graph.operations, {}, writer)
+    found.message.node_count = len(found.message.node)
+    return found
+
+
+def _write_nodes(
+    nodes: Any, operations: Sequence[Operation], names: Mapping[int, str], writer: BodyWriter
+) -> None:
+    """Write operations as nodes; `names` are those of tensors that others give."""
+    known = {op.id for op in operations}
+    for op in operations:
+        node = nodes.add(name=op.name, op=op.type, device=op.device)
+        node.input.extend(names.get(id(x)) or _input_name(x) for x in op.inputs)
+        node.input.extend(f"^{c.name}" for c in op.control_inputs if c.id in known)
         node.colocation.extend(_COLOCATED + name for name in op.colocation)
-        for name, value in op.attrs.items():
+        for name, value in sorted(op.attrs.items()):
             if not callable(value):
                 try:
-                    _write(node.attr[name], value)
+                    write_value(node.attr[name], value, partial(writer.name_of, op=op))
                 except (TypeError, ValueError) as cause:
                     raise InvalidArgumentError(
                         f"{op.type} {op.name!r}: the attribute {name!r} cannot be written, "
                         f"it is {value!r}: {cause}",
                         remedy="attributes are numbers, text, dtypes, shapes, arrays, or tuples",
                     ) from cause
-    found.message.node_count = len(found.message.node)
-    return found
 
 
 def _input_name(x: GraphTensor) -> str:
     return f"{x.op.name}:{x.value_index}" if x.value_index else x.op.name
 
 
-def _write(to: Message, value: Any) -> None:
-    """Put an attribute's value into an AttrValue."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None:
-        to.none.SetInParent()
-    elif isinstance(value, bool):
-        to.b = value
-    elif isinstance(value, int):
-        if value >= 2**63:
-            to.u = value
-        else:
-            to.i = value
-    elif isinstance(value, float):
-        to.f = value
-    elif isinstance(value, DType):
-        to.dtype = value
-    elif isinstance(value, str):
-        to.s = value
-    elif isinstance(value, bytes):
-        to.data = value
-    elif isinstance(value, TensorShape):
-        _write_shape(to.shape, value)
-    elif isinstance(value, list | tuple):
-        to.list.SetInParent()
-        for item in value:
-            _write(to.list.item.add(), item)
-    elif isinstance(value, np.ndarray):
-        write_tensor(to.tensor, value)
-    else:
-        raise TypeError(f"a {type(value).__name__} is not data")
-
-
-def _write_shape(to: Message, shape: TensorShape) -> None:
-    if shape.dims is None:
-        to.unknown_rank = True
-    else:
-        to.SetInParent()
-        to.dim.extend(-1 if d is None else d for d in shape.dims)
-
-
-def write_tensor(to: Message, array: np.ndarray[Any, Any]) -> None:
-    """Put an array into a Tensor message."""
-    dtype = as_dtype(array.dtype)
-    to.dtype = dtype
-    _write_shape(to.shape, TensorShape(array.shape))
-    if dtype == string:
-        to.item.extend(array.ravel().tolist())
-    else:
-        to.content = (array if sys.byteorder == "little" else array.byteswap()).tobytes()
-
-
 # Reading
-
-
-def _read(value: Message) -> Any:
-    """The attribute's value in an AttrValue."""
-    kind = value.WhichOneof("value")
-    if kind is None:
-        raise DataLossError("an attribute without a value")
-    if kind == "none":
-        return None
-    if kind == "dtype":
-        return as_dtype(value.dtype)
-    if kind == "shape":
-        return _read_shape(value.shape)
-    if kind == "tensor":
-        return read_tensor(value.tensor)
-    if kind == "list":
-        return tuple(_read(item) for item in value.list.item)
-    if kind == "function":
-        raise UnimplementedError(f"an attribute that is the function {value.function!r}")
-    return getattr(value, kind)
-
-
-def _read_shape(shape: Message) -> TensorShape:
-    if shape.unknown_rank:
-        return TensorShape(None)
-    return TensorShape([None if d == -1 else d for d in shape.dim])
-
-
-def read_tensor(tensor: Message) -> np.ndarray[Any, Any]:
-    """The array in a Tensor message, which must not be written to.
-
-    Raises:
-        DataLossError: the content does not fit the shape and dtype.
-    """
-    dtype, shape = as_dtype(tensor.dtype), tuple(tensor.shape.dim)
-    if tensor.shape.unknown_rank or any(d < 0 for d in shape) or dtype == resource:
-        raise DataLossError(f"a tensor of {dtype}{list(shape)} has no values")
-    size = math.prod(shape)
-    found, expected = len(tensor.content), size * dtype.size
-    if dtype == string:
-        found, expected = len(tensor.item), size
-    if found != expected:
-        unit = "items" if dtype == string else "bytes"
-        raise DataLossError(
-            f"a tensor of {dtype}{list(shape)} has {expected} {unit}, found {found}"
-        )
-    if dtype == string:
-        array = np.empty(size, object)
-        array[:] = list(tensor.item)
-    elif dtype == "bool":
-        array = np.frombuffer(tensor.content, np.uint8) != 0
-    else:
-        array = np.frombuffer(tensor.content, dtype.numpy)
-        if sys.byteorder != "little":
-            array = array.byteswap()
-    try:
-        return array.reshape(shape)
-    except ValueError as cause:  # sizes that NumPy does not take, beside a size of 0
-        raise DataLossError(f"a tensor of {dtype}{list(shape)}: {cause}") from cause
 
 
 class _Node:
@@ -325,22 +221,51 @@ def import_graph(
     return_elements: Sequence[str],
     name: str,
     allow_internal: bool,
+    make_body: MakeBody,
 ) -> list[GraphTensor | Operation]:
     """Add the nodes of `graph_def` to `graph`; see `laminar.engine.import_graph_def`.
 
     Args:
         lookup: the op of a name; NotFoundError when there is none.
         as_input: brings a tensor of `input_map` into the graph.
+        make_body: makes a graph that is an attribute.
     """
     _check_version(graph_def)
-    if graph_def.message.function:
-        for function in graph_def.message.function:
-            if _is_op(function.name, lookup):
-                raise AlreadyExistsError(
-                    f"a function of the GraphDef has an op's name: {function.name!r}"
-                )
-        graph_def, return_elements = inline_library(graph_def, return_elements)
-    nodes = _read_nodes(graph_def, lookup, allow_internal)
+    for function in graph_def.message.function:
+        if _is_op(function.name, lookup):
+            raise AlreadyExistsError(
+                f"a function of the GraphDef has an op's name: {function.name!r}"
+            )
+
+    def fill(
+        bodies: BodyReader, function: Message, inner: Graph, names: Sequence[str]
+    ) -> list[GraphTensor | Operation]:
+        body = GraphDef()
+        body.message.node.extend(function.node)
+        return _add_nodes(inner, body, bodies, lookup, as_input, {}, names, "", allow_internal)
+
+    bodies = BodyReader(graph_def.message.function, graph, make_body, fill)
+    return _add_nodes(
+        graph, graph_def, bodies, lookup, as_input, input_map, return_elements, name, allow_internal
+    )
+
+
+def _add_nodes(
+    graph: Graph,
+    graph_def: GraphDef,
+    bodies: BodyReader,
+    lookup: Callable[[str], OpDefinition],
+    as_input: Callable[[Tensor], GraphTensor],
+    input_map: Mapping[str, Tensor | Operation],
+    return_elements: Sequence[str],
+    name: str,
+    allow_internal: bool,
+) -> list[GraphTensor | Operation]:
+    if bodies.functions:
+        graph_def, return_elements = inline_library(graph_def, bodies.functions, return_elements)
+        if graph is not bodies.outer:
+            bodies.count(len(graph_def.message.node))
+    nodes = _read_nodes(graph_def, lookup, bodies, allow_internal)
     mapped = {parse_input(key): value for key, value in input_map.items()}
     order = _in_order(nodes, mapped)
     _check_specs(order, mapped)
@@ -406,7 +331,10 @@ def _is_op(name: str, lookup: Callable[[str], OpDefinition]) -> bool:
 
 
 def _read_nodes(
-    graph_def: GraphDef, lookup: Callable[[str], OpDefinition], allow_internal: bool
+    graph_def: GraphDef,
+    lookup: Callable[[str], OpDefinition],
+    bodies: BodyReader,
+    allow_internal: bool,
 ) -> dict[str, _Node]:
     nodes: dict[str, _Node] = {}
     for message in graph_def.message.node:
@@ -421,7 +349,9 @@ def _read_nodes(
             )
         try:
             definition = lookup(message.op)
-            attrs = {key: _read(message.attr[key]) for key in sorted(message.attr)}
+            attrs = {
+                key: read_value(message.attr[key], bodies.body) for key in sorted(message.attr)
+            }
             nodes[message.name] = _Node(message, definition, attrs)
         except LaminarError as cause:
             raise _at(message, cause) from cause

@@ -17,16 +17,19 @@ if TYPE_CHECKING:
     from .graphdef import GraphDef
 
 # More than any graph has: functions that call functions can multiply without bound.
-_MOST_NODES = 1_000_000
+MOST_NODES = 1_000_000
 _MOST_INPUTS = 10_000_000
-_MOST_NESTED = 100
+MOST_NESTED = 100
 
 
-def inline_library(graph_def: GraphDef, names: Sequence[str] = ()) -> tuple[GraphDef, list[str]]:
-    """The same graph without calls of functions of its library.
+def inline_library(
+    graph_def: GraphDef, functions: Sequence[Any], names: Sequence[str] = ()
+) -> tuple[GraphDef, list[str]]:
+    """The same graph without calls of functions.
 
     Args:
-        graph_def: has a library.
+        graph_def: its nodes may be calls.
+        functions: the library.
         names: of tensors and operations of it.
 
     Returns:
@@ -41,7 +44,7 @@ def inline_library(graph_def: GraphDef, names: Sequence[str] = ()) -> tuple[Grap
     """
     message = graph_def.message
     library: dict[str, Any] = {}
-    for function in message.function:
+    for function in functions:
         if function.name in library:
             raise AlreadyExistsError(f"the GraphDef has two functions {function.name!r}")
         library[function.name] = function
@@ -51,9 +54,9 @@ def inline_library(graph_def: GraphDef, names: Sequence[str] = ()) -> tuple[Grap
     members: dict[str, list[str]] = {}  # of a call, the nodes of its copy
     for node in message.node:
         for made in _written_out(node, library, outputs, members, ()):
-            if len(found.message.node) >= _MOST_NODES:
+            if len(found.message.node) >= MOST_NODES:
                 raise ResourceExhaustedError(
-                    f"with its functions written out the GraphDef has over {_MOST_NODES} nodes"
+                    f"with its functions written out the GraphDef has over {MOST_NODES} nodes"
                 )
             found.message.node.append(made)
     count = 0
@@ -66,7 +69,8 @@ def inline_library(graph_def: GraphDef, names: Sequence[str] = ()) -> tuple[Grap
             )
         node.input[:] = inputs
     return found, [
-        _tensor(next(_resolved(name, outputs, members))) if ":" in name else name for name in names
+        tensor_name(next(_resolved(name, outputs, members))) if ":" in name else name
+        for name in names
     ]
 
 
@@ -81,7 +85,7 @@ def _written_out(
     if function is None:
         yield node
         return
-    if node.op in callers or len(callers) > _MOST_NESTED:
+    if node.op in callers or len(callers) > MOST_NESTED:
         raise InvalidArgumentError(f"node {node.name!r}: the function {node.op!r} calls itself")
     data = [text for text in node.input if not text.startswith("^")]
     controls = [text for text in node.input if text.startswith("^")]
@@ -92,7 +96,7 @@ def _written_out(
         )
     prefix = node.name + "/"
     inner = {n.name for n in function.node}
-    given = {_tensor(text): value for text, value in zip(function.input, data, strict=True)}
+    given = {tensor_name(text): value for text, value in zip(function.input, data, strict=True)}
     arguments = {_name(text) for text in function.input}
     for text in (*function.input, *function.output):
         if _name(text) not in inner:
@@ -101,7 +105,7 @@ def _written_out(
     def renamed(text: str) -> list[str]:
         if text.startswith("^"):
             return [] if text[1:] in arguments else [f"^{prefix}{text[1:]}"]
-        return [given.get(_tensor(text), prefix + text)]
+        return [given.get(tensor_name(text), prefix + text)]
 
     outputs[node.name] = [renamed(text)[0] for text in function.output]
     own = members[node.name] = []
@@ -124,7 +128,8 @@ def _name(text: str) -> str:
     return text.rpartition(":")[0] if ":" in text else text
 
 
-def _tensor(text: str) -> str:
+def tensor_name(text: str) -> str:
+    """How a tensor is called in full: "a" is "a:0"."""
     return text if ":" in text else f"{text}:0"
 
 
@@ -143,7 +148,7 @@ def _resolved(
         if text in seen:
             raise InvalidArgumentError(f"{text!r} is, through calls of functions, its own value")
         seen.add(text)
-        call, _, index = _tensor(text).rpartition(":")
+        call, _, index = tensor_name(text).rpartition(":")
         if not index.isdecimal() or int(index) >= len(outputs[call]):
             raise NotFoundError(f"the call {call!r} has {len(outputs[call])} outputs, not {text!r}")
         text = outputs[call][int(index)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -58,6 +59,8 @@ class Scopes(threading.local):
 
     def device_for(self, op: Operation) -> str:
         """The device of a new operation: innermost scope first, what is already set wins."""
+        if not op.device and all(isinstance(level, DeviceSpec) for level in self._devices):
+            return self.device_name
         spec = DeviceSpec.from_string(op.device)
         for level in reversed(self._devices):
             if level is None:
@@ -72,10 +75,19 @@ class Scopes(threading.local):
     @property
     def device_name(self) -> str:
         """The device that the scopes alone give (functions among them are not asked)."""
-        spec = DeviceSpec()
+        levels: list[DeviceSpec] = []
         for level in reversed(self._devices):
             if level is None:
                 break
             if isinstance(level, DeviceSpec):
-                spec = level.merge_from(spec)
-        return spec.to_string()
+                levels.append(level)
+        return _merged(tuple(levels))
+
+
+@functools.lru_cache(256)
+def _merged(levels: tuple[DeviceSpec, ...]) -> str:
+    """The name that levels give, the innermost first: it wins."""
+    spec = DeviceSpec()
+    for level in levels:
+        spec = level.merge_from(spec)
+    return spec.to_string()

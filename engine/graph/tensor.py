@@ -191,13 +191,12 @@ class Literal(EagerTensor):
 class GraphTensor(Tensor):
     """Output `value_index` of operation `op`: a symbol of its graph, without a value."""
 
-    __slots__ = ("_dtype", "_shape", "op", "value_index")
+    __slots__ = ("_spec", "op", "value_index")
 
     def __init__(self, op: Operation, value_index: int, spec: TensorSpec) -> None:
         self.op = op
         self.value_index = value_index
-        self._shape = spec.shape
-        self._dtype = spec.dtype
+        self._spec = spec if spec.name is None else TensorSpec(spec.shape, spec.dtype)
 
     @property
     def graph(self) -> Graph:
@@ -211,11 +210,15 @@ class GraphTensor(Tensor):
 
     @property
     def shape(self) -> TensorShape:
-        return self._shape
+        return self._spec.shape
 
     @property
     def dtype(self) -> DType:
-        return self._dtype
+        return self._spec.dtype
+
+    @property
+    def spec(self) -> TensorSpec:
+        return self._spec
 
     @property
     def device(self) -> str:
@@ -223,7 +226,7 @@ class GraphTensor(Tensor):
 
     def set_shape(self, shape: Any) -> None:
         """Add what is known of the shape; ShapeError when it contradicts the shape so far."""
-        self._shape = self._shape.merge_with(shape)
+        self._spec = TensorSpec(self._spec.shape.merge_with(shape), self._spec.dtype)
 
     def consumers(self) -> list[Operation]:
         """The operations that take this tensor as an input."""

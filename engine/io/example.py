@@ -4,6 +4,11 @@
     Feature {oneof: BytesList bytes_list = 1, FloatList float_list = 2, Int64List int64_list = 3}
     BytesList, FloatList, Int64List {repeated value = 1}
 
+and tf.train.SequenceExample messages, which have lists of features besides:
+
+    SequenceExample {Features context = 1, FeatureLists feature_lists = 2}
+    FeatureLists {map<string, FeatureList> feature_list = 1}    FeatureList {repeated Feature = 1}
+
 in protobuf's wire format, read by a parser that is bounded by the bytes it is given: no recursion,
 no allocation by a length that the message claims.
 """
@@ -11,7 +16,7 @@ no allocation by a length that the message claims.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -96,33 +101,53 @@ def decode_example(data: bytes) -> dict[str, Feature]:
     Raises:
         DataLossError: the bytes are no Example.
     """
-    features: dict[str, Feature] = {}
-    example = _Reader(data, 0, len(data))
-    for number, wire in example.fields():
-        if number != 1 or wire != _BYTES:
-            example.skip(wire)
-            continue
-        entries = example.span()
-        for number, wire in entries.fields():
-            if number == 1 and wire == _BYTES:
-                name, feature = _entry(entries.span())
-                features[name] = feature
-            else:
-                entries.skip(wire)
-    return features
+    return {name: _feature(value) for name, value in _entries(data, 1)}
 
 
-def _entry(entry: _Reader) -> tuple[str, Feature]:
-    name, feature = b"", _Reader(entry.data, 0, 0)
+def decode_feature_lists(data: bytes) -> dict[str, list[Feature]]:
+    """The lists of features of a serialized SequenceExample.
+
+    What stands beside them, its context, is what `decode_example` finds in the same bytes.
+
+    Returns:
+        by name: a list of what `decode_example` has for a feature.
+
+    Raises:
+        DataLossError: the bytes are no SequenceExample.
+    """
+    return {
+        name: [_feature(feature) for feature in _inside(value, 1)]
+        for name, value in _entries(data, 2)
+    }
+
+
+def _inside(message: _Reader, wanted: int) -> Iterator[_Reader]:
+    """The insides of the fields of bytes with a number; others are skipped."""
+    for number, wire in message.fields():
+        if number == wanted and wire == _BYTES:
+            yield message.span()
+        else:
+            message.skip(wire)
+
+
+def _entries(data: bytes, number: int) -> Iterator[tuple[str, _Reader]]:
+    """Names and values of the map that is field `number` of a message, the last of a name last."""
+    for entries in _inside(_Reader(data, 0, len(data)), number):
+        for entry in _inside(entries, 1):
+            yield _entry(entry)
+
+
+def _entry(entry: _Reader) -> tuple[str, _Reader]:
+    name, value = b"", _Reader(entry.data, 0, 0)
     for number, wire in entry.fields():
         if number == 1 and wire == _BYTES:
             name = entry.bytes()
         elif number == 2 and wire == _BYTES:
-            feature = entry.span()
+            value = entry.span()
         else:
             entry.skip(wire)
     try:
-        return name.decode(), _feature(feature)
+        return name.decode(), value
     except UnicodeDecodeError:
         raise entry.damage("a name that is not text") from None
 
@@ -216,11 +241,34 @@ def encode_example(features: Mapping[str, Any]) -> bytes:
     Raises:
         DTypeError: a value is none of these.
     """
+    return _field(1, _encode_map({k: _encode_feature(k, v) for k, v in features.items()}))
+
+
+def encode_sequence_example(
+    context: Mapping[str, Any], feature_lists: Mapping[str, Sequence[Any]]
+) -> bytes:
+    """A SequenceExample with these features, serialized; equal features give equal bytes.
+
+    Args:
+        context: by name, what `encode_example` takes.
+        feature_lists: by name, a list of that: one feature for each step of a sequence.
+
+    Raises:
+        DTypeError: a value is none of these.
+    """
+    first = _encode_map({k: _encode_feature(k, v) for k, v in context.items()})
+    lists = {
+        name: b"".join(_field(1, _encode_feature(name, value)) for value in values)
+        for name, values in feature_lists.items()
+    }
+    return _field(1, first) + _field(2, _encode_map(lists))
+
+
+def _encode_map(values: Mapping[str, bytes]) -> bytes:
     entries = []
-    for name, value in sorted(features.items()):
-        entry = _field(1, name.encode()) + _field(2, _encode_feature(name, value))
-        entries.append(_field(1, entry))
-    return _field(1, b"".join(entries))
+    for name, value in sorted(values.items()):
+        entries.append(_field(1, _field(1, name.encode()) + _field(2, value)))
+    return b"".join(entries)
 
 
 def _encode_feature(name: str, value: Any) -> bytes:

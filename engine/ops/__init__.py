@@ -7,6 +7,7 @@ from . import along as along
 from . import arithmetic as arithmetic
 from . import array as array
 from . import axes as axes
+from . import barrier as barrier
 from . import basic as basic
 from . import bits as bits
 from . import blocks as blocks
@@ -49,6 +50,7 @@ from . import numbers as numbers
 from . import operators as operators
 from . import padding as padding
 from . import parse as parse
+from . import parse_sequences as parse_sequences
 from . import pooling as pooling
 from . import products as products
 from . import quantile as quantile
@@ -62,6 +64,7 @@ from . import scatter as scatter
 from . import search as search
 from . import segment as segment
 from . import shape as shape
+from . import shares as shares
 from . import siphash as siphash
 from . import slicing as slicing
 from . import softmax as softmax

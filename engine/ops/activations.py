@@ -289,8 +289,7 @@ silu: OpDef = _activation(
 
 # Hendrycks and Gimpel, "Gaussian error linear units", 2016, arXiv:1606.08415, section 2. As
 # (1 + tanh(u)) / 2 = sigmoid(2 u), the approximate form is x * sigmoid(x * (scale + cubic * x**2)),
-# which does not cancel for negative x; nor does erfc(-x) in place of 1 + erf(x).
-_SQRT_HALF = math.sqrt(0.5)
+# which does not cancel for negative x.
 _DENSITY = 1 / math.sqrt(2 * math.pi)
 _GELU_SCALE = 2 * math.sqrt(2 / math.pi)
 _GELU_CUBIC = 0.044715 * _GELU_SCALE
@@ -300,7 +299,7 @@ _GELU_FLAT = 50.0  # beyond it the slope is exactly 0 or 1, and nothing here ove
 def _gelu(s: Any, x: Any, *, approximate: bool = True) -> Any:
     if approximate:
         return x * s.sigmoid(x * (_GELU_SCALE + _GELU_CUBIC * (x * x)))
-    return 0.5 * x * s.erfc(-_SQRT_HALF * x)
+    return x * s.normal_cdf(x)
 
 
 def _gelu_back(s: Any, dy: Any, x: Any, *, approximate: bool = True) -> Any:
@@ -309,7 +308,7 @@ def _gelu_back(s: Any, dy: Any, x: Any, *, approximate: bool = True) -> Any:
     if approximate:
         p = s.sigmoid(x * (_GELU_SCALE + _GELU_CUBIC * square))
         return dy * (p + p * (1 - p) * x * (_GELU_SCALE + 3 * _GELU_CUBIC * square))
-    return dy * (0.5 * s.erfc(-_SQRT_HALF * x) + _DENSITY * x * s.exp(-0.5 * square))
+    return dy * (s.normal_cdf(x) + _DENSITY * x * s.exp(-0.5 * square))
 
 
 def _gelu_bend(x: Tensor, *, approximate: bool) -> Tensor:

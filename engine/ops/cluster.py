@@ -7,6 +7,7 @@ Its own kernel runs the operations one by one; a compiler that has registered it
 from __future__ import annotations
 
 import importlib
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -64,11 +65,29 @@ class Body:
 class Compiler(Protocol):
     """What a compiler offers for clusters."""
 
-    def accepts(self, op: Operation) -> bool:
-        """Whether it can make native code of an operation."""
+    def prepare(self) -> None:
+        """Load what a first compilation needs."""
+
+    def accepts(self, operations: Sequence[Operation]) -> list[bool]:
+        """Of which operations it can make native code."""
 
     def build(self, body: Body) -> Callable[..., Any] | None:
         """A function of a kernel context and the inputs, as `run_steps`; None if it cannot."""
+
+
+class _ThreadShare(threading.local):
+    """What native code that this thread runs may use of the host's cores.
+
+    Attributes:
+        owner: whose share it is: each owner has threads of its own. None: all that there are.
+        count: how many threads, this one among them.
+    """
+
+    owner: str | None = None
+    count = 0
+
+
+thread_share = _ThreadShare()
 
 
 class _Hook:
@@ -89,10 +108,17 @@ def _compiler() -> Compiler | None:
     return _Hook.compiler
 
 
-def accepts(op: Operation) -> bool:
-    """Whether an operation may be part of a cluster."""
+def prepare_compiler() -> None:
+    """Load what compiles, so that the first run of a graph need not wait for that."""
     compiler = _compiler()
-    return compiler is not None and compiler.accepts(op)
+    if compiler is not None:
+        compiler.prepare()
+
+
+def accepts(operations: Sequence[Operation]) -> list[bool]:
+    """Which operations may be part of a cluster."""
+    compiler = _compiler()
+    return [False] * len(operations) if compiler is None else compiler.accepts(operations)
 
 
 @define("Cluster", dtypes={"inputs": ANY}, same_dtype=False)
@@ -107,12 +133,10 @@ def run_steps(context: Any, *inputs: Any, body: Body) -> list[Any]:
     Variables change all together at the end, so a step that fails has changed nothing.
     """
     values: list[Any] = [None] * len(body.specs)
-    shadows: list[tuple[VariableStore, VariableStore]] = []
+    shadows: dict[int, tuple[VariableStore, VariableStore]] = {}
     for i, x in enumerate(inputs):
         if isinstance(x, VariableStore):
-            shadow = VariableStore(x.name, x.value)
-            shadows.append((x, shadow))
-            x = shadow
+            _, x = shadows.setdefault(id(x), (x, VariableStore(x.name, x.value)))
         values[i] = x
     for step in body.steps:
         arguments = [values[i] for i in step.inputs]
@@ -127,8 +151,8 @@ def run_steps(context: Any, *inputs: Any, body: Body) -> list[Any]:
         else:
             for i, y in zip(step.outputs, results, strict=True):
                 values[i] = y
-    with one_lock([store for store, _ in shadows]):
-        for store, shadow in shadows:
+    with one_lock([store for store, _ in shadows.values()]):
+        for store, shadow in shadows.values():
             store.value = shadow.value
     return [values[i] for i in body.outputs]
 

@@ -53,6 +53,9 @@ class Body(Protocol):
     def inputs_for(self, outputs: Sequence[int]) -> set[int]:
         """The numbers of the inputs that some outputs, and the effects, depend on."""
 
+    def operations_for(self, outputs: Sequence[GraphTensor]) -> list[Operation]:
+        """What computes some of its tensors, in order."""
+
 
 class Ragged(list[Any]):
     """Values of the iterations of a loop, by their number, whose shapes differ."""
@@ -107,7 +110,7 @@ def _wanted(live: Sequence[bool], first: int = 0) -> list[int]:
     return [i for i, wanted in enumerate(live) if wanted and i >= first]
 
 
-def _carried(
+def needed_carries(
     body: Body, count: int, live: Sequence[bool], kept: Sequence[int], also: set[int]
 ) -> list[int]:
     """The variables of a loop that matter: those somebody takes, and what those depend on.
@@ -191,7 +194,7 @@ def _prepare_while(attrs: Mapping[str, Any], live: Sequence[bool], options: Plan
     body: Body = attrs["body"]
     kept = [i - 1 for i in _wanted(live, count + 1)]  # outputs of the body
     condition: Body = attrs["condition"]
-    carried = _carried(body, count, live, kept, condition.inputs_for([0]))
+    carried = needed_carries(body, count, live, kept, condition.inputs_for([0]))
     test = condition.bind([0], options)
     step = body.bind([*carried, *kept], options)
     specs = [_spec_of(body, i) for i in kept]
@@ -253,7 +256,7 @@ def _prepare_scan(attrs: Mapping[str, Any], live: Sequence[bool], options: PlanO
     body: Body = attrs["body"]
     reverse: bool = attrs["reverse"]
     kept = _wanted(live, carries)
-    carried = _carried(body, carries, live, kept, set())
+    carried = needed_carries(body, carries, live, kept, set())
     step = body.bind([*carried, *kept], options)
     specs = [_spec_of(body, i) for i in kept]
     blank: list[Any] = [None] * (len(live) - carries)

@@ -48,8 +48,11 @@ def _matmul_kernel(xp: Any, a: Array, b: Array, *, transpose_a: bool, transpose_
     if transpose_b:
         b = xp.swapaxes(b, -1, -2)
     wide = computing_dtype(xp, a)
-    c = xp.matmul(a.astype(wide, copy=False), b.astype(wide, copy=False))
-    return c.astype(a.dtype, copy=False)
+    rows, matrix = a.astype(wide, copy=False), b.astype(wide, copy=False)
+    if b.ndim == 2 < a.ndim and a.size:
+        rows = rows.reshape(-1, a.shape[-1])  # one product, not one for each matrix of a
+    c = xp.matmul(rows, matrix).astype(a.dtype, copy=False)
+    return c.reshape(*a.shape[:-1], b.shape[-1]) if rows.ndim < a.ndim else c
 
 
 @matmul.grad

@@ -251,6 +251,22 @@ arctan2: OpDef = elementwise(
     grad=_arctan2_grad,
     dtypes=FLOATING,
 )
+
+
+def _root_quotient_grad(op: OpView, dy: Tensor) -> Grads:
+    _, x = op.inputs
+    root: Tensor = sqrt(x)
+    divisor = root + op.attrs["epsilon"]
+    return dy / divisor, dy * op.outputs[0] / (-2 * root * divisor)
+
+
+root_quotient: OpDef = elementwise(
+    "RootQuotient",
+    "y = a / (sqrt(x) + epsilon): the step of optimizers that scale by a mean of squares.",
+    scalar=lambda s, a, x, *, epsilon: s.root_quotient(a, x, epsilon),
+    grad=_root_quotient_grad,
+    dtypes=FLOATING,
+)
 hypot: OpDef = elementwise(
     "Hypot",
     "z = sqrt(x**2 + y**2), without overflow on the way. The slope at (0, 0) is 0.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ def parse_examples(
     for key, dtype, shape, has_default in zip(
         dense_keys, dense_dtypes, dense_shapes, defaulted, strict=True
     ):
-        _check_type(key, dtype)
+        check_type(key, dtype)
         if not shape.is_fully_defined:
             raise ShapeError(f"ParseExample: the shape of feature {key!r} must be known: {shape}")
         if has_default:
@@ -66,7 +66,7 @@ def parse_examples(
         for dtype, shape in zip(dense_dtypes, dense_shapes, strict=True)
     ]
     for key, dtype in zip(sparse_keys, sparse_dtypes, strict=True):
-        _check_type(key, dtype)
+        check_type(key, dtype)
         axes = len(batch) + 1
         outputs.append(TensorSpec([None, axes], int64))
         outputs.append(TensorSpec([None], as_dtype(dtype)))
@@ -74,7 +74,8 @@ def parse_examples(
     return tuple(outputs)
 
 
-def _check_type(key: str, dtype: str) -> None:
+def check_type(key: str, dtype: str) -> None:
+    """DTypeError unless features can be of a type."""
     if as_dtype(dtype) not in FEATURE_TYPES:
         raise DTypeError(
             f"ParseExample: feature {key!r} must be float32, int64 or string, got {dtype}",
@@ -93,13 +94,7 @@ def _parse_kernel(
     sparse_keys: tuple[str, ...],
     sparse_dtypes: tuple[str, ...],
 ) -> Any:
-    examples = []
-    for number, data in enumerate(serialized.ravel().tolist()):
-        try:
-            examples.append(decode_example(data))
-        except DataLossError as cause:
-            message = f"parse_example: example {number}: {cause.message}"
-            raise DataLossError(message, remedy=cause.remedy) from cause
+    examples = decoded(serialized, decode_example)
     outputs: list[Array] = []
     given = iter(defaults)
     for key, dtype, shape, has_default in zip(
@@ -121,7 +116,7 @@ def _parse_kernel(
                 if default is not None:
                     out[row] = default.reshape(-1)
                 continue
-            values = _typed(key, feature, dtype)
+            values = typed(key, feature, dtype)
             if len(values) != size:
                 raise InvalidArgumentError(
                     f"parse_example: feature {key!r} of example {row} must have {size} values "
@@ -130,12 +125,25 @@ def _parse_kernel(
             out[row] = values
         outputs.append(out.reshape(serialized.shape + sizes))
     for key, dtype in zip(sparse_keys, sparse_dtypes, strict=True):
-        found = [_typed(key, example.get(key, []), dtype) for example in examples]
+        found = [typed(key, example.get(key, []), dtype) for example in examples]
         outputs += _sparse(found, dtype, bool(serialized.ndim))
     return outputs if len(outputs) > 1 else outputs[0]
 
 
-def _typed(key: str, feature: Feature, dtype: str) -> Array | list[bytes]:
+def decoded(serialized: Array, decode: Callable[[bytes], Any]) -> list[Any]:
+    """What `decode` makes of each string; DataLossError says which one is damaged."""
+    examples = []
+    for number, data in enumerate(serialized.ravel().tolist()):
+        try:
+            examples.append(decode(data))
+        except DataLossError as cause:
+            message = f"parse_example: example {number}: {cause.message}"
+            raise DataLossError(message, remedy=cause.remedy) from cause
+    return examples
+
+
+def typed(key: str, feature: Feature, dtype: str) -> Array | list[bytes]:
+    """The values of a feature; InvalidArgumentError if they are of another type."""
     if not len(feature):
         return []
     found = "string" if isinstance(feature, list) else str(feature.dtype)

@@ -171,6 +171,11 @@ def erfc(xp: Any, x: Array) -> Array:
     )
 
 
+def normal_cdf(xp: Any, x: Array) -> Array:
+    """The share of a normal distribution below x."""
+    return 0.5 * erfc(xp, -math.sqrt(0.5) * x)
+
+
 # fmt: off
 # Wichura, "Algorithm AS 241: the percentage points of the normal distribution",
 # Applied Statistics 37 (1988), routine PPND16: the quantile z of probability p,

@@ -2,6 +2,7 @@
 
 from .client_graph import client_graph as client_graph
 from .cluster import cluster as cluster
+from .cluster import gains as gains
 from .lower_control_flow import lower_control_flow as lower_control_flow
 from .lower_control_flow import spans_devices as spans_devices
 from .lower_control_flow import waits_inside as waits_inside

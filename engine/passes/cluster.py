@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from ..dumps import dump, folder
 from ..graph import GraphTensor, Operation, Tensor
 from ..ops.cluster import Body, Step, accepts, cluster_op
+from ..ops.control import SCAN, WHILE
+from ..ops.dataflow import NEXT_ITERATION, STEERING
 from ..ops.registry import OpDef
+from .regions import regions
 
 # A run of fewer operations is not worth a compilation, unless one of them has much to compute.
 _LEAST = 3
@@ -46,12 +49,19 @@ def cluster(
         cluster. A cluster makes the very tensors of its operations that are used outside of it.
     """
     given = {id(t) for t in fed}
-    inside = [accepts(op) and not any(id(y) in given for y in op.outputs) for op in operations]
+    # By the place of an operation, its region: what is joined is of one. 0 for what stays alone.
+    inside, ends = _numbered(operations, given)
+    for i, (op, accepted) in enumerate(zip(operations, accepts(operations), strict=True)):
+        if not accepted or any(id(y) in given for y in op.outputs):
+            inside[i] = 0
     out: list[Operation] = []
     replaced: dict[int, Operation] = {}
     kept = {id(t) for t in keep}
     users = _users(operations, given)
-    for run, clustered in _runs(operations, inside, given):
+    runs = _runs(operations, inside, given, ends)
+    if sum(len(run) for run, _ in runs) < len(operations):  # some wait for each other
+        return list(operations), {}
+    for run, clustered in runs:
         if not clustered or not _pays(run):
             out.extend(run)
             continue
@@ -74,12 +84,34 @@ def cluster(
     return out, replaced
 
 
+def _numbered(
+    operations: Sequence[Operation], given: Collection[int]
+) -> tuple[list[int], Mapping[int, Sequence[int]]]:
+    """The region of each operation, and for what loops give the places of what it waits for too.
+
+    There is one region, but where loops and conditions are dataflow.
+    """
+    if not any(op.definition in STEERING for op in operations):
+        return [1] * len(operations), {}
+    found = regions(operations, given)
+    numbers: dict[Hashable, int] = {None: 0}
+    return [numbers.setdefault(region, len(numbers)) for region in found.of], found.ends
+
+
+def gains(operations: Sequence[Operation]) -> bool:
+    """Whether a plan of these operations can gain by clusters, in itself or in loops inside."""
+    loops = any(getattr(op.definition, "prepared", None) is not None for op in operations)
+    accepted = zip(operations, accepts(operations), strict=True)
+    return loops or _pays([op for op, is_so in accepted if is_so])
+
+
 def _pays(run: Sequence[Operation]) -> bool:
     """Whether a run is worth a compilation."""
     if sum(not _is_constant(op) for op in run) >= _LEAST:
         return True
     return any(
-        op.type not in _VIEWS and any(map(_is_large, (*op.inputs, *op.outputs)))
+        op.definition in (*SCAN, *WHILE)
+        or (op.type not in _VIEWS and any(map(_is_large, (*op.inputs, *op.outputs))))
         for op in run
         if op.inputs
     )
@@ -114,35 +146,44 @@ def _users(operations: Sequence[Operation], given: Collection[int]) -> dict[int,
 
 
 def _runs(
-    operations: Sequence[Operation], inside: Sequence[bool], given: Collection[int]
+    operations: Sequence[Operation],
+    inside: Sequence[int],
+    given: Collection[int],
+    ends: Mapping[int, Sequence[int]],
 ) -> list[tuple[list[Operation], bool]]:
-    """Runs of operations of one kind, in a valid order; true for those to be clustered."""
+    """Runs of operations of one region, in a valid order; true for those to be clustered."""
     place = {op.id: i for i, op in enumerate(operations)}
     waits = [0] * len(operations)
     consumers: list[list[int]] = [[] for _ in operations]
     for i, op in enumerate(operations):
-        sources = {place[x.op.id] for x in op.inputs if id(x) not in given}
+        sources = {
+            place[x.op.id]
+            for x in op.inputs
+            if id(x) not in given and x.op.definition is not NEXT_ITERATION
+        }
         sources |= {place[c.id] for c in op.control_inputs if c.id in place}
+        sources.update(ends.get(i, ()))
         waits[i] = len(sources)
         for j in sources:
             consumers[j].append(i)
-    ready: tuple[list[int], list[int]] = ([], [])  # others, to be clustered: heaps of places
+    ready: list[list[int]] = [[] for _ in range(max(inside, default=0) + 1)]  # heaps of places
     for i, count in enumerate(waits):
         if not count:
             heapq.heappush(ready[inside[i]], i)
     runs: list[tuple[list[Operation], bool]] = []
-    while ready[0] or ready[1]:
-        kind = not ready[0]
+    while True:
+        region = next((k for k, places in enumerate(ready) if places), None)
+        if region is None:
+            return runs
         run: list[Operation] = []
-        while ready[kind]:
-            i = heapq.heappop(ready[kind])
+        while ready[region]:
+            i = heapq.heappop(ready[region])
             run.append(operations[i])
             for j in consumers[i]:
                 waits[j] -= 1
                 if not waits[j]:
                     heapq.heappush(ready[inside[j]], j)
-        runs.append((run, kind))
-    return runs
+        runs.append((run, region > 0))
 
 
 def _as_cluster(

@@ -465,7 +465,7 @@ def _cast(x: GraphTensor, like: GraphTensor) -> Tensor:
 
 def _loosened(tensor: GraphTensor, spec: TensorSpec) -> GraphTensor:
     """A tensor of which no more is known than `spec` says: other values will come this way."""
-    tensor._shape = spec.shape
+    tensor._spec = TensorSpec(spec.shape, tensor.dtype)
     return tensor
 
 

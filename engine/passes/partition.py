@@ -24,6 +24,7 @@ from ..ops.basic import identity, placeholder_op
 from ..ops.dataflow import NEXT_ITERATION
 from ..ops.registry import OpDef, lookup
 from ..ops.transfer import from_upper_half, recv, send, upper_half
+from .loop_frames import cycle_error
 from .partition_loops import LoopFrame, PartLoops
 
 Lossy = Callable[[GraphTensor, str, str], bool]
@@ -41,6 +42,8 @@ class Part:
         targets: operations to run besides.
         origins: by the id of an operation, the one of the whole graph that it is a copy of.
         receives: by the id of a Recv, the tensor of the whole graph that it receives.
+        crossings: by the id of a Send or Recv, the number of the transfer; they are numbered in an
+            order in which they can happen.
     """
 
     location: str
@@ -50,6 +53,7 @@ class Part:
     targets: list[Operation] = field(default_factory=list)
     origins: dict[int, Operation] = field(default_factory=dict)
     receives: dict[int, GraphTensor] = field(default_factory=dict)
+    crossings: dict[int, int] = field(default_factory=dict)
 
 
 def never_lossy(tensor: GraphTensor, source: str, target: str) -> bool:
@@ -107,7 +111,7 @@ def in_order(operations: Sequence[Operation], feeds: Sequence[GraphTensor] = ())
     What goes back to the start of a loop is no source.
 
     Raises:
-        InternalError: they wait for each other in a circle.
+        InvalidArgumentError: they wait for each other in a circle.
     """
     fed = {id(t) for t in feeds}
     known = {op.id: op for op in operations}
@@ -131,8 +135,7 @@ def in_order(operations: Sequence[Operation], feeds: Sequence[GraphTensor] = ())
             if not waits[j]:
                 heapq.heappush(ready, j)
     if len(found) < len(operations):
-        stuck = next(op for op in operations if waits[op.id])
-        raise InternalError(f"operation {stuck.name!r} waits for itself", location=stuck.location)
+        raise cycle_error([op for op in operations if waits[op.id]])
     return found
 
 
@@ -314,6 +317,7 @@ class _Cutting:
         frame = self._loops.frame(origin)
         if frame is not None:
             came.control_inputs.append(self._turning(frame, target))
+        source.crossings[sent.id] = target.crossings[came.id] = len(self._crossings)
         self._crossings.append(_Crossing(sent, came))
         return came.outputs[0]
 

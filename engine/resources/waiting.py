@@ -42,10 +42,11 @@ class Blocked:
     `done` may come from any thread; `wait` is called by one.
     """
 
-    __slots__ = ("_error", "_event", "_result")
+    # `_gate` is held until `done` is called: a lock alone does for one waiter and one call.
+    __slots__ = ("_error", "_gate", "_result")
 
     def __init__(self) -> None:
-        self._event: threading.Event | None = None
+        self._gate = threading.Lock()
         self._result: Any = None
         self._error: LaminarError | None = None
 
@@ -58,18 +59,19 @@ class Blocked:
             DeadlineExceededError: `timeout` seconds have passed.
             LaminarError: what `done` was given.
         """
-        event = self._event = threading.Event()
+        gate = self._gate
+        gate.acquire()
         ticket = start(self._done)
         if ticket is not None:
             try:
-                if not event.wait(timeout):
+                if not gate.acquire(timeout=-1 if timeout is None else max(timeout, 0)):
                     ticket.cancel(
                         DeadlineExceededError(
                             f"waited for {timeout} seconds",
                             remedy="allow more time, or look why the other side is stuck",
                         )
                     )
-                    event.wait()  # either the result or this error is on its way
+                    gate.acquire()  # either the result or this error is on its way
             except BaseException:
                 ticket.cancel(DeadlineExceededError("the wait was interrupted"))
                 raise
@@ -81,8 +83,7 @@ class Blocked:
 
     def _done(self, result: Any, error: LaminarError | None) -> None:
         self._result, self._error = result, error
-        assert self._event is not None
-        self._event.set()
+        self._gate.release()
 
 
 def blocking(start: Callable[[Done], Ticket | None], timeout: float | None = None) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
+from ..errors import InvalidArgumentError
 from ..passes.partition import Lossy
 from .options import check_timeout
 
@@ -29,15 +31,23 @@ class SessionConfig:
             for all, or a function (tensor, name of the source, name of the target) -> bool.
         delay_receives: whether large tensors are received only shortly before their use, so that
             less memory is in use at a time.
-        optimize: whether a graph is simplified before it runs: constants folded, what is computed
-            twice merged, operations that give their input left out (see `pass_names`). The values
-            of fetches are the same, bit for bit. The first run of each set of fetches and feeds
-            takes longer.
+        jit_compile: whether what is run is compiled to native code where that is possible: "auto"
+            for each set of fetches and feeds at its tenth run, so that what runs a few times never
+            waits for a compiler (runs with a time limit do not count); True at the first run; False
+            not at all. Compiled values equal those before to rounding. What is compiled is
+            simplified too (see `optimize`).
+        optimize: whether a graph is simplified before its first run: constants folded, what is
+            computed twice merged, operations that give their input left out (see `pass_names`). The
+            values of fetches are the same, bit for bit. The first run of each set of fetches and
+            feeds takes longer.
+        inter_op_threads: the sizes of the session's own pools of threads, each the number of
+            operations of a step that may run at the same time; `RunOptions.inter_op_pool` says
+            which pool a run takes. Empty: the process's (`set_inter_op_threads`).
         operation_timeout_in_ms: a run that takes longer raises DeadlineExceededError, unless its
             RunOptions say otherwise; 0 for no limit.
 
     Raises:
-        InvalidArgumentError: the timeout is negative.
+        InvalidArgumentError: the timeout is negative, or `jit_compile` is none of these.
     """
 
     device_count: Mapping[str, int] | None = None
@@ -47,8 +57,14 @@ class SessionConfig:
     log_device_placement: bool = False
     lossy_transfers: bool | Lossy = False
     delay_receives: bool = True
+    jit_compile: bool | Literal["auto"] = "auto"
     optimize: bool = False
+    inter_op_threads: Sequence[int] = ()
     operation_timeout_in_ms: float = 0
 
     def __post_init__(self) -> None:
         check_timeout("operation_timeout_in_ms", self.operation_timeout_in_ms)
+        if self.jit_compile not in (True, False, "auto"):
+            raise InvalidArgumentError(
+                f"jit_compile must be True, False or 'auto', got {self.jit_compile!r}"
+            )

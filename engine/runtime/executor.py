@@ -160,8 +160,7 @@ class Plan:
             _, fetches, feeds, targets = lower_control_flow(fetches, feeds, targets)
             operations = needed_operations(fetches, targets, feeds)
         replaced: dict[int, Operation] = {}
-        # Clusters would join what runs in different iterations, and what is dead with what is not.
-        if compiled and not any(op.definition in STEERING for op in operations):
+        if compiled:
             operations, replaced = cluster(operations, fetches, feeds)
         fed = {id(t) for t in feeds}
         operations = _in_order(operations, fed, replaced)
@@ -241,7 +240,7 @@ class Plan:
 
     def execute(self, context: StepContext, feeds: Sequence[Any]) -> list[Any]:
         """As `run`, inside a run of another plan: a kernel that runs a graph calls this."""
-        if self._steers or (self._is_wide and inter_op_pool() is not None):
+        if self._steers or (self._is_wide and inter_op_pool(context) is not None):
             return DataflowRun(self.nodes, self.layout, context, feeds).wait()
         values = self._initial.copy()
         values[: self._num_feeds] = feeds

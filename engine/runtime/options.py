@@ -19,8 +19,11 @@ class RunOptions:
         timeout_in_ms: after so long the step is cancelled and the run raises
             DeadlineExceededError; 0 takes what the session's config says.
         trace: whether each operation is timed, for `RunMetadata.step_stats` and `cost_graph`. A
-            traced step is slower; its results are the same.
+            traced step is slower, for operations run one by one, not as native code for many of
+            them; its results are the same to rounding.
         output_partition_graphs: whether `RunMetadata.partition_graphs` is filled.
+        inter_op_pool: which of the session's pools of threads runs the step (see
+            `SessionConfig.inter_op_threads`).
 
     Raises:
         InvalidArgumentError: the timeout is negative.
@@ -29,6 +32,7 @@ class RunOptions:
     timeout_in_ms: float = 0
     trace: bool = False
     output_partition_graphs: bool = False
+    inter_op_pool: int = 0
 
     def __post_init__(self) -> None:
         check_timeout("timeout_in_ms", self.timeout_in_ms)

@@ -36,6 +36,11 @@ from .step import StepContext
 class Machine:
     """The devices that a session or a function runs on, and how it uses them.
 
+    Args:
+        config: what it is told.
+        pools_cpus: whether native code for CPUs alone is one plan, all of whose kernels have the
+            threads of all CPUs; otherwise each CPU works on its part, with its share of them.
+
     Attributes:
         config: what it was told.
         devices: there are these.
@@ -43,8 +48,9 @@ class Machine:
         placement: of the plan made last, None before.
     """
 
-    def __init__(self, config: SessionConfig | None = None) -> None:
+    def __init__(self, config: SessionConfig | None = None, *, pools_cpus: bool = False) -> None:
         self.config = config or SessionConfig()
+        self._pools_cpus = pools_cpus
         self.devices = local_devices(self.config.device_count, self.config.memory_limit_bytes)
         self.costs = CostModel()
         self.placement: Placement | None = None
@@ -57,8 +63,16 @@ class Machine:
         targets: Sequence[Operation] = (),
         *,
         compiled: bool = False,
+        optimize: bool = False,
     ) -> Plan | PartitionedPlan:
         """How to compute `fetches` and run `targets` from `feeds`.
+
+        Args:
+            fetches: the tensors to compute.
+            feeds: the tensors that are given.
+            targets: operations to run besides.
+            compiled: whether operations are clustered, and clusters run as native code.
+            optimize: whether laminar's passes run though the config does not ask for them.
 
         Raises:
             InvalidArgumentError: an operation cannot be placed.
@@ -66,10 +80,14 @@ class Machine:
             UnimplementedError: an operation has no kernel.
         """
         config = self.config
-        fetches, feeds, targets = rewritten(fetches, feeds, targets, optimize=config.optimize)
+        fetches, feeds, targets = rewritten(
+            fetches, feeds, targets, optimize=optimize or config.optimize
+        )
         plain = self.devices.is_plain and not config.log_device_placement
         if plain and config.allow_soft_placement:
             return Plan(fetches, feeds, targets, compiled=compiled)
+        if compiled and self._pools_cpus and all(map(is_plain, self.devices)):
+            return Plan(fetches, feeds, targets, compiled=True)
         operations = needed_operations(fetches, targets, feeds)
         if plain and not any(op.device for op in operations):
             return Plan(fetches, feeds, targets, compiled=compiled)
@@ -199,7 +217,7 @@ class PartitionedPlan:
             lossy=wish if callable(wish) else (lambda *_: True) if wish else never_lossy,
             ordered=compiled,
         )
-        if config.delay_receives and not (loops or compiled):
+        if config.delay_receives and not loops:
             delay_receives(
                 cut.values(),
                 placement.times,
@@ -207,6 +225,7 @@ class PartitionedPlan:
                     tensor_bytes(x), placement.devices[x.op.id], devices.named(target)
                 ),
                 tensor_bytes,
+                ordered=compiled,
             )
         self.placement = placement
         self.parts = [

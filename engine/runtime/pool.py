@@ -10,9 +10,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeAlias
 
 from ..errors import InvalidArgumentError
 from ..graph import GraphTensor, Operation
+
+# What a step has of its own: threads, or none besides its own; None for those of the process.
+InterOpThreads: TypeAlias = tuple[ThreadPoolExecutor | None] | None
 
 # An operation on fewer elements than this is over before another thread has begun.
 _FEW_ELEMENTS = 1 << 14
@@ -24,28 +28,42 @@ _VIEWS = frozenset(
 )
 
 _lock = threading.Lock()
-_pool: list[ThreadPoolExecutor | None] = [None]
 
 
-def set_inter_op_threads(count: int) -> None:
-    """Say how many operations of one step may run at the same time, 1 by default.
+def inter_op_threads(count: int) -> ThreadPoolExecutor | None:
+    """Threads that let `count` operations run at a time; the one that runs the step is one of them.
 
     Raises:
         InvalidArgumentError: `count` is less than 1.
     """
     if count < 1:
         raise InvalidArgumentError(f"at least one operation must run at a time, got {count}")
+    return ThreadPoolExecutor(count - 1, "laminar-inter-op") if count > 1 else None
+
+
+_pool: list[ThreadPoolExecutor | None] = [None]
+
+
+def set_inter_op_threads(count: int) -> None:
+    """Say how many operations of one step may run at the same time, 1 by default.
+
+    That holds for functions, and for sessions without threads of their own
+    (`SessionConfig.inter_op_threads`).
+
+    Raises:
+        InvalidArgumentError: `count` is less than 1.
+    """
+    made = inter_op_threads(count)
     with _lock:
-        before = _pool[0]
-        # The thread that runs the step is one of them.
-        _pool[0] = ThreadPoolExecutor(count - 1, "laminar-inter-op") if count > 1 else None
+        before, _pool[0] = _pool[0], made
     if before is not None:
         before.shutdown(wait=False)
 
 
-def inter_op_pool() -> ThreadPoolExecutor | None:
-    """The threads besides the one that runs a step, None when there are none."""
-    return _pool[0]
+def inter_op_pool(context: Any) -> ThreadPoolExecutor | None:
+    """The threads besides the one that runs a step of `context`, None when there are none."""
+    own: InterOpThreads = getattr(context, "inter_op", None)
+    return _pool[0] if own is None else own[0]
 
 
 def is_expensive(op: Operation) -> bool:

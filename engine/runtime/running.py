@@ -128,7 +128,7 @@ class DataflowRun:
 
     def _call_for_help(self, item: Runnable) -> None:
         """Have a thread of the pool work too, if there are two expensive nodes; under the lock."""
-        pool = inter_op_pool()
+        pool = inter_op_pool(self._context)
         if pool is None or not self._ready or self._helpers >= pool._max_workers:
             return
         if is_expensive(item.node.op) and any(is_expensive(r.node.op) for r in self._ready):

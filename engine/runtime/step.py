@@ -10,6 +10,7 @@ from ..cancellation import CancellationManager, scope_manager
 from ..errors import LaminarError
 from ..ops.registry import HOST
 from .call_frame import CallFrame
+from .pool import InterOpThreads
 
 
 class StepContext:
@@ -23,6 +24,7 @@ class StepContext:
         frame_iter: for ops that ask for it (`tagged`), the frame of the innermost loop and the
             iteration in it; (0, 0) outside of loops. All devices that run a loop give it one frame.
         runner: what runs the step's plans; None for the plans themselves (see tracing.py).
+        inter_op: the threads that may run its operations side by side, None for the process's.
         frame: the slots of `_Arg` and `_Retval`, where there are some.
     """
 
@@ -30,6 +32,7 @@ class StepContext:
     frame_iter = (0, 0)
     cancellation = CancellationManager()
     runner: Callable[[Any, StepContext, Sequence[Any]], list[Any]] | None = None
+    inter_op: InterOpThreads = None
     frame: CallFrame | None = None
 
     def __init__(

@@ -13,6 +13,8 @@ from .batching import maybe_shuffle_batch as maybe_shuffle_batch
 from .batching import maybe_shuffle_batch_join as maybe_shuffle_batch_join
 from .batching import shuffle_batch as shuffle_batch
 from .batching import shuffle_batch_join as shuffle_batch_join
+from .bucketing import bucket as bucket
+from .bucketing import bucket_by_sequence_length as bucket_by_sequence_length
 from .collections import GraphKeys as GraphKeys
 from .coordinator import Coordinator as Coordinator
 from .coordinator import LooperThread as LooperThread
@@ -33,10 +35,13 @@ from .input import slice_input_producer as slice_input_producer
 from .input import string_input_producer as string_input_producer
 from .mutex import Mutex as Mutex
 from .parsing import FixedLenFeature as FixedLenFeature
+from .parsing import FixedLenSequenceFeature as FixedLenSequenceFeature
 from .parsing import SparseValues as SparseValues
 from .parsing import VarLenFeature as VarLenFeature
 from .parsing import parse_example as parse_example
+from .parsing import parse_sequence_example as parse_sequence_example
 from .parsing import parse_single_example as parse_single_example
+from .parsing import parse_single_sequence_example as parse_single_sequence_example
 from .queue_runner import QueueRunner as QueueRunner
 from .queue_runner import add_queue_runner as add_queue_runner
 from .queue_runner import start_queue_runners as start_queue_runners
@@ -64,6 +69,8 @@ from .scatter import scatter_nd_sub as scatter_nd_sub
 from .scatter import scatter_nd_update as scatter_nd_update
 from .scatter import scatter_sub as scatter_sub
 from .scatter import scatter_update as scatter_update
+from .stateless import StatelessScope as StatelessScope
+from .stateless import current_scope as current_scope
 from .tables import HashTable as HashTable
 from .tables import KeyValueTensorInitializer as KeyValueTensorInitializer
 from .tables import MutableHashTable as MutableHashTable

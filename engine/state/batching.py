@@ -45,7 +45,7 @@ def _gather(
     if not tensors_list:
         raise InvalidArgumentError(f"{who}: there are no tensors")
     with graph.as_default(), graph.name_scope(who):
-        names, rows = _rows(who, graph, tensors_list)
+        names, rows = rows_of(who, graph, tensors_list)
         dtypes = [t.dtype for t in rows[0]]
         for row in rows[1:]:
             if [t.dtype for t in row] != dtypes:
@@ -53,7 +53,7 @@ def _gather(
                     f"{who}: all lists must have tensors of the same types: {dtypes} and "
                     f"{[t.dtype for t in row]}"
                 )
-        bounds = _element_shapes(who, rows, shapes, enqueue_many)
+        bounds = element_shapes(who, rows, shapes, enqueue_many)
         queue = make(dtypes, bounds, names)
         keep = None if keep_input is None else in_graph(graph, keep_input, bool_)
         enqueues = [_enqueue(queue, row, keep, enqueue_many) for row in rows]
@@ -63,7 +63,7 @@ def _gather(
         return queue.dequeue_many(batch_size)
 
 
-def _rows(
+def rows_of(
     who: str, graph: Any, tensors_list: Sequence[Any]
 ) -> tuple[list[str] | None, list[list[GraphTensor]]]:
     """The names of the components, and the tensors of each list in that order."""
@@ -88,7 +88,7 @@ def _rows(
     return None, rows
 
 
-def _element_shapes(
+def element_shapes(
     who: str, rows: Sequence[Sequence[GraphTensor]], shapes: Any, many: bool
 ) -> list[TensorShape]:
     """The shape of each component of an example: what is given, or what all lists agree on."""

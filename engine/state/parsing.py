@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from ..errors import InvalidArgumentError
 from ..graph import Tensor, TensorShape, as_dtype, string
 from ..ops.convert import convert_to_tensor
 from ..ops.parse import parse_examples
+from ..ops.parse_sequences import parse_sequences, parse_sparse_lists
 
 
 class FixedLenFeature(NamedTuple):
@@ -22,6 +23,25 @@ class FixedLenFeature(NamedTuple):
 
     shape: Any
     dtype: Any
+    default_value: Any = None
+
+
+class FixedLenSequenceFeature(NamedTuple):
+    """A feature with any number of rows of equally many values.
+
+    In an Example the values of the feature are the rows, one after the other; in a SequenceExample
+    there is a list of features, each of which is a row.
+
+    Attributes:
+        shape: of the values of a row.
+        dtype: float32, int64 or string.
+        allow_missing: whether an example without it has no rows; else it must be there.
+        default_value: a scalar, what fills up shorter sequences of a batch; None for zero, or "".
+    """
+
+    shape: Any
+    dtype: Any
+    allow_missing: bool = False
     default_value: Any = None
 
 
@@ -49,10 +69,26 @@ class SparseValues(NamedTuple):
     dense_shape: Tensor
 
 
+Feature: TypeAlias = FixedLenFeature | FixedLenSequenceFeature | VarLenFeature
+
+
+def _by_kind(who: str, features: Mapping[str, Any], kinds: Sequence[type]) -> list[dict[str, Any]]:
+    """The features of each kind.
+
+    Raises:
+        InvalidArgumentError: one is of another kind.
+    """
+    if not isinstance(features, Mapping):
+        raise InvalidArgumentError(f"{who}: features must be a dict, got {features!r}")
+    for key, feature in features.items():
+        if not isinstance(feature, tuple(kinds)):
+            names = " or a ".join(kind.__name__ for kind in kinds)
+            raise InvalidArgumentError(f"{who}: feature {key!r} must be a {names}, got {feature!r}")
+    return [{k: f for k, f in features.items() if isinstance(f, kind)} for kind in kinds]
+
+
 def parse_example(
-    serialized: Any,
-    features: Mapping[str, FixedLenFeature | VarLenFeature],
-    name: str | None = None,
+    serialized: Any, features: Mapping[str, Feature], name: str | None = None
 ) -> dict[str, Any]:
     """The features of serialized Example messages.
 
@@ -62,32 +98,42 @@ def parse_example(
         name: of the operation.
 
     Returns:
-        by name: a tensor (batch, shape...), or a SparseValues.
+        by name: a tensor (batch, shape...); (batch, rows, shape...) of a FixedLenSequenceFeature,
+        filled up to the longest; or a SparseValues.
 
     Raises:
         InvalidArgumentError: a feature is missing and has no default, or has other values than
             were asked for.
         DataLossError: a string is no Example.
     """
-    if not isinstance(features, Mapping) or not features:
+    if not features:
         raise InvalidArgumentError(
             f"parse_example: features must be a dict with at least one feature, got {features!r}"
         )
-    dense = {k: f for k, f in features.items() if isinstance(f, FixedLenFeature)}
-    sparse = {k: f for k, f in features.items() if isinstance(f, VarLenFeature)}
-    for key, feature in features.items():
-        if key not in dense and key not in sparse:
-            raise InvalidArgumentError(
-                f"parse_example: feature {key!r} must be a FixedLenFeature or a VarLenFeature, "
-                f"got {feature!r}"
-            )
+    kinds = (FixedLenFeature, VarLenFeature, FixedLenSequenceFeature)
+    dense, sparse, sequences = _by_kind("parse_example", features, kinds)
+    strings = convert_to_tensor(serialized, string)
+    parsed: dict[str, Any] = {}
+    if dense or sparse:
+        parsed |= _parse_fixed(strings, dense, sparse, name)
+    if sequences:
+        parsed |= _parse_sequences(strings, sequences, name, lists=False)[0]
+    return {key: parsed[key] for key in features}
+
+
+def _parse_fixed(
+    serialized: Tensor,
+    dense: Mapping[str, FixedLenFeature],
+    sparse: Mapping[str, VarLenFeature],
+    name: str | None,
+) -> dict[str, Any]:
     defaults = [
         convert_to_tensor(f.default_value, as_dtype(f.dtype))
         for f in dense.values()
         if f.default_value is not None
     ]
     found = parse_examples.many(
-        convert_to_tensor(serialized, string),
+        serialized,
         *defaults,
         dense_keys=tuple(dense),
         dense_dtypes=tuple(as_dtype(f.dtype) for f in dense.values()),
@@ -98,22 +144,113 @@ def parse_example(
         name=name,
     )
     parsed: dict[str, Any] = dict(zip(dense, found, strict=False))
-    for i, key in enumerate(sparse):
-        start = len(dense) + 3 * i
-        parsed[key] = SparseValues(*found[start : start + 3])
-    return {key: parsed[key] for key in features}
+    return parsed | _sparse_values(sparse, found[len(dense) :])
 
 
-def parse_single_example(
-    serialized: Any,
-    features: Mapping[str, FixedLenFeature | VarLenFeature],
-    name: str | None = None,
-) -> dict[str, Any]:
-    """The features of one serialized Example, a string scalar; see `parse_example`."""
+def _sparse_values(keys: Iterable[str], found: Sequence[Tensor]) -> dict[str, SparseValues]:
+    return {key: SparseValues(*found[3 * i : 3 * i + 3]) for i, key in enumerate(keys)}
+
+
+def _parse_sequences(
+    serialized: Tensor,
+    features: Mapping[str, FixedLenSequenceFeature],
+    name: str | None,
+    *,
+    lists: bool,
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """The padded rows of each feature, and how many rows there are."""
+    dtypes = tuple(as_dtype(f.dtype) for f in features.values())
+    fillers = []
+    for f, dtype in zip(features.values(), dtypes, strict=True):
+        nothing: Any = b"" if dtype == string else 0
+        value = nothing if f.default_value is None else f.default_value
+        fillers.append(convert_to_tensor(value, dtype))
+    found = parse_sequences.many(
+        serialized,
+        *fillers,
+        keys=tuple(features),
+        dtypes=dtypes,
+        shapes=tuple(TensorShape(f.shape) for f in features.values()),
+        optional=tuple(bool(f.allow_missing) for f in features.values()),
+        lists=lists,
+        name=name,
+    )
+    return dict(zip(features, found[::2], strict=True)), dict(
+        zip(features, found[1::2], strict=True)
+    )
+
+
+def _one_string(who: str, serialized: Any, batched: str) -> Tensor:
     one = convert_to_tensor(serialized, string)
     if one.shape.rank not in (0, None):
         raise InvalidArgumentError(
-            f"parse_single_example: expected one string, a scalar, got {one.spec}",
-            remedy="use parse_example for a batch",
+            f"{who}: expected one string, a scalar, got {one.spec}",
+            remedy=f"use {batched} for a batch",
         )
+    return one
+
+
+def parse_single_example(
+    serialized: Any, features: Mapping[str, Feature], name: str | None = None
+) -> dict[str, Any]:
+    """The features of one serialized Example, a string scalar; see `parse_example`."""
+    one = _one_string("parse_single_example", serialized, "parse_example")
     return parse_example(one, features, name)
+
+
+def parse_sequence_example(
+    serialized: Any,
+    context_features: Mapping[str, Feature] | None = None,
+    sequence_features: Mapping[str, FixedLenSequenceFeature | VarLenFeature] | None = None,
+    name: str | None = None,
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Tensor]]:
+    """The features of serialized SequenceExample messages.
+
+    Args:
+        serialized: (batch), strings; or a scalar, for one example without a batch axis.
+        context_features: by name, what is asked for of the context.
+        sequence_features: by name, what is asked for of the lists of features.
+        name: of the operations.
+
+    Returns:
+        (context, sequences, lengths): the context as `parse_example` gives it; by name, a tensor
+        (batch, steps, shape...) filled up to the longest, or a SparseValues with the axes batch,
+        step and place; and for those that are tensors, how many steps there are, int32 (batch).
+
+    Raises:
+        InvalidArgumentError: a feature is missing and may not, or has other values than were asked
+            for.
+        DataLossError: a string is no SequenceExample.
+    """
+    strings = convert_to_tensor(serialized, string)
+    context_features, sequence_features = context_features or {}, sequence_features or {}
+    if not context_features and not sequence_features:
+        raise InvalidArgumentError("parse_sequence_example: no feature is asked for")
+    kinds = (FixedLenSequenceFeature, VarLenFeature)
+    dense, sparse = _by_kind("parse_sequence_example", sequence_features, kinds)
+    # The context of a SequenceExample stands where an Example has its features.
+    context = parse_example(strings, context_features, name) if context_features else {}
+    sequences: dict[str, Any] = {}
+    lengths: dict[str, Tensor] = {}
+    if dense:
+        rows, lengths = _parse_sequences(strings, dense, name, lists=True)
+        sequences |= rows
+    if sparse:
+        dtypes = tuple(as_dtype(f.dtype) for f in sparse.values())
+        found = parse_sparse_lists.many(strings, keys=tuple(sparse), dtypes=dtypes, name=name)
+        sequences |= _sparse_values(sparse, found)
+    return context, {key: sequences[key] for key in sequence_features}, lengths
+
+
+def parse_single_sequence_example(
+    serialized: Any,
+    context_features: Mapping[str, Feature] | None = None,
+    sequence_features: Mapping[str, FixedLenSequenceFeature | VarLenFeature] | None = None,
+    name: str | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The context and the sequences of one serialized SequenceExample, a string scalar.
+
+    See `parse_sequence_example`; there is nothing to fill up.
+    """
+    one = _one_string("parse_single_sequence_example", serialized, "parse_sequence_example")
+    return parse_sequence_example(one, context_features, sequence_features, name)[:2]

@@ -27,13 +27,16 @@ from ..graph import (
     resource,
 )
 from ..ops import state
+from ..ops.arithmetic import add, subtract
 from ..ops.basic import identity
 from ..ops.cast import cast
 from ..ops.convert import convert_to_tensor
 from ..ops.dispatch import apply, as_input
 from ..ops.recording import recorders
+from ..ops.registry import OpDef
 from ..source import layer_path
 from .collections import GraphKeys
+from .stateless import current_scope
 
 
 class _Local(threading.local):
@@ -277,6 +280,11 @@ class Variable(Operators):
         return wanted if wanted is not None and self._casts else self._dtype
 
     @property
+    def stored_dtype(self) -> DType:
+        """Its element type, as it is kept."""
+        return self._dtype
+
+    @property
     def ndim(self) -> int:
         """The number of axes."""
         return len(self._shape)
@@ -323,6 +331,9 @@ class Variable(Operators):
 
     def read_value(self) -> Tensor:
         """The value at this point of the program, in its own type."""
+        scope = current_scope()
+        if scope is not None and (held := scope.value_of(self)) is not None:
+            return held
         graph = building()
         handle = self._handle if graph is None else as_input(graph, self._handle)
         if self.trainable and recorders.active:
@@ -398,6 +409,11 @@ class Variable(Operators):
                 f"the value assigned to it is {operand.spec}",
                 remedy="give a value of the variable's shape",
             )
+        scope = current_scope()
+        if scope is not None and self._graph is None:
+            updated: Tensor = _UPDATES[op](self.read_value(), operand)
+            scope.add_update((self, updated))
+            return updated
         return apply(op, (self._handle, operand), self._attrs)[0]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
@@ -416,6 +432,14 @@ class Variable(Operators):
     def __repr__(self) -> str:
         kind = "trainable" if self.trainable else "not trainable"
         return f"<Variable {self._path!r} {self._dtype}{self._shape}, {kind}>"
+
+
+# What the updates make of the old value and the operand.
+_UPDATES: dict[OpDef, Callable[[Tensor, Tensor], Tensor]] = {
+    state.assign: lambda _, new: new,
+    state.assign_add: add,
+    state.assign_sub: subtract,
+}
 
 
 def _initial(initializer: Any, shape: Any, dtype: Any, name: str | None) -> Tensor:

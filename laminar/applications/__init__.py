@@ -4,6 +4,8 @@ from . import convnext as convnext
 from . import densenet as densenet
 from . import efficientnet as efficientnet
 from . import imagenet_utils as imagenet_utils
+from . import inception_v3 as inception_v3
+from . import mobilenet as mobilenet
 from . import mobilenet_v2 as mobilenet_v2
 from . import mobilenet_v3 as mobilenet_v3
 from . import resnet as resnet
@@ -28,6 +30,8 @@ from .efficientnet import EfficientNetB4 as EfficientNetB4
 from .efficientnet import EfficientNetB5 as EfficientNetB5
 from .efficientnet import EfficientNetB6 as EfficientNetB6
 from .efficientnet import EfficientNetB7 as EfficientNetB7
+from .inception_v3 import InceptionV3 as InceptionV3
+from .mobilenet import MobileNet as MobileNet
 from .mobilenet_v2 import MobileNetV2 as MobileNetV2
 from .mobilenet_v3 import MobileNetV3Large as MobileNetV3Large
 from .mobilenet_v3 import MobileNetV3Small as MobileNetV3Small

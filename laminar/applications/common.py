@@ -12,6 +12,7 @@ from laminar.engine.errors import InvalidArgumentError, MissingFileError
 from laminar.layers.symbolic import is_keras_tensor
 from laminar.models import Model
 from laminar.utils.files import get_file
+from laminar.utils.source_inputs import get_source_inputs
 
 _CLASSES = 1000  # of ImageNet
 _ADDRESS = "https://storage.googleapis.com/"
@@ -125,7 +126,8 @@ class Options:
 
     def complete(self, outputs: Any, image: Any) -> Model:
         """The model that computes `outputs`, with its weights loaded."""
-        inputs = image if self.input_tensor is None else _sources(image)
+        found = get_source_inputs(image)
+        inputs = found[0] if len(found) == 1 else found
         model = Model(inputs=inputs, outputs=outputs, name=self.name)
         if self.weights is not None:
             is_published = self.weights == "imagenet"
@@ -222,22 +224,3 @@ def round_channels(count: float, divisor: int = 8) -> int:
     """
     rounded = max(divisor, int(count + divisor / 2) // divisor * divisor)
     return rounded if rounded >= 0.9 * count else rounded + divisor
-
-
-def _sources(tensor: Any) -> Any:
-    """The inputs that a symbolic tensor is computed from."""
-    found: dict[int, Any] = {}
-    todo, seen = [tensor], set()
-    while todo:
-        x = todo.pop()
-        if id(x) in seen:
-            continue
-        seen.add(id(x))
-        operation, index, _ = x.history
-        node = operation.inbound_nodes[index]
-        if node.inputs:
-            todo.extend(node.inputs)
-        else:
-            found[id(x)] = x
-    inputs = list(found.values())
-    return inputs[0] if len(inputs) == 1 else inputs

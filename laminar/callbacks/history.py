@@ -21,16 +21,20 @@ class History(Callback):
     Attributes:
         epoch: the numbers of the epochs.
         history: by name, the value at the end of each epoch.
+        waiting_on_data: for each epoch, the share of the time of its steps, from 0 to 1, in which
+            they waited for batches. Of arrays, which are in memory, there is no waiting.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.epoch: list[int] = []
         self.history: dict[str, list[Any]] = {}
+        self.waiting_on_data: list[float] = []
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         self.epoch = []
         self.history = {}
+        self.waiting_on_data = []
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """Draw the curves of all values, a panel for each, training and validation together.
@@ -61,11 +65,16 @@ class History(Callback):
         return None
 
     def get_state(self) -> Mapping[str, Any]:
-        return {"epoch": self.epoch, "history": self.history}
+        return {
+            "epoch": self.epoch,
+            "history": self.history,
+            "waiting_on_data": self.waiting_on_data,
+        }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         self.epoch = list(state["epoch"])
         self.history = {name: list(values) for name, values in state["history"].items()}
+        self.waiting_on_data = list(state.get("waiting_on_data", ()))
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         self.epoch.append(epoch)

@@ -45,9 +45,9 @@ from .curve import SensitivityAtSpecificity as SensitivityAtSpecificity
 from .curve import SpecificityAtSensitivity as SpecificityAtSensitivity
 from .f_score import F1Score as F1Score
 from .f_score import FBetaScore as FBetaScore
-from .hinge import CategoricalHinge as CategoricalHinge
-from .hinge import Hinge as Hinge
-from .hinge import SquaredHinge as SquaredHinge
+from .hinges import CategoricalHinge as CategoricalHinge
+from .hinges import Hinge as Hinge
+from .hinges import SquaredHinge as SquaredHinge
 from .iou import BinaryIoU as BinaryIoU
 from .iou import IoU as IoU
 from .iou import MeanIoU as MeanIoU

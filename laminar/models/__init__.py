@@ -1,5 +1,7 @@
 """Models: layers that train together, and the loops that train them."""
 
+import os
+from collections.abc import Mapping
 from typing import Any
 
 from laminar.serialization import list_builtins
@@ -18,15 +20,27 @@ from .sequential import Sequential as Sequential
 list_builtins("keras", {"Model": Model, "Sequential": Sequential, "Functional": Functional})
 
 
-def load_model(*args: Any, **kwargs: Any) -> Any:
+def load_model(
+    filepath: str | os.PathLike[str],
+    custom_objects: Mapping[str, Any] | None = None,
+    compile: bool = True,
+    safe_mode: bool = True,
+    **kwargs: Any,
+) -> Any:
     """Read a model from a file; see `laminar.saving.load_model`."""
     from laminar import saving  # the room above
 
-    return saving.load_model(*args, **kwargs)
+    return saving.load_model(filepath, custom_objects, compile, safe_mode, **kwargs)
 
 
-def save_model(*args: Any, **kwargs: Any) -> None:
+def save_model(
+    model: Model,
+    filepath: str | os.PathLike[str],
+    overwrite: bool = True,
+    zipped: bool | None = None,
+    **kwargs: Any,
+) -> None:
     """Write a model to a file; see `laminar.saving.save_model`."""
     from laminar import saving  # the room above
 
-    saving.save_model(*args, **kwargs)
+    saving.save_model(model, filepath, overwrite, zipped, **kwargs)

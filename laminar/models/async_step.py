@@ -17,31 +17,50 @@ from .data import unpack_x_y_sample_weight
 from .step import Step
 
 
-def async_step(model: Any, compiled: Compiled, *, has_own_step: bool) -> AsyncStep:
-    """A step of training on one of the devices of the model's strategy, whichever is free.
+class AsyncTrainStep(AsyncStep):
+    """A step of training on one of the devices of a strategy, whichever is free.
+
+    Args:
+        model: what is trained.
+        compiled: what it was compiled with.
+        serial: the same step without concurrency, for what looks at one step at a time.
 
     Raises:
         InvalidArgumentError: the model runs eagerly, or has a `train_step` of its own, which does
             not say where the gradients end and the update begins.
     """
-    if has_own_step or model.run_eagerly:
-        what = "a train_step of its own" if has_own_step else "run_eagerly"
-        raise InvalidArgumentError(
-            f"{model.who}: asynchronous training does not go with {what}",
-            remedy='use DataParallel(mode="sync"), or leave it to fit() to compute gradients',
-        )
-    strategy = compiled.strategy
-    native = model.jit_compile is not False
-    computes = [
-        Step(_gradients_on(model, name), eager=False, native=native, machine=strategy.machine)
-        for name in strategy.devices
-    ]
 
-    def prepare(batch: Any) -> None:
-        for step in computes:
-            step.trace(batch)  # here: a trace leaves its losses with the layers for a while
+    def __init__(self, model: Any, compiled: Compiled, serial: Step, *, has_own_step: bool) -> None:
+        if has_own_step or model.run_eagerly:
+            what = "a train_step of its own" if has_own_step else "run_eagerly"
+            raise InvalidArgumentError(
+                f"{model.who}: asynchronous training does not go with {what}",
+                remedy='use DataParallel(mode="sync"), or leave it to fit() to compute gradients',
+            )
+        strategy = compiled.strategy
+        native = model.jit_compile is not False
+        self._serial = serial
+        self._steps = [
+            Step(_gradients_on(model, name), eager=False, native=native, strategy=strategy)
+            for name in strategy.devices
+        ]
+        update = Function(_update(model, compiled))
+        super().__init__(self._steps, update, strategy.staleness, self.trace)
 
-    return AsyncStep(computes, Function(_update(model, compiled)), strategy.staleness, prepare)
+    @property
+    def compiles(self) -> list[Any]:
+        """As those of a `Step`: what was compiled for all devices."""
+        return [event for step in (*self._steps, self._serial) for event in step.compiles]
+
+    def trace(self, batch: Any) -> None:
+        """Make the graphs for batches of this form. In the thread of whoever has the batch: a trace
+        leaves its losses with the layers for a while."""
+        for step in self._steps:
+            step.trace(batch)
+
+    def traced(self) -> Step:
+        """The step on one batch after the other, traced."""
+        return self._serial.traced()
 
 
 def _gradients_on(model: Any, name: str) -> Any:

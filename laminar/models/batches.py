@@ -62,15 +62,17 @@ class BatchReader:
         """Whether it is a tuple of arrays in which nothing has to be changed."""
         if type(raw) is not tuple or not 1 <= len(raw) <= 3:
             return False
-        sizes = set()
-        for part in raw:
-            if type(part) is not np.ndarray or not part.ndim:
-                return False
-            dtype = part.dtype
-            if dtype.kind not in "biu" and dtype != self._floating:
-                return False
-            sizes.add(len(part))
-        return len(sizes) == 1 and 0 not in sizes
+        if not all(is_ready(part, self._floating) for part in raw):
+            return False
+        return len({len(part) for part in raw}) == 1
+
+
+def is_ready(array: Any, floating: Any) -> bool:
+    """Whether it is an array of examples as steps take it: of integers or the floating type."""
+    if type(array) is not np.ndarray or not array.ndim or not len(array):
+        return False
+    dtype = array.dtype
+    return dtype.kind in "biu" or bool(dtype == floating)
 
 
 def as_tensors(batch: Any) -> Batch:

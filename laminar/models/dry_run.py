@@ -13,6 +13,7 @@ from laminar.tree import flatten_with_path
 from .data import Passes, ran_out, unpack_x_y_sample_weight
 from .logs import read_logs
 from .profile import aligned, profile_model
+from .step import close_step
 from .training_state import Snapshot, random_state, set_random_state
 
 
@@ -35,7 +36,7 @@ def dry_run(model: Any, passes: Passes, validation: Passes | None) -> dict[str, 
         first = time.perf_counter() - begin
         updated = _updated(model, weights)
         begin = time.perf_counter()
-        step(batch)
+        read_logs(step(batch))
         again = format_seconds(time.perf_counter() - begin)
         lines = ["fit: a dry run: one batch", *_batch_lines(batch)]
         lines += _layer_lines(model, batch)
@@ -50,6 +51,7 @@ def dry_run(model: Any, passes: Passes, validation: Passes | None) -> dict[str, 
             logs |= {f"val_{name}": value for name, value in found.items()}
         lines.append(_memory_line(model))
     finally:
+        close_step(step)
         before.restore()
         set_random_state(numbers)
     lines.append("weights, optimizer, metrics and random generators are as they were before")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -18,6 +19,7 @@ from .backup import Backup
 from .data import Passes, ran_out
 from .logs import read_logs
 from .nan_check import NanCheck
+from .step import close_step
 
 Validate = Callable[[], dict[str, Any]]
 
@@ -62,6 +64,7 @@ class FitLoop:
         self._epoch = first
         self._done = 0  # steps of the epoch
         self._logs: dict[str, Any] = {}
+        self._step: Any = None
 
     def run(self) -> None:
         """Train; every epoch is told of to the callbacks."""
@@ -96,12 +99,19 @@ class FitLoop:
         listeners.on_epoch_begin(self._epoch)
         if saved is not None:  # after what callbacks do at the beginning of an epoch
             self._restore(saved)
-        if not self._train():
-            return False
+        begin, waited = time.perf_counter(), self._passes.waited_seconds
+        try:
+            if not self._train():
+                return False
+        finally:
+            close_step(self._step)  # also when an error ends the epoch
+        waited = self._passes.waited_seconds - waited
+        share = waited / (time.perf_counter() - begin)
         if self._validate is not None and _is_due(self._epoch, self._validation_freq):
             found = self._validate()
             self._logs |= {f"val_{name}": value for name, value in found.items()}
         listeners.on_epoch_end(self._epoch, self._logs)
+        model.history.waiting_on_data.append(share)
         return True
 
     def _train(self) -> bool:
@@ -143,7 +153,7 @@ class FitLoop:
 
     def _step_for(self, batch: Any) -> Any:
         self._model._prepare(batch, training=True)
-        step = self._model.make_train_function()
+        step = self._step = self._model.make_train_function()
         if self._finds_nan:
             return NanCheck(self._model, step, self._epoch, self._done)
         return step

@@ -18,6 +18,7 @@ from laminar.utils.plotting import draw_curve, sparkline
 
 from .data import Batch, make_data, ran_out
 from .logs import read_logs
+from .step import close_step
 from .training_state import Snapshot, random_state, set_random_state
 
 _SMOOTHING = 0.9
@@ -127,6 +128,7 @@ def lr_find(
             batch = next(batches)
     finally:
         data.close()
+        close_step(step)
         before.restore()
         set_random_state(numbers)
     if len(rates) < 3:

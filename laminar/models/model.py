@@ -9,10 +9,12 @@ from typing import Any, Self
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from laminar.layers.building import by_calling
 from laminar.layers.layer import Layer
+from laminar.quantizers import as_config
 from laminar.serialization import serialize_keras_object
 from laminar.tree import flatten, map_structure
 
 from .network import Network
+from .quantizing import Filters, quantize_layers
 from .trainer import Trainer
 
 
@@ -169,6 +171,20 @@ class Model(Trainer):
             )
         return self._network.run(args[0] if args else kwargs["inputs"])
 
+    def _known_outputs(self) -> Any:
+        return self._network_outputs(Model.call)
+
+    def _network_outputs(self, call: Any) -> Any:
+        """The outputs of the network, if a call does no more than run it: `call` is what does."""
+        network, kind = self._network, type(self)
+        if network is None or kind.call is not call or kind.__call__ is not Model.__call__:
+            return None
+        if any(layer._has_reported for layer in self.flatten_layers()):
+            return None
+        structure = network.outputs_structure
+        is_one = isinstance(structure, list | tuple) and len(network.outputs) == 1
+        return network.outputs[0] if is_one else structure
+
     # Information
 
     def summary(
@@ -217,6 +233,30 @@ class Model(Trainer):
         from laminar.saving import load_weights
 
         return load_weights(self, filepath, skip_mismatch=skip_mismatch, **kwargs)
+
+    def quantize(  # type: ignore[override]  # Keras gives models other arguments
+        self, mode: Any = None, config: Any = None, filters: Filters = None, **kwargs: Any
+    ) -> None:
+        """Keep the large weights of Dense, EinsumDense and Embedding layers in 8 bits.
+
+        They are trained no more; to train what is left, compile again.
+
+        Args:
+            mode: "int8".
+            config: a `laminar.quantizers.Int8QuantizationConfig`.
+            filters: which layers: a pattern (regular expression) found in their names, several
+                patterns, or a function `layer -> bool`; all by default.
+            **kwargs: none.
+
+        Raises:
+            FailedPreconditionError: a layer is not built.
+            InvalidArgumentError: another mode or argument.
+        """
+        if kwargs:
+            raise InvalidArgumentError(f"{self.who}: quantize() has no {', '.join(kwargs)}")
+        as_config(mode, config, self.who)
+        quantize_layers(self, mode, config, filters)
+        self._forget_steps()
 
     def to_json(self, **kwargs: Any) -> str:
         """The architecture as JSON."""

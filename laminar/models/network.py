@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from laminar import ops
+from laminar.distribute.replicas import part_call
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, TensorShape, as_dtype
 from laminar.engine.ops.cast import cast
@@ -139,7 +140,7 @@ class Network:
             if all(id(t) in values for t in node.outputs):
                 continue
             args, kwargs = node.fill(values)
-            result = flatten(node.operation(*args, **kwargs))
+            result = flatten(part_call(node.operation, args, kwargs))
             made = [r for r in result if r is not None]
             for tensor, value in zip(node.outputs, made, strict=True):
                 values[id(tensor)] = value

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Self
 
+from laminar.distribute.replicas import part_call
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.source import inside_layer
 from laminar.layers.input import InputLayer
@@ -174,8 +175,11 @@ class Sequential(Model):
             return super().call(inputs)
         x = inputs
         for layer in self.layers:
-            x = layer(x)
+            x = part_call(layer, (x,), {})
         return x
+
+    def _known_outputs(self) -> Any:
+        return self._network_outputs(Sequential.call) if self._input_is_given else None
 
     def get_config(self) -> dict[str, Any]:
         """The stack of layers as data."""

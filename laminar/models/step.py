@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from laminar.distribute import DataParallel
 from laminar.engine.functions import ConcreteFunction, Function
 from laminar.engine.graph import EagerTensor, GraphTensor, Tensor, TensorSpec
-from laminar.engine.runtime import Machine
 from laminar.tree import map_structure
+
+from .batches import size_of
 
 Pack: TypeAlias = "Callable[[Sequence[Tensor]], Any]"
 
@@ -25,7 +27,7 @@ class Step:
         step: what a batch goes through.
         eager: whether to run it op by op, for debugging.
         native: whether to run native code where there is some.
-        machine: the devices to run on, by default those of the process.
+        strategy: which devices run it, and share the calls of models in it.
     """
 
     def __init__(
@@ -34,12 +36,18 @@ class Step:
         *,
         eager: bool,
         native: bool = True,
-        machine: Machine | None = None,
+        strategy: DataParallel | None = None,
     ) -> None:
-        self._machine = machine
+        self._strategy = strategy
         self._step = step
         self._native = native
         self._function = None if eager else Function(step)
+        # For batches that have an example for each device, where devices share them.
+        self._shared: Function | None = None
+        self._least = 0
+        if not eager and strategy is not None and strategy.shares_batches:
+            self._shared = Function(strategy.shared(step))
+            self._least = strategy.num_replicas
         self._concrete: dict[Any, tuple[ConcreteFunction, Pack]] = {}
 
     def __call__(self, batch: Any) -> Any:
@@ -47,7 +55,7 @@ class Step:
         if self._function is None:
             return self._step(batch)
         tensors: list[EagerTensor] = []
-        form = _form(batch, tensors)
+        form = self._form(batch, tensors)
         found = self._concrete.get(form)
         if found is None:
             found = self._concrete[form] = self._trace(batch)
@@ -60,27 +68,48 @@ class Step:
         bodies = [b for concrete, _ in self._concrete.values() for b in concrete.clusters]
         return [event for body in bodies for event in getattr(body.native, "events", ())]
 
+    def close(self) -> None:
+        """Nothing to do: a call has ended when it returns."""
+
     def traced(self) -> Step:
         """This step if it is traced; else one that is."""
         if self._function is not None:
             return self
-        return Step(self._step, eager=False, native=self._native, machine=self._machine)
+        return Step(self._step, eager=False, native=self._native, strategy=self._strategy)
 
     def trace(self, batch: Any) -> ConcreteFunction | None:
         """The graph for batches of this form, made if it is not there; None when run op by op."""
         if self._function is None:
             return None
-        form = _form(batch, [])
+        form = self._form(batch, [])
         if form not in self._concrete:
             self._concrete[form] = self._trace(batch)
         return self._concrete[form][0]
 
+    def _form(self, batch: Any, tensors: list[EagerTensor]) -> Any:
+        """What the trace for a batch depends on; its tensors are added to `tensors`."""
+        form = _form(batch, tensors)
+        return (form, "few") if self._are_few(batch) else form
+
+    def _are_few(self, batch: Any) -> bool:
+        """Whether there are fewer examples than devices to share them."""
+        return bool(self._least) and size_of(batch) < self._least
+
     def _trace(self, batch: Any) -> tuple[ConcreteFunction, Pack]:
-        assert self._function is not None, "only what is traced gets here"
-        concrete = self._function.concrete(map_structure(batch_spec, batch))
-        concrete.machine = self._machine
+        function = self._function if self._are_few(batch) else self._shared or self._function
+        assert function is not None, "only what is traced gets here"
+        concrete = function.concrete(map_structure(batch_spec, batch))
+        if self._strategy is not None:
+            concrete.machine = self._strategy.machine
         concrete.compiled = self._native
         return concrete, _packer(concrete)
+
+
+def close_step(step: Any) -> None:
+    """Wait for what other threads do for a step; models may make steps that know of no threads."""
+    close = getattr(step, "close", None)
+    if close is not None:
+        close()
 
 
 def _packer(concrete: ConcreteFunction) -> Pack:

@@ -20,7 +20,7 @@ from laminar.engine.source import warn
 from laminar.tree import map_structure
 
 from .backup import make_backup
-from .batches import BatchReader
+from .batches import BatchReader, as_tensor, is_ready
 from .compile_report import CompileReport
 from .data import (
     ArrayData,
@@ -35,7 +35,7 @@ from .dry_run import dry_run as run_dry
 from .fit_loop import FitLoop
 from .logs import in_order, read_logs
 from .profile import Profile, profile_model
-from .step import Step
+from .step import Step, close_step
 from .streams import Iterated
 from .training_steps import TrainingSteps
 
@@ -355,7 +355,11 @@ class Trainer(TrainingSteps):
         batch = _one_batch(x, y, sample_weight, "train_on_batch", class_weight)
         self._prepare(batch, training=True)
         self.reset_metrics()
-        return self._results(read_logs(self.make_train_function()(batch)), return_dict)
+        step = self.make_train_function()
+        try:
+            return self._results(read_logs(step(batch)), return_dict)
+        finally:
+            close_step(step)
 
     def test_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
@@ -380,6 +384,8 @@ def _one_batch(
     who: str,
     class_weight: Mapping[int, float] | None = None,
 ) -> Batch:
+    if y is None and sample_weight is None and is_ready(x, config.floatx()):
+        return as_tensor(x)
     data = ArrayData(x, y, sample_weight, class_weight=class_weight, who=who)
     data.batch_size = data.size
     return next(iter(data))

@@ -9,9 +9,12 @@ from typing import Any
 
 from laminar import ops, optimizers
 from laminar.distribute import DataParallel
+from laminar.distribute.replicas import is_shared, shared_call
+from laminar.distribution import distribution
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.engine.functions import FuncGraph
 from laminar.engine.gradients import GradientTape
+from laminar.engine.ops.cluster import prepare_compiler
 from laminar.engine.ops.recording import paused
 from laminar.engine.source import warn
 from laminar.layers.holding import holding
@@ -20,7 +23,7 @@ from laminar.layers.weights import trainable_changes
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import flatten, map_structure
 
-from .async_step import async_step
+from .async_step import AsyncTrainStep
 from .compiled import Compiled
 from .compiled_loss import check_loss
 from .compiled_metrics import check_metrics
@@ -122,7 +125,12 @@ class TrainingSteps(Layer):
         self.stop_training = False
         self._predict_step = None
         self._compiled = Compiled(config, self.output_names)
+        shared = distribution()
+        if strategy is None and shared is not None:
+            strategy = shared.strategy
         self._share_work(strategy)
+        if jit_compile is not False and not run_eagerly:
+            prepare_compiler()
 
     def _share_work(self, strategy: Any) -> None:
         """Let a strategy say which devices share the work."""
@@ -135,12 +143,17 @@ class TrainingSteps(Layer):
         compiled.steps.clear()
         self._predict_step = None
 
-    def _forward(self, x: Any, *, training: bool) -> Any:
-        """The outputs for a batch, of this device or of those that share the work."""
-        strategy = None if self._compiled is None else self._compiled.strategy
-        if strategy is None:
-            return self(x, training=training)
-        return strategy.forward(self, x, training=training)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """As a layer is called; in a step that several devices share, each computes its share."""
+        if is_shared():
+            return shared_call(self, super().__call__, args, kwargs)
+        return super().__call__(*args, **kwargs)
+
+    def _forget_steps(self) -> None:
+        """Trace the steps anew when they are needed: the layers are not what they were."""
+        self._predict_step = None
+        if self._compiled is not None:
+            self._compiled.steps.clear()
 
     @property
     def compiled(self) -> bool:
@@ -219,7 +232,7 @@ class TrainingSteps(Layer):
         """
         x, y, sample_weight = unpack_x_y_sample_weight(data)
         with GradientTape() as tape:
-            y_pred = self._forward(x, training=True)
+            y_pred = self(x, training=True)
             loss = self._tracked_loss(x, y, y_pred, sample_weight, training=True)
             scaled = self.optimizer.scale_loss(loss)
         variables = self.trainable_weights
@@ -231,14 +244,14 @@ class TrainingSteps(Layer):
     def test_step(self, data: Any) -> dict[str, Any]:
         """One step of evaluation on a batch."""
         x, y, sample_weight = unpack_x_y_sample_weight(data)
-        y_pred = self._forward(x, training=False)
+        y_pred = self(x, training=False)
         self._tracked_loss(x, y, y_pred, sample_weight, training=False)
         return self.compute_metrics(x, y, y_pred, sample_weight)
 
     def predict_step(self, data: Any) -> Any:
         """The outputs for a batch."""
         x, _, _ = unpack_x_y_sample_weight(data)
-        return self._forward(x, training=False)
+        return self(x, training=False)
 
     def compute_loss(
         self,
@@ -386,7 +399,8 @@ class TrainingSteps(Layer):
         if force or kind not in compiled.steps:
             if kind == "train" and compiled.strategy is not None and compiled.strategy.is_async:
                 own = type(self).train_step is not TrainingSteps.train_step
-                compiled.steps[kind] = async_step(self, compiled, has_own_step=own)
+                serial = self._new_step(step)
+                compiled.steps[kind] = AsyncTrainStep(self, compiled, serial, has_own_step=own)
             else:
                 compiled.steps[kind] = self._new_step(step)
         return compiled.steps[kind]
@@ -399,12 +413,11 @@ class TrainingSteps(Layer):
                 self._clear_losses()  # symbols of the trace
 
         run.__name__ = getattr(step, "__name__", "step")
-        strategy = None if self._compiled is None else self._compiled.strategy
         return Step(
             run,
             eager=self.run_eagerly,
             native=self.jit_compile is not False,
-            machine=None if strategy is None else strategy.machine,
+            strategy=None if self._compiled is None else self._compiled.strategy,
         )
 
     def _prepare(self, batch: Any, *, training: bool) -> None:
@@ -419,12 +432,20 @@ class TrainingSteps(Layer):
             if variables:
                 self.optimizer.build(variables)
 
+    def _known_outputs(self) -> Any:
+        """Tensors of the form of the outputs, where it is known without a call; else None."""
+        return None
+
     def _trace_outputs(self, batch: Any, compiled: Compiled) -> None:
         graph = FuncGraph("spec")
         with graph.as_default(), paused():
             symbols = map_structure(partial(_symbol, graph), batch)
             x, y, _ = unpack_x_y_sample_weight(symbols)
-            y_pred = self(x, training=False)
+            known = self._known_outputs()
+            if known is None:
+                y_pred = self(x, training=False)
+            else:
+                y_pred = map_structure(partial(_symbol, graph), known)
             for layer in self.flatten_layers():
                 for name, _ in layer._reports:
                     compiled.tracker_for(layer, name)

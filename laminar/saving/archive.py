@@ -16,15 +16,16 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from io import BufferedReader, FileIO
-from typing import IO, Any, cast
+from typing import IO, Any, BinaryIO, cast
 
 from laminar.engine.errors import DataLossError, InvalidArgumentError, NotFoundError
 
 from .atomic import atomic_write
-from .checksum import Checksum
+from .checksum import Checksum, pieces_of
+from .hdf5_image import Hdf5Image
 from .limits import Limits, beyond, refused
 from .strict_json import format_object, parse_object
-from .weights import Variables, WeightsReader, WeightsWriter, open_file, write_weights
+from .weights import Variables, WeightsReader, WeightsWriter, lay_out, open_file, write_weights
 from .window import BytesWindow, FileWindow
 
 __all__ = [
@@ -135,7 +136,7 @@ class ArchiveReader:
             # Arrays are read straight from the archive, while its checksum is computed.
             window = FileWindow(self._file, self._data_start(entry), entry.file_size, name)
             reader = WeightsReader(window, limits=self._limits)
-            self._check = Checksum(window, entry.CRC)
+            self._check = Checksum(window.size, pieces_of(window))
             return reader
         return WeightsReader(BytesWindow(self._read(entry), name), limits=self._limits)
 
@@ -145,8 +146,8 @@ class ArchiveReader:
         Raises:
             DataLossError: they differ; what was read of them is not to be used.
         """
-        if self._check is not None:
-            self._check.finish()
+        if self._check is not None and self._check.result() != self._entries[WEIGHTS].CRC:
+            raise refused(f"{self.name}: {WEIGHTS}: it does not have the checksum stored with it")
 
     def close(self) -> None:
         """Close the file."""
@@ -292,8 +293,7 @@ def write_archive(
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         archive.writestr(_entry(METADATA), format_object(metadata, METADATA))
         archive.writestr(_entry(CONFIG), format_object(config, CONFIG))
-        with archive.open(_entry(WEIGHTS), "w", force_zip64=True) as stream:
-            write_weights(cast("Any", stream), weights, names=names)
+        _add(archive, file, _entry(WEIGHTS), lay_out(weights, names))
         for name, content in (assets or {}).items():
             if not name.isprintable() or {"", ".", ".."} & set(name.split("/")) or "\\" in name:
                 raise InvalidArgumentError(
@@ -301,6 +301,27 @@ def write_archive(
                     remedy="join non-empty printable names with single slashes",
                 )
             archive.writestr(_entry(ASSETS + name), content)
+
+
+def _add(
+    archive: zipfile.ZipFile, file: BinaryIO, entry: zipfile.ZipInfo, image: Hdf5Image
+) -> None:
+    """Write a large stored entry at the end of an archive, its checksum computed meanwhile."""
+    entry.header_offset = archive.start_dir
+    entry.file_size = entry.compress_size = image.size
+    entry.CRC = 0  # known when the content is written
+    checksum = Checksum(image.size, image.pieces)
+    try:
+        file.seek(entry.header_offset + len(entry.FileHeader()))
+        image.write_to(file)
+        entry.CRC = checksum.result()
+    finally:
+        checksum.stop()
+    archive.start_dir = file.tell()
+    file.seek(entry.header_offset)
+    file.write(entry.FileHeader())
+    archive.filelist.append(entry)
+    archive.NameToInfo[entry.filename] = entry
 
 
 def _entry(name: str) -> zipfile.ZipInfo:

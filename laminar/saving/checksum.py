@@ -1,4 +1,4 @@
-"""The CRC-32 of a stretch of a file, computed by threads while its content is used.
+"""The CRC-32 of many bytes, computed by threads while their owner writes or uses them.
 
 State: `_next` and `_last` are the first and the last segment that nobody has taken yet; they, and
 `_found`, the sums of those that are done, change under `_lock` alone.
@@ -6,74 +6,76 @@ State: `_next` and `_last` are the first and the last segment that nobody has ta
 
 from __future__ import annotations
 
+import functools
+import sys
 import threading
 import zlib
+from collections.abc import Callable, Iterator
 
-from .limits import refused
 from .window import Window
 
-_SEGMENT = 1 << 23  # bytes that one thread takes at a time
-_PIECE = 1 << 20  # and reads at a time
+Pieces = Callable[[int, int], Iterator[memoryview]]
+
+_SEGMENT = 1 << 22  # bytes that one thread takes at a time
+_PIECE = 1 << 20  # and reads at a time from a file
+_MANY = 1 << 29  # bytes for which it pays to load the code generator
 _POLYNOMIAL = 0xEDB88320  # of CRC-32 (ISO 3309), the lowest power in the highest bit
 _ONE = 1 << 31  # the polynomial 1
 
 
 class Checksum:
-    """Computes the CRC-32 of a window in a thread of its own; `finish` helps it.
+    """Computes the CRC-32 of `size` bytes in a thread of its own; `result` helps it.
 
     Args:
-        window: what is summed.
-        expected: what the sum should be.
+        size: how many bytes there are.
+        pieces: gives those from one place to another, one stretch after the other; it is called by
+            several threads at once.
     """
 
-    def __init__(self, window: Window, expected: int) -> None:
-        self._window = window
-        self._expected = expected
+    def __init__(self, size: int, pieces: Pieces) -> None:
+        self._total = size
+        self._pieces = pieces
+        self._add = _fastest(size)
         self._lock = threading.Lock()
         self._found: dict[int, int] = {}
-        self._next, self._last = 0, -(-window.size // _SEGMENT) - 1
+        self._next, self._last = 0, -(-size // _SEGMENT) - 1
         self._stopped = False
         self._error: Exception | None = None
-        self._thread = threading.Thread(target=self._run, name="laminar-checksum", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
+        if size > _SEGMENT:
+            self._thread = threading.Thread(target=self._run, name="laminar-checksum", daemon=True)
+            self._thread.start()
 
-    def finish(self) -> None:
-        """Wait, and help meanwhile.
-
-        Raises:
-            DataLossError: the sum is not the expected one, or the file has changed.
-        """
+    def result(self) -> int:
+        """The sum; waits for it, and helps meanwhile. Errors of `pieces` are raised here."""
         self._work(from_front=False)
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
         if self._error is not None:
             raise self._error
         total = 0
         for index in sorted(self._found):
             total = combined(total, self._found[index], self._size(index))
-        if total != self._expected:
-            raise refused(f"{self._window.name}: it does not have the checksum stored with it")
+        return total
 
     def stop(self) -> None:
         """Give up, and wait for the thread to end."""
         self._stopped = True
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
 
     def _run(self) -> None:
         try:
             self._work(from_front=True)
-        except Exception as error:  # it is raised where `finish` is called
+        except Exception as error:  # it is raised where `result` is called
             self._error = error
 
     def _work(self, *, from_front: bool) -> None:
-        piece = memoryview(bytearray(_PIECE))
         while (index := self._take(from_front)) is not None:
             begin = index * _SEGMENT
-            end = begin + self._size(index)
             found = 0
-            for offset in range(begin, end, _PIECE):
-                part = piece[: min(_PIECE, end - offset)]
-                self._window.read_into(offset, part)
-                found = zlib.crc32(part, found)
+            for piece in self._pieces(begin, begin + self._size(index)):
+                found = self._add(piece, found)
             with self._lock:
                 self._found[index] = found
 
@@ -89,7 +91,30 @@ class Checksum:
             return self._last + 1
 
     def _size(self, index: int) -> int:
-        return min(_SEGMENT, self._window.size - index * _SEGMENT)
+        return min(_SEGMENT, self._total - index * _SEGMENT)
+
+
+def pieces_of(window: Window) -> Pieces:
+    """The bytes of a window, read into one buffer piece by piece."""
+
+    def pieces(begin: int, end: int) -> Iterator[memoryview]:
+        buffer = memoryview(bytearray(min(_PIECE, end - begin)))
+        for offset in range(begin, end, _PIECE):
+            piece = buffer[: min(_PIECE, end - offset)]
+            window.read_into(offset, piece)
+            yield piece
+
+    return pieces
+
+
+def _fastest(size: int) -> Callable[[memoryview, int], int]:
+    """Native code where the code generator is loaded, or there is enough to do to load it."""
+    if size < _SEGMENT or (size < _MANY and "laminar.engine.compiler" not in sys.modules):
+        return zlib.crc32
+    # Heavy: it brings the code generator.
+    from laminar.engine.compiler.crc32 import crc32
+
+    return crc32
 
 
 def combined(first: int, second: int, length: int) -> int:
@@ -98,13 +123,19 @@ def combined(first: int, second: int, length: int) -> int:
     A CRC is the rest of a polynomial over GF(2); to put `length` bytes after it is to multiply it
     by x ** (8 * length).
     """
-    power, square, bits = _ONE, _ONE >> 1, 8 * length
-    while bits:
-        if bits & 1:
+    return _product(_power(8 * length), first) ^ second
+
+
+@functools.lru_cache(maxsize=64)
+def _power(exponent: int) -> int:
+    """x ** exponent modulo the polynomial."""
+    power, square = _ONE, _ONE >> 1
+    while exponent:
+        if exponent & 1:
             power = _product(power, square)
         square = _product(square, square)
-        bits >>= 1
-    return _product(power, first) ^ second
+        exponent >>= 1
+    return power
 
 
 def _product(a: int, b: int) -> int:

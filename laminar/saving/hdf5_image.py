@@ -11,6 +11,7 @@ the place of each large array to it. Places and pages with content do not overla
 
 from __future__ import annotations
 
+import bisect
 import io
 from collections.abc import Iterator, Mapping
 from types import TracebackType
@@ -97,16 +98,28 @@ class Hdf5Image:
         if is_bfloat16:
             made.attrs["dtype"] = "bfloat16"
 
+    @property
+    def size(self) -> int:
+        """The bytes of the file, once the `with` block has ended."""
+        return self._memory.size
+
+    def pieces(self, begin: int, end: int) -> Iterator[memoryview]:
+        """The bytes of the file from `begin` to `end`, once the `with` block has ended."""
+        places = sorted(self._arrays)
+        for place in places[max(0, bisect.bisect(places, begin) - 1) :]:
+            array = self._arrays[place]
+            last = place + array.nbytes
+            if begin < last and place < end:
+                yield from self._memory.pieces(begin, place)
+                begin = max(begin, place)
+                stop = min(end, last)
+                yield array.reshape(-1).view(np.uint8).data[begin - place : stop - place]
+                begin = stop
+        yield from self._memory.pieces(begin, end)
+
     def write_to(self, target: BinaryIO) -> None:
         """Write the file, once the `with` block has ended."""
-        at = 0
-        for place in sorted(self._arrays):
-            for piece in self._memory.pieces(at, place):
-                target.write(piece)
-            array = self._arrays[place]
-            target.write(array.reshape(-1).view(np.uint8).data)
-            at = place + array.nbytes
-        for piece in self._memory.pieces(at, self._memory.size):
+        for piece in self.pieces(0, self.size):
             target.write(piece)
 
     def _set_aside(self, group: Any, name: str, array: Array) -> Any:

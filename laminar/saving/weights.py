@@ -211,19 +211,7 @@ class WeightsWriter:
                 does not take.
             DTypeError: an array is of another type.
         """
-        group_path = _vars(path)
-        _check_path(group_path)
-        if group_path in self._image:
-            raise AlreadyExistsError(f"WeightsWriter: {path!r} was written before")
-        named = (
-            variables
-            if isinstance(variables, Mapping)
-            else {str(index): value for index, value in enumerate(variables)}
-        )
-        self._image.group(group_path, None if name is None else {"name": name})
-        for key, value in named.items():
-            _check_name(key, group_path)
-            self._image.array(f"{group_path}/{key}", value)
+        _put(self._image, path, variables, name)
 
     def __exit__(
         self,
@@ -287,9 +275,32 @@ def write_weights(
         weights: the variables of each object, as `WeightsWriter.write` takes them.
         names: the objects' own names, by path.
     """
-    with WeightsWriter(target) as writer:
+    _write_image(lay_out(weights, names), target)
+
+
+def lay_out(weights: Mapping[str, Variables], names: Mapping[str, str] | None = None) -> Hdf5Image:
+    """A weights file that is not written yet; arguments and errors as of `WeightsWriter.write`."""
+    image = Hdf5Image()
+    with image:
         for path, variables in weights.items():
-            writer.write(path, variables, name=names.get(path) if names else None)
+            _put(image, path, variables, names.get(path) if names else None)
+    return image
+
+
+def _put(image: Hdf5Image, path: str, variables: Variables, name: str | None) -> None:
+    group_path = _vars(path)
+    _check_path(group_path)
+    if group_path in image:
+        raise AlreadyExistsError(f"WeightsWriter: {path!r} was written before")
+    named = (
+        variables
+        if isinstance(variables, Mapping)
+        else {str(index): value for index, value in enumerate(variables)}
+    )
+    image.group(group_path, None if name is None else {"name": name})
+    for key, value in named.items():
+        _check_name(key, group_path)
+        image.array(f"{group_path}/{key}", value)
 
 
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:

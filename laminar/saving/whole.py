@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from laminar import (
     activations,
     callbacks,
@@ -18,6 +20,7 @@ from laminar import (
     models,
     optimizers,
     regularizers,
+    utils,
 )
 from laminar.engine.errors import (
     DataLossError,
@@ -26,7 +29,8 @@ from laminar.engine.errors import (
     NotFoundError,
 )
 from laminar.file_reading import FileReading, reading_file
-from laminar.models.model import Model
+from laminar.layers.layer import Layer
+from laminar.layers.main_weight import MainWeight
 from laminar.serialization import custom_object_scope, deserialize_keras_object, unknown_names
 
 from .archive import ArchiveReader
@@ -39,6 +43,7 @@ from .loading import MISHAPS, blaming
 from .missing import Substitutes
 from .report import UNMADE, LoadReport
 from .restore import restore, restore_assets
+from .state import stored_objects
 from .strict_json import parse_object
 from .weights import WeightsReader
 
@@ -56,8 +61,10 @@ _ROOMS = (
     models,
     optimizers,
     regularizers,
+    utils,
 )
-# A model may have weights that are not in its file, such as counters; not many more.
+# A model may have weights that are not in its file: counters, updates of low rank beside the
+# weights that they were added to; as many again at most, and a few more.
 _SLACK = 1 << 20
 
 
@@ -80,6 +87,7 @@ def load_archive(
                 config = modern_model(config, is_keras_2=True)
         reading = _reading(config, weights.size, partial, report, limits)
         model = _make(config, path, custom_objects, reading, _versions(archive.metadata))
+        _quantize_as_stored(model, weights)
         if compiled:
             _compile(model, compiled, path, custom_objects, is_keras_2, partial, report)
         found = restore(
@@ -141,7 +149,7 @@ def _reading(
     """What the objects of a file may take: room for as many weights as the file has."""
     if partial:
         return FileReading(_room(limits), Substitutes(config, report))
-    return FileReading(size + _SLACK)
+    return FileReading(2 * size + _SLACK)
 
 
 def _room(limits: Limits) -> int:
@@ -164,12 +172,24 @@ def _make(
             model = deserialize_keras_object(config, custom_objects)
     except NotFoundError as error:
         raise _about_names(error, config, path, custom_objects, versions) from error
-    if not isinstance(model, Model):
+    if not isinstance(model, Layer):
         raise DataLossError(
-            f"{path}: the file holds a {type(model).__name__}, not a model",
+            f"{path}: the file holds a {type(model).__name__}, no model and no layer",
             remedy="load it with the function that wrote it",
         )
     return model
+
+
+def _quantize_as_stored(model: Any, weights: WeightsReader) -> None:
+    """Layers whose weight the file has in 8 bits keep it so: not all configs say it.
+
+    A layer made of others, such as attention, has a config without those of its parts.
+    """
+    for path, obj in stored_objects(model):
+        if isinstance(obj, MainWeight) and obj.built and obj.quantization_mode is None:
+            main = f"{path}/vars/0".lstrip("/")
+            if main in weights and weights.spec(main).dtype == np.int8:
+                obj.quantize("int8")
 
 
 def _compile(

@@ -16,11 +16,14 @@ from laminar.serialization import get_registered_name as get_registered_name
 from laminar.serialization import get_registered_object as get_registered_object
 from laminar.serialization import register_keras_serializable as register_keras_serializable
 from laminar.serialization import serialize_keras_object as serialize_keras_object
+from laminar.settings import standardize_dtype as standardize_dtype
 
 from .audio_dataset import audio_dataset_from_directory as audio_dataset_from_directory
+from .config import Config as Config
 from .drawing import Drawing as Drawing
 from .drawing import model_to_dot as model_to_dot
 from .drawing import plot_model as plot_model
+from .feature_space import FeatureSpace as FeatureSpace
 from .files import get_file as get_file
 from .image_dataset import image_dataset_from_directory as image_dataset_from_directory
 from .images import array_to_img as array_to_img
@@ -32,6 +35,7 @@ from .numerical import to_categorical as to_categorical
 from .progbar import Progbar as Progbar
 from .sequences import pad_sequences as pad_sequences
 from .session import clear_session as clear_session
+from .source_inputs import get_source_inputs as get_source_inputs
 from .splits import split_dataset as split_dataset
 from .text_dataset import text_dataset_from_directory as text_dataset_from_directory
 from .timeseries import timeseries_dataset_from_array as timeseries_dataset_from_array

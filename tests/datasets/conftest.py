@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from ..conftest import names_of_threads_left
+
 
 class Site(ThreadingHTTPServer):
     """`served`: path -> body. `script`: what the next requests get. `asked`: Range of each."""
@@ -102,6 +104,6 @@ def asked(site: Site) -> list[str | None]:
 
 @pytest.fixture
 def no_thread_is_left() -> Iterator[None]:
+    before = set(threading.enumerate())
     yield
-    left = [t.name for t in threading.enumerate() if t.name.startswith("laminar-")]
-    assert not left
+    assert not names_of_threads_left(before)

@@ -15,6 +15,7 @@ from laminar.datasets import Dataset
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import TensorSpec
 
+from ..conftest import names_of_threads_left
 from .pipelines import double, elements, generated, numbers, ragged
 
 pytestmark = pytest.mark.usefixtures("no_thread_is_left")
@@ -210,3 +211,17 @@ def test_parallel_map_overlaps() -> None:
         return n
 
     assert elements(numbers(8).map(meet, 4)) == list(range(8))
+
+
+@pytest.mark.parametrize("is_ordered", [True, False])
+def test_threads_end_with_an_error_and_the_walk_goes_on(is_ordered: bool) -> None:
+    """Also while the error is kept, whose traceback leads to the walk."""
+
+    walk = numbers(10).map(fail, 2, deterministic=is_ordered).as_numpy_iterator()
+    found: list[int] = []
+    with pytest.raises(ZeroDivisionError) as caught:
+        found.extend(walk)
+    assert names_of_threads_left(()) == []
+    found.extend(walk)
+    assert sorted(found) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+    assert "three" in str(caught.value)

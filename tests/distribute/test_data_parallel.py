@@ -14,7 +14,7 @@ from laminar import layers, optimizers
 from laminar.distribute import DataParallel
 from laminar.distribute.asynchronous import AsyncStep
 from laminar.engine.errors import InvalidArgumentError, LaminarError, NotFoundError
-from laminar.engine.runtime import PartitionedPlan
+from laminar.engine.runtime import PartitionedPlan, Plan
 
 WAIT = 60.0
 rng = np.random.default_rng(0)
@@ -142,6 +142,18 @@ def test_each_device_computes_forward_and_backward_of_its_slice() -> None:
     assert updates[1] == 0  # the weights are in one place
 
 
+def test_native_code_of_replicas_on_cpus_is_one_plan() -> None:
+    """All threads work on each kernel, and nothing waits; also for a batch of another size."""
+    model = compiled(dense(), DataParallel(3))
+    trained(model, epochs=1)
+    (concrete,) = [c for c, _ in model._compiled.steps["train"]._concrete.values()]
+    (plan,) = concrete._plans.values()
+    assert isinstance(plan, Plan)
+    assert {op.type for op in plan.operations} <= {"Cluster", "Placeholder", "Const"}
+    shares = [op for op in concrete.operations if op.type == "Share"]
+    assert {op.attrs["index"] for op in shares} == {0, 1, 2}
+
+
 def test_fit_takes_a_number_of_devices() -> None:
     one, several = compiled(dense()), compiled(dense())
     trained(one)
@@ -188,7 +200,8 @@ def test_replicas_draw_different_numbers() -> None:
 
     keeping = Keeping()
     keeping.compile("sgd", "mse", strategy=DataParallel(2), run_eagerly=False)
-    step = laminar.function(lambda x: keeping._forward(x, training=True))
+    strategy = DataParallel(2)
+    step = laminar.function(strategy.shared(lambda x: keeping(x, training=True)))
     seen.append(step(laminar.ops.ones((2, 50))).numpy())
     assert (seen[0][0] != seen[0][1]).any()
     seen.append(step(laminar.ops.ones((2, 50))).numpy())
@@ -362,6 +375,7 @@ def test_a_slow_device_does_not_hold_up_the_other(gates: list[threading.Semaphor
     assert reports[-1]["sum"] == sum(range(10))
     assert sorted(applied) == list(range(10))
     assert sum(name == "0" for name, _ in log) >= 8
+    step.close()
 
 
 def test_a_report_waits_for_all_batches_before_it(gates: list[threading.Semaphore]) -> None:
@@ -375,6 +389,7 @@ def test_a_report_waits_for_all_batches_before_it(gates: list[threading.Semaphor
     assert len(reports[0]) == 1
     for timer in timers:
         timer.join()
+    step.close()
 
 
 def test_an_error_is_raised_once_and_later_batches_are_trained_on(
@@ -389,3 +404,22 @@ def test_an_error_is_raised_once_and_later_batches_are_trained_on(
         dict(report)
     assert dict(step(5))["sum"] == sum(applied)
     assert 5 in applied
+    step.close()
+
+
+def test_closing_waits_for_what_was_begun(gates: list[threading.Semaphore]) -> None:
+    applied: list[int] = []
+    step = async_step(gates, [], applied)
+    step.close()  # nothing to wait for
+    for i in (1, 2, 3):
+        step(i)
+        if i == 1:
+            gates[0].release(1000)
+            gates[1].release(1000)
+    step.close()
+    assert sorted(applied) == [1, 2, 3]
+    step(-1)
+    step.close()  # its error is nobody's any more
+    assert dict(step(4))["sum"] == 10
+    step.close()
+    assert not [t for t in threading.enumerate() if t.name.startswith("laminar-replica")]

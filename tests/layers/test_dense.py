@@ -145,7 +145,8 @@ REFUSED: list[Any] = [
     (lambda: wrong.Dense(-2), "units must be"),
     (lambda: wrong.Dense("3"), "units must be"),
     (lambda: wrong.Dense(True), "units must be"),
-    (lambda: wrong.Dense(3, lora_rank=2), "lora_rank is not supported"),
+    (lambda: wrong.Dense(3, lora_rank=0), "lora_rank"),
+    (lambda: wrong.EinsumDense("ab,bc->ac", 2, gptq_unpacked_column_size=2), "not supported"),
     (lambda: wrong.Dense(3, unit=3), "unknown arguments unit"),
     (lambda: wrong.Dense(3, activation="rleu"), "rleu"),
     (lambda: wrong.Embedding(0, 3), "input_dim must be"),
@@ -168,3 +169,22 @@ def test_dense_checks_its_input() -> None:
     layer(np.zeros((2, 4), np.float32))
     with pytest.raises(ShapeError, match="Dense 'head': input 0: expected size 4 along axis -1"):
         layer(np.zeros((2, 5), np.float32))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: layers.Dense(2, activation="relu"),
+        lambda: layers.EinsumDense("ab,bc->ac", 2, activation="relu"),
+    ],
+)
+def test_the_activation_can_be_taken_away(make: Any) -> None:
+    layer = make()
+    x = np.array([[1.0, -1.0]], "float32")
+    layer(x)
+    layer.set_weights([-np.eye(2), *layer.get_weights()[1:]])
+    assert layer(x).numpy().tolist() == [[0, 1]]
+    layer.activation = None
+    assert layer(x).numpy().tolist() == [[-1, 1]]
+    again = type(layer).from_config(layer.get_config())
+    assert again.activation(x) is not None

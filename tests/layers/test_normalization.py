@@ -248,7 +248,6 @@ def test_spectral_normalization_leaves_a_kernel_of_zeros() -> None:
 
 REFUSED: list[Any] = [
     (lambda: wrong.BatchNormalization(renorm=True), "renorm=True is not supported"),
-    (lambda: wrong.BatchNormalization(synchronized=True), "synchronized=True is not supported"),
     (lambda: wrong.BatchNormalization(axis=[1]), "axis must be a whole number"),
     (lambda: wrong.LayerNormalization(axis="last"), "axis must be a whole number, or several"),
     (lambda: wrong.LayerNormalization(rms_scaling=True), "rms_scaling=True is not supported"),

@@ -1,5 +1,6 @@
 """Contractions of any size on generic native kernels: plans for matrix products, convolutions."""
 
+from .amx import plan_amx_products as plan_amx_products
 from .conv import plan_conv_forward as plan_conv_forward
 from .conv import plan_conv_input_gradient as plan_conv_input_gradient
 from .filter_gradient import plan_conv_filter_gradient as plan_conv_filter_gradient

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ...errors import InvalidArgumentError
 from ...graph import DType
 from . import conv_kernel as kernel
+from .depthwise import is_in_rows, plan_depthwise_forward, plan_depthwise_input_gradient
 from .filters import Packed, plan_pack
 from .gemm import Matrix, plan_gemm
 from .launch import Epilogue, Launch, Scratch, Word
@@ -16,6 +17,7 @@ from .microkernel import SHAPE, microkernels
 from .narrow_gradient import is_narrow, plan_narrow_gradient
 from .tiles import Cut, Target, choose_grid, choose_lanewise_grid
 from .window import Convolution, Phase, Reach, combined, forward_phases, gradient_phases
+from .winograd import is_winograd, plan_winograd_forward, plan_winograd_input_gradient
 
 # A band of this size stays in the second cache, with filters and results beside it.
 BAND_BYTES = 192 * 1024
@@ -104,6 +106,10 @@ def plan_conv_forward(
         a, b = Matrix(x, conv.channels, 1), Matrix(filters, conv.filters, 1)
         c = Matrix(y, conv.filters, 1)
         return plan_gemm(a, b, c, rows, outside, inside, dtype, target, epilogue=epilogue)
+    if is_lanewise(conv) and is_in_rows(conv):
+        return plan_depthwise_forward(x, filters, y, conv, dtype, target, epilogue)
+    if is_winograd(conv, dtype, target):
+        return plan_winograd_forward(x, filters, y, conv, dtype, target, epilogue)
     plan = _Plan(geometry, source, result, conv, inside, outside, dtype, target)
     row = conv.filters * dtype.size
     if row < _FAR_BYTES:
@@ -170,6 +176,10 @@ def plan_conv_input_gradient(
         return plan_gemm(a, b, c, rows, outside, inside, dtype, target, epilogue=epilogue)
     if epilogue is None and is_narrow(conv, dtype, target):
         return plan_narrow_gradient(dy, filters, dx, conv, dtype, target)
+    if is_lanewise(conv) and is_in_rows(conv) and max(conv.strides) == 1:
+        return plan_depthwise_input_gradient(dy, filters, dx, conv, dtype, target, epilogue)
+    if is_winograd(conv, dtype, target):
+        return plan_winograd_input_gradient(dy, filters, dx, conv, dtype, target, epilogue)
     plan = _Plan(geometry, source, result, conv, inside, outside, dtype, target)
     row = conv.filters * dtype.size
     pack, packed = plan_pack(

@@ -7,11 +7,13 @@ import math
 from ...graph import DType
 from . import filter_gradient_kernel as kernel
 from .conv import BAND_BYTES, Image, is_empty, is_lanewise, is_pointwise
+from .depthwise import is_in_rows, plan_depthwise_filter_gradient
 from .gemm import Matrix, plan_gemm
 from .launch import Launch, Scratch, Word
 from .microkernel import SHAPE, microkernels
 from .tiles import Cut, Grid, Target, choose_grid
 from .window import Convolution, Reach, forward_phases
+from .winograd import is_winograd, plan_winograd_filter_gradient
 
 # The parts of a sum take this much memory together, if there are more than the fewest.
 _PARTS_BYTES = 1024 * 1024
@@ -44,6 +46,10 @@ def plan_conv_filter_gradient(
         a, b = Matrix(x, 1, conv.channels), Matrix(dy, conv.filters, 1)
         c = Matrix(df, conv.filters, 1)
         return plan_gemm(a, b, c, inside, conv.filters, rows, dtype, target)
+    if is_lanewise(conv) and is_in_rows(conv):
+        return plan_depthwise_filter_gradient(x, dy, df, conv, dtype, target)
+    if is_winograd(conv, dtype, target):
+        return plan_winograd_filter_gradient(x, dy, df, conv, dtype, target)
     return _Plan(x, dy, df, conv, dtype, target).launches()
 
 

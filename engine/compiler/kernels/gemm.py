@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import NamedTuple
+
+import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph import DType
@@ -18,25 +21,36 @@ _ALIGNMENT = 64
 _LONGEST_INNER = 1024
 # The same when B is read where it is: parts of rows that are far apart share few lines of a cache.
 _LONGEST_INNER_IN_PLACE = 400
-# The same when A is read across its rows, where each k is on another line; and when it is copied.
+# The same when A is read across its rows, where each k is on another line; and when it is copied
+# for a large result, as a whole.
 _LONGEST_INNER_ACROSS = 256
 _LONGEST_INNER_COPIED = 512
+_LARGE_RESULT = 1024 * 1024
+_COPIED_ROWS = 128
 # Copied panels of B stay in the second cache.
 _PACKED_BYTES = 1024 * 1024
 # Rows of B this far apart are read a page at a time: for many rows of A they are copied.
 _FAR_BYTES = 2048
 _FEWEST_ROWS_TO_PACK = 256
-# Elements of A along k that are this far apart fall on few lines of the first cache.
-_THRASHING_BYTES = 4096
-# So much of A does not wait in the second cache: across its rows, it is read once, and copied.
-_COLD_BYTES = 2 * 1024 * 1024
+# A is copied for a result of so many elements if it would be read across its rows.
+_FEWEST_RESULTS_TO_PACK = 64 * 1024
+# What a vector of B costs where many tiles use it, which makes tiles higher.
+_COST_OF_SHARED_B = 0.3
 # Few rows times a transposed matrix are made without transposing it.
 _MOST_ROWS_OF_DOTS = 4
 _FEWEST_TERMS = 32
-# When the epilogue takes memory of its own, blocks of C have that size, if rows are not too short.
+# When the epilogue takes much memory of its own, blocks of C have about that size, if rows are not
+# too short.
 _STREAMED_BYTES = 128 * 1024
 _STREAMED_ROW = 1024
+_STREAMED_TOTAL = 1024 * 1024
 _BLOCKS_PER_THREAD = 4
+# One row times a matrix of so many bytes is a sum of so many others, each over a part of the rows.
+_LONG_BYTES = 256 * 1024
+_PARTS = 4
+# So many units of work for each thread need not be shared out evenly.
+_MANY_UNITS = 8
+_MANY_VECTORS = 64 * 1024
 # A block of C is not higher when nothing is copied: the epilogue finds it in cache.
 _BLOCK_ROWS = 256
 
@@ -106,11 +120,15 @@ def plan_gemm(
     dots = _as_dots(a, b, c, rows, columns, inner, epilogue is not None)
     if dots:
         return [_plan_dots(*dots, inner, dtype, target, batch, accumulate, epilogue)]
+    if rows == 1 and not batch and inner % _PARTS == 0 and _is_long(b, columns, inner, dtype):
+        return _plan_in_parts(a, b, c, columns, inner, dtype, target, accumulate, epilogue)
     lanes = target.lanes(dtype)
-    grid = choose_grid(rows, -(-columns // lanes), inner, target.registers)
+    grid = _choose_grid(rows, -(-columns // lanes), inner, target)
+    grid = _shared_grid(grid, num_batches, target.threads)
     streams = epilogue.streams if epilogue else ()
+    streamed = num_batches * rows * sum(stream.row_bytes for stream in streams)
     blocks = choose_blocks(
-        a, b, rows, columns, inner, dtype, grid, num_batches, target.threads, bool(streams)
+        a, b, rows, columns, inner, dtype, grid, num_batches, target.threads, streamed
     )
     packed_a, a_words = _packed_a(blocks, grid, dtype, target)
     packed_b, b_words = _packed_b(blocks, grid, dtype, target)
@@ -170,6 +188,41 @@ def _as_dots(
     if columns == 1 and c.row_stride == 1 and not has_epilogue:
         return _turned(b), _turned(a), _turned(c), 1, rows
     return None
+
+
+def _is_long(b: Matrix, columns: int, inner: int, dtype: DType) -> bool:
+    """Whether reading B is what a product with one row takes the time for."""
+    return b.column_stride == 1 and columns * inner * dtype.size >= _LONG_BYTES
+
+
+def _plan_in_parts(
+    a: Matrix,
+    b: Matrix,
+    c: Matrix,
+    columns: int,
+    inner: int,
+    dtype: DType,
+    target: Target,
+    accumulate: bool,
+    epilogue: Epilogue | None,
+) -> list[Launch]:
+    """One row times a matrix: sums over some rows of B each, then the sum of these.
+
+    So each thread reads memory that follows each other: columns of a matrix, whose rows are a power
+    of 2 apart, fall on few sets of a cache.
+    """
+    depth = inner // _PARTS
+    memory = Scratch(_PARTS * columns * dtype.size, "parts")
+    parts = Matrix(memory, columns, 1, (columns,))
+    steps = a.column_stride * depth, b.row_stride * depth
+    x, y = (m._replace(batch_strides=(step,)) for m, step in zip((a, b), steps, strict=True))
+    first = plan_gemm(x, y, parts, 1, columns, depth, dtype, target, batch=(_PARTS,))
+    ones = np.ones(2 * _PARTS, dtype.numpy).view(np.int64)
+    x, y = Matrix(tuple(ones.tolist()), 1, 1), Matrix(memory, columns, 1)
+    second = plan_gemm(
+        *(x, y, c, 1, columns, _PARTS, dtype, target), accumulate=accumulate, epilogue=epilogue
+    )
+    return [*first, *second]
 
 
 def _turned(matrix: Matrix) -> Matrix:
@@ -251,9 +304,12 @@ def choose_blocks(
     grid: Grid,
     num_batches: int,
     threads: int,
-    has_streams: bool = False,
+    streamed: int = 0,
 ) -> Blocks:
-    """Blocks that stay in cache, and copies where strides are bad for it."""
+    """Blocks that stay in cache, and copies where strides are bad for it.
+
+    `streamed` is how many bytes the epilogue takes besides.
+    """
     size = dtype.size
     row_bytes = columns * size
     pack_b = kernel.B_AS_IT_IS
@@ -262,24 +318,28 @@ def choose_blocks(
     elif rows >= _FEWEST_ROWS_TO_PACK and b.row_stride * size >= _FAR_BYTES <= row_bytes:
         pack_b = kernel.B_BY_INNER
     is_across = a.column_stride != 1 and rows > 1
-    is_far = a.row_stride == 1 and a.column_stride * size % _THRASHING_BYTES == 0
-    is_cold = a.row_stride == 1 and is_across and rows * inner * size >= _COLD_BYTES
-    pack_a = (is_far or is_cold) and rows >= _FEWEST_ROWS_TO_PACK
+    is_large = rows * columns >= _LARGE_RESULT
+    # Panels of a transposed B are used one by one, and each would need its copy of A.
+    least = _LARGE_RESULT if pack_b == kernel.B_TRANSPOSED else _FEWEST_RESULTS_TO_PACK
+    pack_a = is_across and a.row_stride == 1 and rows * columns >= least
     longest = _LONGEST_INNER_IN_PLACE if pack_b == kernel.B_AS_IT_IS else _LONGEST_INNER
     if is_across:
-        longest = _LONGEST_INNER_COPIED if pack_a else _LONGEST_INNER_ACROSS
+        longest = _LONGEST_INNER_COPIED if pack_a and is_large else _LONGEST_INNER_ACROSS
     depth = Cut.of(inner, longest).large if inner else 1
     tiles, panels = grid.rows.parts, grid.vectors.parts
     # Blocks are of whole rows, so the epilogue goes through its memory in order; not where B would
     # be copied again for each of them.
     is_one = depth >= inner and row_bytes * depth <= _PACKED_BYTES
-    if has_streams and is_one and row_bytes >= _STREAMED_ROW:
+    if is_one and streamed >= _STREAMED_TOTAL and row_bytes >= _STREAMED_ROW:
         height = _STREAMED_BYTES // (row_bytes * grid.rows.large)
-        tiles = max(1, min(height, tiles // (_BLOCKS_PER_THREAD * threads)))
+        height = max(1, min(height, tiles // (_BLOCKS_PER_THREAD * threads)))
+        tiles = _even_height(tiles, height, num_batches, threads)
         pack_a = is_across and a.row_stride == 1
         return Blocks(tiles, panels, depth, pack_a, pack_b or kernel.B_BY_INNER, True)
-    if pack_a:
+    if pack_a and is_large:
         pass  # A and B are copied once for all that a thread does
+    elif pack_a:
+        tiles = Cut.of(tiles, max(1, _COPIED_ROWS // grid.rows.large)).large
     elif pack_b == kernel.B_AS_IT_IS:
         tiles = Cut.of(tiles, max(1, _BLOCK_ROWS // grid.rows.large)).large
     elif pack_b == kernel.B_BY_INNER:
@@ -291,12 +351,46 @@ def choose_blocks(
     return Blocks(tiles, panels, depth, pack_a, pack_b, False)
 
 
+def _even_height(tiles: int, height: int, num_batches: int, threads: int) -> int:
+    """Tiles for each block, about `height`, so that no thread has much more than others."""
+
+    def longest(height: int) -> int:
+        per_batch = -(-tiles // height)
+        units = num_batches * per_batch
+        if units > _MANY_UNITS * threads:
+            return 0
+        shares = [units * i // threads for i in range(threads + 1)]
+        starts = [n // per_batch * tiles + min(n % per_batch * height, tiles) for n in shares]
+        return max(b - a for a, b in itertools.pairwise(starts))
+
+    near = range(height + height // 4, max(height // 2, 1) - 1, -1)
+    return min(near, key=longest)
+
+
+def _choose_grid(rows: int, vectors: int, inner: int, target: Target) -> Grid:
+    """The grid of a product; one that threads are to share has many panels, or even ones."""
+    if target.threads == 1 or rows * vectors >= _MANY_VECTORS:
+        return choose_grid(rows, vectors, inner, target.registers, b_cost=_COST_OF_SHARED_B)
+    return choose_grid(rows, vectors, inner, target.registers)
+
+
+def _shared_grid(grid: Grid, num_batches: int, threads: int) -> Grid:
+    """With as many panels as threads can share, where there are few tiles."""
+    parts = grid.vectors.parts
+    units = num_batches * grid.rows.parts * parts
+    more = -(-parts // threads) * threads
+    width = grid.vectors.large * parts - (parts - grid.vectors.num_large)
+    if units >= _MANY_UNITS * threads or units % threads == 0 or more > width:
+        return grid
+    return Grid(grid.rows, Cut.of(width, -(-width // more)))
+
+
 def _shared_out(
     tiles: int, panels: int, grid: Grid, num_batches: int, threads: int
 ) -> tuple[int, int]:
     """Blocks of a size that gives all threads the same number of them, where there is one."""
     row_blocks, column_blocks = -(-grid.rows.parts // tiles), -(-grid.vectors.parts // panels)
-    if num_batches * row_blocks * column_blocks >= 8 * threads:
+    if num_batches * row_blocks * column_blocks >= _MANY_UNITS * threads:
         return tiles, panels
     for more in range(column_blocks, grid.vectors.parts + 1):
         if num_batches * row_blocks * more % threads == 0:

@@ -8,7 +8,7 @@ finish one launch before the next begins; nothing waits inside of a launch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeGuard
 
 
 class Buffer(NamedTuple):
@@ -47,6 +47,11 @@ class Code(NamedTuple):
 
 # A number, an address, or the address of a block of words.
 Word: TypeAlias = "int | Buffer | Scratch | Code | tuple[Word, ...]"
+
+
+def is_block(word: Word) -> TypeGuard[tuple[Word, ...]]:
+    """Whether a word is the address of a block of words."""
+    return type(word) is tuple
 
 
 class Launch(NamedTuple):

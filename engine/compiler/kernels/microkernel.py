@@ -40,6 +40,10 @@ SHAPE = (
 _ROWS_OF_A_BASE = 7
 # Products along k in a round of the innermost loop.
 UNROLL = 2
+# B is fetched into the first cache this many k before it is used, by tiles of some height: lower
+# ones have no time to spare for that.
+_FETCHED_AHEAD = 8
+_FEWEST_ROWS_TO_FETCH = 4
 
 
 class Tile(NamedTuple):
@@ -111,9 +115,7 @@ def microkernels(
         lanewise: see Tile.
         ahead: see Tile.
     """
-    # LLVM moves an unmasked load to where registers are short; a masked one stays where it is.
-    has_masks = target.has_masks and not lanewise
-    masked = has_masks or columns % target.lanes(dtype) != 0
+    masked = columns % target.lanes(dtype) != 0
     heights = [size // groups for size, _ in rows.sizes] * 2
     widths = [size for size, _ in vectors.sizes] * 2
     return tuple(
@@ -145,6 +147,7 @@ class _Writer:
         self.row_stride_3 = self.row_stride * 3
         self.row_stride_5 = self.row_stride * 5
         self.a_stride, self.b_stride = words["a_stride"], words["b_stride"]
+        self.fetched = self.b_stride * _FETCHED_AHEAD
         self.mask = fn.first_lanes(columns - (tile.vectors - 1) * tile.lanes, tile.lanes)
         self.counts = list(self._row_counts())
         steps = self._base_steps(words["group_stride"])
@@ -235,6 +238,9 @@ class _Writer:
         sums, bases = state[:num_sums], state[num_sums : num_sums + num_bases]
         b, *ahead = state[num_sums + num_bases :]
         row = self._vectors(b)
+        if tile.groups * tile.rows >= _FEWEST_ROWS_TO_FETCH and not tile.lanewise:
+            for v in range(tile.vectors):
+                prefetch(fn, b + self.fetched + v * tile.vector_bytes)
         found = list[Value]()
         for base, count in zip(bases, self.counts, strict=True):
             # Frozen, it is out of sight of LLVM's strength reduction, which would make a chain of
@@ -262,6 +268,8 @@ class _Writer:
                 tile.dtype,
                 tile.lanes,
                 self.mask if tile.masked and v == last else None,
+                # Otherwise LLVM repeats the load where registers are short.
+                is_fixed=tile.groups * tile.rows > 1 and not tile.lanewise,
             )
             for v in range(tile.vectors)
         ]

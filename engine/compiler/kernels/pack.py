@@ -59,7 +59,29 @@ def write_copy(module: Module, dtype: DType, vector_bytes: int) -> None:
         fn.fold(fn.number(0), num_panels, 1, start, panel)
 
     num_panels = fn.binary("udiv", elements + (width - 1), width)
-    fn.loop(fn.number(0), rows, 1, row)
+    is_narrow = width <= lanes
+    fn.loop(fn.number(0), fn.select(is_narrow, fn.number(0), rows), 1, row)
+
+    # A run of one vector, as a tile of A has.
+    num_whole = fn.binary("udiv", elements, width)
+    whole_mask = fn.first_lanes(width, lanes)
+    left = elements - num_whole * width
+    rest_mask = fn.first_lanes(left, lanes)
+
+    def narrow_row(r: Value) -> None:
+        def run(j: Value, carried: list[Value]) -> list[Value]:
+            start, target = carried
+            store(fn, load(fn, start, dtype, lanes, whole_mask), target, whole_mask)
+            return [start + width * dtype.size, target + to_panel]
+
+        places = [source + r * from_stride, to + r * to_stride]
+        start, target = fn.fold(fn.number(0), num_whole, 1, places, run)
+        fn.when(
+            left > 0,
+            lambda: store(fn, load(fn, start, dtype, lanes, rest_mask), target, rest_mask),
+        )
+
+    fn.loop(fn.number(0), fn.select(is_narrow, rows, fn.number(0)), 1, narrow_row)
 
 
 def write_zero(module: Module, dtype: DType, vector_bytes: int) -> None:

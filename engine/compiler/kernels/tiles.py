@@ -23,11 +23,6 @@ class Target(NamedTuple):
         """The number of vector registers; processors with AVX-512 have 32, x86 otherwise 16."""
         return 32 if self.vector_bytes == 64 else 16
 
-    @property
-    def has_masks(self) -> bool:
-        """Whether a masked load costs no more than another one: then all loads may be masked."""
-        return self.vector_bytes == 64
-
     def lanes(self, dtype: DType) -> int:
         """Elements of a vector."""
         return self.vector_bytes // dtype.size

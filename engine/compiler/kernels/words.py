@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...graph import DType, int64
-from ..emit import Function, Module, Value
+from ..emit import Function, Module, Value, scalar_type
+from ..values import vector_type
 
 WORD_BYTES = 8
 
@@ -22,9 +23,22 @@ def place(fn: Function, address: Value) -> str:
 
 
 def load(
-    fn: Function, address: Value, dtype: DType, lanes: int = 0, mask: Value | None = None
+    fn: Function,
+    address: Value,
+    dtype: DType,
+    lanes: int = 0,
+    mask: Value | None = None,
+    *,
+    is_fixed: bool = False,
 ) -> Value:
-    """Elements at an address; lanes outside of `mask` are 0."""
+    """Elements at an address; lanes outside of `mask` are 0.
+
+    If it `is_fixed`, it is done once, where it is written; one with a mask always is.
+    """
+    if is_fixed and mask is None:
+        kind = vector_type(scalar_type(dtype), lanes)
+        text = f"load volatile {kind}, ptr {place(fn, address)}, align {dtype.size}"
+        return fn.instruction(text, dtype, lanes)
     return fn.load(place(fn, address), dtype, lanes, mask)
 
 

@@ -13,6 +13,8 @@ from . import random as random
 from . import reductions as reductions
 from . import resample as resample
 from . import shaping as shaping
+from . import shares as shares
 from . import slicing as slicing
 from .table import LOWERINGS as LOWERINGS
+from .table import TAKES_HALVES as TAKES_HALVES
 from .table import Lowered as Lowered

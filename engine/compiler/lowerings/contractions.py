@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...graph import DType, float32, float64
+from ...graph import DType, bfloat16, float32, float64
 from .. import llvm, threads
-from ..builder import Builder, broadcast
+from ..amx import has_amx
+from ..builder import Builder, broadcast, wide
 from ..emit import NotLoweredError
+from ..kernels.amx import plan_amx_products
 from ..kernels.gemm import Matrix, plan_gemm
 from ..kernels.launch import Buffer
 from ..kernels.tiles import Target
@@ -24,17 +26,40 @@ def target() -> Target:
 
 @lowers("MatMul")
 def _matmul(b: Builder, step: Lowered, x: Operand, y: Operand) -> Operand:
-    dtype = b.dtype(x)
-    if dtype not in (float32, float64):
+    dtype = wide(b.dtype(x))
+    if dtype not in (float32, float64) and not dtype.is_integer:
         raise NotLoweredError(f"MatMul of {dtype}")
-    left, right = _matrix(b, x), _matrix(b, y)
+    left, right = factors(b, _matrix(b, x), _matrix(b, y))
     if step.attrs["transpose_a"]:
         left = _swapped(b, left)
     if step.attrs["transpose_b"]:
         right = _swapped(b, right)
     if len(left.shape) < 2 or len(right.shape) < 2:
         raise NotLoweredError(f"MatMul of {left.shape} and {right.shape}")
-    return product(b, left, right, dtype)
+    if dtype.is_integer:
+        return _sums_of_products(b, left, right)
+    return b.cast(product(b, left, right, dtype), step.dtypes[0])
+
+
+def _sums_of_products(b: Builder, x: View, y: View) -> Operand:
+    """x @ y as loops, for whole numbers."""
+    x = b.reshape(x, (*x.shape, 1))
+    y = b.reshape(y, (*y.shape[:-2], 1, *y.shape[-2:]))
+    terms = b.compute(lambda s, p, q: p * q, x, y)
+    return b.reduce("sum", terms, [len(b.shape(terms)) - 2])
+
+
+def factors(b: Builder, x: View, y: View) -> tuple[View, View]:
+    """The operands of a product as its kernels take them.
+
+    That is bfloat16 for the matrix unit, also where both have been made float32 for the product
+    alone; otherwise halves become float32.
+    """
+    if has_amx():
+        left, right = b.halves_of(x), b.halves_of(y)
+        if left is not None and right is not None and b.dtype(left) == b.dtype(right) == bfloat16:
+            return left, right
+    return b.widened(x), b.widened(y)
 
 
 def _matrix(b: Builder, x: Operand) -> View:
@@ -47,7 +72,10 @@ def _swapped(b: Builder, x: View) -> View:
 
 
 def product(b: Builder, x: View, y: View, dtype: DType) -> Operand:
-    """x @ y: (..., m, k) and (..., k, n), the leading axes broadcast."""
+    """x @ y: (..., m, k) and (..., k, n), the leading axes broadcast.
+
+    `x` and `y` are what `factors` gives; `dtype`, of the product, is float32 for bfloat16.
+    """
     (m, k), (k2, n) = x.shape[-2:], y.shape[-2:]
     if k != k2:
         raise NotLoweredError(f"MatMul of {x.shape} and {y.shape}")
@@ -72,8 +100,10 @@ def _joined(x: View) -> View | None:
 
 
 def _readable(b: Builder, y: View) -> View:
-    """With rows or columns that are contiguous."""
+    """With rows or columns that are contiguous; rows, in a loop: then no iteration copies."""
     one = [s for n, s in zip(y.shape[-2:], y.strides[-2:], strict=True) if n != 1]
+    if b.is_fixed(y) and len(one) == 2 and one[1] != 1:
+        return b.once(("rows", y), lambda: b.copy(y))
     return y if not one or 1 in one else b.copy(y)
 
 
@@ -95,7 +125,7 @@ def product_into(b: Builder, x: View, y: View, shape: Shape, strides: Shape) -> 
         for i, v in ((1, x), (2, y))
     )
     steps = (*(axis[3] for axis in axes), *strides[-2:])
-    return _library(b, left, right, sizes, b.dtype(x), shape, steps)
+    return _library(b, left, right, sizes, wide(b.dtype(x)), shape, steps)
 
 
 def _batched(b: Builder, x: View, y: View, lead: Shape, dtype: DType) -> Operand:
@@ -110,17 +140,13 @@ def _batched(b: Builder, x: View, y: View, lead: Shape, dtype: DType) -> Operand
         wide_x, wide_y = b.copy(wide_x), b.copy(wide_y)
         axes = _joined_batch(lead, wide_x.strides[:-2], wide_y.strides[:-2])
     sizes = tuple(size for size, _, _ in axes)
-    left = View(
-        wide_x.storage,
-        (*sizes, *x.shape[-2:]),
-        (*(s for _, s, _ in axes), *wide_x.strides[-2:]),
-        wide_x.offset,
+    left = wide_x._replace(
+        shape=(*sizes, *x.shape[-2:]),
+        strides=(*(s for _, s, _ in axes), *wide_x.strides[-2:]),
     )
-    right = View(
-        wide_y.storage,
-        (*sizes, *y.shape[-2:]),
-        (*(s for _, _, s in axes), *wide_y.strides[-2:]),
-        wide_y.offset,
+    right = wide_y._replace(
+        shape=(*sizes, *y.shape[-2:]),
+        strides=(*(s for _, _, s in axes), *wide_y.strides[-2:]),
     )
     return _library(b, left, right, sizes, dtype, (*lead, m, n))
 
@@ -154,12 +180,15 @@ def _library(
         x: (batch..., m, k).
         y: (batch..., k, n).
         batch: its sizes, at most two.
-        dtype: of both.
+        dtype: of the result.
         shape: of the result.
         places: strides of the result along (batch..., m, n); None: in this order.
     """
     (m, k), n = x.shape[-2:], y.shape[-1]
-    size = dtype.size
+    is_bfloat16 = b.dtype(x) == bfloat16
+    if is_bfloat16:
+        x = _readable(b, x)
+    size = b.dtype(x).size
 
     def plan(real: Callable[[int], int], inputs: Any, outputs: Any, epilogue: Any = None) -> Any:
         rows, inner, columns = real(m), real(k), real(n)
@@ -176,6 +205,18 @@ def _library(
         steps = contiguous((*batch, m, n)) if places is None else places
         *c_batch, row, _ = map(real, steps)
         c = Matrix(Buffer(outputs[0]), row, 1, tuple(c_batch))
+        if is_bfloat16:
+            return plan_amx_products(
+                matrix(x),
+                matrix(y),
+                c,
+                rows,
+                columns,
+                inner,
+                target().threads,
+                batch=tuple(real(length) for length in batch),
+                epilogue=epilogue,
+            )
         return plan_gemm(
             matrix(x),
             matrix(y),

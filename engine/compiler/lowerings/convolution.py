@@ -70,7 +70,8 @@ def _check(*dtypes: DType) -> None:
 
 
 @lowers("Conv")
-def _conv(b: Builder, step: Lowered, x: Operand, kernel: Operand) -> Operand:
+def forward(b: Builder, step: Lowered, x: Operand, kernel: Operand) -> Operand:
+    """y of x and filters (*window, channels / groups, filters)."""
     dtype = b.dtype(x)
     _check(dtype)
     images, *spatial, channels = b.shape(x)
@@ -95,7 +96,10 @@ def _conv(b: Builder, step: Lowered, x: Operand, kernel: Operand) -> Operand:
 
 
 @lowers("ConvInputGrad")
-def _input_grad(b: Builder, step: Lowered, dy: Operand, kernel: Operand, *dims: Operand) -> Operand:
+def input_gradient(
+    b: Builder, step: Lowered, dy: Operand, kernel: Operand, *dims: Operand
+) -> Operand:
+    """dx of dy and filters."""
     dtype = b.dtype(dy)
     _check(dtype)
     spatial = filled(step.attrs["input_dims"], dims)
@@ -127,7 +131,8 @@ def _input_grad(b: Builder, step: Lowered, dy: Operand, kernel: Operand, *dims: 
 
 
 @lowers("ConvKernelGrad")
-def _kernel_grad(b: Builder, step: Lowered, x: Operand, dy: Operand, *dims: Operand) -> Operand:
+def filter_gradient(b: Builder, step: Lowered, x: Operand, dy: Operand, *dims: Operand) -> Operand:
+    """The gradient with respect to filters, of x and dy."""
     dtype = b.dtype(x)
     _check(dtype)
     window = filled(step.attrs["window"], dims)
@@ -171,4 +176,4 @@ def _conv_transpose(
         "groups": 1,
         "input_dims": dims,
     }
-    return _input_grad(b, Lowered(step.type, attrs, step.dtypes), x, kernel)
+    return input_gradient(b, Lowered(step.type, attrs, step.dtypes), x, kernel)

@@ -1,4 +1,8 @@
-"""Depthwise convolutions: the taps of a window are views, side by side in one loop."""
+"""Depthwise convolutions.
+
+With one filter for each channel they are convolutions of as many groups as there are channels.
+Otherwise the taps of a window are views, side by side in one loop.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from ..builder import Builder
 from ..emit import NotLoweredError
 from ..kernels.window import Axis, Phase, gradient_phases
 from ..program import Operand, Shape, View
-from .convolution import geometry
+from .convolution import filter_gradient, forward, geometry, input_gradient
 from .joining import copy_into
 from .table import Lowered, filled, lowers
 
@@ -98,9 +102,17 @@ def _with_multiplier(x: View) -> View:
     return x._replace(shape=(*x.shape, 1), strides=(*x.strides, 0))
 
 
+def _in_groups(step: Lowered, channels: int) -> Lowered:
+    """The step as a convolution in groups of one channel."""
+    return step._replace(attrs={**step.attrs, "groups": channels})
+
+
 @lowers("DepthwiseConv")
 def _depthwise(b: Builder, step: Lowered, x: Operand, kernel: Operand) -> Operand:
     *window, channels, multiplier = b.shape(kernel)
+    if multiplier == 1:
+        filters = b.reshape(kernel, (*window, 1, channels))
+        return forward(b, _in_groups(step, channels), x, filters)
     images, *spatial, _ = b.shape(x)
     found = _plan(step, b, x, tuple(spatial), tuple(window))
     weights = kernel if isinstance(kernel, View) else b.copy(kernel)
@@ -116,6 +128,9 @@ def _depthwise(b: Builder, step: Lowered, x: Operand, kernel: Operand) -> Operan
 def _input_grad(b: Builder, step: Lowered, dy: Operand, kernel: Operand, *dims: Operand) -> Operand:
     spatial = filled(step.attrs["input_dims"], dims)
     *window, channels, multiplier = b.shape(kernel)
+    if multiplier == 1:
+        filters = b.reshape(kernel, (*window, 1, channels))
+        return input_gradient(b, _in_groups(step, channels), dy, filters, *dims)
     images, *out, _ = b.shape(dy)
     found = _plan(step, b, dy, spatial, tuple(window))
     if tuple(out) != found.out:
@@ -178,6 +193,9 @@ def _border(phases: Sequence[Phase], size: int) -> tuple[int, int]:
 def _kernel_grad(b: Builder, step: Lowered, x: Operand, dy: Operand, *dims: Operand) -> Operand:
     window = filled(step.attrs["window"], dims)
     *spatial, channels = b.shape(x)[1:]
+    if b.shape(dy)[-1] == channels:
+        df = filter_gradient(b, _in_groups(step, channels), x, dy, *dims)
+        return b.reshape(df, (*window, channels, 1))
     found = _plan(step, b, x, tuple(spatial), window)
     outputs = b.shape(dy)[-1]
     if b.shape(dy)[1:-1] != found.out or outputs % channels:

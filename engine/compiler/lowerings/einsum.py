@@ -13,10 +13,10 @@ from itertools import permutations
 from typing import NamedTuple
 
 from ...graph import float32, float64
-from ..builder import Builder
+from ..builder import Builder, wide
 from ..emit import NotLoweredError
 from ..program import Operand, Shape, View, contiguous
-from .contractions import product, product_into
+from .contractions import factors, product, product_into
 from .table import Lowered, lowers
 
 
@@ -55,7 +55,7 @@ def joined_axes(axes: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
 @lowers("Einsum")
 def _einsum(b: Builder, step: Lowered, *xs: Operand) -> Operand:
     dtype = step.dtypes[0]
-    if dtype not in (float32, float64):
+    if wide(dtype) not in (float32, float64):
         raise NotLoweredError(f"Einsum of {dtype}")
     inputs, _, output = step.attrs["equation"].partition("->")
     sizes: dict[str, int] = {}
@@ -80,7 +80,8 @@ def _einsum(b: Builder, step: Lowered, *xs: Operand) -> Operand:
         shape=(*last.view.shape, *(1 for _ in missing)),
         strides=(*last.view.strides, *(0 for _ in missing)),
     )
-    return b.reshape(b.transpose(view, [labels.index(a) for a in output]), shape)
+    found = b.reshape(b.transpose(view, [labels.index(a) for a in output]), shape)
+    return b.cast(found, dtype)
 
 
 def _simplified(b: Builder, x: Operand, term: str, sizes: dict[str, int]) -> _Term:
@@ -112,7 +113,8 @@ def _summed(b: Builder, x: _Term, needed: str) -> _Term:
     axes = [i for i, a in enumerate(x.labels) if a not in needed]
     if not axes:
         return x
-    return _Term(b.reduce("sum", x.view, axes), "".join(a for a in x.labels if a in needed))
+    total = b.reduce("sum", b.widened(x.view), axes)
+    return _Term(total, "".join(a for a in x.labels if a in needed))
 
 
 def _contract(b: Builder, x: _Term, y: _Term, needed: str, output: str | None) -> _Term:
@@ -121,9 +123,11 @@ def _contract(b: Builder, x: _Term, y: _Term, needed: str, output: str | None) -
     `output`: the order of the axes of the result that is best, if there is one.
     """
     x, y = _summed(b, x, needed + y.labels), _summed(b, y, needed + x.labels)
-    dtype = b.dtype(x.view)
+    dtype = wide(b.dtype(x.view))
     if not any(a in y.labels and a not in needed for a in x.labels):
         return _multiplied(b, x, y)
+    x_view, y_view = factors(b, x.view, y.view)
+    x, y = x._replace(view=x_view), y._replace(view=y_view)
     if output is not None:
         last = next((a for a in reversed(output) if a in x.labels or a in y.labels), "")
         if last in x.labels and last not in y.labels:
@@ -159,7 +163,8 @@ def _multiplied(b: Builder, x: _Term, y: _Term) -> _Term:
             strides=tuple(t.stride(a) if a in t.labels else 0 for a in labels),
         )
 
-    return _Term(b.compute(lambda s, p, q: p * q, spread(x), spread(y)), labels)
+    dtype = wide(b.dtype(x.view))
+    return _Term(b.compute(lambda s, p, q: p * q, spread(x), spread(y), dtype=dtype), labels)
 
 
 def _alike(

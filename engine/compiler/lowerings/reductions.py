@@ -226,6 +226,8 @@ def _normalize_grad(
     axes, epsilon = step.attrs["axes"], step.attrs["epsilon"]
     r = b.compute(lambda s, v: 1 / s.sqrt(v + epsilon), variance)
     products = b.compute(lambda s, x, m, r, d: (x - m) * r * d, x, mean, r, dy)
+    if _is_even(b, scale, b.shape(x), axes):
+        return _grad_by_channel(b, x, scale, mean, r, dy, products, axes)
     dscale = _reduced_to(b, products, b.shape(scale))
     g = b.compute(lambda s, d, w: d * w, dy, scale)
     gh = b.compute(lambda s, p, w: p * w, products, scale)
@@ -242,12 +244,47 @@ def _normalize_grad(
     return dx, dscale
 
 
+def _is_even(b: Builder, x: Operand, shape: Sequence[int], axes: Sequence[int]) -> bool:
+    """Whether x, broadcast to `shape`, is the same all along `axes`."""
+    own = b.shape(x)
+    lead = len(shape) - len(own)
+    over = [a % len(shape) for a in axes]
+    return all(a < lead or own[a - lead] == 1 or shape[a] == 1 for a in over)
+
+
+def _grad_by_channel(
+    b: Builder,
+    x: Operand,
+    scale: Operand,
+    mean: Operand,
+    r: Operand,
+    dy: Operand,
+    products: Operand,
+    axes: Sequence[int],
+) -> Sequence[Operand]:
+    """dx and dscale where the scale is the same for all that a mean is taken of.
+
+    Then two sums do: of dy, which is the gradient of the offset as well, and of the products.
+    """
+    dtype = b.dtype(x)
+    dy_sum = b.total(dy, axes)
+    product_sum = b.total(products, axes)
+    count = Size(math.prod(b.shape(x)[a] for a in axes), dtype)
+    dy_mean = b.compute(lambda s, t, n: t / n, dy_sum, count)
+    slope = b.compute(lambda s, t, n, r: t / n * r, product_sum, count, r)
+    factor = b.compute(lambda s, r, w: r * w, r, scale)
+    dx = b.compute(
+        lambda s, d, x, m, f, dm, k: f * (d - dm - (x - m) * k), dy, x, mean, factor, dy_mean, slope
+    )
+    return dx, _reduced_to(b, product_sum, b.shape(scale))
+
+
 def _reduced_to(b: Builder, x: Operand, shape: Sequence[int]) -> Operand:
     """Summed over the axes along which `shape` was repeated."""
     own = b.shape(x)
     lead = len(own) - len(shape)
-    axes = [a for a, n in enumerate(own) if a < lead or (shape[a - lead] == 1 and n != 1)]
-    return b.reshape(b.reduce("sum", x, axes, keepdims=True), tuple(shape)) if axes else x
+    axes = [a for a, n in enumerate(own) if n != 1 and (a < lead or shape[a - lead] == 1)]
+    return b.reshape(b.total(x, axes) if axes else x, tuple(shape))
 
 
 @lowers("RMSNorm")

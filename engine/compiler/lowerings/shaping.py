@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ...graph import int32, int64
 from ..builder import Builder
@@ -25,6 +26,17 @@ def _const(b: Builder, step: Lowered) -> Operand:
 @lowers("Identity", "StopGradient")
 def _identity(b: Builder, step: Lowered, x: Operand) -> Operand:
     return x
+
+
+@lowers("CustomGradient")
+def _custom_gradient(b: Builder, step: Lowered, *operands: Operand) -> Sequence[Operand]:
+    return operands[: step.attrs["outputs"]]
+
+
+@lowers("Barrier")
+def _barrier(b: Builder, step: Lowered, *operands: Operand) -> Sequence[Operand]:
+    count = step.attrs["outputs"]
+    return b.fenced(operands[:count])
 
 
 @lowers("Dim")
@@ -111,7 +123,7 @@ def _sum_to(b: Builder, step: Lowered, x: Operand, *dims: Operand) -> Operand:
     axes = [a for a, n in enumerate(own) if a < lead or (shape[a - lead] == 1 and n != 1)]
     if any(n != m for n, m in zip(own[lead:], shape, strict=True) if m != 1):
         raise NotLoweredError(f"SumTo of {own} to {shape}")
-    return b.reshape(b.reduce("sum", x, axes, keepdims=True), shape) if axes else x
+    return b.reshape(b.total(x, axes), shape) if axes else x
 
 
 @lowers("ZerosLike", "OnesLike")

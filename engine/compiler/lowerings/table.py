@@ -10,7 +10,7 @@ the executor. A lowering raises NotLoweredError for a form of its op that it doe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ...graph import DType
 from ..emit import NotLoweredError
@@ -24,23 +24,41 @@ class Lowered(NamedTuple):
         type: the op.
         attrs: its attributes.
         dtypes: the element types of its outputs.
+        live: which of its outputs somebody takes.
     """
 
     type: str
     attrs: Mapping[str, Any]
     dtypes: tuple[DType, ...]
+    live: tuple[bool, ...] = ()
 
 
-# Takes the builder, what is asked, and the operands; gives the output, or all of several.
-Lowering: TypeAlias = Callable[..., Operand | Sequence[Operand]]
+# Takes the builder, what is asked, and the operands; gives the output, or all of several, None for
+# one that nobody takes.
+Lowering: TypeAlias = Callable[..., Operand | Sequence[Operand | None]]
+_Lowering = TypeVar("_Lowering", bound=Lowering)
 
 LOWERINGS: dict[str, Lowering] = {}
+# Ops that move, choose or draw elements, or know halves. For all others these are made float32
+# first, and results are rounded once, as the reference kernels do.
+TAKES_HALVES = frozenset(
+    {
+        *("Const", "Identity", "StopGradient", "CustomGradient", "Barrier", "Cast", "Dim", "Rank"),
+        *("Size", "Shape", "Reshape", "ExpandDims", "Squeeze", "Transpose", "BroadcastTo"),
+        *("ZerosLike", "OnesLike", "OneHot", "Eye", "BandPart", "DiagPart", "MatrixDiag", "Range"),
+        *("Share", "JoinShares", "Concat", "Split", "Stack", "Unstack", "Tile", "Repeat"),
+        *("SpaceToDepth", "DepthToSpace", "TakeAlongAxis", "Gather", "GatherNd", "Slice"),
+        *("SliceUpdate", "StridedSlice", "StridedSliceGrad", "Shift", "Roll", "Pad", "ArgMax"),
+        *("ArgMin", "MatMul", "Einsum", "Max", "Min", "Any", "All", "Scan", "While"),
+        *("RandomUniform", "RandomNormal", "RandomInt", "RandomBernoulli", "RandomAdvance"),
+    }
+)
 
 
-def lowers(*types: str) -> Callable[[Lowering], Lowering]:
+def lowers(*types: str) -> Callable[[_Lowering], _Lowering]:
     """Register the lowering of ops."""
 
-    def register(lowering: Lowering) -> Lowering:
+    def register(lowering: _Lowering) -> _Lowering:
         for type in types:
             LOWERINGS[type] = lowering
         return lowering

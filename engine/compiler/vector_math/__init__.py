@@ -2,7 +2,8 @@
 
 Those of floats are within 2 units in the last place of float32, and 4 of float64, everywhere:
 below the normal numbers, at the borders of overflow, with the limits at the infinities and the
-signs of zeros. What a type is not offered for raises NotLoweredError.
+signs of zeros; normal_cdf and root_quotient say what they promise. What a type is not offered for
+raises NotLoweredError.
 """
 
 from .arithmetic import absolute as absolute
@@ -29,6 +30,7 @@ from .division import floor_mod as floor_mod
 from .division import trunc_mod as trunc_mod
 from .error_functions import erf as erf
 from .error_functions import erfc as erfc
+from .error_functions import normal_cdf as normal_cdf
 from .exponentials import cosh as cosh
 from .exponentials import exp as exp
 from .exponentials import exp2 as exp2
@@ -49,6 +51,7 @@ from .powers import hypot as hypot
 from .powers import ldexp as ldexp
 from .powers import next_after as next_after
 from .powers import power as power
+from .powers import root_quotient as root_quotient
 from .powers import sqrt as sqrt
 from .trigonometry import angle as angle
 from .trigonometry import arccos as arccos

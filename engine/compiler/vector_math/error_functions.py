@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from ...graph import float32, float64
 from ..emit import Function, Value
 from .exponentials import expm1_of_rest, power_of_two, reduced
-from .floats import at_most, format_of, magnitude, polynomial, with_sign
+from .floats import at_most, format_of, magnitude, polynomial, select, with_sign
 
 # All by Remez's algorithm; coefficients were rounded one by one, lowest power first, and the rest
 # fitted again.
@@ -47,6 +49,16 @@ _ERFC = {
         -3.3891303192706695e-09,
     ),
 }
+# The share of a normal distribution below -t is exp(-t * p(t)) / 2: p on [0, 6], the error weighted
+# as that of the share, but at least 2**-12; it is 2**-29 of 1, and 2e-5 of the share. Beyond, p
+# grows.
+_NORMAL = (
+    *(0.7978847026824951, 0.3183077573776245, 0.0363457016646862, -0.004803495015949011),
+    *(-1.514319228590466e-05, 0.0002039164974121377, -5.668314770446159e-05),
+    *(8.34896036394639e-06, -6.73550005103607e-07, 2.328855330802071e-08),
+)
+_NORMAL_FLAT = 87.0  # above it exp(-x) is no normal number
+_NORMAL_LARGEST = 15.0  # the exponent is larger there
 # Beyond them erf rounds to 1, erfc to 0.
 _ERF_FLAT = 3.93
 _ERFC_FLAT = {float32: 10.2, float64: 27.3}
@@ -87,3 +99,21 @@ def erfc(fn: Function, x: Value) -> Value:
     y = fn.fma(inverse, expm1_of_rest(fn, r), inverse) * power_of_two(fn, biased, x)
     y = y * 2.0**-spare
     return fn.select(x < 0, 2.0 - y, y)
+
+
+def normal_cdf(fn: Function, x: Value) -> Value:
+    """The share of a normal distribution below x, erfc(-x / sqrt(2)) / 2.
+
+    For float32 the error is that of rounding beside 1, not beside a small share: below -1, x is
+    multiplied by itself in the exponent; as far as -6 it is 2e-5 of the share at most.
+    """
+    layout = format_of(x)
+    if x.dtype == float64:
+        return erfc(fn, x * -math.sqrt(0.5)) * 0.5
+    t = at_most(fn, magnitude(fn, x), _NORMAL_LARGEST)
+    exponent = t * polynomial(fn, t, _NORMAL)
+    biased, r = reduced(fn, -exponent, layout.bias - 1)
+    power = power_of_two(fn, biased, x)
+    share = fn.fma(power, expm1_of_rest(fn, r), power)
+    share = select(fn, exponent > _NORMAL_FLAT, 0.0, share)
+    return fn.select(x > 0, 1.0 - share, share)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
+from ...ops.cluster import thread_share
 from ...ops.registry import HOST, OpDef
 from .device import Device
 from .memory import Account, MemoryStats
@@ -20,7 +23,8 @@ class CpuDevice(Device):
 
     Args:
         index: which one.
-        num_threads: how many threads work for it, by default as many as there are cores.
+        num_threads: how many threads work for it, by default as many as there are cores; with
+            fewer, native code that runs on it has a pool of so many threads of its own.
         limit_bytes: memory that it may hold.
     """
 
@@ -64,11 +68,25 @@ class CpuDevice(Device):
             return self.put(value.get())
         return value
 
+    def running(self) -> AbstractContextManager[Any]:
+        return _sharing(self) if self.num_threads < num_cores() else nullcontext()
+
     def memory_stats(self) -> MemoryStats:
         return self._account.stats()
 
     def reset_peak(self) -> None:
         self._account.reset_peak()
+
+
+@contextmanager
+def _sharing(device: CpuDevice) -> Iterator[None]:
+    before = thread_share.owner, thread_share.count
+    thread_share.owner = f"{device.name}, {device.num_threads} threads"
+    thread_share.count = device.num_threads
+    try:
+        yield
+    finally:
+        thread_share.owner, thread_share.count = before
 
 
 def num_cores() -> int:

@@ -10,7 +10,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from laminar.engine.compiler.emit import POINTER, Function, Module, Value
-from laminar.engine.compiler.llvm import compile_object, load_object
+from laminar.engine.compiler.llvm import compile_object, load_objects, vector_bytes
 from laminar.engine.graph import DType, as_dtype, int64
 
 Array = np.ndarray[Any, Any]
@@ -23,7 +23,7 @@ def load(
     """The function `name` of a module; it takes arrays, as pointers to their data, and integers."""
     (kinds,) = (f.types for f in module.functions if f.name == name)
     signature = [ctypes.c_void_p if kind == POINTER else ctypes.c_int64 for kind in kinds]
-    address = load_object(compile(module.text()), [name])[name]
+    address = load_objects([compile(module.text())], [name])[name]
     function = ctypes.CFUNCTYPE(None, *signature)(address)
 
     def call(*arguments: Array | int) -> None:
@@ -44,7 +44,9 @@ def elementwise(
 ) -> Callable[..., Array]:
     """`body(fn, *values)` as a function of arrays: whole vectors, then what is left one by one."""
     inputs, output = [as_dtype(d) for d in dtypes], as_dtype(result)
-    native = load(elementwise_module(body, inputs, output, lanes=lanes), "kernel", compile)
+    here = vector_bytes() if compile is compile_object else 0
+    module = elementwise_module(body, inputs, output, lanes=lanes, vector_bytes=here)
+    native = load(module, "kernel", compile)
 
     def call(*arrays: Any) -> Array:
         xs = [
@@ -59,10 +61,10 @@ def elementwise(
 
 
 def elementwise_module(
-    body: Body, inputs: Sequence[DType], output: DType, *, lanes: int = 16
+    body: Body, inputs: Sequence[DType], output: DType, *, lanes: int = 16, vector_bytes: int = 0
 ) -> Module:
     """A module with the function kernel(pointers to inputs..., to the output, count)."""
-    module = Module()
+    module = Module(vector_bytes)
     fn = Function(module, "kernel", [POINTER] * (len(inputs) + 1) + ["i64"])
     *pointers, target, count = fn.arguments
     size = Value(fn, count, int64, 0)

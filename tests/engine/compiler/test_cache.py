@@ -1,23 +1,19 @@
-"""The cache of object code: hits, damage, other processors, folders that others can write to."""
+"""The cache of compiled code: hits, damage, folders that others can write to, its size."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from laminar.engine.compiler.cache import cached, folder
+from laminar.engine.compiler import cache, codes, llvm
+from laminar.engine.compiler.cache import folder, read, write
+from laminar.engine.compiler.kernels import gemm_kernel
+from laminar.engine.compiler.kernels.launch import Code
+from laminar.engine.graph import float32, float64
 
-
-class Maker:
-    """Makes code, and counts how often."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-
-    def __call__(self, text: str) -> bytes:
-        self.calls += 1
-        return text.encode() * 3
+NAME = "0123abcd.o"
 
 
 @pytest.fixture
@@ -30,44 +26,82 @@ def files(place: Path) -> list[Path]:
     return [p for p in place.rglob("*") if p.is_file()]
 
 
-def test_made_once(place: Path) -> None:
-    make = Maker()
-    assert cached("cpu", "text", make) == cached("cpu", "text", make) == b"texttexttext"
-    assert make.calls == 1
-    assert [p.suffix for p in files(place)] == [".o"]
-
-
-def test_another_text_or_processor_is_another_entry(place: Path) -> None:
-    make = Maker()
-    for identity, text in (("cpu", "a"), ("cpu", "b"), ("other cpu", "a")):
-        cached(identity, text, make)
-    assert make.calls == len(files(place)) == 3
+def test_what_was_written_is_read(place: Path) -> None:
+    assert read(NAME) is None
+    write(NAME, b"code")
+    assert read(NAME) == b"code"
+    write(NAME, b"other code")
+    assert read(NAME) == b"other code"
+    assert read("0123abce.o") is None
+    assert [p.name for p in files(place)] == [NAME]
 
 
 @pytest.mark.parametrize("damage", [b"", b"short", b"x" * 100])
-def test_damaged_code_is_made_anew(place: Path, damage: bytes) -> None:
-    make = Maker()
-    cached("cpu", "text", make)
+def test_damaged_code_is_not_read(place: Path, damage: bytes) -> None:
+    write(NAME, b"code")
     files(place)[0].write_bytes(damage)
-    assert cached("cpu", "text", make) == b"texttexttext"
-    assert make.calls == 2
-    cached("cpu", "text", make)
-    assert make.calls == 2
+    assert read(NAME) is None
+    write(NAME, b"code")
+    assert read(NAME) == b"code"
 
 
 def test_a_folder_that_others_write_to_is_not_trusted(place: Path) -> None:
-    make = Maker()
-    cached("cpu", "text", make)
+    write(NAME, b"code")
     files(place)[0].parent.chmod(0o777)
-    cached("cpu", "text", make)
-    assert make.calls == 2
+    assert read(NAME) is None
 
 
 def test_a_folder_that_cannot_be_written_costs_only_time(place: Path) -> None:
     place.write_text("a file where the folder should be")
-    make = Maker()
-    assert cached("cpu", "text", make) == b"texttexttext"
-    assert make.calls == 1
+    write(NAME, b"code")
+    assert read(NAME) is None
+
+
+def test_what_was_not_read_for_long_goes_first(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "_MOST_FILES", 4)
+    names = [f"00{i}.o" for i in range(5)]
+    for age, name in enumerate(names[:4]):
+        write(name, name.encode())
+        os.utime(place / "00" / name, ns=(age, age))
+    assert read(names[0]) is not None
+    write(names[4], b"one too many")
+    kept = {p.name for p in files(place)}
+    assert kept == {names[0], names[3], names[4]}
+
+
+def _nothing(name: str) -> str:
+    return f"define void @{name}() {{\n  ret void\n}}\n"
+
+
+def _nothing_else(name: str) -> str:
+    return f"; a comment\n{_nothing(name)}"
+
+
+def test_a_key_tells_the_code_and_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    width = llvm.vector_bytes()
+    made = [
+        Code("f", width, _nothing, ("f",)),
+        Code("g", width, _nothing, ("g",)),
+        Code("f", width, _nothing_else, ("f",)),
+        Code("f", 16, _nothing, ("f",)),
+    ]
+    keys = {codes.native(code).key for code in made}
+    assert len(keys) == (4 if width > 16 else 3)
+    monkeypatch.setattr(codes, "_keys", {})
+    assert {codes.native(code).key for code in made} == keys
+    monkeypatch.setattr(codes, "_keys", {})
+    monkeypatch.setattr(llvm, "identity", lambda vector: f"another processor {vector}")
+    assert not {codes.native(code).key for code in made} & keys
+
+
+def test_a_writer_of_ours_is_told_by_its_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its text, which takes time, is only written where the object code is missing."""
+    monkeypatch.setattr(Code, "text", lambda code: pytest.fail("written"))
+    monkeypatch.setattr(codes, "_keys", {})
+    kinds = [gemm_kernel.code(dtype, 16) for dtype in (float32, float64)]
+    assert len({codes.native(code).key for code in kinds}) == 2
 
 
 def test_default_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

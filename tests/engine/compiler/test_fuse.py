@@ -89,3 +89,28 @@ def test_early_kernels_come_first() -> None:
     add(b, x, y)
     b.library("draw", [state], [((20, 30), float32)], lambda *_: [], early=True)
     assert fuse(b.program)[0].library is not None
+
+
+def test_what_an_epilogue_stores_is_read_again_instead_of_what_is_made_of_it() -> None:
+    """Batch normalization's gradient: sums of dy, and of its products with x, then dx."""
+    b = Builder()
+    a, w, x = (b.storage(shape, float32, "input") for shape in ((40000, 8), (8, 16), (40000, 16)))
+    dy = b.compute(lambda s, y: s.max(y, 0), product(b, a, w, float32))
+    products = b.compute(lambda s, x, d: x * d, x, dy)
+    sums = [b.total(products, (0,)), b.total(dy, (0,))]
+    dx = b.compute(lambda s, d, p, q: d - p * q, dy, *sums)
+    b.program.outputs = [dx]
+    layout = laid_out(b)
+    first, in_parts, of_parts, last = layout.kernels
+    assert first.library is not None
+    assert first.writes == {*first.library.writes, dy.storage}
+    assert products.storage not in layout.stored
+    assert {products.storage, *(v.storage for v in of_parts.views)} == in_parts.writes
+    assert {s.storage for s in sums} == of_parts.writes
+    assert last.writes == {dx.storage}
+
+
+def test_a_sum_is_made_once() -> None:
+    b = Builder()
+    x = b.storage((50, 8), float32, "input")
+    assert b.total(x, (0,)) == b.total(x, (-2,)) != b.total(x, (1,))

@@ -22,11 +22,14 @@ rng = np.random.default_rng(0)
 
 def softmax(x: Array) -> Array:
     e = np.exp(x - x.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
+    found: Array = e / e.sum(-1, keepdims=True)
+    return found
 
 
 def normalized(x: Array) -> Array:
-    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-3)
+    deviation = np.sqrt(x.var(-1, keepdims=True) + 1e-3)
+    found: Array = (x - x.mean(-1, keepdims=True)) / deviation
+    return found
 
 
 CASES: dict[str, tuple[Callable[[Any], Any], Callable[[Array], Array]]] = {

@@ -30,6 +30,7 @@ ATTRIBUTES: dict[str, list[dict[str, Any]]] = {
     "NanToNum": [{"nan": 0.5, "posinf": 3.0e38, "neginf": -2.0}],
     "Threshold": [{"threshold": 0.25, "value": -3.0}],
     "ThresholdGrad": [{"threshold": 0.25, "value": -3.0}],
+    "RootQuotient": [{"epsilon": 1e-7}, {"epsilon": 0.0}],
     "Gelu": [{"approximate": True}, {"approximate": False}],
     "GeluGrad": [{"approximate": True}, {"approximate": False}],
     "Sinc": [{"order": 0}, {"order": 1}, {"order": 2}],
@@ -51,6 +52,7 @@ NOT_LOWERED = {
 LEAST = 2.0**-126  # normal number of float32
 # The size of the terms of a sum that may cancel, so that the result has the error of the terms.
 TERMS: dict[str, Callable[..., Array]] = {
+    "Gelu": lambda x, approximate: x * (LEAST if approximate else 1),
     "GeluGrad": lambda dy, x, approximate: dy * (1 + 30 * approximate),
     "LogAddExp": lambda x, y: 1 + np.abs(np.maximum(x, y)),
     "LogAddExp2": lambda x, y: 1 + np.abs(np.maximum(x, y)),

@@ -34,7 +34,8 @@ def convnet(**options: Any) -> Any:
             layers.Input((12, 12, 3)),
             layers.Conv2D(16, 3, padding="same", activation="relu"),
             layers.MaxPooling2D(),
-            layers.Conv2D(24, 3, strides=2),
+            # The gradient of a bias there would be rounding alone, which Adam makes large.
+            layers.Conv2D(24, 3, strides=2, use_bias=False),
             layers.BatchNormalization(),
             layers.ReLU(),
             layers.GlobalAveragePooling2D(),

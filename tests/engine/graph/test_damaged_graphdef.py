@@ -15,7 +15,8 @@ from laminar.engine.errors import (
     DTypeError,
     LaminarError,
 )
-from laminar.engine.graph.graphdef import GraphDef, write_tensor
+from laminar.engine.graph.attr_values import write_tensor
+from laminar.engine.graph.graphdef import GraphDef
 
 from .samples import load, sample
 

@@ -25,7 +25,8 @@ from laminar.engine.errors import (
     UnimplementedError,
 )
 from laminar.engine.graph import ANY, TensorShape, TensorSpec
-from laminar.engine.graph.graphdef import GraphDef, parse_input, read_tensor, write_tensor
+from laminar.engine.graph.attr_values import read_tensor, write_tensor
+from laminar.engine.graph.graphdef import GraphDef, parse_input
 from laminar.engine.ops.arithmetic import add, multiply, square
 from laminar.engine.ops.convolution import conv
 from laminar.engine.ops.reduce import reduce_sum
@@ -492,8 +493,8 @@ REFUSED: list[Any] = [
     ),
     pytest.param(
         lambda m: setattr(m.node[0].attr["shape"], "function", "f"),
-        UnimplementedError,
-        "is the function 'f'",
+        NotFoundError,
+        "has no function 'f'",
         id="function",
     ),
     pytest.param(
@@ -557,3 +558,20 @@ INPUTS = [("a", "a", 0), ("a:0", "a", 0), ("s/a:2", "s/a", 2), ("^a", "a", None)
 @pytest.mark.parametrize(("text", "name", "index"), INPUTS)
 def test_inputs_are_written_so(text: str, name: str, index: int | None) -> None:
     assert parse_input(text) == (name, index)
+
+
+def test_data_in_a_constant_is_in_the_graph_and_data_in_a_variable_is_not() -> None:
+    """A variable whose initial value is fed once holds a data set of any size."""
+    data = np.random.default_rng(0).normal(size=(100, 50))
+    with eng.Graph().as_default() as inline:
+        eng.constant(data, name="data")
+    with eng.Graph().as_default() as fed:
+        given = eng.placeholder("float64", data.shape, name="given")
+        kept = eng.Variable(given, trainable=False, collections=[], name="data")
+        assert not eng.global_variables()
+        assert not eng.trainable_variables()
+    assert data.tobytes() in inline.as_graph_def().to_bytes()
+    assert len(fed.as_graph_def().to_bytes()) < 2000
+    with eng.Session(graph=fed) as session:
+        session.run(kept.initializer, {given: data})
+        np.testing.assert_array_equal(session.run(kept), data)

@@ -142,7 +142,7 @@ def test_libraries_that_cannot_be(
     kind: type[LaminarError],
     message: str,
 ) -> None:
-    monkeypatch.setattr("laminar.engine.graph.library._MOST_NODES", 1000)
+    monkeypatch.setattr("laminar.engine.graph.library.MOST_NODES", 1000)
     graph_def = caller()
     change(graph_def.message)
     with eng.Graph().as_default() as graph, pytest.raises(kind, match=message):

@@ -10,13 +10,18 @@ import numpy as np
 import pytest
 
 from laminar.engine.errors import DataLossError, DTypeError
-from laminar.engine.io.example import decode_example, encode_example
+from laminar.engine.io.example import (
+    decode_example,
+    decode_feature_lists,
+    encode_example,
+    encode_sequence_example,
+)
 
 
 @pytest.fixture(scope="module")
-def message() -> Any:
-    """The class of the message Example, made from its description."""
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+def pool() -> Any:
+    """The messages, made from their description."""
+    from google.protobuf import descriptor_pb2, descriptor_pool
 
     kind = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(name="e.proto", package="t", syntax="proto3")
@@ -61,9 +66,49 @@ def message() -> Any:
         label=kind.LABEL_OPTIONAL,
     )
     add("Example", [("features", 1, kind.TYPE_MESSAGE, ".t.Features", False)])
+    add("FeatureList", [("feature", 1, kind.TYPE_MESSAGE, ".t.Feature", True)])
+    lists = add(
+        "FeatureLists",
+        [("feature_list", 1, kind.TYPE_MESSAGE, ".t.FeatureLists.FeatureListEntry", True)],
+    )
+    entry = lists.nested_type.add(name="FeatureListEntry")
+    entry.options.map_entry = True
+    entry.field.add(name="key", number=1, type=kind.TYPE_STRING, label=kind.LABEL_OPTIONAL)
+    entry.field.add(
+        name="value",
+        number=2,
+        type=kind.TYPE_MESSAGE,
+        type_name=".t.FeatureList",
+        label=kind.LABEL_OPTIONAL,
+    )
+    add(
+        "SequenceExample",
+        [
+            ("context", 1, kind.TYPE_MESSAGE, ".t.Features", False),
+            ("feature_lists", 2, kind.TYPE_MESSAGE, ".t.FeatureLists", False),
+        ],
+    )
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("t.Example"))
+    return pool
+
+
+@pytest.fixture(scope="module")
+def message(pool: Any) -> Any:
+    """The class of the message Example."""
+    return _class_of(pool, "Example")
+
+
+@pytest.fixture(scope="module")
+def sequence_message(pool: Any) -> Any:
+    """The class of the message SequenceExample."""
+    return _class_of(pool, "SequenceExample")
+
+
+def _class_of(pool: Any, name: str) -> Any:
+    from google.protobuf import message_factory
+
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"t.{name}"))
 
 
 INTEGERS = [0, 1, -1, 127, 128, 2**63 - 1, -(2**63), 300]
@@ -85,6 +130,60 @@ def test_what_protobuf_writes_is_read(message: Any) -> None:
     assert np.asarray(found["ints"]).dtype == np.int64
     assert np.asarray(found["small"]).tolist() == [1, 2, 3]
     assert len(found["none"]) == len(found["empty"]) == 0
+
+
+def test_sequences_that_protobuf_writes_are_read(sequence_message: Any) -> None:
+    example = sequence_message()
+    example.context.feature["id"].int64_list.value.append(7)
+    words = example.feature_lists.feature_list["words"]
+    words.feature.add().bytes_list.value.extend([b"a", b"b"])
+    words.feature.add().SetInParent()
+    reals = example.feature_lists.feature_list["reals"]
+    for i in range(3):
+        reals.feature.add().float_list.value.extend([i, i / 2])
+    example.feature_lists.feature_list["none"].SetInParent()
+    data = example.SerializeToString()
+    found = decode_feature_lists(data)
+    assert found.keys() == {"words", "reals", "none"}
+    assert found["words"] == [[b"a", b"b"], []]
+    assert [np.asarray(f).tolist() for f in found["reals"]] == [[0, 0], [1, 0.5], [2, 1]]
+    assert found["none"] == []
+    assert {k: np.asarray(v).tolist() for k, v in decode_example(data).items()} == {"id": [7]}
+
+
+def test_sequences_that_we_write_protobuf_reads(sequence_message: Any) -> None:
+    lists: dict[str, list[Any]] = {
+        "words": [[b"a", "b"], []],
+        "reals": [1.5, [2.0, 3.0]],
+        "ints": [[-1], 2],
+        "none": [],
+    }
+    data = encode_sequence_example({"id": 7, "name": "n"}, lists)
+    example = sequence_message.FromString(data)
+    assert list(example.context.feature["id"].int64_list.value) == [7]
+    assert list(example.context.feature["name"].bytes_list.value) == [b"n"]
+    found = example.feature_lists.feature_list
+    assert [list(f.bytes_list.value) for f in found["words"].feature] == [[b"a", b"b"], []]
+    assert [list(f.float_list.value) for f in found["reals"].feature] == [[1.5], [2, 3]]
+    assert [list(f.int64_list.value) for f in found["ints"].feature] == [[-1], [2]]
+    assert "none" in found
+    again = encode_sequence_example({"name": "n", "id": 7}, dict(reversed(lists.items())))
+    assert again == data
+    assert decode_feature_lists(encode_sequence_example({}, {})) == {}
+
+
+def test_sequences_that_are_damaged() -> None:
+    data = encode_sequence_example({"id": 7}, {"words": [[b"abc"], [b"d"]], "ints": [[1, 300]]})
+    whole = decode_feature_lists(data)
+    randoms = random.Random(3)
+    for _ in range(2000):
+        damaged = bytearray(data[: randoms.randrange(len(data))])
+        for _ in range(randoms.randrange(3)):
+            if damaged:
+                damaged[randoms.randrange(len(damaged))] = randoms.randrange(256)
+        with suppress(DataLossError):
+            decode_feature_lists(bytes(damaged))
+    assert decode_feature_lists(data).keys() == whole.keys()
 
 
 def test_what_we_write_protobuf_reads(message: Any) -> None:

@@ -278,7 +278,7 @@ def _check_dtype(
     for i, (y, e) in enumerate(zip(call(*tensors), expected, strict=True)):
         limit = rtol if rtol is None else max(rtol, TOLERANCE.get(str(y.dtype), rtol))
         _close(y.numpy(), np.asarray(e), y.dtype, limit, atol, f"output {i} in {dtype}")
-    if dtype == "float32":
+    if dtype in ("float32", "float16", "bfloat16"):
         given = [t.numpy() for t in tensors]
         graph = Graph()
         with graph.as_default():

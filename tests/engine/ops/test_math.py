@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,13 @@ BINARY = [
     pytest.param(m.divide_no_nan, np.divide, X, POSITIVE, id="divide-no-nan"),
     pytest.param(m.arctan2, np.arctan2, X, X[::-1], id="arctan2"),
     pytest.param(m.hypot, np.hypot, X, X[::-1], id="hypot"),
+    pytest.param(
+        partial(m.root_quotient, epsilon=0.1),
+        lambda a, x: a / (np.sqrt(x) + 0.1),
+        X,
+        POSITIVE,
+        id="root-quotient",
+    ),
     pytest.param(m.hypot, np.hypot, X, np.zeros((0, 1, 1)), id="empty"),
 ]
 

@@ -24,8 +24,14 @@ from laminar.engine.runtime import Plan, StepContext
 class Anything:
     """Accepts every elementwise op, and has the reference kernels run them."""
 
-    def accepts(self, op: Operation) -> bool:
-        return op.type == "Const" or op.definition.scalar is not None  # type: ignore[attr-defined]  # an OpDef
+    def prepare(self) -> None:
+        pass
+
+    def accepts(self, operations: Sequence[Operation]) -> list[bool]:
+        return [
+            op.type == "Const" or op.definition.scalar is not None  # type: ignore[attr-defined]  # an OpDef
+            for op in operations
+        ]
 
     def build(self, body: Body) -> Callable[..., Any] | None:
         return None

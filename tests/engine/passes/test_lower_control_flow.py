@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from laminar import engine as eng
 from laminar.engine.ops.reduce import reduce_sum
@@ -102,6 +105,69 @@ def test_written_out_it_gives_the_same_bits(program: Callable[..., list[Any]]) -
             expected = plan.run(values, StepContext())
             for a, b in zip(written.run(values, StepContext()), expected, strict=True):
                 np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_written_out_it_is_clustered(program: Callable[..., list[Any]]) -> None:
+    """What runs in the same iterations, on the same side of conditions, is one operation."""
+    with eng.Graph().as_default():
+        feeds: list[Any] = [
+            eng.placeholder("float64", []),
+            eng.placeholder("int32", []),
+            eng.placeholder("float64", [None, 2]),
+        ]
+        fetches = program(*feeds)
+    low = lower_control_flow(fetches, feeds)
+    plain = Plan(low.fetches, low.feeds)
+    native = Plan(low.fetches, low.feeds, compiled=True)
+    assert any(op.type == "Cluster" for op in native.operations)
+    assert len(native.operations) < 0.9 * len(plain.operations)
+    x = np.random.default_rng(0).normal(size=(4, 2))
+    for w in (1.3, 0.7):
+        for n in (0, 1, 4):
+            values = [np.float64(w), np.int32(n), x]
+            expected = plain.run(values, StepContext())
+            for a, b in zip(native.run(values, StepContext()), expected, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def drawn(data: st.DataObject, x: Any, n: Any, depth: int) -> Any:
+    """A random expression of x, with conditions and loops in each other up to `depth`."""
+    kind = data.draw(st.sampled_from(["math", "math", "cond", "while", "switch", "scan"]))
+    if depth == 0 or kind == "math":
+        y = eng.lookup("Tanh")(x * data.draw(st.sampled_from([0.5, 1.5])) + 0.25)
+        return eng.lookup("Sin")(y) * x if data.draw(st.booleans()) else y
+    inner = partial(drawn, data, depth=depth - 1)
+    if kind == "cond":
+        return eng.cond(x > 0.3, lambda: inner(x, n), lambda: inner(x - 1.0, n)) + x
+    if kind == "switch":
+        branches = [lambda k=k: inner(x * (k + 1.0), n) for k in range(3)]
+        return eng.switch_case(n, branches) * 0.5
+    if kind == "scan":
+        ys = eng.scan(
+            lambda c, y: (inner(c * y, n),) * 2, x, eng.constant([0.5, 2.0, 1.0], x.dtype)
+        )
+        return eng.lookup("Sum")(ys[1], axis=(0,)) + ys[0]
+    return eng.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, inner(y, n) + x), (0, x))[1]
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_clusters_change_no_program(data: st.DataObject) -> None:
+    """Values and derivatives of random programs, with and without clusters."""
+    with eng.Graph().as_default():
+        x: Any = eng.placeholder("float64", [])
+        n: Any = eng.placeholder("int32", [])
+        y = drawn(data, drawn(data, x, n, 2), n, 1)
+        fetches = [y, *eng.gradients(y, [x])]
+    low = lower_control_flow(fetches, [x, n])
+    plain, native = Plan(low.fetches, low.feeds), Plan(low.fetches, low.feeds, compiled=True)
+    for w, count in ((0.2, 0), (0.9, 2), (-1.0, 3)):
+        values = [np.float64(w), np.int32(count)]
+        expected = plain.run(values, StepContext())
+        for a, b in zip(native.run(values, StepContext()), expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
 
 
 def test_operations_keep_names_and_lines() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laminar import engine as eng
-from laminar.engine.errors import InternalError
+from laminar.engine.errors import InternalError, InvalidArgumentError
 from laminar.engine.graph import GraphTensor, Operation
 from laminar.engine.ops import arithmetic, basic
 from laminar.engine.passes import needed_operations
@@ -196,7 +196,7 @@ def test_a_circle_is_noticed() -> None:
         a = identity(1.0, name="a")
         b = identity(a, name="b")
         a.op.add_control_input(b.op)
-    with pytest.raises(InternalError, match="'a' waits for itself"):
+    with pytest.raises(InvalidArgumentError, match="wait for each other in a cycle: 'a'"):
         in_order(needed_operations([b]))
 
 

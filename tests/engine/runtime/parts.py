@@ -14,7 +14,7 @@ from laminar.engine.errors import OutOfRangeError
 from laminar.engine.graph import FLOATING, TensorSpec
 from laminar.engine.ops import arithmetic, basic
 from laminar.engine.ops.registry import define
-from laminar.engine.runtime import PartitionedPlan, SessionConfig
+from laminar.engine.runtime import PartitionedPlan, Plan, SessionConfig
 
 # In a graph they give symbols, which have an operation.
 add: Any = arithmetic.add
@@ -74,7 +74,35 @@ def in_thread(fn: Callable[[], Any]) -> Any:
     return box[0]
 
 
+def in_threads(count: int, work: Callable[[int], None]) -> None:
+    """Call `work(i)` in a thread each; the first error is raised."""
+    errors: list[BaseException] = []
+
+    def run(i: int) -> None:
+        try:
+            work(i)
+        except BaseException as error:  # it is raised below
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(i,), daemon=True) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WAIT)
+        assert not thread.is_alive(), "it hangs"
+    if errors:
+        raise errors[0]
+
+
+def plan_of(session: eng.Session) -> Plan | PartitionedPlan:
+    """What the session runs for the one signature that it has run."""
+    (signature,) = vars(session._engine)["_signatures"].values()
+    plan: Plan | PartitionedPlan = signature.plan
+    return plan
+
+
 def parts_of(session: eng.Session) -> PartitionedPlan:
-    (plan,) = vars(session._engine)["_plans"].values()
+    """The same, which is on several devices."""
+    plan = plan_of(session)
     assert isinstance(plan, PartitionedPlan)
     return plan

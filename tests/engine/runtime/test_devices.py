@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from laminar import engine as eng
+from laminar.engine.compiler import threads
 from laminar.engine.errors import (
     AlreadyExistsError,
     InvalidArgumentError,
@@ -20,6 +21,7 @@ from laminar.engine.errors import (
     ResourceExhaustedError,
 )
 from laminar.engine.graph import FLOATING, TensorSpec
+from laminar.engine.ops.cluster import thread_share
 from laminar.engine.ops.registry import define
 from laminar.engine.runtime import Machine, SessionConfig
 from laminar.engine.runtime.devices import (
@@ -64,6 +66,17 @@ class FakeDevice(CpuDevice):
     device_type = "fake"
 
 
+@define("TestOwnShare")
+def own_share(x: TensorSpec) -> TensorSpec:
+    """How many threads native code may use here, 0 for all that there are."""
+    return x
+
+
+@own_share.reference
+def _own_share(xp: Any, x: Any) -> Any:
+    return np.asarray(thread_share.count if thread_share.owner else 0, np.int64)
+
+
 @pytest.fixture
 def fake_type() -> Iterator[None]:
     """A registered type "fake", with one device."""
@@ -81,6 +94,50 @@ def test_several_cpus_share_the_cores() -> None:
     assert [d.num_threads for d in cpus if isinstance(d, CpuDevice)] == [
         max(1, num_cores() // 2)
     ] * 2
+
+
+def test_each_cpu_has_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Native code that runs on a device uses the device's pool, and gives the same bits."""
+    monkeypatch.setattr("laminar.engine.runtime.devices.cpu.num_cores", lambda: 8)
+    devices = [CpuDevice(0, num_threads=2), CpuDevice(1, num_threads=3), CpuDevice(2)]
+    x = np.random.default_rng(0).normal(size=(300, 300)).astype("float32")
+
+    @eng.function
+    def product(x: Any) -> Any:
+        return eng.lookup("Tanh")(eng.lookup("MatMul")(x, x))
+
+    threads.set_threads(8)
+    try:
+        expected = product(x).numpy()
+        pools = []
+        for device in devices:
+            with device.running():
+                assert threads.num_threads() == device.num_threads
+                pools.append(threads.pool())
+                np.testing.assert_array_equal(product(x).numpy(), expected)
+        assert [p and p.num_threads for p in pools] == [2, 3, 8]
+        assert len(set(map(id, pools))) == 3
+        assert threads.num_threads() == 8
+        assert threads.pool() is pools[2]
+        threads.set_threads(1)
+        with devices[0].running():
+            assert threads.num_threads() == 1
+            assert threads.pool() is None
+    finally:
+        threads.set_threads(None)
+
+
+def test_what_is_placed_on_a_cpu_has_its_share() -> None:
+    with eng.Graph().as_default():
+        shares = []
+        for i in range(2):
+            with eng.device(f"cpu:{i}"):
+                shares.append(own_share(eng.constant(0, "int64")))
+        with eng.Session(config=SessionConfig({"cpu": 2})) as session:
+            found = session.run(shares)
+    expected = max(1, num_cores() // 2) if num_cores() > 1 else 0
+    assert found == [expected] * 2
+    assert thread_share.owner is None
 
 
 def test_the_same_counts_give_the_same_devices() -> None:

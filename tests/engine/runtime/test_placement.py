@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any
 
 import numpy as np
@@ -307,6 +308,50 @@ def test_measured_costs_replace_estimates() -> None:
     assert model.cost(y.op, gpus()[0]).source == "static"
     found = place_all([y], cpus(2), costs=model, policy="simulated")
     assert found.times[y.op.id][1] == pytest.approx(3.0, rel=0.01)
+
+
+@define("TestSlower", dtypes=FLOATING)
+def slower(x: TensorSpec) -> TensorSpec:
+    """x, after 30 ms: no estimate from shapes knows of that."""
+    return x
+
+
+@slower.reference
+def _slower(xp: Any, x: Any) -> Any:
+    time.sleep(0.03)
+    return x
+
+
+def test_what_a_traced_step_measures_changes_later_placements() -> None:
+    """Two operations that seem cheap stay together, until they are known to be slow."""
+    config = SessionConfig(device_count={"cpu": 2}, placement="simulated")
+    with eng.Graph().as_default():
+        x = eng.placeholder("float32", [], name="x")
+        base = identity(x, name="base")
+        slow = [slower(base, name=f"slow{i}") for i in range(2)]
+        y = add(*slow, name="y")
+        z = identity(y, name="z")
+        with eng.Session(config=config) as session:
+            times: dict[str, list[float]] = {}
+            for _ in range(3):
+                told = eng.RunMetadata()
+                assert session.run(y, {x: 1.0}, eng.RunOptions(trace=True), told) == 2.0
+                for part in told.step_stats:
+                    for node in part.nodes:
+                        times.setdefault(node.name, []).append(node.duration_us * 1e-6)
+            before = {d.operation: d.device for d in session.placement.decisions}  # type: ignore[union-attr]  # it has run
+            assert session.run(z, {x: 1.0}) == 2.0
+            after = {d.operation: d.device for d in session.placement.decisions}  # type: ignore[union-attr]  # it has run
+            costs: CostModel = vars(session._engine)["_machine"].costs
+    assert before["slow0"] == before["slow1"]
+    assert after["slow0"] != after["slow1"]
+    (device,) = cpus()
+    for op in (*slow, y):
+        cost = costs.cost(op.op, device)
+        mean = sum(times[op.op.name]) / len(times[op.op.name])
+        assert cost.source == "measured"
+        assert mean / 2 < cost.seconds < mean * 2
+    assert costs.cost(z.op, device).source == "static"
 
 
 # Memory

@@ -160,6 +160,72 @@ def test_updates_of_many_threads_are_all_there() -> None:
         assert session.run(v) == 800.0
 
 
+# Pools of threads
+
+
+@define("TestWhere", dtypes=FLOATING)
+def where(x: TensorSpec) -> TensorSpec:
+    """x, after 20 ms, in a thread that is remembered."""
+    return x
+
+
+threads_of: list[str] = []
+
+
+@where.reference
+def _where(xp: Any, x: Any) -> Any:
+    threads_of.append(threading.current_thread().name)
+    time.sleep(0.02)
+    return x
+
+
+def test_each_run_takes_the_pool_that_it_asks_for() -> None:
+    """Two runs at the same time are in threads of different pools, and neither is held up."""
+    x = eng.placeholder("float32", [])
+    y = sum((where(add(x, float(i))) for i in range(4)), eng.constant(0.0))
+    config = eng.SessionConfig(inter_op_threads=[3, 1, 3])
+    with eng.Session(config=config) as session:
+        pools = [threads for (threads,) in vars(session._engine)["_pools"]]
+        for pool, prefix in zip(pools, ("one", "", "three"), strict=True):
+            if pool is not None:
+                pool._thread_name_prefix = prefix
+        used = []
+        for number in range(3):
+            threads_of.clear()
+            assert session.run(y, {x: 1.0}, eng.RunOptions(inter_op_pool=number)) == 10.0
+            used.append({name.split("_")[0] for name in threads_of} - {"MainThread"})
+        assert used == [{"one"}, set(), {"three"}]
+        threads_of.clear()
+        runs = [
+            threading.Thread(
+                target=session.run, args=(y, {x: 1.0}, eng.RunOptions(inter_op_pool=number))
+            )
+            for number in (0, 2)
+        ]
+        for thread in runs:
+            thread.start()
+        for thread in runs:
+            thread.join(30.0)
+        assert {"one", "three"} <= {name.split("_")[0] for name in threads_of}
+        threads_of.clear()
+        assert session.run(y, {x: 1.0}) == 10.0  # without a wish, the first
+        assert "one" in {name.split("_")[0] for name in threads_of}
+        with pytest.raises(InvalidArgumentError, match="there is no pool 3, the session has 3"):
+            session.run(y, {x: 1.0}, eng.RunOptions(inter_op_pool=3))
+    with pytest.raises(InvalidArgumentError, match="at least one operation"):
+        eng.Session(config=eng.SessionConfig(inter_op_threads=[0]))
+
+
+def test_a_pool_of_one_thread_ends_steps_of_several_devices() -> None:
+    y: Any = eng.constant(1.0)
+    for i in range(10):
+        with eng.device(f"cpu:{i % 2}"):
+            y = add(y, 1.0)
+    config = eng.SessionConfig({"cpu": 2}, inter_op_threads=[1])
+    with eng.Session(config=config) as session:
+        assert session.run(y) == 11.0
+
+
 # What a run tells
 
 

@@ -19,7 +19,7 @@ from laminar.engine.errors import (
     InvalidArgumentError,
     UnavailableError,
 )
-from laminar.engine.graph import TensorSpec
+from laminar.engine.graph import FLOATING, TensorSpec
 from laminar.engine.ops.arithmetic import square
 from laminar.engine.ops.basic import identity
 from laminar.engine.ops.registry import define
@@ -238,6 +238,49 @@ def test_cancelling_from_outside() -> None:
     with pytest.raises(DeadlineExceededError, match="it took too long"):
         Plan([y]).run([], context)  # not even begun
     timer.join()
+
+
+class InFlight:
+    """How many kernels are waiting for their time to come, and the most there were."""
+
+    lock = threading.Lock()
+    now = most = 0
+
+
+@define("TestInAWhile", dtypes={"x": FLOATING})
+def in_a_while(x: TensorSpec) -> TensorSpec:
+    """2 x, after 20 ms that hold no thread."""
+    return x
+
+
+@in_a_while.asynchronous
+def _in_a_while(context: Any, done: Any, x: Any) -> None:
+    def end() -> None:
+        with InFlight.lock:
+            InFlight.now -= 1
+        done(2 * x)
+
+    with InFlight.lock:
+        InFlight.now += 1
+        InFlight.most = max(InFlight.most, InFlight.now)
+    threading.Timer(0.02, end).start()
+
+
+@pytest.mark.parametrize(("parallel", "most"), [(1, 1), (4, 4)])
+def test_iterations_overlap_up_to_their_limit(parallel: int, most: int) -> None:
+    """What is slow hangs on the counter alone: later iterations begin before it has ended."""
+    with eng.Graph().as_default():
+        n: Any = eng.placeholder("float32", [])
+        _, total = eng.while_loop(
+            lambda i, s: i < n,
+            lambda i, s: (i + 1.0, s + in_a_while(i)),
+            (eng.constant(0.0), eng.constant(0.0)),
+            parallel_iterations=parallel,
+        )
+        with eng.Session() as session:
+            InFlight.most = 0
+            assert session.run(total, {n: 8.0}) == 2.0 * sum(range(8))
+    assert InFlight.most == most
 
 
 def test_a_loop_is_cancelled_between_its_iterations() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -290,6 +291,18 @@ def test_a_plan_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(made) == 2
 
 
+def test_the_order_of_feeds_makes_no_other_plan() -> None:
+    x, y, z = scalar("x"), scalar("y"), scalar("z")
+    total = eng.lookup("Sub")(eng.lookup("Mul")(x, y), z)
+    values = {x: 5.0, y: 3.0, z: 1.0}
+    with eng.Session() as session:
+        for order in itertools.permutations(values):
+            assert session.run(total, {t: values[t] for t in order}) == 14.0
+        call = session.make_callable(total, [z, x, y])
+        assert call(1.0, 5.0, 3.0) == 14.0
+        assert len(vars(session._engine)["_signatures"]) == 1
+
+
 def test_make_callable() -> None:
     x = scalar("x")
     y: Any = square(x)
@@ -558,3 +571,17 @@ def test_eager_variables_are_used_by_reference() -> None:
         session.run(v.assign_add(1.0))
     with eng.eager_scope():
         assert float(v) == 11.0
+
+
+def test_in_one_process_no_socket_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any, **options: Any) -> Any:
+        raise AssertionError("a socket is opened")
+
+    monkeypatch.setattr("socket.socket.__init__", refuse)
+    x: Any = eng.placeholder("float32", [])
+    y = x
+    for i in range(4):
+        with eng.device(f"cpu:{i % 2}"):
+            y = square(y)
+    with eng.Session(config=eng.SessionConfig({"cpu": 2}, jit_compile=True)) as session:
+        assert session.run(y, {x: 2.0}) == 2.0**16

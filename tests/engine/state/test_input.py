@@ -6,7 +6,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +59,8 @@ from laminar.engine.errors import (
 from laminar.engine.ops.compare import less
 from laminar.engine.ops.host import host_function
 
+from .pipelines import drain, running
+
 pytestmark = pytest.mark.usefixtures("no_thread_left")
 
 
@@ -68,33 +69,6 @@ def graph() -> Iterator[Graph]:
     made = Graph()
     with made.as_default():
         yield made
-
-
-@contextmanager
-def running(graph: Graph) -> Iterator[tuple[Session, Coordinator]]:
-    """A session with its local variables set and its runners at work; all are joined at the end."""
-    with graph.as_default():
-        init = local_variables_initializer()
-    with Session(graph=graph) as session:
-        session.run(init)
-        coord = Coordinator()
-        threads = start_queue_runners(session, coord)
-        try:
-            yield session, coord
-        finally:
-            coord.request_stop()
-            coord.join(threads, stop_grace_period_secs=20)
-
-
-def drain(graph: Graph, fetch: Any) -> list[Any]:
-    """What `fetch` gives until the end of the input."""
-    found = []
-    with running(graph) as (session, _):
-        while True:
-            try:
-                found.append(session.run(fetch))
-            except OutOfRangeError:
-                return found
 
 
 def test_three_files_two_epochs(graph: Graph) -> None:

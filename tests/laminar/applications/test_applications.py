@@ -21,6 +21,8 @@ REFERENCE = {
     "ConvNeXtTiny": ("ce167cda230adba4", (28.8838, -1.31596, 0.34647)),
     "DenseNet121": ("3ea1749243cf0320", (9922.48, 14.043, 0)),
     "EfficientNetB0": ("e4987b6cd72784c1", (5.07382, 0.00587594, 0.0750825)),
+    "InceptionV3": ("1da796b583399e53", (4479.78, 195.901, 187.915)),
+    "MobileNet": ("f5690396791cee97", (4.98703, 0, 0.195558)),
     "MobileNetV2": ("13f0693cf070dbb5", (8.42453, 0.0568238, 0)),
     "MobileNetV3Large": ("cfe2d02948656e83", (7.14509, -0.241887, 0.141941)),
     "MobileNetV3Small": ("5630cff41ee953d4", (5.22892, 0.266713, 0.2157)),
@@ -34,6 +36,8 @@ COUNTS = {
     "ConvNeXtTiny": 28_589_128,
     "DenseNet121": 8_062_504,
     "EfficientNetB0": 5_330_571,
+    "InceptionV3": 23_851_784,
+    "MobileNet": 4_253_864,
     "MobileNetV2": 3_538_984,
     "MobileNetV3Large": 5_507_432,
     "MobileNetV3Small": 2_554_968,
@@ -91,12 +95,15 @@ def image() -> Any:
     return np.random.default_rng(1).random((1, *SIZE), "float32") * np.float32(255)
 
 
-@pytest.mark.parametrize("name", slow_but("MobileNetV3Small", "Xception", "VGG16", "ResNet50V2"))
+@pytest.mark.parametrize(
+    "name",
+    slow_but("InceptionV3", "MobileNet", "MobileNetV3Small", "Xception", "VGG16", "ResNet50V2"),
+)
 def test_layers_and_weights_are_those_of_keras(name: str) -> None:
     assert digest(bare(laminar, name)) == REFERENCE[name][0]
 
 
-@pytest.mark.parametrize("name", slow_but("MobileNetV3Small", "Xception"))
+@pytest.mark.parametrize("name", slow_but("MobileNet", "MobileNetV3Small", "Xception"))
 def test_results_are_those_of_keras(name: str) -> None:
     features = np.asarray(filled(bare(laminar, name))(image()))[0]
     found = [float(np.linalg.norm(features)), float(features[0]), float(features[-1])]

@@ -416,10 +416,13 @@ def test_an_error_in_a_thread_is_raised_by_fit() -> None:
 
 
 def test_waiting_for_data_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    linear().fit(slow(0.02, 10), verbose=2)
+    history = linear().fit(slow(0.02, 10), verbose=2)
     assert "waiting on data" in capsys.readouterr().out
-    linear().fit(X, Y, verbose=2)
+    (share,) = history.waiting_on_data
+    assert 0.2 < share <= 1
+    history = linear().fit(X, Y, verbose=2, epochs=2)
     assert "waiting on data" not in capsys.readouterr().out
+    assert history.waiting_on_data == [0, 0]
 
 
 # Resuming: the place in the data

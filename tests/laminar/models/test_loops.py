@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -130,6 +132,33 @@ def test_limits_for_trying_out() -> None:
     finally:
         config.set_max_epochs(None)
         config.set_max_steps_per_epoch(None)
+
+
+# Many calls
+
+
+@pytest.mark.parametrize("call", ["predict", "predict_on_batch", "evaluate"])
+def test_a_call_leaves_nothing_behind(call: str) -> None:
+    """However often it is made: no objects, and no memory."""
+    model = linear()
+    given: dict[str, Any] = {} if call == "predict_on_batch" else {"verbose": 0}
+    arrays = (X[:1], Y[:1]) if call == "evaluate" else (X[:1],)
+
+    def repeat(count: int) -> tuple[int, int]:
+        for _ in range(count):
+            getattr(model, call)(*arrays, **given)
+        gc.collect()
+        return len(gc.get_objects()), tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        repeat(50)
+        objects, held = repeat(50)
+        later_objects, later_held = repeat(500)
+    finally:
+        tracemalloc.stop()
+    assert later_objects - objects < 100
+    assert later_held - held < 20_000
 
 
 # Ends

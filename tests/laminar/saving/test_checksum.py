@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from laminar.engine.errors import DataLossError
-from laminar.saving.checksum import Checksum, combined
+from laminar.saving.checksum import Checksum, combined, pieces_of
 from laminar.saving.window import BytesWindow
 
 
@@ -19,19 +21,33 @@ def test_of_two_stretches(sizes: tuple[int, int]) -> None:
     assert combined(zlib.crc32(a), zlib.crc32(b), len(b)) == zlib.crc32(a + b)
 
 
-@pytest.mark.parametrize("size", [0, 1, 1 << 23, (1 << 23) + 1, 3 * (1 << 23) - 5])
-def test_of_a_window(size: int) -> None:
+@pytest.mark.parametrize("is_native", [False, True])
+@pytest.mark.parametrize("size", [0, 1, 1 << 22, (1 << 22) + 1, 7 * (1 << 22) - 5])
+def test_of_a_window(size: int, is_native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if is_native:
+        pytest.importorskip("laminar.engine.compiler")
+    else:
+        monkeypatch.delitem(sys.modules, "laminar.engine.compiler", raising=False)
     data = np.random.default_rng(0).bytes(size)
-    for expected in (zlib.crc32(data), zlib.crc32(data) ^ 1):
-        sum_ = Checksum(BytesWindow(data, "data"), expected)
-        if expected == zlib.crc32(data):
-            sum_.finish()
-        else:
-            with pytest.raises(DataLossError, match="data: .*checksum"):
-                sum_.finish()
+    checksum = Checksum(size, pieces_of(BytesWindow(data, "data")))
+    assert checksum.result() == zlib.crc32(data)
+
+
+def test_errors_of_the_thread_are_raised() -> None:
+    def pieces(begin: int, end: int) -> Iterator[memoryview]:
+        if begin < 1 << 22:  # what the thread takes first
+            raise DataLossError("the file has changed")
+        yield memoryview(bytes(end - begin))
+
+    checksum = Checksum(1 << 25, pieces)
+    assert checksum._thread is not None
+    checksum._thread.join()
+    with pytest.raises(DataLossError, match="changed"):
+        checksum.result()
 
 
 def test_stopping() -> None:
-    sum_ = Checksum(BytesWindow(bytes(1 << 26), "data"), 0)
-    sum_.stop()
-    assert not sum_._thread.is_alive()
+    checksum = Checksum(1 << 26, pieces_of(BytesWindow(bytes(1 << 26), "data")))
+    checksum.stop()
+    assert checksum._thread is not None
+    assert not checksum._thread.is_alive()

@@ -15,6 +15,7 @@ from laminar.models import Model, Sequential
 
 
 def nested() -> Model:
+    utils.clear_session()  # operations are numbered from the start
     """Two branches, one through a nested model, that are joined."""
     inner = Sequential(
         [layers.Input((4,), name="begin"), layers.Dense(3, "relu", name="end")], name="inner"

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from laminar.engine.compiler.amx import has_amx
 from laminar.engine.compiler.kernels import (
     Buffer,
     Convolution,
@@ -25,8 +26,9 @@ from laminar.engine.compiler.kernels import (
     plan_conv_forward,
     plan_conv_input_gradient,
 )
-from laminar.engine.graph import float32, float64
+from laminar.engine.graph import bfloat16, float32, float64
 
+from . import amx_products
 from .convolutions import numbers, same, shapes
 from .products import Product
 from .running import VECTOR_BYTES, Array, Prepared
@@ -55,7 +57,11 @@ CONVOLUTIONS = [
     same(1, (3, 4, 5), 3, 7, 2),
     same(1, (9, 7), 21, 21, 3, 1, 1, 21),
     same(1, (9, 7), 21, 21, 3, 2, 2, 21),
+    same(2, (9, 7), 32, 32, 3, 2, 1, 32),
+    same(2, (3, 11), 35, 35, 3, 1, 1, 35, (3, 0)),
     same(2, (5, 5), 6, 9, 1, padding=(0, 0)),
+    same(9, (9, 7), 16, 32, 3),
+    same(9, (8, 10), 32, 16, 3, padding=(0, 2)),
 ]
 
 
@@ -113,6 +119,9 @@ def main() -> None:
                     run(case.plan(), case.arrays(), at_end=at_end)
                 for conv in CONVOLUTIONS:
                     run_convolution(conv, dtype, vector_bytes, at_end=at_end)
+        for product in PRODUCTS if has_amx() else ():
+            case = replace(product, dtype=bfloat16)
+            run(amx_products.plan(case), amx_products.arrays_of(case), at_end=at_end)
     print("all inside")
 
 

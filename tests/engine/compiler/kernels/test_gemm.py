@@ -52,6 +52,8 @@ def test_products_of_any_size(product: Product) -> None:
     "product",
     [
         pytest.param(Product(1, 200, 300), id="one-row"),
+        pytest.param(Product(1, 200, 400, accumulate=True), id="one-row-in-parts"),
+        pytest.param(Product(1, 100, 480, dtype=float64, gap=3), id="one-row-in-parts-of-doubles"),
         pytest.param(Product(200, 1, 30), id="one-column"),
         pytest.param(Product(200, 1, 50, transpose_b=True), id="one-column-dots"),
         pytest.param(Product(3, 200, 77, transpose_b=True, accumulate=True), id="dots"),
@@ -76,6 +78,7 @@ def test_large_products(product: Product, vector_bytes: int) -> None:
         Product(300, 600, 1100),
         Product(5, 33, 8, batch=(2, 3)),
         Product(7, 9, 0),
+        Product(1, 200, 400),
     ],
 )
 def test_the_epilogue_sees_each_element_once_when_it_is_complete(product: Product) -> None:
@@ -94,10 +97,10 @@ def test_the_epilogue_sees_each_element_once_when_it_is_complete(product: Produc
 @pytest.mark.parametrize(
     "product",
     [
-        Product(130, 300, 20, transpose_a=True),
-        Product(70, 270, 1, transpose_a=True),
-        Product(30, 256, 700, transpose_b=True),
-        Product(33, 301, 8, batch=(2, 3)),
+        Product(300, 300, 20, transpose_a=True),
+        Product(350, 270, 1, transpose_a=True),
+        Product(350, 256, 70, transpose_b=True),
+        Product(50, 301, 8, batch=(2, 3)),
     ],
 )
 @pytest.mark.parametrize("threads", [1, 3])

@@ -1,0 +1,51 @@
+"""Which statements of a program come first, wherever they stand in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .program import Check, Fence, Library, Loop, Statement, views_of
+
+
+def checks_first(statements: Sequence[Statement]) -> list[Statement]:
+    """The checks, and what they need, before all else: a run that stops has changed nothing.
+
+    So do the kernels that are early.
+    """
+    fenced = _behind_fences(statements)
+    begin = [s for s in statements if _is_early(s) and id(s) not in fenced]
+    if not begin:
+        return list(statements)
+    makers: dict[int, list[Statement]] = {}
+    for s in statements:
+        for number in s.writes:
+            makers.setdefault(number, []).append(s)
+    early: set[int] = set()
+    todo: list[Statement] = begin
+    while todo:
+        statement = todo.pop()
+        if id(statement) not in early:
+            early.add(id(statement))
+            for view in views_of(statement.operands):
+                todo.extend(makers.get(view.storage, ()))
+    first = [s for s in statements if id(s) in early]
+    return [*first, *(s for s in statements if id(s) not in early)]
+
+
+def _behind_fences(statements: Sequence[Statement]) -> set[int]:
+    """The ids of the library statements that need what is read through a fence."""
+    found: set[int] = set()
+    made: set[int] = set()
+    if any(isinstance(s, Fence) for s in statements):
+        for s in statements:
+            if any(v.fence or v.storage in made for v in views_of(s.operands)):
+                made.update(s.writes)
+                if isinstance(s, Library):
+                    found.add(id(s))
+    return found
+
+
+def _is_early(s: Statement) -> bool:
+    if isinstance(s, Loop):
+        return s.has_checks
+    return isinstance(s, Check) or (isinstance(s, Library) and s.early)

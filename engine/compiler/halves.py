@@ -1,0 +1,66 @@
+"""float16 and bfloat16: two bytes in memory, in registers a float32 of the same value.
+
+Arithmetic is that of float32, and rounds to the half once for each op, as the reference kernels do.
+`Function.halves` holds (name, dtype) for the registers that are known to have the value of a half:
+these need no rounding.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..graph import DType, bool_, float16, float32, uint32
+from .values import HALVES, Value, vector_type
+
+if TYPE_CHECKING:
+    from .emit import Function
+
+
+def rounded(fn: Function, x: Value, dtype: DType) -> Value:
+    """A float32 as the nearest half, of which the last bit is even where two are as near."""
+    if (x.name, dtype) in fn.halves:
+        return Value(fn, x.name, dtype, x.lanes)
+    if dtype == float16:
+        half = vector_type("half", x.lanes)
+        narrow = fn.named(f"fptrunc {x} to {half}")
+        return _known(fn, fn.named(f"fpext {half} {narrow} to {x.type}"), dtype, x.lanes)
+    bits = fn.bits(x, uint32)
+    odd = fn.binary("lshr", bits, 16) & 1
+    near = (bits + odd + 0x7FFF) & 0xFFFF0000
+    quiet = (bits | 0x400000) & 0xFFFF0000
+    found = fn.bits(fn.select(x != x, quiet, near), float32)  # only NaN differs from itself
+    return _known(fn, found.name, dtype, x.lanes)
+
+
+def _known(fn: Function, name: str, dtype: DType, lanes: int) -> Value:
+    fn.halves.add((name, dtype))
+    return Value(fn, name, dtype, lanes)
+
+
+def widened(fn: Function, bits: str, dtype: DType, lanes: int) -> Value:
+    """Halves of which `bits`, as i16, have been read."""
+    narrow, wide = vector_type("i16", lanes), vector_type("float", lanes)
+    if dtype == float16:
+        half = vector_type("half", lanes)
+        name = fn.named(f"bitcast {narrow} {bits} to {half}")
+        return _known(fn, fn.named(f"fpext {half} {name} to {wide}"), dtype, lanes)
+    number = vector_type("i32", lanes)
+    full = Value(fn, fn.named(f"zext {narrow} {bits} to {number}"), uint32, lanes)
+    shifted = fn.binary("shl", full, 16)
+    return _known(fn, fn.bits(shifted, float32).name, dtype, lanes)
+
+
+def in_memory(fn: Function, x: Value) -> tuple[str, str]:
+    """The element type of a value in memory, and the name of the value as that."""
+    if x.dtype == bool_:
+        return "i8", fn.named(f"zext {x} to {vector_type('i8', x.lanes)}")
+    if x.dtype not in HALVES:
+        return x.element, x.name
+    narrow = vector_type("i16", x.lanes)
+    if x.dtype == float16:
+        half = vector_type("half", x.lanes)
+        name = fn.named(f"fptrunc {x} to {half}")
+        return "i16", fn.named(f"bitcast {half} {name} to {narrow}")
+    bits = fn.bits(Value(fn, x.name, float32, x.lanes), uint32)
+    upper = fn.binary("lshr", bits, 16)
+    return "i16", fn.named(f"trunc {upper} to {narrow}")

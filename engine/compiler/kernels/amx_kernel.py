@@ -1,0 +1,164 @@
+"""The kernel of products on the matrix unit: C[i, m, n] = sum over k of A[i, m, k] B[i, k, n].
+
+A and B come in tiles (see amx_pack); C is float32. Two by two tiles of C are held while their sums
+are made, so each tile that is read is used twice. A unit of work is a block of C, whose tiles of A
+and B stay in the second cache; the epilogue is given each block when it is complete.
+
+The sums are of float32 products of pairs, two terms at a time, and numbers below 2^-126 count as 0.
+
+Source: "Intel 64 and IA-32 Architectures Software Developer's Manual", volume 2, TDPBF16PS.
+"""
+
+from __future__ import annotations
+
+from ...graph import float32
+from ..emit import Function, Module, Value
+from .amx_pack import LINES, TILE_BYTES
+from .launch import Code
+from .words import Words, function, invoke, load, minimum, place, quotient, share, store
+
+SYMBOL = "amx_products"
+PAIR = 2 * LINES  # rows and columns that are made at once
+_LINE_BYTES = 64
+_VECTOR_BYTES = 64
+_SIZE = 4  # bytes of an element of C
+_TILES = 8
+# A table of what each tile is: a palette, then from byte 16 on the bytes of a line, from byte 48 on
+# the number of lines.
+_CONFIG = bytes(
+    [1, *[0] * 15, *([_LINE_BYTES, 0] * _TILES), *[0] * 16, *[LINES] * _TILES, *[0] * 8]
+)
+
+WORDS = (
+    *("a", "a_batch", "b", "b_batch"),  # tiles, and their bytes for each product of the batch
+    *("c", "c_row", "c_batch", "c_batch_2"),
+    *("rows", "columns", "batches", "batches_2"),
+    *("row_pairs", "column_pairs", "term_tiles"),
+    *("block_rows", "block_columns"),  # in pairs of tiles
+    *("rest", "epilogue", "epilogue_words"),
+)
+REST_BYTES = TILE_BYTES  # for each thread: a tile of which a part goes to C
+
+
+def code() -> Code:
+    """The kernel."""
+    return Code(SYMBOL, _VECTOR_BYTES, _write, ())
+
+
+def _write() -> str:
+    module = Module()
+    text = "".join(f"\\{byte:02X}" for byte in _CONFIG)
+    config = f'@amx_tiles = private constant [{len(_CONFIG)} x i8] c"{text}", align 64'
+    module.declarations["amx_tiles"] = config
+    fn, (args, tid, nth) = function(module, SYMBOL, 3)
+    _Writer(fn, Words(fn, args, WORDS)).write(tid, nth)
+    return module.text()
+
+
+class _Writer:
+    def __init__(self, fn: Function, words: Words) -> None:
+        self.fn = fn
+        self.words = words
+
+    def _unit_call(self, name: str, types: str, arguments: str) -> None:
+        self.fn.module.declarations[name] = f"declare void @llvm.x86.{name}({types})"
+        self.fn.line(f"call void @llvm.x86.{name}({arguments})")
+
+    def write(self, tid: Value, nth: Value) -> None:
+        fn, words = self.fn, self.words
+        self._unit_call("ldtilecfg", "ptr", "ptr @amx_tiles")
+        self.rest = words["rest"] + tid * REST_BYTES
+        row_blocks = self._blocks(words["row_pairs"], words["block_rows"])
+        column_blocks = self._blocks(words["column_pairs"], words["block_columns"])
+        units = words["batches"] * words["batches_2"] * row_blocks * column_blocks
+        first, last = share(fn, units, tid, nth)
+
+        def unit(u: Value) -> None:
+            rest, row_block = quotient(fn, u, row_blocks)
+            batch, column_block = quotient(fn, rest, column_blocks)
+            self._unit(batch, row_block * words["block_rows"], column_block)
+
+        fn.loop(first, last, 1, unit)
+        self._unit_call("tilerelease", "", "")
+
+    def _blocks(self, total: Value, size: Value) -> Value:
+        return self.fn.binary("udiv", total + (size - 1), size)
+
+    def _unit(self, batch: Value, row_pair: Value, column_block: Value) -> None:
+        fn, words = self.fn, self.words
+        i, j = quotient(fn, batch, words["batches_2"])
+        self.c = words["c"] + i * words["c_batch"] + j * words["c_batch_2"]
+        a = words["a"] + batch * words["a_batch"]
+        b = words["b"] + batch * words["b_batch"]
+        line_bytes = words["term_tiles"] * TILE_BYTES  # of the tiles along k
+        last_row = minimum(fn, row_pair + words["block_rows"], words["row_pairs"])
+        column_pair = column_block * words["block_columns"]
+        last_column = minimum(fn, column_pair + words["block_columns"], words["column_pairs"])
+
+        def columns(q: Value) -> None:
+            def rows(p: Value) -> None:
+                a_tiles, b_tiles = (x + n * (2 * line_bytes) for x, n in ((a, p), (b, q)))
+                self._sums(a_tiles, b_tiles, line_bytes)
+                self._store(p * PAIR, q * PAIR)
+
+            fn.loop(row_pair, last_row, 1, rows)
+
+        fn.loop(column_pair, last_column, 1, columns)
+
+        def finish() -> None:
+            row, column = row_pair * PAIR, column_pair * PAIR
+            num_rows = minimum(fn, last_row * PAIR, words["rows"]) - row
+            num_columns = minimum(fn, last_column * PAIR, words["columns"]) - column
+            first = batch * words["rows"] + row
+            arguments = words["epilogue_words"], first, num_rows, column, num_columns
+            invoke(fn, words["epilogue"], *arguments)
+
+        fn.when(words["epilogue"] != 0, finish)
+
+    def _sums(self, a: Value, b: Value, line_bytes: Value) -> None:
+        """Tiles 0 to 3 become the sums of 2 x 2 tiles; 4 and 5 hold A, 6 and 7 hold B."""
+        fn = self.fn
+        for t in range(4):
+            self._unit_call("tilezero", "i8 immarg", f"i8 {t}")
+
+        def step(k: Value) -> None:
+            at = k * TILE_BYTES
+            for t, start in ((4, a), (5, a + line_bytes), (6, b), (7, b + line_bytes)):
+                address = place(fn, start + at)
+                types = "i8 immarg, ptr, i64"
+                self._unit_call("tileloadd64", types, f"i8 {t}, ptr {address}, i64 {_LINE_BYTES}")
+            for t in range(4):
+                types = "i8 immarg, i8 immarg, i8 immarg"
+                self._unit_call("tdpbf16ps", types, f"i8 {t}, i8 {4 + t // 2}, i8 {6 + t % 2}")
+
+        fn.loop(fn.number(0), self.words["term_tiles"], 1, step)
+
+    def _store(self, row: Value, column: Value) -> None:
+        for t in range(4):
+            self._store_tile(t, row + LINES * (t // 2), column + LINES * (t % 2))
+
+    def _store_tile(self, t: int, row: Value, column: Value) -> None:
+        fn, words = self.fn, self.words
+        c_row = words["c_row"]
+        rows, columns = words["rows"] - row, words["columns"] - column
+        at = self.c + row * c_row + column * _SIZE
+        types = "i8 immarg, ptr, i64"
+        is_whole = (rows >= LINES) & (columns >= LINES)
+
+        def whole() -> None:
+            arguments = f"i8 {t}, ptr {place(fn, at)}, {c_row}"
+            self._unit_call("tilestored64", types, arguments)
+
+        def part() -> None:
+            address = place(fn, self.rest)
+            self._unit_call("tilestored64", types, f"i8 {t}, ptr {address}, i64 {_LINE_BYTES}")
+            mask = fn.first_lanes(columns, LINES)
+
+            def line(r: Value) -> None:
+                x = load(fn, self.rest + r * _LINE_BYTES, float32, LINES)
+                store(fn, x, at + r * c_row, mask)
+
+            fn.loop(fn.number(0), minimum(fn, rows, fn.number(LINES)), 1, line)
+
+        fn.when(is_whole, whole)
+        fn.when(~is_whole & (rows > 0) & (columns > 0), part)

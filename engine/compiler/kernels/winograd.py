@@ -1,0 +1,365 @@
+"""Plans of Winograd's convolution, for windows of 3 x 3: a quarter of the multiplications.
+
+Rounding is twice that of a sum of products on average, and at most 10 times 2 ** -24 of the largest
+sum of the products' absolute values (tests hold results to that). Infinities become NaN, and
+spread, as NaN does, to the tiles of 4 x 4 pixels that take them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from ...graph import DType, float32
+from . import winograd_kernel as kernel
+from .filters import plan_pack
+from .launch import Epilogue, Launch, Scratch, Word
+from .microkernel import SHAPE, microkernels
+from .tiles import Cut, Grid, Target, choose_grid
+from .window import Convolution
+from .winograd_transforms import POINTS, TAPS, TILE
+
+_NUM_POINTS = POINTS * POINTS
+_LINE = 64
+# The transforms of a unit of work stay in the second cache, with those of the filters beside them;
+# larger filters come from beyond, and are to be worth it for more tiles.
+_UNIT_BYTES = 256 * 1024
+_LARGE_UNIT_BYTES = 1024 * 1024
+_NEAR_FILTER_BYTES = 1024 * 1024
+_MOST_FILTER_BYTES = 4 * 1024 * 1024
+# The least that is to be gained, as parts of the time: estimates are wrong by that.
+_WORTH = 0.85
+_UNITS_PER_THREAD = 4
+# Parts of the sum over tiles.
+_PARTS_BYTES = 1024 * 1024
+_MOST_PARTS = 16
+_FEWEST_PARTS = 2
+
+
+def is_winograd(conv: Convolution, dtype: DType, target: Target) -> bool:
+    """Whether a convolution is one that is faster this way."""
+    lanes = target.lanes(dtype)
+    is_like_that = conv.window == (TAPS, TAPS) and {*conv.strides, *conv.dilation} == {1}
+    if dtype != float32 or not is_like_that or conv.groups != 1:
+        return False
+    if not conv.channels or not conv.filters or conv.channels % lanes or conv.filters % lanes:
+        return False
+    if _filter_bytes(conv.channels, conv.filters, dtype.size) > _MOST_FILTER_BYTES:
+        return False
+    return _cycles(conv, lanes, dtype.size) < _WORTH * _direct_cycles(conv, lanes)
+
+
+def _direct_cycles(conv: Convolution, lanes: int) -> float:
+    """The estimated time of the sum of products as it is: two vectors of products a cycle."""
+    pixels = conv.images * math.prod(conv.output)
+    return pixels * TAPS * TAPS * conv.channels * (conv.filters / lanes) / 2 / 0.92
+
+
+def _cycles(conv: Convolution, lanes: int, size: int) -> float:
+    """The estimated time: products, transforms of tiles, of filters, and bringing those again."""
+    height, width = map(_tiles, conv.output)
+    tiles = conv.images * height * width
+    of_x, of_y = conv.channels / lanes, conv.filters / lanes
+    products = tiles * _NUM_POINTS * conv.channels * of_y / 2 / 0.8
+    transforms = tiles * (130 * of_x + 90 * of_y) + 220 * conv.channels * of_y
+    filter_bytes = _filter_bytes(conv.channels, conv.filters, size)
+    if filter_bytes <= _NEAR_FILTER_BYTES:
+        return products + transforms
+    tile_bytes = _NUM_POINTS * (conv.channels + conv.filters) * size
+    units = -(-tiles * tile_bytes // _LARGE_UNIT_BYTES)
+    return products + transforms + units * 12 * filter_bytes / _LINE
+
+
+def _filter_bytes(channels: int, filters: int, size: int) -> int:
+    return _NUM_POINTS * channels * filters * size
+
+
+def _tiles(length: int) -> int:
+    return -(-length // TILE)
+
+
+class Operand(NamedTuple):
+    """Images in memory, channels last, and where the first tile begins in them."""
+
+    data: Word
+    height: int
+    width: int
+    channels: int
+    first: tuple[int, int] = (0, 0)
+
+    def strides(self, size: int) -> tuple[int, int, int]:
+        """Bytes from an image, a row, a pixel to the next one."""
+        pixel = self.channels * size
+        return self.height * self.width * pixel, self.width * pixel, pixel
+
+    def tile_bytes(self, size: int) -> int:
+        """Of the transform of a tile: an odd number of lines, for the sake of the first cache."""
+        return (_NUM_POINTS * self.channels * size // _LINE | 1) * _LINE
+
+
+def plan_winograd_forward(
+    x: Word,
+    filters: Word,
+    y: Word,
+    conv: Convolution,
+    dtype: DType,
+    target: Target,
+    epilogue: Epilogue | None,
+) -> list[Launch]:
+    """See plan_conv_forward."""
+    _, height, width = conv.axes
+    row = conv.filters * dtype.size
+    taps = [conv.channels * row * tap for tap in range(TAPS * TAPS)]
+    first = -height.padding[0], -width.padding[0]
+    source = Operand(x, height.size, width.size, conv.channels, first)
+    result = Operand(y, height.output, width.output, conv.filters)
+    return _plan(source, result, conv.images, filters, taps, row, dtype, target, epilogue)
+
+
+def plan_winograd_input_gradient(
+    dy: Word,
+    filters: Word,
+    dx: Word,
+    conv: Convolution,
+    dtype: DType,
+    target: Target,
+    epilogue: Epilogue | None,
+) -> list[Launch]:
+    """See plan_conv_input_gradient: a convolution of dy with the filters turned around."""
+    _, height, width = conv.axes
+    row = conv.filters * dtype.size
+    vectors = conv.channels // target.lanes(dtype)
+    pack, packed = plan_pack(
+        filters,
+        [conv.channels * row * tap for tap in reversed(range(TAPS * TAPS))],
+        conv.filters,
+        conv.channels,
+        1,
+        row,
+        0,
+        Cut(vectors, 1, 1),
+        dtype,
+        target,
+        turned=True,
+    )
+    taps = [packed.tap * tap for tap in range(TAPS * TAPS)]
+    first = height.padding[0] - (TAPS - 1), width.padding[0] - (TAPS - 1)
+    source = Operand(dy, height.output, width.output, conv.filters, first)
+    result = Operand(dx, height.size, width.size, conv.channels)
+    launches = _plan(
+        source, result, conv.images, packed.data, taps, packed.row, dtype, target, epilogue
+    )
+    return [pack, *launches]
+
+
+def _plan(
+    source: Operand,
+    result: Operand,
+    images: int,
+    filters: Word,
+    taps: list[int],
+    filter_row: int,
+    dtype: DType,
+    target: Target,
+    epilogue: Epilogue | None,
+) -> list[Launch]:
+    size, lanes = dtype.size, target.lanes(dtype)
+    row = result.channels * size
+    # Points begin on different lines of the first cache.
+    point = source.channels * row + _LINE
+    transformed = Scratch(point * _NUM_POINTS, "winograd_filters")
+    values: dict[str, Word] = {
+        "filters": filters,
+        "taps": tuple(taps),
+        "filter_row": filter_row,
+        "rows": source.channels,
+        "vectors": result.channels // lanes,
+        "to": transformed,
+        "to_point": point,
+        "to_row": row,
+    }
+    code = kernel.code(kernel.FILTERS, dtype, target.vector_bytes)
+    first = Launch(code, tuple(values[name] for name in kernel.FILTER_WORDS))
+    row_tiles = _tiles(result.width)
+    image_rows = _tiles(result.height)
+    rows = images * image_rows
+    unit_rows = _unit_rows(rows, row_tiles, source, result, size, target.threads)
+    num_tiles = unit_rows * row_tiles
+    last_tiles = (rows - (-(-rows // unit_rows) - 1) * unit_rows) * row_tiles
+    grid = choose_grid(
+        num_tiles, result.channels // lanes, source.channels, target.registers, b_cost=0.4
+    )
+    image, y_row, pixel = result.strides(size)
+    values = {
+        **_unit_words(rows, unit_rows, image_rows, row_tiles, source, result, dtype, target),
+        "x": _image_words(source, size, lanes),
+        "y": result.data,
+        "y_image": image,
+        "y_row": y_row,
+        "y_pixel": pixel,
+        "out_height": result.height,
+        "out_width": result.width,
+        "filters": transformed,
+        "filter_point": point,
+        "filter_columns": size,
+        **_panel_words(grid, result.channels, lanes),
+        "product_tile": result.tile_bytes(size),
+        "product_point": row,
+        "product_vectors": result.channels // lanes,
+        "shape": _shape(source.tile_bytes(size), size, row, result.tile_bytes(size)),
+        "cut": _cut(grid.rows, grid.vectors, result.channels, dtype, target),
+        "last_cut": _cut(
+            Cut.of(last_tiles, grid.rows.large), grid.vectors, result.channels, dtype, target
+        ),
+        "epilogue": epilogue.code if epilogue else 0,
+        "epilogue_words": epilogue.words if epilogue else 0,
+    }
+    code = kernel.code(kernel.CONVOLVE, dtype, target.vector_bytes)
+    return [first, Launch(code, tuple(values[name] for name in kernel.CONVOLVE_WORDS))]
+
+
+def plan_winograd_filter_gradient(
+    x: Word, dy: Word, df: Word, conv: Convolution, dtype: DType, target: Target
+) -> list[Launch]:
+    """See plan_conv_filter_gradient."""
+    _, height, width = conv.axes
+    size, lanes = dtype.size, target.lanes(dtype)
+    first = -height.padding[0], -width.padding[0]
+    source = Operand(x, height.size, width.size, conv.channels, first)
+    result = Operand(dy, height.output, width.output, conv.filters)
+    row = conv.filters * size
+    row_tiles, image_rows = _tiles(width.output), _tiles(height.output)
+    rows = conv.images * image_rows
+    unit_rows = _unit_rows(rows, row_tiles, source, result, size, 1)
+    point = conv.channels * row + _LINE
+    part = point * _NUM_POINTS
+    parts = max(_FEWEST_PARTS, min(_MOST_PARTS, _PARTS_BYTES // part))
+    parts = min(-(-rows // unit_rows), 1 << parts.bit_length() - 1)
+    sums = Scratch(part * parts, "winograd_sums")
+    grid = choose_grid(
+        conv.channels, conv.filters // lanes, unit_rows * row_tiles, target.registers
+    )
+    values: dict[str, Word] = {
+        **_unit_words(rows, unit_rows, image_rows, row_tiles, source, result, dtype, target),
+        "x": _image_words(source, size, lanes),
+        "dy": _image_words(result, size, lanes),
+        "sums": sums,
+        "sums_part": part,
+        "sums_point": point,
+        "sums_row": row,
+        "parts": parts,
+        **_panel_words(grid, conv.filters, lanes),
+        "shape": _shape(size, source.tile_bytes(size), result.tile_bytes(size), row),
+        "cut": _cut(grid.rows, grid.vectors, conv.filters, dtype, target),
+    }
+    code = kernel.code(kernel.GRADIENT, dtype, target.vector_bytes)
+    found = [Launch(code, tuple(values[name] for name in kernel.GRADIENT_WORDS))]
+    values = {
+        "sums": sums,
+        "sums_part": part,
+        "sums_point": point,
+        "sums_row": row,
+        "parts": parts,
+        "df": df,
+        "df_tap": conv.channels * row,
+        "df_row": row,
+        "rows": conv.channels,
+        "vectors": conv.filters // lanes,
+    }
+    code = kernel.code(kernel.FINISH, dtype, target.vector_bytes)
+    return [*found, Launch(code, tuple(values[name] for name in kernel.FINISH_WORDS))]
+
+
+def _unit_rows(
+    rows: int, row_tiles: int, source: Operand, result: Operand, size: int, threads: int
+) -> int:
+    """Rows of tiles that are worked on together."""
+    row_bytes = row_tiles * (source.tile_bytes(size) + result.tile_bytes(size))
+    is_near = _filter_bytes(source.channels, result.channels, size) <= _NEAR_FILTER_BYTES
+    most = _UNIT_BYTES if is_near else _LARGE_UNIT_BYTES
+    units = -(-rows // max(1, most // row_bytes))
+    for more in range(units, rows + 1):
+        if more % threads == 0 or more >= _UNITS_PER_THREAD * threads:
+            units = more
+            break
+    return -(-rows // units)
+
+
+def _unit_words(
+    rows: int,
+    unit_rows: int,
+    image_rows: int,
+    row_tiles: int,
+    source: Operand,
+    result: Operand,
+    dtype: DType,
+    target: Target,
+) -> dict[str, Word]:
+    tiles = unit_rows * row_tiles
+    columns = (row_tiles * TILE + POINTS - TILE) * POINTS * target.vector_bytes
+    patches_at = _LINE + -(-columns // _LINE) * _LINE
+    products_at = patches_at + tiles * source.tile_bytes(dtype.size)
+    memory = products_at + tiles * result.tile_bytes(dtype.size)
+    return {
+        "rows": rows,
+        "unit_rows": unit_rows,
+        "image_rows": image_rows,
+        "row_tiles": row_tiles,
+        "memory": Scratch(memory * target.threads, "winograd_tiles"),
+        "memory_bytes": memory,
+        "columns_at": _LINE,
+        "patches_at": patches_at,
+        "products_at": products_at,
+    }
+
+
+def _image_words(image: Operand, size: int, lanes: int) -> tuple[Word, ...]:
+    whole, row, pixel = image.strides(size)
+    values: dict[str, Word] = {
+        "data": image.data,
+        "image": whole,
+        "row": row,
+        "pixel": pixel,
+        "height": image.height,
+        "width": image.width,
+        "first_h": image.first[0],
+        "first_w": image.first[1],
+        "vectors": image.channels // lanes,
+        "tile": image.tile_bytes(size),
+        "point": image.channels * size,
+    }
+    return tuple(values[name] for name in kernel.IMAGE_WORDS)
+
+
+def _panel_words(grid: Grid, columns: int, lanes: int) -> dict[str, Word]:
+    return {
+        "panel_columns": grid.vectors.large * lanes,
+        "num_wide_panels": grid.vectors.num_large,
+        "num_panels": grid.vectors.parts,
+        "columns": columns,
+    }
+
+
+def _cut(rows: Cut, vectors: Cut, columns: int, dtype: DType, target: Target) -> tuple[Word, ...]:
+    values: dict[str, Word] = {
+        "cut_rows": rows.large,
+        "num_high": rows.num_large,
+        "num_cuts": rows.parts,
+        "microkernels": microkernels(rows, vectors, columns, dtype, target),
+    }
+    return tuple(values[name] for name in kernel.CUT_WORDS)
+
+
+def _shape(row_stride: int, a_stride: int, b_stride: int, c_stride: int) -> tuple[Word, ...]:
+    """What the microkernel reads: a plain product of matrices."""
+    values: dict[str, Word] = {
+        "row_stride": row_stride,
+        "group_stride": 0,
+        "a_stride": a_stride,
+        "b_stride": b_stride,
+        "b_skip": 0,
+        "c_stride": c_stride,
+        "num_offsets": 1,
+        "offsets": (0,),
+    }
+    return tuple(values[name] for name in SHAPE)

@@ -1,0 +1,118 @@
+"""Operations one after the other as statements: what they compute, on values by number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..graph import TensorSpec
+from ..ops.cluster import Step
+from .builder import Builder, wide
+from .emit import NotLoweredError, scalar_type
+from .lowerings.table import LOWERINGS, TAKES_HALVES, Lowered
+from .program import Operand, Size
+
+# Of sizes, these are sizes again.
+ON_SIZES: dict[str, Callable[[int, int], int]] = {
+    "Add": lambda a, b: a + b,
+    "Sub": lambda a, b: a - b,
+    "Mul": lambda a, b: a * b,
+}
+
+
+class Steps:
+    """The values of steps that have been lowered.
+
+    Args:
+        builder: what they are built with.
+        specs: the spec of each value.
+        steps: all of them.
+        outputs: the values that are asked for.
+
+    Attributes:
+        values: what is known; those that come from outside are set by the owner.
+    """
+
+    def __init__(
+        self,
+        builder: Builder,
+        specs: Sequence[TensorSpec],
+        steps: Sequence[Step],
+        outputs: Sequence[int],
+    ) -> None:
+        self.builder = builder
+        self.values: list[Operand | None] = [None] * len(specs)
+        self._specs = specs
+        self._used = {v for step in steps for v in step.inputs} | set(outputs)
+        self._known: dict[Any, list[Operand | None]] = {}
+
+    def value(self, number: int) -> Operand:
+        """A value that has been computed.
+
+        Raises:
+            NotLoweredError: it is none to compute with, such as a variable's handle.
+        """
+        found = self.values[number]
+        if found is None:
+            raise NotLoweredError(f"value {number} is no array")
+        return found
+
+    def lower(self, step: Step) -> None:
+        """Add the statements of a step.
+
+        Raises:
+            NotLoweredError: it has no native form for these operands.
+        """
+        self.builder.label = step.label
+        operands = [self.value(v) for v in step.inputs]
+        key = _key(step, operands)
+        results = self._known.get(key) if key is not None else None
+        if results is None:
+            results = self._lower(step, operands)
+            if key is not None:
+                self._known[key] = results
+        for v, result in zip(step.outputs, results, strict=True):
+            self.values[v] = result
+
+    def _lower(self, step: Step, operands: list[Operand]) -> list[Operand | None]:
+        b, definition = self.builder, step.definition
+        kind = definition.type
+        dtypes = tuple(self._specs[v].dtype for v in step.outputs)
+        for dtype in dtypes:
+            scalar_type(dtype)
+        if kind in ON_SIZES and all(isinstance(x, Size) for x in operands):
+            first, second = operands
+            assert isinstance(first, Size)
+            assert isinstance(second, Size)
+            return [Size(ON_SIZES[kind](first.value, second.value), dtypes[0])]
+        lowering = LOWERINGS.get(kind)
+        if lowering is not None:
+            live = tuple(v in self._used for v in step.outputs)
+            in_float32 = kind not in TAKES_HALVES
+            if in_float32:
+                operands = [b.widened(x) for x in operands]
+            computed = tuple(map(wide, dtypes)) if in_float32 else dtypes
+            found = lowering(b, Lowered(kind, step.attrs, computed, live), *operands)
+            results: list[Operand | None] = [found] if isinstance(found, Operand) else list(found)
+            if computed == dtypes:
+                return results
+            pairs = zip(results, dtypes, strict=True)
+            return [None if y is None else b.cast(y, dtype) for y, dtype in pairs]
+        if definition.scalar is None:
+            raise NotLoweredError(f"{kind} has no native form")
+        return [b.compute(definition.scalar, *operands, dtype=dtypes[0], **step.attrs)]
+
+
+def _key(step: Step, operands: Sequence[Operand]) -> Any:
+    """What two steps have in common that compute the same; None if that cannot be told."""
+    try:
+        key = (
+            step.definition.type,
+            tuple(operands),
+            tuple(sorted(step.attrs.items())),
+            tuple(map(type, step.attrs.values())),
+        )
+        hash(key)
+    except (TypeError, ValueError):
+        return None
+    return key

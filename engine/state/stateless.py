@@ -1,0 +1,115 @@
+"""StatelessScope: variables that have other values in a block of code, for one thread alone.
+
+State: `_local.scope` is the innermost scope of the thread; `_values[id]` are the values that
+variables have in a scope, and `_variables` keeps those variables alive, so that no id is reused.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidArgumentError, ShapeError
+from ..graph import Tensor
+from ..ops.cast import cast
+from ..ops.convert import convert_to_tensor
+
+if TYPE_CHECKING:
+    from .variable import Variable
+
+
+class _Local(threading.local):
+    scope: StatelessScope | None = None
+
+
+_local = _Local()
+
+
+def current_scope() -> StatelessScope | None:
+    """The innermost scope that this thread is in."""
+    return _local.scope
+
+
+class StatelessScope:
+    """A block in which variables have given values, and updates of variables stay inside.
+
+        with StatelessScope([(v, value)]) as scope:
+            y = layer(x)  # reads `value`
+        after = scope.get_current_value(v)
+
+    What is computed depends on the values as on any other tensor, so it can be differentiated with
+    respect to them. The variables themselves are not touched, and other threads see nothing of it.
+    A function (`laminar.function`) called inside runs as plain Python. A scope inside another one
+    sees that one's values, and keeps updates to itself.
+
+    Args:
+        state_mapping: pairs of a variable and its value in the block.
+        collect_losses: whether `losses` gets what layers add to the loss in the block.
+        initialize_variables: kept for Keras scripts; variables made inside get their initial values
+            at once.
+
+    Raises:
+        InvalidArgumentError: a pair does not begin with a variable.
+        ShapeError: a value has another shape than its variable.
+    """
+
+    def __init__(
+        self,
+        state_mapping: Iterable[tuple[Variable, Any]] | None = None,
+        collect_losses: bool = False,
+        initialize_variables: bool = True,
+    ) -> None:
+        self.collect_losses = collect_losses
+        self.initialize_variables = initialize_variables
+        self.losses: list[Tensor] = []
+        self._variables: dict[int, Variable] = {}
+        self._values: dict[int, Tensor] = {}
+        self._outer: StatelessScope | None = None
+        for variable, value in state_mapping or ():
+            if not hasattr(variable, "read_value"):
+                raise InvalidArgumentError(
+                    f"StatelessScope: expected pairs (variable, value), got {variable!r}",
+                    remedy="write state_mapping=zip(model.variables, values)",
+                )
+            self.add_update((variable, value))
+
+    def add_update(self, update: tuple[Variable, Any]) -> None:
+        """Give a variable a value: `(variable, value)`."""
+        variable, value = update
+        tensor = convert_to_tensor(value)
+        if tensor.dtype != variable.stored_dtype:
+            tensor = cast(tensor, variable.stored_dtype)
+        if not tensor.shape.is_compatible_with(variable.shape):
+            raise ShapeError(
+                f"StatelessScope: variable {variable.path!r} has the shape {variable.shape}, "
+                f"the value given for it is {tensor.spec}",
+                remedy="give values in the order of the variables",
+            )
+        self._variables[id(variable)] = variable
+        self._values[id(variable)] = tensor
+
+    def add_loss(self, loss: Tensor) -> None:
+        """Take note of a loss."""
+        self.losses.append(loss)
+
+    def get_current_value(self, variable: Variable) -> Tensor | None:
+        """What a variable is in the scope; None if the scope does not know it."""
+        return self._values.get(id(variable))
+
+    def value_of(self, variable: Variable) -> Tensor | None:
+        """What a variable is in this scope or in those around it."""
+        scope: StatelessScope | None = self
+        while scope is not None:
+            found = scope._values.get(id(variable))
+            if found is not None:
+                return found
+            scope = scope._outer
+        return None
+
+    def __enter__(self) -> StatelessScope:
+        self._outer, _local.scope = _local.scope, self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _local.scope, self._outer = self._outer, None

@@ -1,0 +1,265 @@
+"""`laminar.distribution`: the names under which Keras shares training among devices.
+
+`set_distribution(DataParallel())` makes every model that is compiled afterwards train on all
+devices: it is `compile(strategy=laminar.distribute.DataParallel(devices))`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from laminar import distribute
+from laminar.engine import list_devices as _all_devices
+from laminar.engine.errors import InvalidArgumentError, UnimplementedError
+from laminar.engine.graph import DeviceSpec
+from laminar.ops import convert_to_tensor
+
+_state: dict[str, Any] = {"distribution": None}
+
+
+def list_devices(device_type: str | None = None) -> list[str]:
+    """The devices of this process, such as ["cpu:0"].
+
+    Args:
+        device_type: "cpu" or "gpu"; otherwise the GPUs, or the CPU if there are none.
+    """
+    names = [_short(device.name) for device in _all_devices()]
+    wanted = (device_type or ("gpu" if any(n.startswith("gpu") for n in names) else "cpu")).lower()
+    return [name for name in names if name.startswith(f"{wanted}:")]
+
+
+def get_device_count(device_type: str | None = None) -> int:
+    """How many devices `list_devices` gives."""
+    return len(list_devices(device_type))
+
+
+def initialize(
+    job_addresses: str | None = None,
+    num_processes: int | None = None,
+    process_id: int | None = None,
+) -> None:
+    """Accept a setup of one process, which needs none.
+
+    Raises:
+        UnimplementedError: several processes are to work together.
+    """
+    if job_addresses is not None or (num_processes or 1) > 1 or process_id:
+        raise UnimplementedError(
+            "distribution.initialize: models of several processes are not joined by it",
+            remedy="train in one process with DataParallel, or use laminar.distribute",
+        )
+
+
+class DeviceMesh:
+    """Devices as a grid whose axes have names.
+
+    Args:
+        shape: of the grid.
+        axis_names: one for each axis.
+        devices: their names; by default those of `list_devices()`.
+
+    Raises:
+        InvalidArgumentError: the shape has another number of devices or of axes.
+    """
+
+    def __init__(
+        self, shape: Sequence[int], axis_names: Sequence[str], devices: Any = None
+    ) -> None:
+        found = np.array(list_devices() if devices is None else devices, dtype=object).ravel()
+        if len(shape) != len(axis_names):
+            raise InvalidArgumentError(
+                f"DeviceMesh: shape {tuple(shape)} has {len(shape)} axes, "
+                f"axis_names {list(axis_names)} names {len(axis_names)}"
+            )
+        if math.prod(shape) != len(found):
+            raise InvalidArgumentError(
+                f"DeviceMesh: shape {tuple(shape)} takes {math.prod(shape)} devices, "
+                f"got {len(found)}: {found.tolist()}"
+            )
+        self.shape = tuple(shape)
+        self.axis_names = list(axis_names)
+        self.devices = found.reshape(self.shape)
+
+    def __repr__(self) -> str:
+        return f"<DeviceMesh shape={self.shape}, axis_names={self.axis_names}>"
+
+
+class TensorLayout:
+    """Along which axis of a mesh each axis of a tensor is cut; None for one that is whole.
+
+    Raises:
+        InvalidArgumentError: the mesh has no axis of a name.
+    """
+
+    def __init__(self, axes: Sequence[str | None], device_mesh: DeviceMesh | None = None) -> None:
+        self.axes = tuple(axes)
+        self.device_mesh = device_mesh
+        for axis in self.axes:
+            if device_mesh is not None and axis is not None and axis not in device_mesh.axis_names:
+                raise InvalidArgumentError(
+                    f"TensorLayout: the mesh has no axis {axis!r}; "
+                    f"its axes are {', '.join(map(repr, device_mesh.axis_names))}"
+                )
+
+    def __repr__(self) -> str:
+        return f"<TensorLayout axes={self.axes}, device_mesh={self.device_mesh}>"
+
+
+class LayoutMap(MutableMapping[str, Any]):
+    """Layouts of variables by patterns (regular expressions) of their paths.
+
+    `layouts[path]` is the layout of the pattern that equals `path`, else of the one found in it,
+    else None.
+
+    Raises:
+        InvalidArgumentError: two patterns are found in a path.
+    """
+
+    def __init__(self, device_mesh: DeviceMesh) -> None:
+        self.device_mesh = device_mesh
+        self._layouts: dict[str, TensorLayout] = {}
+
+    def __getitem__(self, key: str) -> TensorLayout | None:
+        if key in self._layouts:
+            return self._layouts[key]
+        found = [pattern for pattern in self._layouts if re.search(pattern, key)]
+        if len(found) > 1:
+            raise InvalidArgumentError(
+                f"LayoutMap: the path {key!r} has {len(found)} patterns: {found}",
+                remedy="make the patterns exclude each other",
+            )
+        return self._layouts[found[0]] if found else None
+
+    def __setitem__(self, key: str, layout: Any) -> None:
+        if key in self._layouts:
+            raise InvalidArgumentError(f"LayoutMap: the pattern {key!r} has a layout already")
+        if not isinstance(layout, TensorLayout):
+            layout = TensorLayout(layout, self.device_mesh)
+        self._layouts[key] = layout
+
+    def __delitem__(self, key: str) -> None:
+        del self._layouts[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._layouts)
+
+    def __len__(self) -> int:
+        return len(self._layouts)
+
+
+class DataParallel:
+    """Each device works on a part of every batch; each has all variables.
+
+    Args:
+        device_mesh: a mesh of one axis; or
+        devices: names of devices; by default those of `list_devices()`.
+        auto_shard_dataset: kept for Keras scripts; batches are always shared.
+
+    Raises:
+        InvalidArgumentError: a mesh of several axes, or both a mesh and devices.
+    """
+
+    def __init__(
+        self,
+        device_mesh: DeviceMesh | None = None,
+        devices: Sequence[str] | None = None,
+        auto_shard_dataset: bool = True,
+    ) -> None:
+        if device_mesh is not None and devices is not None:
+            raise InvalidArgumentError("DataParallel: got both device_mesh and devices; give one")
+        if device_mesh is None:
+            names = list_devices() if devices is None else list(devices)
+            device_mesh = DeviceMesh((len(names),), ["batch"], names)
+        if len(device_mesh.shape) != 1:
+            raise InvalidArgumentError(
+                f"DataParallel: expected a mesh of one axis, got {device_mesh}",
+                remedy="DeviceMesh((n,), ['batch'], devices)",
+            )
+        self.device_mesh = device_mesh
+        self.batch_dim_name = device_mesh.axis_names[0]
+        self.auto_shard_dataset = auto_shard_dataset
+        names = device_mesh.devices.tolist()
+        self.strategy = distribute.DataParallel(names) if len(names) > 1 else None
+
+    @property
+    def num_model_replicas(self) -> int:
+        """How many devices there are."""
+        return int(self.device_mesh.devices.size)
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Models compiled inside are shared so."""
+        before = distribution()
+        set_distribution(self)
+        try:
+            yield
+        finally:
+            set_distribution(before)
+
+    def __repr__(self) -> str:
+        return f"<DataParallel device_mesh={self.device_mesh}>"
+
+
+class ModelParallel:
+    """Variables cut into parts for several devices: refused, for there is no such thing here.
+
+    Raises:
+        UnimplementedError: always.
+    """
+
+    def __init__(
+        self,
+        *,
+        layout_map: LayoutMap | None = None,
+        batch_dim_name: str | None = None,
+        auto_shard_dataset: bool = True,
+    ) -> None:
+        raise UnimplementedError(
+            "ModelParallel: variables are not cut into parts for several devices",
+            remedy="use DataParallel, or put whole layers on devices with laminar.device(...)",
+        )
+
+
+def distribution() -> DataParallel | None:
+    """What `set_distribution` was given; None for one device."""
+    found: DataParallel | None = _state["distribution"]
+    return found
+
+
+def set_distribution(value: DataParallel | None) -> None:
+    """Share the training of models that are compiled from now on; None for one device.
+
+    Raises:
+        InvalidArgumentError: `value` is no DataParallel of this module.
+    """
+    if value is not None and not isinstance(value, DataParallel):
+        raise InvalidArgumentError(
+            f"set_distribution: expected a laminar.distribution.DataParallel, got {value!r}"
+        )
+    _state["distribution"] = value
+
+
+def distribute_tensor(tensor: Any, layout: Any) -> Any:
+    """A tensor with a layout: itself, where no axis is cut.
+
+    Raises:
+        UnimplementedError: the layout cuts an axis.
+    """
+    axes = layout.axes if isinstance(layout, TensorLayout) else tuple(layout)
+    if any(axis is not None for axis in axes):
+        raise UnimplementedError(
+            f"distribute_tensor: the layout {axes} cuts an axis, and tensors stay whole here",
+            remedy="use DataParallel, which cuts batches",
+        )
+    return convert_to_tensor(tensor)
+
+
+def _short(name: str) -> str:
+    spec = DeviceSpec.from_string(name)
+    return f"{spec.device_type}:{spec.device_index}".lower()

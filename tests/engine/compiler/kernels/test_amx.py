@@ -1,0 +1,95 @@
+"""bfloat16 products on the matrix unit, against float64."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from laminar.engine.compiler.amx import has_amx
+from laminar.engine.compiler.kernels import Buffer
+from laminar.engine.graph import bfloat16
+
+from .amx_products import arrays_of, plan
+from .epilogues import adding
+from .products import Product
+from .running import Prepared, results
+
+pytestmark = pytest.mark.skipif(not has_amx(), reason="the processor has no matrix unit")
+
+sizes = st.integers(0, 40) | st.sampled_from([63, 64, 65, 130])
+
+
+@st.composite
+def products(draw: st.DrawFn) -> Product:
+    return Product(
+        draw(sizes),
+        draw(sizes),
+        draw(sizes),
+        draw(st.booleans()),
+        draw(st.booleans()),
+        draw(st.sampled_from([(), (), (3,), (2, 3), (1, 0)])),
+        draw(st.booleans()),
+        draw(st.sampled_from([0, 0, 5])),
+        dtype=bfloat16,
+    )
+
+
+def check(product: Product) -> None:
+    arrays = arrays_of(product)
+    found = results(plan(product), *arrays)
+    expected = product.expected(*arrays)
+    # The products are exact in float32, their sums are not.
+    tolerance = float(np.finfo(np.float32).eps) * 8 * (product.inner + 8)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(products())
+def test_products_of_any_size(product: Product) -> None:
+    check(product)
+
+
+@pytest.mark.parametrize("transpose_a", [False, True])
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_large_products(transpose_a: bool, transpose_b: bool) -> None:
+    product = Product(300, 530, 1100, transpose_a, transpose_b, dtype=bfloat16)
+    check(product)
+    check(replace(product, rows=1, gap=3))
+    check(replace(product, columns=1, gap=3))
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        Product(37, 90, 20, dtype=bfloat16),
+        Product(300, 600, 1100, dtype=bfloat16),
+        Product(5, 33, 8, batch=(2, 3), dtype=bfloat16),
+        Product(7, 9, 0, dtype=bfloat16),
+    ],
+)
+def test_the_epilogue_sees_each_element_once_when_it_is_complete(product: Product) -> None:
+    a, b, c = arrays_of(product)
+    num_rows = c.size // product.columns
+    of_rows = np.arange(num_rows, dtype=np.float32)
+    of_columns = np.arange(product.columns, dtype=np.float32) * 0.5
+    epilogue = adding(Buffer(2), c.strides[-2], Buffer(3), Buffer(4), 64)
+    prepared = Prepared(plan(product, epilogue), [a, b, c, of_rows, of_columns])
+    expected = product.expected(a, b, c)
+    prepared.run(2)
+    expected = expected.reshape(num_rows, -1) + of_rows[:, None] + of_columns
+    np.testing.assert_allclose(c.reshape(num_rows, -1), expected, rtol=1e-5, atol=1e-3)
+
+
+def test_what_is_not_finite_stays_so() -> None:
+    product = Product(3, 4, 5, dtype=bfloat16)
+    a, b, c = arrays_of(product)
+    a[0, 0], a[1, 1] = np.inf, np.nan
+    b[...] = 1
+    found = results(plan(product), a, b, c)
+    assert np.isinf(found[0]).all()
+    assert np.isnan(found[1]).all()
+    np.testing.assert_allclose(found[2], a[2].astype(np.float32).sum(), rtol=1e-6)
