@@ -86,6 +86,7 @@ _MODULES = frozenset(
         "distribute",
         "distribution",
         "dtype_policies",
+        "export",
         "engine",
         "initializers",
         "layers",

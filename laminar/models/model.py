@@ -6,7 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import Any, Self
 
-from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from laminar.engine.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    UnimplementedError,
+)
 from laminar.layers.building import by_calling
 from laminar.layers.layer import Layer
 from laminar.quantizers import as_config
@@ -219,6 +224,46 @@ class Model(Trainer):
         from laminar.saving import save_model
 
         save_model(self, filepath, overwrite=overwrite, zipped=zipped, **kwargs)
+
+    def export(
+        self,
+        filepath: Any,
+        format: str = "laminar",
+        verbose: bool | None = None,
+        input_signature: Any = None,
+    ) -> None:
+        """Write the model's inference as a graph, which runs without the model's code.
+
+        `laminar.export.load(filepath).serve(x)` gives what `model(x, training=False)` does.
+
+        Args:
+            filepath: where to.
+            format: "laminar" is the only one here.
+            verbose: whether to print what was written; by default, yes.
+            input_signature: a spec for each argument of the call; by default those of the model's
+                symbolic inputs.
+
+        Raises:
+            UnimplementedError: another format.
+            InvalidArgumentError: there are no symbolic inputs, and no signature was given.
+        """
+        from laminar.export import ExportArchive
+
+        if format != "laminar":
+            raise UnimplementedError(
+                f"export: the only format here is 'laminar', got {format!r}",
+                remedy="save the model as a .keras file, which Keras exports to other formats",
+            )
+        if input_signature is None:
+            if self._network is None:
+                raise InvalidArgumentError(
+                    f"export: the model {self.name!r} has no symbolic inputs to tell its arguments",
+                    remedy="give input_signature=[TensorSpec([None, 4])], one for each argument",
+                )
+            input_signature = [self.input]
+        archive = ExportArchive()
+        archive.track_and_add_endpoint("serve", self, input_signature, training=False)
+        archive.write_out(filepath, verbose=verbose is not False)
 
     def save_weights(
         self, filepath: Any, overwrite: bool = True, max_shard_size: float | None = None

@@ -46,7 +46,7 @@ LEFT_OUT = {
     "layers.TorchModuleWrapper": "runs another framework",
 }
 # Modules of Keras that are no part of the surface: shims for Keras 1 and 2.
-SKIPPED = ("keras.legacy", "keras.src", "keras.export")
+SKIPPED = ("keras.legacy", "keras.src")
 
 Entry = dict[str, Any]
 Digest = dict[str, dict[str, Entry]]

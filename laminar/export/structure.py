@@ -1,0 +1,80 @@
+"""Nested structures of tensors as JSON: {"tensor": n}, {"list": []}, {"tuple": []}, {"dict": {}}.
+
+`n` is the place of the tensor among all of the structure; None is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from typing import Any
+
+from laminar.engine.errors import DataLossError, InvalidArgumentError
+
+
+def describe(structure: Any, places: Iterator[int] | None = None) -> Any:
+    """What JSON can hold of a structure.
+
+    Raises:
+        InvalidArgumentError: something is in it that is no list, tuple, dict, tensor or None.
+    """
+    places = count() if places is None else places
+    if structure is None:
+        return None
+    if isinstance(structure, dict):
+        if not all(isinstance(key, str) for key in structure):
+            raise InvalidArgumentError("export: the keys of dictionaries must be strings")
+        return {"dict": {key: describe(structure[key], places) for key in sorted(structure)}}
+    if isinstance(structure, list | tuple):
+        kind = "list" if isinstance(structure, list) else "tuple"
+        return {kind: [describe(item, places) for item in structure]}
+    if not hasattr(structure, "shape"):
+        raise InvalidArgumentError(
+            f"export: an endpoint takes and gives tensors, in lists, tuples and dicts; "
+            f"got a {type(structure).__name__}"
+        )
+    return {"tensor": next(places)}
+
+
+def packed(description: Any, tensors: Sequence[Any], name: str) -> Any:
+    """The structure that was described, with `tensors` in their places.
+
+    Raises:
+        DataLossError: that is no description.
+    """
+    match description:
+        case None:
+            return None
+        case {"tensor": int(place)} if 0 <= place < len(tensors):
+            return tensors[place]
+        case {"list": list(items)}:
+            return [packed(item, tensors, name) for item in items]
+        case {"tuple": list(items)}:
+            return tuple(packed(item, tensors, name) for item in items)
+        case {"dict": dict(items)}:
+            return {key: packed(item, tensors, name) for key, item in items.items()}
+    raise DataLossError(f"{name}: {str(description)[:80]} describes no structure of tensors")
+
+
+def taken(description: Any, value: Any, found: list[Any], complain: Callable[[str], None]) -> None:
+    """Append the tensors of `value`, whose structure must be the described one, to `found`."""
+    match description:
+        case {"tensor": _}:
+            if isinstance(value, dict | tuple) or value is None:
+                complain(f"a tensor, got {type(value).__name__}")
+            found.append(value)
+        case {"list": items} | {"tuple": items}:
+            if not isinstance(value, list | tuple) or len(value) != len(items):
+                size = f" of {len(value)}" if isinstance(value, list | tuple) else ""
+                complain(f"a sequence of {len(items)}, got {type(value).__name__}{size}")
+            for item, part in zip(items, value, strict=True):
+                taken(item, part, found, complain)
+        case {"dict": items}:
+            if not isinstance(value, dict) or set(value) != set(items):
+                got = sorted(value) if isinstance(value, dict) else type(value).__name__
+                complain(f"a dict with {', '.join(items)}, got {got}")
+            for key, item in items.items():
+                taken(item, value[key], found, complain)
+        case _:
+            if value is not None:
+                complain(f"None, got {type(value).__name__}")
