@@ -9,7 +9,7 @@ import numpy as np
 
 from laminar.engine.graph import TensorSpec
 
-from .orders import Indexed, Order, Part, Repeated
+from .orders import Indexed, Part, Repeated
 from .passes import INFINITE, UNKNOWN, Pass, State
 from .sources import IndexedStage
 from .stage import Cursor, Passing, Stage, call_user
@@ -45,14 +45,6 @@ class _Filtering(Passing):
             if call_user(self._stage, apply, self._fn, element):
                 return element
         raise StopIteration
-
-
-def reordered(label: str, source: Stage, change: Callable[[Order], Order]) -> Stage | None:
-    """`source` with another order of its rows, where it has rows."""
-    found = source.indexed()
-    if found is None:
-        return None
-    return IndexedStage(label, Indexed(found.rows, change(found.order)), source)
 
 
 def part(label: str, source: Stage, start: int, stop: int | None, step: int = 1) -> Stage:

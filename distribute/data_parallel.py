@@ -69,7 +69,10 @@ class DataParallel:
         self.machine = Machine(config, pools_cpus=True)
         self.devices = [self.machine.devices.named(name).name for name in names]
         if len(set(self.devices)) < len(self.devices):
-            raise InvalidArgumentError(f"DataParallel: a device is named twice: {names}")
+            raise InvalidArgumentError(
+                f"DataParallel: a device is named twice: {names}",
+                remedy="name each device once: it can have more than one thread",
+            )
         self.staleness = Staleness(max_staleness)
 
     @property
@@ -103,15 +106,20 @@ class DataParallel:
 def _names(devices: Sequence[str] | int) -> list[str]:
     if isinstance(devices, int):
         if isinstance(devices, bool) or devices < 1:
-            raise InvalidArgumentError(f"DataParallel: expected devices, got {devices!r}")
+            raise _bad_devices(devices)
         gpus = [d.name for d in local_devices() if d.device_type == "gpu"]
         return gpus[:devices] if len(gpus) >= devices else [f"cpu:{i}" for i in range(devices)]
-    if isinstance(devices, str) or not devices:
-        raise InvalidArgumentError(
-            f"DataParallel: expected names of devices, got {devices!r}",
-            remedy='write devices=["cpu:0", "cpu:1"], or a number of devices',
-        )
-    return list(devices)
+    names = [] if isinstance(devices, str) or not isinstance(devices, Sequence) else list(devices)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise _bad_devices(devices)
+    return names
+
+
+def _bad_devices(devices: object) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"DataParallel: expected a number of devices from 1 on, or their names, got {devices!r}",
+        remedy='write devices=2, or devices=["cpu:0", "cpu:1"]',
+    )
 
 
 def _counts(names: Sequence[str]) -> dict[str, int]:

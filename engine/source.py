@@ -62,6 +62,13 @@ def _is_own_file(filename: str) -> bool:
     return known
 
 
+def _is_generated(frame: FrameType) -> bool:
+    """Whether it is code that a dataclass of laminar has written: it belongs to no file."""
+    return frame.f_code.co_filename == "<string>" and str(
+        frame.f_globals.get("__name__")
+    ).startswith("laminar.")
+
+
 def user_frame(start: FrameType | None = None) -> FrameType | None:
     """The innermost frame that is not laminar's own."""
     frame: FrameType | None = start if start is not None else sys._getframe(1)
@@ -69,7 +76,7 @@ def user_frame(start: FrameType | None = None) -> FrameType | None:
     while frame is not None:
         filename = frame.f_code.co_filename
         is_own = known(filename)
-        if not (_is_own_file(filename) if is_own is None else is_own):
+        if not (_is_own_file(filename) if is_own is None else is_own) and not _is_generated(frame):
             break
         frame = frame.f_back
     return frame

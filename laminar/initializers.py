@@ -45,7 +45,6 @@ __all__ = [
     "serialize",
 ]
 
-Seed = int | random.SeedGenerator | None
 Axes = Sequence[int] | None
 
 # The standard deviation of a standard normal number that is drawn again outside of [-2, 2].

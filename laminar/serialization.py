@@ -86,10 +86,25 @@ def get_custom_objects() -> dict[str, Any]:
     return _registered
 
 
+def checked_custom_objects(who: str, custom_objects: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The table itself; InvalidArgumentError for what maps no names to classes and functions."""
+    if custom_objects is None:
+        return {}
+    if not isinstance(custom_objects, Mapping):
+        given = list(custom_objects) if isinstance(custom_objects, list | tuple | set) else []
+        names = [getattr(item, "__name__", "MyLayer") for item in given or ["MyLayer"]]
+        raise InvalidArgumentError(
+            f"{who}: custom_objects must map names to classes and functions, "
+            f"got {custom_objects!r}",
+            remedy=f"custom_objects={{{', '.join(f'{name!r}: {name}' for name in names)}}}",
+        )
+    return custom_objects
+
+
 @contextmanager
 def custom_object_scope(custom_objects: Mapping[str, Any]) -> Iterator[None]:
     """Let files name these classes and functions inside the block."""
-    _scopes.custom.append(custom_objects)
+    _scopes.custom.append(checked_custom_objects("custom_object_scope", custom_objects))
     try:
         yield
     finally:
@@ -271,8 +286,10 @@ def deserialize_keras_object(
     Raises:
         NotFoundError: the config names a class or function that is not known.
         DataLossError: the config is not of the form that is written.
+        InvalidArgumentError: `custom_objects` is no mapping.
     """
-    reader = _Reader(custom_objects or {}, module_objects or {})
+    custom = checked_custom_objects("deserialize_keras_object", custom_objects)
+    reader = _Reader(custom, module_objects or {})
     return reader.read(config, 0)
 
 

@@ -8,9 +8,8 @@ from typing import Any
 from laminar import ops
 from laminar.engine.state import Variable
 
-from .lstm import check_use_cudnn
 from .options import keep, make_weight
-from .recurrent import CellRNN, cell_options
+from .recurrent import CellRNN, cell_options, check_use_cudnn
 from .recurrent_cell import OPTIONS, RecurrentCell
 
 _OPTIONS = (*OPTIONS[:2], "recurrent_activation", *OPTIONS[2:], "reset_after", "seed")

@@ -146,6 +146,61 @@ class ImageLayer(DataLayer):
         return super().get_config() | config_of(self, "data_format")
 
 
+class ToneLayer(ImageLayer):
+    """A layer that draws what it does to pixels of a known range. Abstract.
+
+    Args:
+        value_range: the least and greatest value of a pixel.
+        seed: a whole number, which fixes all draws that follow.
+        data_format: see `ImageLayer`.
+
+    Raises:
+        InvalidArgumentError: no range.
+    """
+
+    def __init__(
+        self, value_range: Any, seed: int | None, data_format: str | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(data_format, **kwargs)
+        self.value_range = bounds(self, value_range)
+        self._begin(seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(self, "value_range", "seed")
+
+
+class FactorLayer(ToneLayer):
+    """A layer of tones with a factor: how much an image changes, or how likely. Abstract.
+
+    Args:
+        factor: two numbers between which it is drawn for each image, or one for all from -factor,
+            or from `least` where that is more, to factor.
+        value_range, data_format, seed: see `ToneLayer`.
+
+    Raises:
+        InvalidArgumentError: a factor that is not from `least` to 1, or no range.
+    """
+
+    least: ClassVar[float] = 0.0
+
+    def __init__(
+        self,
+        factor: Any,
+        value_range: Any = (0, 255),
+        data_format: str | None = None,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(value_range, seed, data_format, **kwargs)
+        self.factor = span(self, "factor", factor, self.least, 1.0)
+
+    def draw(self, x: Any, seed: Any) -> Any:
+        return between(seed, self.factor, *each_image(x))
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | config_of(self, "factor")
+
+
 # Arguments
 
 

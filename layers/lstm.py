@@ -6,27 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from laminar import ops
-from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.state import Variable
 
 from .options import keep, make_weight
-from .recurrent import CellRNN, cell_options
+from .recurrent import CellRNN, cell_options, check_use_cudnn
 from .recurrent_cell import OPTIONS, RecurrentCell
 
 _OPTIONS = (*OPTIONS[:2], "recurrent_activation", *OPTIONS[2:], "unit_forget_bias", "seed")
-
-
-def check_use_cudnn(layer: Any, value: Any) -> Any:
-    """Keras's argument `use_cudnn`, which is accepted: the loop is the same.
-
-    Raises:
-        InvalidArgumentError: it is not "auto", True or False.
-    """
-    if value not in ("auto", True, False):
-        raise InvalidArgumentError(
-            f"{layer.who}: use_cudnn must be 'auto', True or False, got {value!r}"
-        )
-    return value
 
 
 def forget_bias(layer: Any, size: int) -> Callable[..., Any]:

@@ -7,34 +7,20 @@ from typing import Any
 from laminar import ops
 
 from .image_layer import (
+    FactorLayer,
     ImageLayer,
+    ToneLayer,
     as_like,
     between,
-    bounds,
     clipped,
     each_image,
     rescaled,
     some,
-    span,
 )
 from .options import config_of, fraction
 
 
-class _Colored(ImageLayer):
-    """A layer with a range of pixel values and a seed. Abstract."""
-
-    def __init__(
-        self, value_range: Any, seed: int | None, data_format: str | None = None, **kwargs: Any
-    ) -> None:
-        super().__init__(data_format, **kwargs)
-        self.value_range = bounds(self, value_range)
-        self._begin(seed)
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | config_of(self, "value_range", "seed")
-
-
-class RandomBrightness(_Colored):
+class RandomBrightness(FactorLayer):
     """In training, a number is added to all pixels of an image, another one for each image.
 
     Args:
@@ -51,24 +37,19 @@ class RandomBrightness(_Colored):
         InvalidArgumentError: a factor outside of its bounds, or no range.
     """
 
+    least = -1.0
+
     def __init__(
         self, factor: Any, value_range: Any = (0, 255), seed: int | None = None, **kwargs: Any
     ) -> None:
-        super().__init__(value_range, seed, **kwargs)
-        self.factor = span(self, "factor", factor, -1.0, 1.0)
-
-    def draw(self, x: Any, seed: Any) -> Any:
-        return between(seed, self.factor, *each_image(x))
+        super().__init__(factor, value_range, seed=seed, **kwargs)
 
     def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
         low, high = self.value_range
         return clipped(x + as_like(drawn, x) * (high - low), self.value_range)
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | config_of(self, "factor")
 
-
-class RandomContrast(_Colored):
+class RandomContrast(FactorLayer):
     """In training, pixels move away from the mean of their channel in the image, or towards it.
 
     Args:
@@ -88,8 +69,7 @@ class RandomContrast(_Colored):
     def __init__(
         self, factor: Any, value_range: Any = (0, 255), seed: int | None = None, **kwargs: Any
     ) -> None:
-        super().__init__(value_range, seed, **kwargs)
-        self.factor = span(self, "factor", factor, 0.0, 1.0)
+        super().__init__(factor, value_range, seed=seed, **kwargs)
 
     def draw(self, x: Any, seed: Any) -> Any:
         limits = 1 - self.factor[0], 1 + self.factor[1]
@@ -99,11 +79,8 @@ class RandomContrast(_Colored):
         mean = ops.mean(x, axis=(1, 2), keepdims=True)
         return clipped((x - mean) * as_like(drawn, x) + mean, self.value_range)
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | config_of(self, "factor")
 
-
-class RandomHue(_Colored):
+class RandomHue(FactorLayer):
     """In training, the hues of an image are turned round the circle of colours.
 
     Args:
@@ -120,17 +97,6 @@ class RandomHue(_Colored):
         InvalidArgumentError: a factor outside of its bounds, or no range.
     """
 
-    def __init__(
-        self,
-        factor: Any,
-        value_range: Any = (0, 255),
-        data_format: str | None = None,
-        seed: int | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(value_range, seed, data_format, **kwargs)
-        self.factor = span(self, "factor", factor, 0.0, 1.0)
-
     def draw(self, x: Any, seed: Any) -> Any:
         sign = ops.where(between(seed, (0.0, 1.0), *each_image(x)) > 0.5, -0.5, 0.5)
         return between(seed, self.factor, *each_image(x)) * sign
@@ -143,11 +109,8 @@ class RandomHue(_Colored):
         y = ops.image.hsv_to_rgb(y, data_format="channels_last")
         return rescaled(clipped(y, (0, 1)), (0, 1), self.value_range)
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | config_of(self, "factor")
 
-
-class RandomSaturation(_Colored):
+class RandomSaturation(FactorLayer):
     """In training, the colours of an image become stronger or weaker.
 
     Args:
@@ -165,16 +128,7 @@ class RandomSaturation(_Colored):
         InvalidArgumentError: a factor outside of its bounds, or no range.
     """
 
-    def __init__(
-        self,
-        factor: Any,
-        value_range: Any = (0, 255),
-        data_format: str | None = None,
-        seed: int | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(value_range, seed, data_format, **kwargs)
-        self.factor = span(self, "factor", factor, -1.0, 1.0)
+    least = -1.0
 
     def draw(self, x: Any, seed: Any) -> Any:
         factor = between(seed, self.factor, *each_image(x))
@@ -188,11 +142,8 @@ class RandomSaturation(_Colored):
         y = ops.image.hsv_to_rgb(y, data_format="channels_last")
         return rescaled(y, (0, 1), self.value_range)
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | config_of(self, "factor")
 
-
-class RandomColorDegeneration(_Colored):
+class RandomColorDegeneration(FactorLayer):
     """In training, images are mixed with themselves in grey.
 
     Args:
@@ -209,26 +160,11 @@ class RandomColorDegeneration(_Colored):
         InvalidArgumentError: a factor outside of its bounds, or no range.
     """
 
-    def __init__(
-        self,
-        factor: Any,
-        value_range: Any = (0, 255),
-        data_format: str | None = None,
-        seed: int | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(value_range, seed, data_format, **kwargs)
-        self.factor = span(self, "factor", factor, -1.0, 1.0)
-
-    def draw(self, x: Any, seed: Any) -> Any:
-        return between(seed, self.factor, *each_image(x))
+    least = -1.0
 
     def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
         grey = ops.image.rgb_to_grayscale(x, data_format="channels_last")
         return clipped(x + as_like(drawn, x) * (grey - x), self.value_range)
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | config_of(self, "factor")
 
 
 class RandomGrayscale(ImageLayer):
@@ -269,7 +205,7 @@ class RandomGrayscale(ImageLayer):
         return super().get_config() | config_of(self, "factor", "seed")
 
 
-class RandomInvert(_Colored):
+class RandomInvert(FactorLayer):
     """In training, some images are inverted: y = greatest value - x.
 
     Args:
@@ -294,8 +230,7 @@ class RandomInvert(_Colored):
         data_format: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(value_range, seed, data_format, **kwargs)
-        self.factor = span(self, "factor", factor, 0.0, 1.0)
+        super().__init__(factor, value_range, data_format, seed, **kwargs)
 
     def draw(self, x: Any, seed: Any) -> Any:
         return some(seed, self.factor, x)
@@ -303,11 +238,8 @@ class RandomInvert(_Colored):
     def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
         return ops.where(drawn, self.value_range[1] - x, x)
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | config_of(self, "factor")
 
-
-class RandomColorJitter(_Colored):
+class RandomColorJitter(ToneLayer):
     """In training, brightness, contrast, saturation and hue change at random, in this order.
 
     Args:

@@ -8,10 +8,10 @@ from laminar import ops, random
 from laminar.engine.errors import InvalidArgumentError
 
 from .image_layer import (
-    ImageLayer,
+    FactorLayer,
+    ToneLayer,
     as_like,
     between,
-    bounds,
     clipped,
     each_image,
     rescaled,
@@ -23,7 +23,7 @@ from .options import at_least_0, config_of, each_axis, whole
 _BYTES = (0, 255)
 
 
-class Solarization(ImageLayer):
+class Solarization(ToneLayer):
     """In training, a number is added to the pixels, and those above a threshold are inverted.
 
     Args:
@@ -49,11 +49,9 @@ class Solarization(ImageLayer):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(value_range, seed, **kwargs)
         self.addition_factor = span(self, "addition_factor", addition_factor, 0.0, 1.0)
         self.threshold_factor = span(self, "threshold_factor", threshold_factor, 0.0, 1.0)
-        self.value_range = bounds(self, value_range)
-        self._begin(seed)
 
     def draw(self, x: Any, seed: Any) -> Any:
         factors = self.addition_factor, self.threshold_factor
@@ -67,11 +65,10 @@ class Solarization(ImageLayer):
         return rescaled(y, _BYTES, self.value_range)
 
     def get_config(self) -> dict[str, Any]:
-        names = ("addition_factor", "threshold_factor", "value_range", "seed")
-        return super().get_config() | config_of(self, *names)
+        return super().get_config() | config_of(self, "addition_factor", "threshold_factor")
 
 
-class RandomPosterization(ImageLayer):
+class RandomPosterization(ToneLayer):
     """In training, pixels keep only their most significant bits of 8.
 
     Args:
@@ -96,11 +93,9 @@ class RandomPosterization(ImageLayer):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(data_format, **kwargs)
+        super().__init__(value_range, seed, data_format, **kwargs)
         low, high = span(self, "factor", factor, 1, 8)
         self.factor = whole(self, "factor", low), whole(self, "factor", high)
-        self.value_range = bounds(self, value_range)
-        self._begin(seed)
 
     def draw(self, x: Any, seed: Any) -> Any:
         """The distance of neighbouring values that stay, a power of 2."""
@@ -114,10 +109,10 @@ class RandomPosterization(ImageLayer):
         return rescaled(y, _BYTES, self.value_range)
 
     def get_config(self) -> dict[str, Any]:
-        return super().get_config() | config_of(self, "factor", "value_range", "seed")
+        return super().get_config() | config_of(self, "factor")
 
 
-class RandomSharpness(ImageLayer):
+class RandomSharpness(FactorLayer):
     """In training, images are mixed with themselves smoothed: blurred, or sharpened.
 
     With f drawn, y = smooth + 2 f (x - smooth): 0 gives the smoothed image, 0.5 leaves x, 1 is
@@ -137,22 +132,6 @@ class RandomSharpness(ImageLayer):
         InvalidArgumentError: a factor outside of its bounds, or no range.
     """
 
-    def __init__(
-        self,
-        factor: Any,
-        value_range: Any = (0, 255),
-        data_format: str | None = None,
-        seed: int | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(data_format, **kwargs)
-        self.factor = span(self, "factor", factor, 0.0, 1.0)
-        self.value_range = bounds(self, value_range)
-        self._begin(seed)
-
-    def draw(self, x: Any, seed: Any) -> Any:
-        return between(seed, self.factor, *each_image(x))
-
     def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
         # The sum of the 9 pixels around is a sum along rows of a sum along columns.
         padded = ops.pad(x, [(0, 0), (1, 1), (1, 1), (0, 0)])
@@ -161,11 +140,8 @@ class RandomSharpness(ImageLayer):
         smooth = (around + 4 * x) / 13
         return clipped(smooth + 2 * as_like(drawn, x) * (x - smooth), self.value_range)
 
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | config_of(self, "factor", "value_range", "seed")
 
-
-class RandomGaussianBlur(ImageLayer):
+class RandomGaussianBlur(FactorLayer):
     """In training, some images are blurred.
 
     Args:
@@ -195,8 +171,7 @@ class RandomGaussianBlur(ImageLayer):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(data_format, **kwargs)
-        self.factor = span(self, "factor", factor, 0.0, 1.0)
+        super().__init__(factor, value_range, data_format, seed, **kwargs)
         self.kernel_size = each_axis(self, "kernel_size", kernel_size, 2)
         if not all(size % 2 for size in self.kernel_size):
             raise InvalidArgumentError(
@@ -205,8 +180,6 @@ class RandomGaussianBlur(ImageLayer):
             )
         self.sigma = span(self, "sigma", sigma, 0.0, 1.0)
         at_least_0(self, "sigma", self.sigma[0])
-        self.value_range = bounds(self, value_range)
-        self._begin(seed)
 
     def draw(self, x: Any, seed: Any) -> Any:
         return some(seed, self.factor, x), between(seed, self.sigma, 2) + 1e-6
@@ -219,5 +192,4 @@ class RandomGaussianBlur(ImageLayer):
         return clipped(ops.where(chosen, y, x), self.value_range)
 
     def get_config(self) -> dict[str, Any]:
-        names = ("factor", "kernel_size", "sigma", "value_range", "seed")
-        return super().get_config() | config_of(self, *names)
+        return super().get_config() | config_of(self, "kernel_size", "sigma")

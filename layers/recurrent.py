@@ -302,6 +302,19 @@ def cell_options(kwargs: dict[str, Any], name: str) -> dict[str, Any]:
     return found
 
 
+def check_use_cudnn(layer: Any, value: Any) -> Any:
+    """Keras's argument `use_cudnn`, which is accepted: the loop is the same.
+
+    Raises:
+        InvalidArgumentError: it is not "auto", True or False.
+    """
+    if value not in ("auto", True, False):
+        raise InvalidArgumentError(
+            f"{layer.who}: use_cudnn must be 'auto', True or False, got {value!r}"
+        )
+    return value
+
+
 # Steps and masks
 
 

@@ -5,22 +5,32 @@ from __future__ import annotations
 from laminar.engine.errors import InvalidArgumentError
 
 
+def _number(who: str, name: str, value: object) -> float:
+    """`value` itself, as a float; InvalidArgumentError for what is no number, text included."""
+    try:
+        if not isinstance(value, str | bytes):
+            return float(value)  # type: ignore[arg-type]  # what cannot be converted is refused
+    except (TypeError, ValueError):
+        pass
+    raise InvalidArgumentError(f"{who}: {name} must be a number, got {value!r}")
+
+
 def positive(who: str, **values: float) -> None:
     """InvalidArgumentError unless each value is above 0."""
     for name, value in values.items():
-        if not value > 0:
+        if not _number(who, name, value) > 0:
             raise InvalidArgumentError(f"{who}: {name} must be positive, got {value!r}")
 
 
 def not_negative(who: str, **values: float) -> None:
     """InvalidArgumentError unless each value is 0 or above."""
     for name, value in values.items():
-        if not value >= 0:
+        if not _number(who, name, value) >= 0:
             raise InvalidArgumentError(f"{who}: {name} must not be negative, got {value!r}")
 
 
 def decay_rate(who: str, **values: float) -> None:
     """InvalidArgumentError unless each value lies in [0, 1): the weight of what was before."""
     for name, value in values.items():
-        if not 0 <= value < 1:
+        if not 0 <= _number(who, name, value) < 1:
             raise InvalidArgumentError(f"{who}: {name} must lie in [0, 1), got {value!r}")

@@ -1,13 +1,14 @@
 """What was compiled, on disk, by the digest of what it was made of.
 
-A file is the digest of its content, then the content; it is written under another name and then
-renamed, so processes can share the folder. What does not match its digest is made anew. Files are
-read only from a folder that nobody else can write to, since what is in them is going to run. There
-are so many files at most; those that have not been read for the longest time go first.
+A file is the digest of its name and content, then the content. It is written under another name and
+then renamed, so processes can share the folder. What does not match its digest is made anew. Files
+are read only from a folder that nobody else can write to, since what is in them is going to run.
+There are so many files and bytes at most; what has not been read for the longest time goes first.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import stat
@@ -16,16 +17,19 @@ from contextlib import suppress
 from pathlib import Path
 
 _DIGEST_BYTES = 32
-# In each of the 256 folders that the first figures of a digest tell apart.
+# In each of the 256 folders that the first figures of a digest tell apart: 1 GiB in all.
 _MOST_FILES = 64
+_MOST_BYTES = 1 << 22
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_MODE = 0o700
+_FAILURES = (OSError, RuntimeError)  # the second where nobody knows the user's home
 
 
 def folder() -> Path:
     """Where compiled code is kept: LAMINAR_CACHE, or a folder of the user's cache."""
     chosen = os.environ.get("LAMINAR_CACHE")
     if chosen:
-        return Path(chosen)
+        return Path(chosen).expanduser()
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "laminar" / "objects"
 
@@ -36,45 +40,71 @@ def read(name: str) -> bytes | None:
     Args:
         name: a digest in hexadecimal numbers and a suffix.
     """
-    path = folder() / name[:2] / name
     try:
-        if not _is_private(path.parent):
-            return None
-        content = path.read_bytes()
-    except OSError:
+        place = folder() / name[:2]
+        content = _content(place, name)
+    except _FAILURES:
         return None
     digest, found = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
-    if hashlib.sha256(found).digest() != digest:
+    if _digest(name, found) != digest:
         return None
     with suppress(OSError):  # it may be somebody's who lets us only read
-        os.utime(path)
+        os.utime(place / name)
     return found
 
 
 def write(name: str, content: bytes) -> None:
     """Keep a content for `read`."""
-    path = folder() / name[:2] / name
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(content).digest() + content)
-        os.replace(temporary, path)
-        _trim(path.parent)
-    except OSError:
+        place = folder() / name[:2]
+        place.parent.mkdir(mode=_MODE, parents=True, exist_ok=True)
+        place.mkdir(mode=_MODE, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=place)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(_digest(name, content) + content)
+            os.replace(temporary, place / name)
+        except BaseException:
+            with suppress(OSError):  # another process may have trimmed it
+                os.unlink(temporary)
+            raise
+        _trim(place)
+    except _FAILURES:
         return  # a cache that cannot be written costs time, not results
 
 
+def _digest(name: str, content: bytes) -> bytes:
+    """The digest of a content under its name: under another one it is something else."""
+    return hashlib.sha256(name.encode() + content).digest()
+
+
+def _content(place: Path, name: str) -> bytes:
+    """What is in a file of a private folder, which is opened once: its path may change."""
+    opened = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        if not _is_private(os.fstat(opened)):
+            raise PermissionError(f"{place} is not private")
+        with open(name, "rb", opener=functools.partial(os.open, dir_fd=opened)) as file:
+            return file.read()
+    finally:
+        os.close(opened)
+
+
 def _trim(place: Path) -> None:
-    """Remove half of the files of a folder that has too many."""
-    files = list(place.iterdir())
-    if len(files) > _MOST_FILES:
-        files.sort(key=lambda file: file.stat().st_mtime_ns)
-        for file in files[: _MOST_FILES // 2]:
-            file.unlink(missing_ok=True)
+    """Where a folder has more than it may, remove the oldest files until it has half of that."""
+    files = sorted(
+        ((file, file.stat()) for file in place.iterdir()), key=lambda item: item[1].st_mtime_ns
+    )
+    count, size = len(files), sum(status.st_size for _, status in files)
+    if count <= _MOST_FILES and size <= _MOST_BYTES:
+        return
+    for file, status in files[:-1]:
+        if count <= _MOST_FILES // 2 and size <= _MOST_BYTES // 2:
+            return
+        file.unlink(missing_ok=True)
+        count, size = count - 1, size - status.st_size
 
 
-def _is_private(place: Path) -> bool:
+def _is_private(status: os.stat_result) -> bool:
     """Whether a folder belongs to this user, and no one else may write to it."""
-    status = place.stat()
     return status.st_uid == os.getuid() and not status.st_mode & _OTHERS_WRITE

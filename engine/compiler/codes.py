@@ -63,9 +63,9 @@ def _key(code: Code) -> str:
     return digest(identity, sources(), description)
 
 
-def address_of(code: Code, label: str = "") -> int:
-    """Where the function of `code` is; `label` tells whom it is for."""
-    (found,) = addresses_of([native(code, (label,) if label else ())])
+def address_of(code: Code) -> int:
+    """Where the function of `code` is."""
+    (found,) = addresses_of([native(code)])
     return found
 
 

@@ -38,7 +38,6 @@ PARALLEL, BARRIER, CHECK, STOP, SETTLE = 1, 2, 4, 8, 16
 
 # Words of a loop, and of a thread's part of it.
 LOOP_PLAN, LOOP_COUNT, LOOP_THREADS, LOOP_FAILED = range(4)
-LOOP_WORDS = 4
 PART_KERNELS, PART_NUM_KERNELS, PART_MOVES, PART_NUM_MOVES = range(4)
 # What moves on: the address of a word, what it is in iteration 0, by how much it grows in each.
 MOVE_WORDS = 3

@@ -25,7 +25,7 @@ from .halves import in_memory, rounded, widened
 from .values import HALVES as HALVES
 from .values import NotLoweredError as NotLoweredError
 from .values import Value as Value
-from .values import literal, vector_type
+from .values import conversion, element_bytes, literal, vector_type
 from .values import scalar_type as scalar_type
 
 _SUFFIX = {"float": "f32", "double": "f64", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64"}
@@ -189,7 +189,7 @@ class Function:
             return x != self.constant(0, x)
         if x.is_float and dtype.is_integer:
             return self._truncated(x, dtype)
-        return self.instruction(f"{_conversion(x.dtype, dtype)} {x} to {target}", dtype, x.lanes)
+        return self.instruction(f"{conversion(x.dtype, dtype)} {x} to {target}", dtype, x.lanes)
 
     def _truncated(self, x: Value, dtype: DType) -> Value:
         """A float as an integer of 32 or 64 bits, of which a smaller type keeps the lower ones.
@@ -270,7 +270,7 @@ class Function:
 
     def _load(self, element: str, pointer: str, lanes: int, mask: Value | None) -> str:
         kind = vector_type(element, lanes)
-        align = _bytes(element)
+        align = element_bytes(element)
         if mask is None:
             return self.named(f"load {kind}, ptr {pointer}, align {align}")
         mangled = f"llvm.masked.load.v{lanes}{_SUFFIX[element]}.p0"
@@ -303,7 +303,7 @@ class Function:
             f"declare {kind} @{mangled}(<{lanes} x ptr>, i32 immarg, <{lanes} x i1>, {kind})"
         )
         raw = self.named(
-            f"call {kind} @{mangled}(<{lanes} x ptr> {addresses}, i32 {_bytes(element)}, "
+            f"call {kind} @{mangled}(<{lanes} x ptr> {addresses}, i32 {element_bytes(element)}, "
             f"{self._mask(mask, lanes)}, {kind} zeroinitializer)"
         )
         if dtype == bool_:
@@ -332,14 +332,14 @@ class Function:
         addresses = self._spread(pointer, stride, lanes)
         self.line(
             f"call void @{mangled}({kind} {name}, <{lanes} x ptr> {addresses}, "
-            f"i32 {_bytes(element)}, {self._mask(mask, lanes)})"
+            f"i32 {element_bytes(element)}, {self._mask(mask, lanes)})"
         )
 
     def store(self, x: Value, pointer: str, mask: Value | None = None) -> None:
         """Write elements to an address, those of `mask` alone."""
         element, name = in_memory(self, x)
         kind = vector_type(element, x.lanes)
-        align = _bytes(element)
+        align = element_bytes(element)
         if mask is None:
             self.line(f"store {kind} {name}, ptr {pointer}, align {align}")
             return
@@ -359,17 +359,7 @@ class Function:
         address = self.named(f"getelementptr double, ptr @{name}, {index}")
         if not lanes:
             return self.load(address, float64, 0)
-        found, masks = vector_type("double", lanes), f"<{lanes} x i1>"
-        mangled = f"llvm.masked.gather.v{lanes}f64.v{lanes}p0"
-        self.module.declarations[mangled] = (
-            f"declare {found} @{mangled}(<{lanes} x ptr>, i32 immarg, {masks}, {found})"
-        )
-        return self.instruction(
-            f"call {found} @{mangled}(<{lanes} x ptr> {address}, i32 8, {masks} splat (i1 true), "
-            f"{found} poison)",
-            float64,
-            lanes,
-        )
+        return self.gather(address, float64, lanes)
 
     def first_lanes(self, count: Value, lanes: int) -> Value:
         """The mask of the first `count` lanes."""
@@ -382,23 +372,12 @@ class Function:
 
     def loop(self, start: Value, stop: Value, step: int, body: Callable[[Value], None]) -> None:
         """Run `body(i)` for i = start, start + step, ... below `stop`."""
-        inside, after = self.label(), self.label()
-        before = self._block
-        enter = self.compare("lt", start, stop)
-        self.line(f"br i1 {enter.name}, label %{inside}, label %{after}")
-        self.start(inside)
-        index = Value(self, self.fresh(), int64, 0)
-        place = len(self._lines)
-        self._lines.append("")
-        body(index)
-        following = index + step
-        again = self.compare("lt", following, stop)
-        latch = self._block
-        self.line(f"br i1 {again.name}, label %{inside}, label %{after}, !llvm.loop !0")
-        self._lines[place] = (
-            f"  {index.name} = phi i64 [ {start.name}, %{before} ], [ {following.name}, %{latch} ]"
-        )
-        self.start(after)
+
+        def carry_nothing(i: Value, _: list[Value]) -> Sequence[Value]:
+            body(i)
+            return ()
+
+        self.fold(start, stop, step, (), carry_nothing)
 
     def fold(
         self,
@@ -412,13 +391,6 @@ class Function:
 
         Gives the values after the last round; those given where there is none.
         """
-        if not carried:
-
-            def plain(i: Value) -> None:
-                body(i, [])
-
-            self.loop(start, stop, step, plain)
-            return []
         inside, after = self.label(), self.label()
         before = self._block
         enter = self.compare("lt", start, stop)
@@ -505,21 +477,3 @@ class Function:
         self.line(f"br i1 {again.name}, label %{inside}, label %{after}, !llvm.loop !0")
         self.start(after)
         return following
-
-
-def _bytes(element: str) -> int:
-    return {"float": 4, "double": 8}.get(element) or int(element[1:]) // 8
-
-
-def _conversion(source: DType, target: DType) -> str:
-    """The instruction that changes the element type."""
-    if source == bool_:
-        return "uitofp" if target.is_floating else "zext"
-    if source.is_floating and target.is_floating:
-        return "fptrunc" if (source, target) == (float64, float32) else "fpext"
-    unsigned = source.startswith("u")
-    if target.is_floating:
-        return "uitofp" if unsigned else "sitofp"
-    if target.size > source.size:
-        return "zext" if unsigned else "sext"
-    return "trunc" if target.size < source.size else "bitcast"

@@ -9,11 +9,10 @@ statements on its finished rows join (its epilogue).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from .early import checks_first
+from .fused import Kernel, at_hand, fills, squeezed
 from .program import (
     Check,
     Fence,
@@ -30,7 +29,6 @@ from .program import (
     Size,
     Statement,
     View,
-    contiguous,
     views_of,
 )
 
@@ -41,103 +39,10 @@ _MOST_VIEWS_IN_LOOP = 64
 _MOST_STATEMENTS = 96
 
 
-@dataclass(eq=False)
-class Kernel:
-    """Statements that run in one loop nest, or a library statement with its epilogue.
-
-    Attributes:
-        shape: the axes of the loops; those of size 1 are left out.
-        axes: the reduced ones among them; None before there is a reduction.
-        split: as in `Reduce`, for all its reductions.
-        library: the contraction, if it is one.
-        rows: the storages that hold one value for each row.
-        loop: what is repeated, if that is it, with the kernels of its test and its body.
-    """
-
-    shape: Shape
-    statements: list[Map | Reduce] = field(default_factory=list)
-    axes: frozenset[int] | None = None
-    split: tuple[int, int] | None = None
-    library: Library | None = None
-    check: Check | None = None
-    rows: set[int] = field(default_factory=set)
-    loop: Loop | None = None
-    test: list[Kernel] = field(default_factory=list)
-    body: list[Kernel] = field(default_factory=list)
-
-    @property
-    def kept(self) -> Shape:
-        """The axes that are not reduced."""
-        return tuple(n for a, n in enumerate(self.shape) if not self.axes or a not in self.axes)
-
-    @property
-    def is_along(self) -> bool:
-        """Whether the innermost axis is reduced."""
-        return bool(self.axes) and len(self.shape) - 1 in (self.axes or ())
-
-    @property
-    def all_statements(self) -> list[Statement]:
-        """With the library statement, check or loop first."""
-        special = (self.library, self.check, self.loop)
-        first: list[Statement] = [s for s in special if s is not None]
-        return [*first, *self.statements]
-
-    @property
-    def writes(self) -> set[int]:
-        """The storages that it makes."""
-        return {number for s in self.all_statements for number in s.writes}
-
-    @property
-    def views(self) -> set[View]:
-        """The memory that it reads, what it makes itself included."""
-        return {v for s in self.all_statements for v in views_of(s.operands)}
-
-
 def fuse(program: Program) -> list[Kernel]:
     """The kernels of a program, in order."""
     outside = (*program.outputs, *program.updates.values())
     return _Fuser(program, program.statements, outside).run()
-
-
-def squeezed(shape: Shape) -> Shape:
-    """Without the axes of size 1."""
-    return tuple(n for n in shape if n != 1)
-
-
-def fills(program: Program, target: View) -> bool:
-    """Whether a write to a view is one to all of its storage, in order."""
-    count = program.storages[target.storage].num_elements
-    return target.is_contiguous and count == math.prod(target.shape)
-
-
-def strides_over(operand: View | Iota, kernel: Kernel) -> Shape | None:
-    """The strides along the axes of a kernel of what covers all of them, or all its rows.
-
-    None if it covers neither.
-    """
-    pairs = [(n, s) for n, s in zip(operand.shape, operand.strides, strict=True) if n != 1]
-    sizes = tuple(n for n, _ in pairs)
-    if sizes == kernel.shape:
-        return tuple(s for _, s in pairs)
-    if kernel.axes is not None and sizes == kernel.kept:
-        rest = iter(pairs)
-        return tuple(0 if a in kernel.axes else next(rest)[1] for a in range(len(kernel.shape)))
-    return None
-
-
-def at_hand(view: View, kernel: Kernel) -> bool:
-    """Whether a view of something made in the kernel is the element, or row, it is made for."""
-    if view.storage in kernel.rows:
-        return is_column(view, kernel)
-    return not view.offset and strides_over(view, kernel) == contiguous(kernel.shape)
-
-
-def is_column(view: View, kernel: Kernel) -> bool:
-    """Whether a view has, in order, one element for each place of the axes that are kept."""
-    axes = kernel.axes or frozenset()
-    rest = iter(contiguous(kernel.kept))
-    wanted = tuple(0 if a in axes else next(rest) for a in range(len(kernel.shape)))
-    return not view.offset and strides_over(view, kernel) == wanted
 
 
 class _Fuser:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from .emit import POINTER, Function, Module, Value
-from .fuse import Kernel, at_hand, fills, fuse, is_column, squeezed
+from .fuse import fuse
+from .fused import Kernel, at_hand, fills, is_column, squeezed
 from .phases import phases_of
 from .program import Gathered, Map, Program, View, views_of
 from .unread import drop_unread

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from ..graph import int64
 from .emit import POINTER, Function, Module, Value
-from .fuse import Kernel, at_hand, fills, strides_over
+from .fused import Kernel, at_hand, fills, strides_over
 from .kernels.launch import Code
 from .loop_body import WIDE, Row
 from .loop_words import (

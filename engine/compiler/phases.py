@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .fuse import Kernel
+from .fused import Kernel
 from .program import Gathered, Map, Operand, Reduce, View
 
 

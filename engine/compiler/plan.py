@@ -16,7 +16,7 @@ from ..errors import InternalError
 from ..graph import Array
 from . import driver
 from .codes import Native, native
-from .fuse import Kernel, strides_over
+from .fused import Kernel, strides_over
 from .instance import ARENA, MEMORY, PLAN, Recipe, driver_codes
 from .kernels.launch import Buffer, Code, Epilogue, Launch, Scratch, Stream, Word, is_block
 from .layout import Layout, arrange, in_order, live_ranges

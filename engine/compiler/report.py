@@ -11,7 +11,7 @@ from ..dumps import dump, folder
 from .kernels.launch import Code
 
 if TYPE_CHECKING:
-    from .fuse import Kernel
+    from .fused import Kernel
     from .layout import Layout
     from .program import Program
 

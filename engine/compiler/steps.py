@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..graph import TensorSpec
 from ..ops.cluster import Step
 from .builder import Builder, wide
 from .emit import NotLoweredError, scalar_type
 from .lowerings.table import LOWERINGS, TAKES_HALVES, Lowered
-from .program import Operand, Size
+from .program import Literal, Operand, Size
 
 # Of sizes, these are sizes again.
 ON_SIZES: dict[str, Callable[[int, int], int]] = {
@@ -108,11 +110,19 @@ def _key(step: Step, operands: Sequence[Operand]) -> Any:
     try:
         key = (
             step.definition.type,
-            tuple(operands),
-            tuple(sorted(step.attrs.items())),
-            tuple(map(type, step.attrs.values())),
+            tuple(_exact(x) if isinstance(x, Literal) else x for x in operands),
+            tuple((name, _exact(step.attrs[name])) for name in sorted(step.attrs)),
         )
         hash(key)
     except (TypeError, ValueError):
         return None
     return key
+
+
+def _exact(value: Any) -> Any:
+    """What is equal for equal values of one type; 0.0 is not -0.0, which divides otherwise."""
+    if isinstance(value, float | np.floating):
+        return type(value), float(value).hex()
+    if isinstance(value, tuple):
+        return type(value), tuple(map(_exact, value))
+    return type(value), value

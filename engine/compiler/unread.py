@@ -18,6 +18,7 @@ def drop_unread(program: Program) -> None:
     spare = program.spare - kept
     for part in (program.statements, *(p for loop in loops for p in (loop.test, loop.body))):
         part[:] = [s for s in part if not (isinstance(s, Map) and s.target.storage in spare)]
+    kept |= {n for loop in loops for n in loop.writes if _is_part(program, n, kept)}
     unread = {n for loop in loops for n in loop.writes if n not in kept and n not in loop.carried}
     for loop in loops:
         for number in loop.windows:
@@ -34,6 +35,14 @@ def _loops(statements: Sequence[Statement]) -> Iterator[Loop]:
         if isinstance(s, Loop):
             yield s
             yield from _loops([*s.test, *s.body])
+
+
+def _is_part(program: Program, number: int, kept: set[int]) -> bool:
+    """Whether a storage is a window of one that is kept."""
+    window = program.storages[number].window
+    while window is not None and window.base not in kept:
+        window = program.storages[window.base].window
+    return window is not None
 
 
 def _reads(program: Program) -> set[int]:

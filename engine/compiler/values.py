@@ -8,7 +8,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnimplementedError
-from ..graph import DType, bfloat16, bool_, float16
+from ..graph import DType, bfloat16, bool_, float16, float32, float64
 
 if TYPE_CHECKING:
     from .emit import Function
@@ -73,6 +73,25 @@ def literal(value: Any, element: str) -> str:
     bits = int(element[1:])
     number = int(value) & ((1 << bits) - 1)
     return str(number - (1 << bits) if number >> (bits - 1) else number)
+
+
+def element_bytes(element: str) -> int:
+    """The size of LLVM's type of an element."""
+    return {"float": 4, "double": 8}.get(element) or int(element[1:]) // 8
+
+
+def conversion(source: DType, target: DType) -> str:
+    """The instruction that changes the element type."""
+    if source == bool_:
+        return "uitofp" if target.is_floating else "zext"
+    if source.is_floating and target.is_floating:
+        return "fptrunc" if (source, target) == (float64, float32) else "fpext"
+    unsigned = source.startswith("u")
+    if target.is_floating:
+        return "uitofp" if unsigned else "sitofp"
+    if target.size > source.size:
+        return "zext" if unsigned else "sext"
+    return "trunc" if target.size < source.size else "bitcast"
 
 
 class Value:

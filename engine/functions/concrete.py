@@ -128,6 +128,8 @@ class ConcreteFunction:
 
     def pack(self, flat: Sequence[Tensor]) -> Any:
         """Flat outputs in the structure that a call gives."""
+        if isinstance(self.structured_outputs, GraphTensor):
+            return flat[0]
         values = iter(flat)
         return map_structure(
             lambda leaf: next(values) if isinstance(leaf, GraphTensor) else leaf,

@@ -1,8 +1,9 @@
 """`function`: a Python function as a callable that builds a graph once and runs it many times.
 
 State of a `Function`: `_concrete[key]` is the graph of a trace key (see signature.py), replaced as
-a whole under `_lock` and read without it; `_made` are the variables that its first trace made;
-`_methods[id]` is the function of an instance; `_calls` counts for the warning alone, roughly.
+a whole under `_lock` and read without it; `_known[form]` is the one that a call on tensors at hand
+has found before; `_made` are the variables that its first trace made; `_methods[id]` is the
+function of an instance; `_calls` counts for the warning alone, roughly.
 
 Source: "RFC: Functions, not sessions", 2018.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import threading
 import warnings
 import weakref
@@ -18,7 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from ..errors import FailedPreconditionError, InvalidArgumentError
-from ..graph import building, get_default_graph
+from ..graph import EagerTensor, building, get_default_graph
 from ..ops.convert import convert_to_tensor
 from ..ops.dispatch import as_input
 from ..ops.recording import paused
@@ -56,6 +58,7 @@ class Function:
         self._binder = Binder(fn, input_signature)
         self._infers = infer_signature
         self._concrete: dict[Any, ConcreteFunction] = {}
+        self._known: dict[Any, ConcreteFunction] = {}
         self._made: list[weakref.ref[variables.Variable]] = []
         self._lock = threading.RLock()
         self._calls = 0
@@ -79,8 +82,16 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current_scope() is not None:  # a graph would read the variables themselves
             return self._fn(*args, **kwargs)
+        form = None if kwargs else _form_at_hand(args)
+        known = self._known.get(form)
+        if known is not None:
+            self._calls += 1
+            self._check_made()
+            return known.pack(known.call_matching(args))
         arguments = self._binder.bind(args, kwargs)
         concrete = self._lookup(arguments)
+        if form is not None and concrete.fits(None) and _are_same(arguments.leaves, args):
+            self._known[form] = concrete
         return concrete.pack(concrete.call_flat(arguments.tensors))
 
     def concrete(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
@@ -98,13 +109,16 @@ class Function:
                     found = self._trace(arguments)
                     self._keep(key, found)
                     self._warn_of_traces()
+        self._check_made()
+        return found
+
+    def _check_made(self) -> None:
         for made in self._made:
             if made() is None:
                 raise FailedPreconditionError(
                     f"{self.__name__}: a variable that the function made no longer exists",
                     remedy="keep the variables alive where the function stores them",
                 )
-        return found
 
     def _keep(self, key: Any, concrete: ConcreteFunction) -> None:
         alive = {k: c for k, c in self._concrete.items() if not is_dead(k)}
@@ -207,6 +221,19 @@ def _weak_method(fn: Callable[..., Any], instance: Any) -> Callable[..., Any]:
 def _context() -> Any:
     """What besides the arguments decides about a trace: devices, and the compute type."""
     return (get_default_graph().scopes.device_name, variables.autocast_dtype())
+
+
+def _form_at_hand(args: Sequence[Any]) -> Any:
+    """What decides about a trace where all arguments are tensors with values; else None."""
+    for x in args:
+        if type(x) is not EagerTensor:
+            return None
+    return (_context(), *[(x.dtype, x.shape) for x in args])
+
+
+def _are_same(found: Sequence[Any], given: Sequence[Any]) -> bool:
+    """Whether these are the very same objects."""
+    return len(found) == len(given) and all(map(operator.is_, found, given))
 
 
 @overload

@@ -265,7 +265,8 @@ class Graph:
                 raise InvalidArgumentError(f"{element!r} belongs to another graph")
             return element
         raise InvalidArgumentError(
-            f"expected a tensor, an operation or a name of this graph, got {value!r}"
+            f"Graph: expected a tensor, an operation or a name of this graph, got {value!r}",
+            remedy="give what the graph holds; a value is fed: feed_dict={tensor: value}",
         )
 
     def _operation(self, name: str) -> Operation:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
+from ..errors import InvalidArgumentError
 from .device import DeviceSpec
 from .operation import Operation
 
@@ -51,6 +52,11 @@ class Scopes(threading.local):
     @contextmanager
     def device(self, where: str | DeviceSpec | DeviceRule | None) -> Iterator[None]:
         """Add a level of device constraint; None hides the outer ones."""
+        if not (where is None or isinstance(where, str | DeviceSpec) or callable(where)):
+            raise InvalidArgumentError(
+                f"device: expected the name of a device, got {where!r}",
+                remedy='device("cpu:0")',
+            )
         self._devices.append(DeviceSpec.from_string(where) if isinstance(where, str) else where)
         try:
             yield

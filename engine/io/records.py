@@ -15,7 +15,7 @@ import threading
 import zlib
 from collections.abc import Iterator
 from types import TracebackType
-from typing import IO, Protocol
+from typing import IO
 
 from ..errors import (
     DataLossError,
@@ -34,16 +34,6 @@ _BUFFER = 256 * 1024
 _PIECE = 16 * 1024 * 1024
 
 COMPRESSIONS = ("", "GZIP", "ZLIB")
-
-
-class ByteSource(Protocol):
-    """What records are read from."""
-
-    def read(self, size: int, /) -> bytes:
-        """At most `size` bytes; fewer only at the end."""
-
-    def close(self) -> None:
-        """Free the file."""
 
 
 class _ZlibReader(io.RawIOBase):

@@ -7,22 +7,12 @@ from ..graph import (
     INEXACT,
     NUMERIC,
     REAL,
-    DType,
     Tensor,
-    complex64,
-    complex128,
 )
-from ..graph import float32 as _float32
-from ..graph import float64 as _float64
 from .basic import zeros_like
 from .compare import greater_equal, less_equal, where
 from .elementwise import elementwise
 from .registry import OpDef
-
-
-def _magnitude(dtype: DType) -> DType:
-    """The dtype of |x|."""
-    return {complex64: _float32, complex128: _float64}.get(dtype, dtype)
 
 
 def conjugate(x: Tensor) -> Tensor:

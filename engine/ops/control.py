@@ -17,6 +17,7 @@ import numpy as np
 
 from ..errors import InternalError, ShapeError
 from ..graph import GraphTensor, Operation, TensorShape, TensorSpec, as_dtype, int32, resource
+from ..graph.bodies import GraphBody
 from .dispatch import as_array
 from .registry import OpDef, PlanOptions, define, no_gradient
 
@@ -24,20 +25,8 @@ Run = Callable[[Any, Sequence[Any]], list[Any]]
 Kernel = Callable[..., Any]
 
 
-class Body(Protocol):
+class Body(GraphBody, Protocol):
     """A graph as an attribute: a branch, a condition, or the body of a loop."""
-
-    @property
-    def inputs(self) -> Sequence[GraphTensor]:
-        """Tensors of the graph whose values are given."""
-
-    @property
-    def outputs(self) -> Sequence[GraphTensor | None]:
-        """Tensors of the graph; None for what only another branch has."""
-
-    @property
-    def effects(self) -> Sequence[Operation]:
-        """Operations that run although no output needs them."""
 
     @property
     def input_specs(self) -> Sequence[TensorSpec]:

@@ -14,16 +14,13 @@ from ..graph import (
     OpView,
     Tensor,
     TensorSpec,
-    complex64,
-    complex128,
-    float32,
-    float64,
 )
 from .arithmetic import add, divide, multiply, reciprocal, square, subtract
 from .axes import expand_dims
 from .basic import constant, ones_like, zeros_like
 from .cast import cast
 from .compare import equal, where
+from .complex_numbers import part_dtype, whole_dtype
 from .diagonal import matrix_diag, tril
 from .index import get_item
 from .join import concat
@@ -31,9 +28,6 @@ from .linalg import adjoint, matmul
 from .registry import Grads, define, no_gradient
 from .shape import dim_of
 from .solve import MATRIX, lead, matrix_dims, square_side, triangular_solve
-
-_REAL_PART = {complex64: float32, complex128: float64}
-_COMPLEX = {float32: complex64, float64: complex128}
 
 
 def _half(x: Tensor) -> Tensor:
@@ -172,7 +166,7 @@ def _eigh(x: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
     eigenvalues differ.
     """
     side = square_side("Eigh", x)
-    real = _REAL_PART.get(x.dtype, x.dtype)
+    real = part_dtype(x.dtype)
     if x.shape.rank is None:
         return TensorSpec(None, real), x
     return TensorSpec([*lead(x), side], real), x
@@ -225,7 +219,7 @@ def eigh(x: Tensor) -> tuple[Tensor, Tensor]:
 def _eig(x: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
     """Complex eigenvalues w, in no order, and eigenvectors v as columns: x v = v diag(w)."""
     side = square_side("Eig", x)
-    dtype = _COMPLEX.get(x.dtype, x.dtype)
+    dtype = whole_dtype(part_dtype(x.dtype))
     values = TensorSpec(None if x.shape.rank is None else [*lead(x), side], dtype)
     return values, TensorSpec(x.shape, dtype)
 
@@ -260,7 +254,7 @@ def _svd(x: TensorSpec, *, full_matrices: bool) -> tuple[TensorSpec, TensorSpec,
     With k = min(m, n), u is [m, k] and v^H [k, n]; with `full_matrices` [m, m] and [n, n].
     """
     rows, columns = matrix_dims("Svd", x)
-    real = _REAL_PART.get(x.dtype, x.dtype)
+    real = part_dtype(x.dtype)
     if x.shape.rank is None:
         return x, TensorSpec(None, real), x
     k = _lesser(rows, columns)
@@ -352,7 +346,7 @@ def _spread(u: Tensor, s: Tensor, vh: Tensor, ds: Tensor) -> Tensor:
 def _singular_values(x: TensorSpec) -> TensorSpec:
     """The singular values of x, falling."""
     rows, columns = matrix_dims("SingularValues", x)
-    real = _REAL_PART.get(x.dtype, x.dtype)
+    real = part_dtype(x.dtype)
     stack = None if x.shape.rank is None else [*lead(x), _lesser(rows, columns)]
     return TensorSpec(stack, real)
 

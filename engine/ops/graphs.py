@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..errors import InvalidArgumentError
 from ..graph import Graph, GraphTensor, Operation, get_default_graph
 from ..graph.bodies import Fill, GraphBody, MakeBody
 from ..graph.graphdef import GraphDef, import_graph
@@ -65,9 +66,14 @@ def import_graph_def(
         NotFoundError: an op or an element does not exist.
         UnimplementedError: the GraphDef was written by a newer version.
         InvalidArgumentError: names are missing, given twice or not used, or nodes form a cycle, or
-            an op refuses its inputs or attributes.
+            an op refuses its inputs or attributes; or `graph_def` is no GraphDef.
         DataLossError: a value is damaged.
     """
+    if not isinstance(graph_def, GraphDef):
+        raise InvalidArgumentError(
+            f"import_graph_def: expected a GraphDef, got {type(graph_def).__name__}",
+            remedy="read bytes with GraphDef.from_bytes(data)",
+        )
     graph = get_default_graph()
     return import_graph(
         graph,

@@ -27,7 +27,7 @@ from ..graph import (
     resource,
 )
 from ..resources.batches import Element, split_batch, stack_batch
-from ..resources.queues import FIFO, Priority, Queue, RandomShuffle
+from ..resources.queues import FIFO, Priority, Queue, RandomShuffle, check_room
 from .effects import HANDLE, component_specs, held, plain_shape, wait
 from .registry import KernelContext, define, no_gradient
 
@@ -80,6 +80,7 @@ def fifo_queue(
 ) -> TensorSpec:
     """The handle of a queue that gives elements in the order in which they came."""
     _check_components("FIFOQueue", dtypes, shapes)
+    check_room("FIFOQueue", capacity)
     return TensorSpec((), resource)
 
 
@@ -94,6 +95,7 @@ def padding_fifo_queue(
 ) -> TensorSpec:
     """The handle of a queue in order, whose batches are filled up to their longest elements."""
     _check_components("PaddingFIFOQueue", dtypes, shapes)
+    check_room("PaddingFIFOQueue", capacity)
     if any(s.rank is None for s in shapes):
         raise ShapeError("PaddingFIFOQueue: the number of axes of each component must be known")
     return TensorSpec((), resource)
@@ -120,6 +122,7 @@ def random_shuffle_queue(
     Until it is closed, a dequeue leaves `min_after_dequeue` elements.
     """
     _check_components("RandomShuffleQueue", dtypes, shapes)
+    check_room("RandomShuffleQueue", capacity, min_after_dequeue)
     return TensorSpec((), resource)
 
 
@@ -134,6 +137,7 @@ def priority_queue(
 ) -> TensorSpec:
     """The handle of a queue that gives elements by their first component, int64, least first."""
     _check_components("PriorityQueue", dtypes, shapes)
+    check_room("PriorityQueue", capacity)
     if as_dtype(dtypes[0]) != int64 or shapes[0].rank != 0:
         raise DTypeError(
             f"PriorityQueue: the first component is the priority, an int64 scalar, "

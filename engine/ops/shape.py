@@ -120,8 +120,23 @@ def split_shape(shape: Any) -> tuple[tuple[Dim, ...], list[Tensor]]:
                 remedy="take it from the tensor itself: laminar.ops.shape(x)[axis], or use -1",
             )
         else:
-            attribute.append(int(entry))
+            attribute.append(entry if type(entry) is int else _whole(entry))
     return tuple(attribute), dims
+
+
+def _whole(entry: Any) -> int:
+    """A dimension as an int; nothing is rounded on the way."""
+    value = getattr(entry, "value", entry)
+    try:
+        whole = int(value)
+    except (TypeError, ValueError):
+        whole = None
+    if whole is None or whole != value:
+        raise ShapeError(
+            f"a shape consists of whole numbers, got {value!r}",
+            remedy="divide with //, or round the number",
+        )
+    return whole
 
 
 def _entries(shape: Any) -> list[Any]:

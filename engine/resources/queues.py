@@ -34,6 +34,22 @@ from .waiting import Done, Ready, tell
 UNBOUNDED = 2**31 - 1
 
 
+def check_room(who: str, capacity: int | None, min_after_dequeue: int = 0) -> None:
+    """InvalidArgumentError for a queue that nothing could ever pass."""
+    if capacity is not None and capacity < 1:
+        raise InvalidArgumentError(
+            f"{who}: the capacity must be at least 1, got {capacity}",
+            remedy="give None for a queue without bounds",
+        )
+    most = (UNBOUNDED if capacity is None else capacity) - 1
+    if not 0 <= min_after_dequeue <= most:
+        raise InvalidArgumentError(
+            f"{who}: min_after_dequeue must be from 0 to capacity - 1 = {most}, "
+            f"got {min_after_dequeue}",
+            remedy="give the queue room for it and some batches more",
+        )
+
+
 class Waiter:
     """An enqueue with elements left to store, or a dequeue that wants `wanted` elements."""
 
@@ -71,11 +87,7 @@ class Queue:
         capacity: int | None = None,
         shapes: Sequence[Shape | None] | None = None,
     ) -> None:
-        if capacity is not None and capacity < 1:
-            raise InvalidArgumentError(
-                f"queue {name!r}: the capacity must be at least 1, got {capacity}",
-                remedy="give None for a queue without bounds",
-            )
+        check_room(f"queue {name!r}", capacity)
         self.name = name
         self.capacity = UNBOUNDED if capacity is None else int(capacity)
         self.shapes = None if shapes is None else tuple(shapes)
@@ -347,11 +359,7 @@ class RandomShuffle(Queue):
         seed: int | None = None,
     ) -> None:
         super().__init__(name, capacity, shapes)
-        if not 0 <= min_after_dequeue < self.capacity:
-            raise InvalidArgumentError(
-                f"queue {name!r}: min_after_dequeue must be from 0 to capacity - 1 = "
-                f"{self.capacity - 1}, got {min_after_dequeue}"
-            )
+        check_room(f"queue {name!r}", capacity, min_after_dequeue)
         self.min_after_dequeue = min_after_dequeue
         self._elements: list[Element] = []
         self._random = np.random.Generator(np.random.Philox(seed))

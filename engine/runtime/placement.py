@@ -265,11 +265,7 @@ class _Groups:
             why, reason = error.message, error.remedy
         return InvalidArgumentError(
             f"operation {op.name!r} ({op.type}) cannot be placed on {op.device!r}: {why}",
-            remedy="; ".join(
-                filter(
-                    None, (reason, "SessionConfig(allow_soft_placement=True) places it elsewhere")
-                )
-            ),
+            remedy="; ".join(filter(None, (reason, _SOFTLY))),
             location=op.location,
             layer=op.layer,
         )

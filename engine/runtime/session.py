@@ -68,6 +68,7 @@ class Session:
         config: its devices, how operations are placed on them, limits.
 
     Raises:
+        InvalidArgumentError: `graph` is no Graph.
         NotFoundError: nothing serves the target.
     """
 
@@ -77,6 +78,10 @@ class Session:
         graph: Graph | None = None,
         config: SessionConfig | None = None,
     ) -> None:
+        if graph is not None and not isinstance(graph, Graph):
+            raise InvalidArgumentError(
+                f"Session: graph must be a Graph, got {graph!r}", remedy="Session(graph=graph)"
+            )
         self.graph = graph or get_default_graph()
         self._engine: SessionEngine | None = make_engine(
             target, self.graph, config or SessionConfig()
@@ -113,7 +118,7 @@ class Session:
         """
         leaves = flatten(fetches)
         elements = [self._element(leaf) for leaf in leaves]
-        feed_dict = feed_dict or {}
+        feed_dict = _as_mapping(feed_dict)
         feeds = self._feeds(feed_dict)
         values = [_fed(t, v) for t, v in zip(feeds, feed_dict.values(), strict=True)]
         results = self._ready().run(elements, feeds, values, options, run_metadata)
@@ -129,7 +134,8 @@ class Session:
         def call(*values: Any) -> Any:
             if len(values) != len(tensors):
                 raise InvalidArgumentError(
-                    f"the callable takes {len(tensors)} values, got {len(values)}"
+                    f"the callable takes {len(tensors)} values, got {len(values)}",
+                    remedy=f"give one for each of {', '.join(t.name for t in tensors)}",
                 )
             arrays = [_fed(t, v) for t, v in zip(tensors, values, strict=True)]
             results = self._ready().run(elements, tensors, arrays, None, None)
@@ -187,11 +193,16 @@ class Session:
                 a feed that has not come yet.
             FailedPreconditionError: the session is closed.
         """
+        if not isinstance(handle, PartialRun):
+            raise InvalidArgumentError(
+                f"Session.partial_run: expected a handle, got {handle!r}",
+                remedy="handle = session.partial_run_setup(fetches, feeds)",
+            )
         if handle.session is not self:
             raise InvalidArgumentError("the partial run belongs to another session")
         self._ready()
         elements = [self._element(leaf) for leaf in flatten(fetches)]
-        feed_dict = feed_dict or {}
+        feed_dict = _as_mapping(feed_dict)
         feeds = self._feeds(feed_dict)
         values = [_fed(t, v) for t, v in zip(feeds, feed_dict.values(), strict=True)]
         results = handle.step.run(elements, feeds, values)
@@ -341,6 +352,17 @@ class InteractiveSession(Session):
         super().close()
 
 
+def _as_mapping(feed_dict: Mapping[Any, Any] | None) -> Mapping[Any, Any]:
+    if feed_dict is None:
+        return {}
+    if not isinstance(feed_dict, Mapping):
+        raise InvalidArgumentError(
+            f"Session: feed_dict must map tensors to values, got {type(feed_dict).__name__}",
+            remedy="write {tensor: value, ...}",
+        )
+    return feed_dict
+
+
 def _fed(tensor: GraphTensor, value: Any) -> Any:
     """The array that is fed for `tensor`, checked against what the graph knows of it."""
     if isinstance(value, GraphTensor):
@@ -366,6 +388,7 @@ def _fed(tensor: GraphTensor, value: Any) -> Any:
         raise ShapeError(
             f"the value fed for {tensor.name} must have shape {tensor.shape}, "
             f"got {list(array.shape)}",
+            remedy="reshape it, or give the placeholder None where sizes differ",
         )
     return array
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from laminar import activations, config, layers
 from laminar.engine.errors import InvalidArgumentError, MissingFileError
@@ -200,6 +201,83 @@ class Options:
                 remedy="leave input_shape out, or include_top=False",
             )
         return shape
+
+
+class Architecture(Protocol):
+    """A public function that makes a model; its arguments are those of `Options`."""
+
+    def __call__(
+        self,
+        include_top: bool = True,
+        weights: Any = "imagenet",
+        input_tensor: Any = None,
+        input_shape: Any = None,
+        pooling: str | None = None,
+        classes: int = 1000,
+        classifier_activation: Any = "softmax",
+        name: str = ...,
+    ) -> Model: ...
+
+
+def architecture(
+    called: str,
+    published: Published,
+    build: Callable[[Options], Model],
+    title: str,
+    source: str,
+    name: str | None = None,
+) -> Architecture:
+    """The public function that makes a network from all of `Options`.
+
+    Args:
+        called: its name.
+        published: where Keras publishes trained weights.
+        build: makes the model.
+        title: the first line of its docstring.
+        source: the paper.
+        name: of the models that are given none; by default `called` in lower case.
+    """
+    default = name or called.lower()
+
+    def make(
+        include_top: bool = True,
+        weights: Any = "imagenet",
+        input_tensor: Any = None,
+        input_shape: Any = None,
+        pooling: str | None = None,
+        classes: int = 1000,
+        classifier_activation: Any = "softmax",
+        name: str = default,
+    ) -> Model:
+        return build(
+            Options(
+                name,
+                include_top,
+                weights,
+                input_tensor,
+                input_shape,
+                pooling,
+                classes,
+                classifier_activation,
+                published,
+            )
+        )
+
+    make.__name__ = make.__qualname__ = called
+    make.__module__ = build.__module__
+    make.__doc__ = f"""{title}
+
+    Args:
+        include_top, weights, input_tensor, input_shape, pooling, classes, classifier_activation,
+            name: see `common.Options`.
+
+    Shapes:
+        images: (batch, height, width, 3) -> scores: (batch, classes); without the classifier
+            features, (batch, about height / 32, about width / 32, channels)
+
+    Source: {source}
+    """
+    return make
 
 
 def keras_folder() -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from laminar import layers
 from laminar.models import Model, Sequential
@@ -44,148 +44,6 @@ _DIGESTS = {
         "de3f8a54174130e0cecdc71583354753d557fcf1f4487331558e2a16ba0cfe05",
     ),
 }
-
-
-def ConvNeXtTiny(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    include_preprocessing: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "convnext_tiny",
-) -> Model:
-    """ConvNeXtTiny.
-
-    Args:
-        include_top, weights, input_tensor, input_shape, pooling, classes, classifier_activation,
-            name: see `common.Options`.
-        include_preprocessing: whether the model normalizes pixels from 0 to 255 itself.
-
-    Shapes:
-        images: (batch, height, width, 3) -> scores: (batch, classes); without the classifier
-            features, (batch, height / 32, width / 32, channels)
-
-    Source: Liu et al., "A ConvNet for the 2020s", 2022, arXiv:2201.03545.
-    """
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _published("tiny"),
-    )
-    return _convnext(options, "tiny", include_preprocessing)
-
-
-def ConvNeXtSmall(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    include_preprocessing: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "convnext_small",
-) -> Model:
-    """ConvNeXtSmall; see `ConvNeXtTiny`."""
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _published("small"),
-    )
-    return _convnext(options, "small", include_preprocessing)
-
-
-def ConvNeXtBase(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    include_preprocessing: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "convnext_base",
-) -> Model:
-    """ConvNeXtBase; see `ConvNeXtTiny`."""
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _published("base"),
-    )
-    return _convnext(options, "base", include_preprocessing)
-
-
-def ConvNeXtLarge(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    include_preprocessing: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "convnext_large",
-) -> Model:
-    """ConvNeXtLarge; see `ConvNeXtTiny`."""
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _published("large"),
-    )
-    return _convnext(options, "large", include_preprocessing)
-
-
-def ConvNeXtXLarge(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    include_preprocessing: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "convnext_xlarge",
-) -> Model:
-    """ConvNeXtXLarge; see `ConvNeXtTiny`."""
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _published("xlarge"),
-    )
-    return _convnext(options, "xlarge", include_preprocessing)
 
 
 def _published(size: str) -> Published:
@@ -254,6 +112,74 @@ def _block(x: Any, filters: int, name: str) -> Any:
     y = layers.Dense(filters, name=f"{name}_pointwise_conv_2")(y)
     y = LayerScale(_SCALE, filters, name=f"{name}_layer_scale")(y)
     return x + layers.Activation("linear", name=f"{name}_identity")(y)
+
+
+class _Architecture(Protocol):
+    """A public function that makes a model; see `common.Architecture`."""
+
+    def __call__(
+        self,
+        include_top: bool = True,
+        include_preprocessing: bool = True,
+        weights: Any = "imagenet",
+        input_tensor: Any = None,
+        input_shape: Any = None,
+        pooling: str | None = None,
+        classes: int = 1000,
+        classifier_activation: Any = "softmax",
+        name: str = ...,
+    ) -> Model: ...
+
+
+def _sized(called: str, size: str) -> _Architecture:
+    """The network of a size, under its public name."""
+
+    def make(
+        include_top: bool = True,
+        include_preprocessing: bool = True,
+        weights: Any = "imagenet",
+        input_tensor: Any = None,
+        input_shape: Any = None,
+        pooling: str | None = None,
+        classes: int = 1000,
+        classifier_activation: Any = "softmax",
+        name: str = f"convnext_{size}",
+    ) -> Model:
+        options = Options(
+            name,
+            include_top,
+            weights,
+            input_tensor,
+            input_shape,
+            pooling,
+            classes,
+            classifier_activation,
+            _published(size),
+        )
+        return _convnext(options, size, include_preprocessing)
+
+    make.__name__ = make.__qualname__ = called
+    make.__doc__ = f"""{called}.
+
+    Args:
+        include_top, weights, input_tensor, input_shape, pooling, classes, classifier_activation,
+            name: see `common.Options`.
+        include_preprocessing: whether the model normalizes pixels from 0 to 255 itself.
+
+    Shapes:
+        images: (batch, height, width, 3) -> scores: (batch, classes); without the classifier
+            features, (batch, height / 32, width / 32, channels)
+
+    Source: Liu et al., "A ConvNet for the 2020s", 2022, arXiv:2201.03545.
+    """
+    return make
+
+
+ConvNeXtTiny = _sized("ConvNeXtTiny", "tiny")
+ConvNeXtSmall = _sized("ConvNeXtSmall", "small")
+ConvNeXtBase = _sized("ConvNeXtBase", "base")
+ConvNeXtLarge = _sized("ConvNeXtLarge", "large")
+ConvNeXtXLarge = _sized("ConvNeXtXLarge", "xlarge")
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:

@@ -8,7 +8,7 @@ from laminar import layers
 from laminar.models import Model
 
 from . import imagenet_utils
-from .common import Options, Published
+from .common import Architecture, Options, Published, architecture
 from .imagenet_utils import decode_predictions as decode_predictions
 from .resnet import normalized
 
@@ -60,112 +60,24 @@ def _transition(x: Any, name: str) -> Any:
     return layers.AveragePooling2D(2, strides=2, name=f"{name}_pool")(x)
 
 
-def DenseNet121(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "densenet121",
-) -> Model:
-    """DenseNet with 121 layers.
+def _deep(depth: int) -> Architecture:
+    """The network with so many layers."""
 
-    Args:
-        include_top, weights, input_tensor, input_shape, pooling, classes, classifier_activation,
-            name: see `common.Options`.
+    def build(options: Options) -> Model:
+        return _densenet(options, depth)
 
-    Shapes:
-        images: (batch, height, width, 3) -> scores: (batch, classes); without the classifier
-            features, (batch, height / 32, width / 32, channels)
-
-    Source: Huang et al., "Densely connected convolutional networks", 2017, arXiv:1608.06993.
-    """
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _published(121),
+    return architecture(
+        f"DenseNet{depth}",
+        _published(depth),
+        build,
+        f"DenseNet with {depth} layers.",
+        'Huang et al., "Densely connected convolutional networks", 2017, arXiv:1608.06993.',
     )
-    return _densenet(options, 121)
 
 
-def DenseNet169(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "densenet169",
-) -> Model:
-    """DenseNet with 169 layers.
-
-    Args:
-        include_top, weights, input_tensor, input_shape, pooling, classes, classifier_activation,
-            name: see `common.Options`.
-
-    Shapes:
-        images: (batch, height, width, 3) -> scores: (batch, classes); without the classifier
-            features, (batch, height / 32, width / 32, channels)
-
-    Source: Huang et al., "Densely connected convolutional networks", 2017, arXiv:1608.06993.
-    """
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _published(169),
-    )
-    return _densenet(options, 169)
-
-
-def DenseNet201(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "densenet201",
-) -> Model:
-    """DenseNet with 201 layers.
-
-    Args:
-        include_top, weights, input_tensor, input_shape, pooling, classes, classifier_activation,
-            name: see `common.Options`.
-
-    Shapes:
-        images: (batch, height, width, 3) -> scores: (batch, classes); without the classifier
-            features, (batch, height / 32, width / 32, channels)
-
-    Source: Huang et al., "Densely connected convolutional networks", 2017, arXiv:1608.06993.
-    """
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _published(201),
-    )
-    return _densenet(options, 201)
+DenseNet121 = _deep(121)
+DenseNet169 = _deep(169)
+DenseNet201 = _deep(201)
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:

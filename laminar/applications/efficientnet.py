@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 from laminar import layers
 from laminar.models import Model
 
-from .common import Options, Published, pad_for_stride, round_channels
+from .common import (
+    Architecture,
+    Options,
+    Published,
+    architecture,
+    pad_for_stride,
+    round_channels,
+)
 from .imagenet_utils import decode_predictions as decode_predictions
 
 
@@ -120,217 +127,6 @@ _CLASSIFIER = {
 _DEVIATION_RGB = (0.229, 0.224, 0.225)
 
 
-def EfficientNetB0(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "efficientnetb0",
-) -> Model:
-    """EfficientNetB0.
-
-    Args:
-        include_top, weights, input_tensor, input_shape, pooling, classes, classifier_activation,
-            name: see `common.Options`.
-
-    Shapes:
-        images: (batch, height, width, 3), pixels from 0 to 255 -> scores: (batch, classes); without
-            the classifier features, (batch, height / 32, width / 32, channels)
-
-    Source: Tan and Le, "EfficientNet", 2019, arXiv:1905.11946.
-    """
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _published("b0"),
-    )
-    return _efficientnet(options, "b0")
-
-
-def EfficientNetB1(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "efficientnetb1",
-) -> Model:
-    """EfficientNetB1; see `EfficientNetB0`."""
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _published("b1"),
-    )
-    return _efficientnet(options, "b1")
-
-
-def EfficientNetB2(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "efficientnetb2",
-) -> Model:
-    """EfficientNetB2; see `EfficientNetB0`."""
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _published("b2"),
-    )
-    return _efficientnet(options, "b2")
-
-
-def EfficientNetB3(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "efficientnetb3",
-) -> Model:
-    """EfficientNetB3; see `EfficientNetB0`."""
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _published("b3"),
-    )
-    return _efficientnet(options, "b3")
-
-
-def EfficientNetB4(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "efficientnetb4",
-) -> Model:
-    """EfficientNetB4; see `EfficientNetB0`."""
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _published("b4"),
-    )
-    return _efficientnet(options, "b4")
-
-
-def EfficientNetB5(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "efficientnetb5",
-) -> Model:
-    """EfficientNetB5; see `EfficientNetB0`."""
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _published("b5"),
-    )
-    return _efficientnet(options, "b5")
-
-
-def EfficientNetB6(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "efficientnetb6",
-) -> Model:
-    """EfficientNetB6; see `EfficientNetB0`."""
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _published("b6"),
-    )
-    return _efficientnet(options, "b6")
-
-
-def EfficientNetB7(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "efficientnetb7",
-) -> Model:
-    """EfficientNetB7; see `EfficientNetB0`."""
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _published("b7"),
-    )
-    return _efficientnet(options, "b7")
-
-
 def _published(kind: str) -> Published:
     scale = _SCALES[kind]
     name = f"efficientnet{kind}"
@@ -427,6 +223,31 @@ def _weighed(x: Any, filters: int, squeezed: int, name: str) -> Any:
             name=f"{name}{part}",
         )(y)
     return layers.Multiply(name=f"{name}excite")([x, y])
+
+
+def _scaled(kind: str) -> Architecture:
+    """The network of a scale."""
+
+    def build(options: Options) -> Model:
+        return _efficientnet(options, kind)
+
+    return architecture(
+        f"EfficientNet{kind.upper()}",
+        _published(kind),
+        build,
+        f"EfficientNet{kind.upper()}, of images with pixels from 0 to 255.",
+        'Tan and Le, "EfficientNet", 2019, arXiv:1905.11946.',
+    )
+
+
+EfficientNetB0 = _scaled("b0")
+EfficientNetB1 = _scaled("b1")
+EfficientNetB2 = _scaled("b2")
+EfficientNetB3 = _scaled("b3")
+EfficientNetB4 = _scaled("b4")
+EfficientNetB5 = _scaled("b5")
+EfficientNetB6 = _scaled("b6")
+EfficientNetB7 = _scaled("b7")
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:

@@ -9,7 +9,7 @@ from laminar import layers
 from laminar.models import Model
 
 from . import imagenet_utils
-from .common import Options, Published
+from .common import Options, Published, architecture
 from .imagenet_utils import decode_predictions as decode_predictions
 
 _STEM = "inception_v3_weights_tf_dim_ordering_tf_kernels"
@@ -23,40 +23,7 @@ _PUBLISHED = Published(
 _Kernel = tuple[int, int, int]
 
 
-def InceptionV3(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "inception_v3",
-) -> Model:
-    """Inception-v3.
-
-    Args:
-        include_top, weights, input_tensor, input_shape, pooling, classes, classifier_activation,
-            name: see `common.Options`.
-
-    Shapes:
-        images: (batch, height, width, 3) -> scores: (batch, classes); without the classifier
-            features, (batch, about height / 32, about width / 32, channels)
-
-    Source: Szegedy et al., "Rethinking the Inception architecture for computer vision", 2015,
-        arXiv:1512.00567.
-    """
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _PUBLISHED,
-    )
+def _inception(options: Options) -> Model:
     image = options.begin(299, 75)
     x = _convolution(image, (32, 3, 3), 2, "valid")
     x = _convolution(x, (32, 3, 3), 1, "valid")
@@ -139,6 +106,17 @@ def _halved(x: Any, one: Sequence[_Kernel], other: Sequence[_Kernel], name: str)
         branches.append(_convolution(_chain(x, first), last, 2, "valid"))
     branches.append(layers.MaxPooling2D(3, strides=2)(x))
     return layers.Concatenate(name=name)(branches)
+
+
+InceptionV3 = architecture(
+    "InceptionV3",
+    _PUBLISHED,
+    _inception,
+    "Inception-v3.",
+    'Szegedy et al., "Rethinking the Inception architecture for computer vision", 2015, '
+    "arXiv:1512.00567.",
+    name="inception_v3",
+)
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:

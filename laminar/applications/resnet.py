@@ -8,12 +8,12 @@ from laminar import layers
 from laminar.models import Model
 
 from . import imagenet_utils
-from .common import Options, Published
+from .common import Architecture, Options, Published, architecture
 from .imagenet_utils import decode_predictions as decode_predictions
 
 _EPSILON = 1.001e-5
 # Blocks in each of the four stages.
-_BLOCKS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
+BLOCKS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
 _DIGESTS = {
     50: ("2cb95161c43110f7111970584f804107", "4d473c1dd8becc155b73f8504c6f6626"),
     101: ("f1aeb4b969a6efcfb50fad2f0c20cfc5", "88cf7a10940856eca736dc7b7e228a21"),
@@ -53,7 +53,7 @@ def _resnet(options: Options, depth: int) -> Model:
     x = normalized(stem(image), "conv1_bn")
     x = layers.Activation("relu", name="conv1_relu")(x)
     x = first_pooling(x)
-    for stage, count in enumerate(_BLOCKS[depth]):
+    for stage, count in enumerate(BLOCKS[depth]):
         for i in range(1, count + 1):
             stride = 2 if i == 1 and stage > 0 else 1
             x = _block(x, 64 << stage, stride, i == 1, f"conv{stage + 2}_block{i}")
@@ -75,112 +75,24 @@ def _block(x: Any, filters: int, stride: int, is_first: bool, name: str) -> Any:
     return layers.Activation("relu", name=f"{name}_out")(x)
 
 
-def ResNet50(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "resnet50",
-) -> Model:
-    """ResNet with 50 layers.
+def _deep(depth: int) -> Architecture:
+    """The network with so many layers."""
 
-    Args:
-        include_top, weights, input_tensor, input_shape, pooling, classes, classifier_activation,
-            name: see `common.Options`.
+    def build(options: Options) -> Model:
+        return _resnet(options, depth)
 
-    Shapes:
-        images: (batch, height, width, 3) -> scores: (batch, classes); without the classifier
-            features, (batch, height / 32, width / 32, channels)
-
-    Source: He et al., "Deep residual learning", 2016, arXiv:1512.03385.
-    """
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        published("resnet50", _DIGESTS[50]),
+    return architecture(
+        f"ResNet{depth}",
+        published(f"resnet{depth}", _DIGESTS[depth]),
+        build,
+        f"ResNet with {depth} layers.",
+        'He et al., "Deep residual learning", 2016, arXiv:1512.03385.',
     )
-    return _resnet(options, 50)
 
 
-def ResNet101(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "resnet101",
-) -> Model:
-    """ResNet with 101 layers.
-
-    Args:
-        include_top, weights, input_tensor, input_shape, pooling, classes, classifier_activation,
-            name: see `common.Options`.
-
-    Shapes:
-        images: (batch, height, width, 3) -> scores: (batch, classes); without the classifier
-            features, (batch, height / 32, width / 32, channels)
-
-    Source: He et al., "Deep residual learning", 2016, arXiv:1512.03385.
-    """
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        published("resnet101", _DIGESTS[101]),
-    )
-    return _resnet(options, 101)
-
-
-def ResNet152(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "resnet152",
-) -> Model:
-    """ResNet with 152 layers.
-
-    Args:
-        include_top, weights, input_tensor, input_shape, pooling, classes, classifier_activation,
-            name: see `common.Options`.
-
-    Shapes:
-        images: (batch, height, width, 3) -> scores: (batch, classes); without the classifier
-            features, (batch, height / 32, width / 32, channels)
-
-    Source: He et al., "Deep residual learning", 2016, arXiv:1512.03385.
-    """
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        published("resnet152", _DIGESTS[152]),
-    )
-    return _resnet(options, 152)
+ResNet50 = _deep(50)
+ResNet101 = _deep(101)
+ResNet152 = _deep(152)
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:

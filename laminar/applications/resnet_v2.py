@@ -8,11 +8,10 @@ from laminar import layers
 from laminar.models import Model
 
 from . import imagenet_utils
-from .common import Options
+from .common import Architecture, Options, architecture
 from .imagenet_utils import decode_predictions as decode_predictions
-from .resnet import first_pooling, normalized, published, stem
+from .resnet import BLOCKS, first_pooling, normalized, published, stem
 
-_BLOCKS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
 _DIGESTS = {
     50: ("3ef43a0b657b3be2300d5770ece849e0", "fac2f116257151a9d068a22e544a4917"),
     101: ("6343647c601c52e1368623803854d971", "c0ed64b8031c3730f411d2eb4eea35b5"),
@@ -23,7 +22,7 @@ _DIGESTS = {
 def _resnet(options: Options, depth: int) -> Model:
     image = options.begin(224)
     x = first_pooling(stem(image))
-    for stage, count in enumerate(_BLOCKS[depth]):
+    for stage, count in enumerate(BLOCKS[depth]):
         for i in range(1, count + 1):
             # A stage halves the image at its end; the last does not.
             stride = 2 if i == count and stage < 3 else 1
@@ -49,112 +48,24 @@ def _block(x: Any, filters: int, stride: int, is_first: bool, name: str) -> Any:
     return layers.Add(name=f"{name}_out")([shortcut, y])
 
 
-def ResNet50V2(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "resnet50v2",
-) -> Model:
-    """ResNet, second version, with 50 layers.
+def _deep(depth: int) -> Architecture:
+    """The network with so many layers."""
 
-    Args:
-        include_top, weights, input_tensor, input_shape, pooling, classes, classifier_activation,
-            name: see `common.Options`.
+    def build(options: Options) -> Model:
+        return _resnet(options, depth)
 
-    Shapes:
-        images: (batch, height, width, 3) -> scores: (batch, classes); without the classifier
-            features, (batch, height / 32, width / 32, channels)
-
-    Source: He et al., "Identity mappings in deep residual networks", 2016, arXiv:1603.05027.
-    """
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        published("resnet50v2", _DIGESTS[50]),
+    return architecture(
+        f"ResNet{depth}V2",
+        published(f"resnet{depth}v2", _DIGESTS[depth]),
+        build,
+        f"ResNet, second version, with {depth} layers.",
+        'He et al., "Identity mappings in deep residual networks", 2016, arXiv:1603.05027.',
     )
-    return _resnet(options, 50)
 
 
-def ResNet101V2(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "resnet101v2",
-) -> Model:
-    """ResNet, second version, with 101 layers.
-
-    Args:
-        include_top, weights, input_tensor, input_shape, pooling, classes, classifier_activation,
-            name: see `common.Options`.
-
-    Shapes:
-        images: (batch, height, width, 3) -> scores: (batch, classes); without the classifier
-            features, (batch, height / 32, width / 32, channels)
-
-    Source: He et al., "Identity mappings in deep residual networks", 2016, arXiv:1603.05027.
-    """
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        published("resnet101v2", _DIGESTS[101]),
-    )
-    return _resnet(options, 101)
-
-
-def ResNet152V2(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "resnet152v2",
-) -> Model:
-    """ResNet, second version, with 152 layers.
-
-    Args:
-        include_top, weights, input_tensor, input_shape, pooling, classes, classifier_activation,
-            name: see `common.Options`.
-
-    Shapes:
-        images: (batch, height, width, 3) -> scores: (batch, classes); without the classifier
-            features, (batch, height / 32, width / 32, channels)
-
-    Source: He et al., "Identity mappings in deep residual networks", 2016, arXiv:1603.05027.
-    """
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        published("resnet152v2", _DIGESTS[152]),
-    )
-    return _resnet(options, 152)
+ResNet50V2 = _deep(50)
+ResNet101V2 = _deep(101)
+ResNet152V2 = _deep(152)
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:

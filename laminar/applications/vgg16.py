@@ -8,7 +8,7 @@ from laminar import layers
 from laminar.models import Model
 
 from . import imagenet_utils
-from .common import Options, Published
+from .common import Options, Published, architecture
 from .imagenet_utils import decode_predictions as decode_predictions
 
 _FILTERS = (64, 128, 256, 512, 512)
@@ -20,39 +20,7 @@ _PUBLISHED = Published(
 )
 
 
-def VGG16(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "vgg16",
-) -> Model:
-    """VGG with 16 layers.
-
-    Args:
-        include_top, weights, input_tensor, input_shape, pooling, classes, classifier_activation,
-            name: see `common.Options`.
-
-    Shapes:
-        images: (batch, height, width, 3) -> scores: (batch, classes); without the classifier
-            features, (batch, height / 32, width / 32, channels)
-
-    Source: Simonyan and Zisserman, "Very deep convolutional networks", 2015, arXiv:1409.1556.
-    """
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _PUBLISHED,
-    )
+def _vgg16(options: Options) -> Model:
     return vgg(options, (2, 2, 3, 3, 3))
 
 
@@ -74,6 +42,15 @@ def vgg(options: Options, convolutions: tuple[int, ...]) -> Model:
         x
     )
     return options.complete(x, image)
+
+
+VGG16 = architecture(
+    "VGG16",
+    _PUBLISHED,
+    _vgg16,
+    "VGG with 16 layers.",
+    'Simonyan and Zisserman, "Very deep convolutional networks", 2015, arXiv:1409.1556.',
+)
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:

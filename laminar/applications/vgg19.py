@@ -7,7 +7,7 @@ from typing import Any
 from laminar.models import Model
 
 from . import imagenet_utils
-from .common import Options, Published
+from .common import Options, Published, architecture
 from .imagenet_utils import decode_predictions as decode_predictions
 from .vgg16 import vgg
 
@@ -18,40 +18,17 @@ _PUBLISHED = Published(
 )
 
 
-def VGG19(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "vgg19",
-) -> Model:
-    """VGG with 19 layers.
-
-    Args:
-        include_top, weights, input_tensor, input_shape, pooling, classes, classifier_activation,
-            name: see `common.Options`.
-
-    Shapes:
-        images: (batch, height, width, 3) -> scores: (batch, classes); without the classifier
-            features, (batch, height / 32, width / 32, channels)
-
-    Source: Simonyan and Zisserman, "Very deep convolutional networks", 2015, arXiv:1409.1556.
-    """
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _PUBLISHED,
-    )
+def _vgg19(options: Options) -> Model:
     return vgg(options, (2, 2, 4, 4, 4))
+
+
+VGG19 = architecture(
+    "VGG19",
+    _PUBLISHED,
+    _vgg19,
+    "VGG with 19 layers.",
+    'Simonyan and Zisserman, "Very deep convolutional networks", 2015, arXiv:1409.1556.',
+)
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:

@@ -8,7 +8,7 @@ from laminar import layers
 from laminar.models import Model
 
 from . import imagenet_utils
-from .common import Options, Published
+from .common import Options, Published, architecture
 from .imagenet_utils import decode_predictions as decode_predictions
 
 _PUBLISHED = Published(
@@ -19,39 +19,7 @@ _PUBLISHED = Published(
 _MIDDLE = range(5, 13)  # the blocks that keep size and channels
 
 
-def Xception(  # noqa: N802  # Keras's name
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-    classifier_activation: Any = "softmax",
-    name: str = "xception",
-) -> Model:
-    """Xception.
-
-    Args:
-        include_top, weights, input_tensor, input_shape, pooling, classes, classifier_activation,
-            name: see `common.Options`.
-
-    Shapes:
-        images: (batch, height, width, 3) -> scores: (batch, classes); without the classifier
-            features, (batch, height / 32, width / 32, channels)
-
-    Source: Chollet, "Xception", 2017, arXiv:1610.02357.
-    """
-    options = Options(
-        name,
-        include_top,
-        weights,
-        input_tensor,
-        input_shape,
-        pooling,
-        classes,
-        classifier_activation,
-        _PUBLISHED,
-    )
+def _xception(options: Options) -> Model:
     image = options.begin(299, 71)
     x = _convolution(image, 32, 2, "block1_conv1")
     x = _convolution(x, 64, 1, "block1_conv2")
@@ -92,6 +60,15 @@ def _halving(x: Any, filters: tuple[int, int], block: int) -> Any:
     x = _separable(x, filters[1], f"block{block}_sepconv2")
     x = layers.MaxPooling2D(3, strides=2, padding="same", name=f"block{block}_pool")(x)
     return layers.Add()([x, shortcut])
+
+
+Xception = architecture(
+    "Xception",
+    _PUBLISHED,
+    _xception,
+    "Xception.",
+    'Chollet, "Xception", 2017, arXiv:1610.02357.',
+)
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import os
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
@@ -12,6 +11,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.source import warn
 
 from .callback import Callback, Logs
 
@@ -79,10 +79,8 @@ class CSVLogger(Callback):
                 self._keys += [f"val_{key}" for key in self._keys]  # validation may come later
             writer.writerow(["epoch", *self._keys])
         elif new := [key for key in logs if key not in self._keys]:
-            warnings.warn(
-                f"CSVLogger: {self.filename} has no columns for {', '.join(new)}; "
-                f"they are left out",
-                stacklevel=2,
+            warn(
+                f"CSVLogger: {self.filename} has no columns for {', '.join(new)}; they are left out"
             )
         writer.writerow([epoch, *(_cell(logs.get(key, "NA")) for key in self._keys)])
         self._file.flush()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError, NotFoundError
+from laminar.engine.source import warn
 
 from .callback import Logs
 from .checks import check_whole
@@ -146,10 +146,9 @@ class ModelCheckpoint(MonitorCallback):
             self._report(epoch, f"saving model to {path}")
             return True
         if np.size(logs.get(self.monitor, 0)) != 1:
-            warnings.warn(
+            warn(
                 f"ModelCheckpoint: {self.monitor!r} is not one number, so nothing says which "
-                f"model is best; each one is saved",
-                stacklevel=3,
+                f"model is best; each one is saved"
             )
             return True
         value = self.monitored(logs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from laminar import losses, metrics
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.source import warn
 
 from .callback import Callback, Logs
 from .checks import check_number
@@ -118,7 +118,7 @@ class MonitorCallback(Callback):
         """
         logs = logs or {}
         if self.monitor not in logs:
-            warnings.warn(self._missing(logs), stacklevel=3)
+            warn(self._missing(logs))
             return None
         value = np.asarray(logs[self.monitor])
         if value.size != 1:

@@ -218,6 +218,15 @@ def make_data(
     return Iterated(x, reader, who)
 
 
+def require_end(data: Data | None, steps: int | None, who: str, argument: str) -> None:
+    """InvalidArgumentError when it is known that an epoch, without `argument`, would never end."""
+    if steps is None and isinstance(data, Stream) and data.is_endless:
+        raise InvalidArgumentError(
+            f"{who}: the data never ends, and {argument} is not given",
+            remedy=f"say how many batches to take: {argument}=100",
+        )
+
+
 def _is_iterable_of_batches(x: Any) -> bool:
     if isinstance(x, np.ndarray | Tensor | Variable | list | tuple | dict | str | bytes):
         return False

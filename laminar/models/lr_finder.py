@@ -19,6 +19,7 @@ from laminar.utils.plotting import draw_curve, sparkline
 from .data import Batch, make_data, ran_out
 from .logs import read_logs
 from .step import close_step
+from .trainer import Trainer
 from .training_state import Snapshot, random_state, set_random_state
 
 _SMOOTHING = 0.9
@@ -88,11 +89,16 @@ def lr_find(
     Raises:
         FailedPreconditionError: the model is not compiled, its rate follows a schedule, or the loss
             is not finite from the beginning on.
-        InvalidArgumentError: an argument out of range.
+        InvalidArgumentError: no model, or an argument out of range.
 
     Source: Smith, "Cyclical learning rates for training neural networks", 2017, arXiv:1506.01186,
         section 3.3.
     """
+    if not isinstance(model, Trainer):
+        raise InvalidArgumentError(
+            f"lr_find: expected a model, got {type(model).__name__}",
+            remedy="lr_find(model, x, y)",
+        )
     model._require_compiled("lr_find")
     require_settable(model, "lr_find")
     check_whole("lr_find", 3, steps=steps)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from laminar.engine.errors import (
-    FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
     UnimplementedError,
@@ -391,12 +390,3 @@ def _unnest(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             flat[path] = value
     return flat
-
-
-def require_built(model: Model, what: str) -> None:
-    """FailedPreconditionError when the model has no weights yet."""
-    if not model.built and not model.weights:
-        raise FailedPreconditionError(
-            f"{what}: the model {model.name!r} has no weights yet",
-            remedy="call it on data, fit it, or build(input_shape) first",
-        )

@@ -11,6 +11,7 @@ import numpy as np
 
 from laminar.datasets.dataset import Dataset
 from laminar.datasets.iteration import DatasetIterator
+from laminar.datasets.passes import INFINITE
 from laminar.datasets.py_dataset import PyDataset
 from laminar.datasets.worker_processes import WorkerProcesses
 from laminar.datasets.worker_threads import WorkerThreads
@@ -34,10 +35,12 @@ class Stream:
         batch_size: examples in the last batch, None before the first.
         num_batches: in a pass, None when that is not known.
         ends_for_good: whether there is one pass only, which goes on from epoch to epoch.
+        is_endless: whether it is known that a pass never ends.
         seed: of the order of the batches, where that is random.
     """
 
     ends_for_good = False
+    is_endless = False
     num_batches: int | None = None
 
     def __init__(self, reader: BatchReader) -> None:
@@ -157,6 +160,7 @@ class Walked(Stream):
         self._who = who
         size = dataset.cardinality()
         self.num_batches = size if size >= 0 else None
+        self.is_endless = size == INFINITE
         self._before = dataset.walks
 
     def _open(self, number: int, first: int, place: Any) -> Ahead:
@@ -211,6 +215,11 @@ class Numbered(Stream):
     def num_batches(self) -> int | None:  # type: ignore[override]  # it may change between epochs
         """Batches in an epoch."""
         return self._dataset.num_batches
+
+    @property
+    def is_endless(self) -> bool:  # type: ignore[override]  # it may change between epochs
+        """Whether there are batches for ever."""
+        return self.num_batches is None
 
     def _order(self, number: int, first: int) -> Iterator[int]:
         count = self._dataset.num_batches

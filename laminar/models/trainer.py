@@ -29,6 +29,7 @@ from .data import (
     Passes,
     make_data,
     ran_out,
+    require_end,
     unpack_x_y_sample_weight,
 )
 from .dry_run import dry_run as run_dry
@@ -142,6 +143,9 @@ class Trainer(TrainingSteps):
             data, validation = _split(data, validation_split, validation_batch_size)
         if overfit_batches is not None:
             data = _first_batches(data, overfit_batches)
+        require_end(data, _limited_steps(steps_per_epoch), "fit", "steps_per_epoch")
+        for_validation = _limited_steps(validation_steps)
+        require_end(validation, for_validation, "fit: validation_data", "validation_steps")
         passes = Passes(data, _limited_steps(steps_per_epoch))
         if dry_run:
             return self._dry_run(passes, None if validation is None else Passes(validation))
@@ -158,7 +162,7 @@ class Trainer(TrainingSteps):
 
         def validate() -> dict[str, Any]:
             assert validation is not None, "called when there is some"
-            with Passes(validation, _limited_steps(validation_steps)) as batches:
+            with Passes(validation, for_validation) as batches:
                 return self._evaluate(batches, listeners)
 
         with passes:
@@ -241,6 +245,7 @@ class Trainer(TrainingSteps):
         """
         self._require_compiled("evaluate")
         data = make_data(x, y, sample_weight, batch_size=batch_size, who="evaluate")
+        require_end(data, _limited_steps(steps), "evaluate", "steps")
         passes = Passes(data, _limited_steps(steps))
         listeners = self._listeners(callbacks, verbose, epochs=1, steps=passes.num_steps)
         listeners.watch(passes)
@@ -296,6 +301,7 @@ class Trainer(TrainingSteps):
         Args: as those of `fit`.
         """
         data = make_data(x, batch_size=batch_size, who="predict")
+        require_end(data, _limited_steps(steps), "predict", "steps")
         passes = Passes(data, _limited_steps(steps))
         listeners = self._listeners(callbacks, verbose, epochs=1, steps=passes.num_steps)
         listeners.watch(passes)

@@ -100,6 +100,11 @@ class TrainingSteps(Layer):
             raise InvalidArgumentError(
                 f"compile: steps_per_execution must be at least 1, got {steps_per_execution!r}"
             )
+        if not (jit_compile is None or jit_compile == "auto" or isinstance(jit_compile, bool)):
+            raise InvalidArgumentError(
+                f"compile: jit_compile must be True, False or 'auto', got {jit_compile!r}",
+                remedy="leave it out, or jit_compile=False to run operation by operation",
+            )
         found = optimizers.get(optimizer)
         if not isinstance(found, optimizers.Optimizer):
             raise InvalidArgumentError(f"compile: {optimizer!r} is not an optimizer")

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
+from laminar.engine.errors import MissingFileError
+
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
@@ -21,9 +23,17 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     Args:
         path: where the file shall be; a link there is followed, and a file there keeps its mode.
+
+    Raises:
+        MissingFileError: its folder does not exist.
     """
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
+    if not os.path.isdir(folder):
+        raise MissingFileError(
+            f"{os.fspath(path)}: there is no folder {folder!r} to write it to",
+            remedy=f"make it first: os.makedirs({folder!r})",
+        )
     # 32 + 16 random characters: a long name of the user's must not make the temporary one too long.
     temporary = os.path.join(folder, f".{name[:32]}.{secrets.token_hex(8)}.tmp")
     file = open(temporary, "x+b")  # noqa: SIM115 (closed before the rename, not after the block)

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from .hdf5_format import (
     UNDEFINED,
+    Attribute,
     Chunked,
     Compact,
     Contiguous,
@@ -39,6 +40,7 @@ from .hdf5_format import (
     decode_layout,
     decode_shape,
     decode_type,
+    plain_attribute,
     text,
     undo_filters,
 )
@@ -53,8 +55,6 @@ _SHAPE, _LINK_INFO, _TYPE, _LINK, _EXTERNAL, _LAYOUT, _FILTERS = 1, 2, 3, 6, 7, 
 _ATTRIBUTE, _CONTINUATION, _SYMBOLS, _ATTRIBUTE_INFO = 12, 16, 17, 21
 _ONCE = (_SHAPE, _LINK_INFO, _TYPE, _EXTERNAL, _LAYOUT, _FILTERS, _SYMBOLS, _ATTRIBUTE_INFO)
 _SOFT_LINK, _EXTERNAL_LINK = 1, 64
-
-Attribute = str | int | float | bool | list[str] | npt.NDArray[np.generic]
 
 
 @dataclass(frozen=True)
@@ -424,7 +424,7 @@ class Hdf5File:
             if name in attributes:
                 raise refused(f"{owner}: the attribute {name[:100]!r} stands twice")
             values = self._elements(element, shape, np.frombuffer(data, np.uint8), owner)
-            attributes[name] = _plain(element.kind, values, owner)
+            attributes[name] = plain_attribute(element.kind, values, owner)
             self._text_bytes += len(data)
             if element.kind is Kind.STRING:
                 self._text_bytes += sum(len(item) for item in values.ravel().tolist())
@@ -500,16 +500,3 @@ def _name(names: bytes, offset: int, owner: str) -> str:
     if name in ("", ".", "..") or "/" in name or not name.isprintable():
         raise refused(f"{owner}: an object has the name {name[:100]!r}")
     return name
-
-
-def _plain(kind: Kind, values: npt.NDArray[np.generic], owner: str) -> Attribute:
-    """An attribute as Python data: a scalar, a list of texts, or an array of numbers."""
-    if kind is Kind.OPAQUE:
-        raise refused(f"{owner}: an attribute is opaque bytes")
-    if kind is Kind.FIXED_STRING:
-        texts = [text(bytes(item), owner) for item in values.ravel().tolist()]
-        return texts[0] if values.ndim == 0 else texts
-    if values.ndim == 0:
-        scalar: Attribute = values.item()
-        return scalar
-    return values.tolist() if kind is Kind.STRING else values

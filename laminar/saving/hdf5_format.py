@@ -42,6 +42,8 @@ _CLASSES = {
     11: "complex",
 }
 
+Attribute = str | int | float | bool | list[str] | npt.NDArray[np.generic]
+
 
 class Kind(Enum):
     """How the stored bytes of an element become a value."""
@@ -272,6 +274,19 @@ def decode_attribute(fields: Fields) -> tuple[str, ElementType, tuple[int, ...],
     shape = decode_shape(Fields(take(shape_size), owner))
     data = fields.take(math.prod(shape) * element.dtype.itemsize)
     return name, element, shape, data
+
+
+def plain_attribute(kind: Kind, values: npt.NDArray[np.generic], owner: str) -> Attribute:
+    """An attribute as Python data: a scalar, a list of texts, or an array of numbers."""
+    if kind is Kind.OPAQUE:
+        raise refused(f"{owner}: an attribute is opaque bytes")
+    if kind is Kind.FIXED_STRING:
+        texts = [text(bytes(item), owner) for item in values.ravel().tolist()]
+        return texts[0] if values.ndim == 0 else texts
+    if values.ndim == 0:
+        scalar: Attribute = values.item()
+        return scalar
+    return values.tolist() if kind is Kind.STRING else values
 
 
 def undo_filters(

@@ -15,7 +15,7 @@ from laminar.engine.errors import (
     InvalidArgumentError,
     MissingFileError,
 )
-from laminar.serialization import serialize_keras_object
+from laminar.serialization import checked_custom_objects, serialize_keras_object
 
 from .archive import ArchiveReader, write_archive
 from .keras2_training import old_training
@@ -119,8 +119,9 @@ def load_model(
             f"load_model: the file must end in .keras, got {path!r}",
             remedy="for weights alone, make the model and call model.load_weights(path)",
         )
+    custom = checked_custom_objects("load_model", custom_objects)
     load = load_legacy if _is_hdf5(path) else load_archive
-    model, report = load(path, custom_objects or {}, compile, partial, limits or Limits())
+    model, report = load(path, custom, compile, partial, limits or Limits())
     if partial:
         model.load_report = report
         print(report)

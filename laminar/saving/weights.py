@@ -28,8 +28,8 @@ from laminar.engine.errors import (
 )
 
 from .atomic import atomic_write
-from .hdf5_file import Attribute, Hdf5File, StoredArray
-from .hdf5_format import Kind
+from .hdf5_file import Hdf5File, StoredArray
+from .hdf5_format import Attribute, Kind
 from .hdf5_image import Hdf5Image
 from .limits import Limits, refused
 from .window import BytesWindow, FileWindow, Window

@@ -13,7 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
+from laminar.engine.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    MissingFileError,
+)
 from laminar.layers.layer import Layer
 from laminar.tree import flatten
 
@@ -63,12 +67,20 @@ class Drawing:
         )
         if done.returncode:
             raise FailedPreconditionError(
-                f"plot_model: `dot -T{format}` failed: {done.stderr.decode(errors='replace')}"
+                f"plot_model: `dot -T{format}` failed: "
+                f"{done.stderr.decode(errors='replace').strip()}",
+                remedy='write a picture that it can draw, such as to_file="model.svg"',
             )
         return done.stdout
 
     def write(self, path: str | Path, format: str | None = None) -> None:
         """Write the picture, or the description if the format is "dot"."""
+        if not Path(path).parent.is_dir():
+            raise MissingFileError(
+                f"plot_model: there is no folder {str(Path(path).parent)!r} to write "
+                f"{Path(path).name!r} to",
+                remedy="make the folder first, or write elsewhere: to_file=",
+            )
         kind = format or Path(path).suffix.removeprefix(".").lower() or "png"
         data = self._text.encode() if kind in ("dot", "gv") else self.create(kind)
         Path(path).write_bytes(data)
@@ -274,6 +286,7 @@ def plot_model(
     Raises:
         FailedPreconditionError: the program `dot` is not installed, or fails.
         InvalidArgumentError: no model, one that is not built, or another direction.
+        MissingFileError: the folder of `to_file` does not exist.
     """
     drawing = model_to_dot(
         model,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Sequence
 from functools import partial
@@ -17,6 +18,7 @@ from .images import img_to_array, load_img
 
 _WHO = "image_dataset_from_directory"
 _ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png")
+_INTERPOLATIONS = ("bilinear", "nearest", "bicubic", "lanczos3", "lanczos5")
 _COLORS = ("grayscale", "rgb", "rgba")
 
 
@@ -80,10 +82,24 @@ def image_dataset_from_directory(
         raise InvalidArgumentError(
             f"{_WHO}: crop_to_aspect_ratio and pad_to_aspect_ratio exclude one another"
         )
+    if interpolation not in _INTERPOLATIONS:
+        raise InvalidArgumentError(
+            f"{_WHO}: interpolation must be one of {', '.join(_INTERPOLATIONS)}, "
+            f"got {interpolation!r}"
+        )
+    try:
+        height, width = (operator.index(size) for size in image_size)
+    except (TypeError, ValueError):
+        height = width = 0
+    if height < 1 or width < 1:
+        raise InvalidArgumentError(
+            f"{_WHO}: image_size must be (height, width) in pixels, got {image_size!r}",
+            remedy="image_size=(256, 256)",
+        )
     load = partial(
         _load,
         color_mode=color_mode,
-        size=(int(image_size[0]), int(image_size[1])),
+        size=(height, width),
         data_format=data_format or config.image_data_format(),
         options={
             "interpolation": interpolation,

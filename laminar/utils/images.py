@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import io
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from laminar import config
-from laminar.engine.errors import InvalidArgumentError, MissingFileError, ShapeError
+from laminar.engine.errors import (
+    DataLossError,
+    InvalidArgumentError,
+    MissingFileError,
+    ShapeError,
+)
 from laminar.engine.io.images import pillow
 from laminar.engine.source import warn
 
@@ -35,6 +41,7 @@ def load_img(
             `target_size`, so that it is not distorted.
 
     Raises:
+        DataLossError: the file is no image, or a damaged one.
         InvalidArgumentError: another mode or interpolation.
         MissingFileError: there is no such file.
         UnimplementedError: Pillow is not installed.
@@ -66,17 +73,25 @@ def _resampling(interpolation: str) -> Any:
 def _opened(path: Any) -> Any:
     module = pillow()
     if isinstance(path, io.BytesIO):
-        image = module.open(path)
+        file, name = path, "the file"
     elif isinstance(path, str | bytes | os.PathLike):
+        name = repr(os.fspath(path))
         try:
-            with open(path, "rb") as file:
-                image = module.open(io.BytesIO(file.read()))
+            file = io.BytesIO(Path(os.fsdecode(path)).read_bytes())
         except (FileNotFoundError, NotADirectoryError):
-            raise MissingFileError(f"load_img: there is no file {os.fspath(path)!r}") from None
+            raise MissingFileError(f"load_img: there is no file {name}") from None
     else:
         raise InvalidArgumentError(
             f"load_img: path must be a path or an open binary file, got {type(path).__name__}"
         )
+    try:
+        image = module.open(file)
+        image.load()  # otherwise a file that is cut short is noticed later, without its name
+    except Exception as cause:  # Pillow's readers raise errors of any kind on damaged files
+        raise DataLossError(
+            f"load_img: {name} is not an image that can be read: {cause}",
+            remedy="take the file from its source again, or leave it out",
+        ) from cause
     return image
 
 

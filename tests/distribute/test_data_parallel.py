@@ -255,9 +255,11 @@ def test_running_eagerly_gives_the_same() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"devices": 0}, InvalidArgumentError, "expected devices, got 0"),
-        ({"devices": []}, InvalidArgumentError, "expected names"),
-        ({"devices": "cpu:0"}, InvalidArgumentError, "expected names"),
+        ({"devices": 0}, InvalidArgumentError, "expected a number of devices from 1 on.*got 0"),
+        ({"devices": 2.5}, InvalidArgumentError, "expected a number of devices .*got 2.5"),
+        ({"devices": []}, InvalidArgumentError, r"or their names, got \[\]"),
+        ({"devices": [0, 1]}, InvalidArgumentError, r"or their names, got \[0, 1\]"),
+        ({"devices": "cpu:0"}, InvalidArgumentError, "or their names, got 'cpu:0'"),
         ({"devices": ["cpu:0", "cpu:0"]}, InvalidArgumentError, "named twice"),
         ({"devices": ["gpu:77"]}, NotFoundError, "no device is named"),
         ({"devices": ["nonsense:::"]}, InvalidArgumentError, "not a device name"),

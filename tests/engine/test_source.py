@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import laminar
-from laminar.engine import Graph, constant
+from laminar.engine import Graph, RunOptions, constant
 from laminar.engine.errors import LaminarError
 from laminar.engine.ops.linalg import matmul
 from laminar.engine.source import Location, inside_layer, layer_path, user_location
@@ -45,6 +46,19 @@ def test_the_first_foreign_frame_of_an_error_is_the_users() -> None:
     location = caught.value.location
     assert location is not None
     assert location.filename == str(here)
+
+
+def test_what_a_dataclass_has_written_is_nobodys() -> None:
+    with pytest.raises(LaminarError) as caught:
+        RunOptions(timeout_in_ms=-1)
+    assert caught.value.location is not None
+    assert caught.value.location.filename == __file__
+
+
+def test_a_line_of_the_command_is_the_users() -> None:
+    found: dict[str, Any] = {"user_location": user_location}
+    exec(compile("place = user_location()", "<string>", "exec"), found)
+    assert found["place"].filename == "<string>"
 
 
 def test_library_frames_are_nobodys() -> None:

@@ -274,6 +274,18 @@ MISTAKES: list[Mistake] = [
         "no.keras",
     ),
     (
+        "save-to-no-folder",
+        lambda f: regressor().save(f / "none" / "m.keras"),
+        FileNotFoundError,
+        "m.keras: there is no folder",
+    ),
+    (
+        "custom-objects-list",
+        lambda f: laminar.saving.load_model(f / "m.keras", custom_objects=[regressor]),  # type: ignore[arg-type]  # the mistake
+        ValueError,
+        "load_model: custom_objects must map names to classes and functions, got [<function",
+    ),
+    (
         "wrong-ending",
         lambda f: regressor().save(f / "model.txt"),
         ValueError,

@@ -318,6 +318,12 @@ MISTAKES_IN_TRAINING: list[Mistake] = [
         "compile: steps_per_execution must be at least 1, got 0",
     ),
     (
+        "jit-compile",
+        make(lambda: regressor().compile(jit_compile="never")),
+        ValueError,
+        "compile: jit_compile must be True, False or 'auto', got 'never'",
+    ),
+    (
         "step-without-dict",
         make(wrong_step),
         ValueError,
@@ -461,5 +467,17 @@ MISTAKES_IN_TRAINING: list[Mistake] = [
         make(lambda: laminar.lr_find(regressor(), X, Y, start=1, end=0.1)),
         ValueError,
         "lr_find: expected 0 < start < end, got start=1, end=0.1",
+    ),
+    (
+        "rate-finder-model",
+        make(lambda: laminar.lr_find(X, Y)),
+        ValueError,
+        "lr_find: expected a model, got ndarray",
+    ),
+    (
+        "one-cycle-text",
+        make(lambda: laminar.optimizers.schedules.OneCycle("0.1", 10)),  # type: ignore[arg-type]  # the mistake
+        ValueError,
+        "OneCycle: max_learning_rate must be a number, got '0.1'",
     ),
 ]

@@ -49,6 +49,8 @@ def test_classifier_learns_and_answers_with_labels() -> None:
     assert set(estimator.predict(X)) <= {"ant", "bee", "cow"}
     assert estimator.score(X, LABELS) > 0.9
     assert np.allclose(estimator.predict_proba(X).sum(axis=1), 1, atol=1e-5)
+    best = estimator.decision_function(X).argmax(axis=1)
+    assert (estimator.classes_[best] == estimator.predict(X)).all()
     assert len(estimator.history_.history["loss"]) == 60
     assert estimator.n_features_in_ == 3
 

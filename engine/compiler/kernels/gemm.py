@@ -29,8 +29,10 @@ _LARGE_RESULT = 1024 * 1024
 _COPIED_ROWS = 128
 # Copied panels of B stay in the second cache.
 _PACKED_BYTES = 1024 * 1024
-# Rows of B this far apart are read a page at a time: for many rows of A they are copied.
+# Rows of B this far apart are read a page at a time: for many rows of A they are copied, unless all
+# of B stays in the second cache.
 _FAR_BYTES = 2048
+_NEAR_TOTAL = 1792 * 1024
 _FEWEST_ROWS_TO_PACK = 256
 # A is copied for a result of so many elements if it would be read across its rows.
 _FEWEST_RESULTS_TO_PACK = 64 * 1024
@@ -316,7 +318,7 @@ def choose_blocks(
     if b.column_stride != 1 and columns > 1:
         pack_b = kernel.B_TRANSPOSED
     elif rows >= _FEWEST_ROWS_TO_PACK and b.row_stride * size >= _FAR_BYTES <= row_bytes:
-        pack_b = kernel.B_BY_INNER
+        pack_b = kernel.B_AS_IT_IS if row_bytes * inner <= _NEAR_TOTAL else kernel.B_BY_INNER
     is_across = a.column_stride != 1 and rows > 1
     is_large = rows * columns >= _LARGE_RESULT
     # Panels of a transposed B are used one by one, and each would need its copy of A.

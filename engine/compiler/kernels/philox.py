@@ -7,7 +7,7 @@ instruction then, and what gathers in the upper halves is cut off where it is us
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ...graph import DType, uint8, uint32, uint64
 from ..emit import Function, Module, Value
@@ -24,9 +24,6 @@ _WEYL = (0x9E3779B9, 0xBB67AE85)  # added to the key in each round
 _LOW = 0xFFFF_FFFF
 _WORDS = 4  # in a block
 _TOGETHER = 4  # groups of blocks that are computed at once
-
-# Writes what is made of the four vectors of words: whole vectors, in order.
-_Output = Callable[[Function, Words, Sequence[Value]], list[Value]]
 
 
 def plan_random_words(state: Buffer, out: Buffer, count: int, target: Target) -> list[Launch]:

@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from ...errors import InvalidArgumentError
 
-Triple = tuple[int, int, int]
-
 
 @dataclass(frozen=True)
 class Convolution:

@@ -45,6 +45,53 @@ def test_damaged_code_is_not_read(place: Path, damage: bytes) -> None:
     assert read(NAME) == b"code"
 
 
+def test_a_file_under_another_name_is_not_read(place: Path) -> None:
+    write(NAME, b"code")
+    other = "0123abce.plan"
+    files(place)[0].rename(place / "01" / other)
+    assert read(other) is None
+
+
+def test_a_link_to_another_folder_is_not_followed(place: Path) -> None:
+    write(NAME, b"code")
+    elsewhere = (place / "01").rename(place / "elsewhere")
+    (place / "01").symlink_to(elsewhere)
+    assert read(NAME) is None
+
+
+def test_folders_are_made_for_this_user_alone(place: Path) -> None:
+    before = os.umask(0)
+    try:
+        write(NAME, b"code")
+    finally:
+        os.umask(before)
+    assert [p.stat().st_mode & 0o777 for p in (place, place / "01")] == [0o700, 0o700]
+
+
+def test_without_a_home_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container, for a user without an entry in the table of users."""
+
+    def unknown() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("LAMINAR_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", unknown)
+    write(NAME, b"code")
+    assert read(NAME) is None
+
+
+def test_what_could_not_be_written_leaves_nothing(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(source: str, target: Path) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    write(NAME, b"code")
+    assert not files(place)
+
+
 def test_a_folder_that_others_write_to_is_not_trusted(place: Path) -> None:
     write(NAME, b"code")
     files(place)[0].parent.chmod(0o777)
@@ -68,7 +115,23 @@ def test_what_was_not_read_for_long_goes_first(
     assert read(names[0]) is not None
     write(names[4], b"one too many")
     kept = {p.name for p in files(place)}
-    assert kept == {names[0], names[3], names[4]}
+    assert kept == {names[0], names[4]}
+
+
+def test_large_files_make_room_too(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_MOST_BYTES", 4000)
+    for age in range(5):
+        write(f"00{age}.o", bytes(1000))
+        os.utime(place / "00" / f"00{age}.o", ns=(age, age))
+    assert sorted(p.name for p in files(place)) == ["003.o", "004.o"]
+    write("005.o", bytes(9000))  # what has just been made stays, whatever its size
+    assert [p.name for p in files(place)] == ["005.o"]
+
+
+def test_the_users_home_is_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("LAMINAR_CACHE", "~/kept")
+    assert cache.folder() == tmp_path / "kept"
 
 
 def _nothing(name: str) -> str:

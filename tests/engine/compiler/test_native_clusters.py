@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from laminar.engine.compiler import NativeCompiler, codes
 from laminar.engine.compiler.native import NativeCluster
 from laminar.engine.graph import Graph, GraphTensor, Tensor
-from laminar.engine.ops.activations import relu
+from laminar.engine.ops.activations import leaky_relu, relu
 from laminar.engine.ops.arithmetic import add, divide, maximum, multiply, subtract
 from laminar.engine.ops.basic import constant, placeholder
 from laminar.engine.ops.cast import cast
@@ -105,6 +105,17 @@ def test_specials_pass_through() -> None:
         return maximum(a, multiply(a, a)), tanh(add(a, a)), exp(subtract(a, a))
 
     run(build, [np.tile(x, 5)])
+
+
+def test_zeros_of_either_sign_are_two_numbers() -> None:
+    """They are equal: what is made of the one must not be taken for what is made of the other."""
+
+    def build(a: Any) -> Sequence[Tensor]:
+        ways = [divide(exp(a), constant(zero)) for zero in (0.0, -0.0)]
+        return [*ways, *(divide(a, leaky_relu(a, negative_slope=z)) for z in (0.0, -0.0))]
+
+    with np.errstate(divide="ignore"):
+        run(build, [normal(50)])
 
 
 def test_views_are_read_as_what_they_show() -> None:

@@ -292,6 +292,20 @@ def test_loops_in_loops() -> None:
     both(gradients(fn), x, a)
 
 
+def test_an_inner_loop_fills_its_part_of_a_stack() -> None:
+    """What does not change in the inner loop is stacked there: only the gradient reads it."""
+
+    def fn(x: Any) -> Any:
+        def outer(h: Any, row: Any) -> Any:
+            inner = ops.fori_loop(0, 2, lambda i, c: ops.tanh(c + ops.mean(ops.exp(row))), h)
+            h = ops.tanh(0.8 * h + row + 0.1 * ops.mean(inner))
+            return h, 2 * h
+
+        return ops.scan(outer, x[0], x)
+
+    both(gradients(fn), normal(4, 3))
+
+
 def test_a_loop_to_an_end_inside_of_one() -> None:
     def fn(x: Any) -> Any:
         def outer(n: Any, row: Any) -> Any:

@@ -41,6 +41,43 @@ def test_a_function_calls_another() -> None:
     assert z1(2.0, 2.0) == 4.0
 
 
+def test_calls_on_tensors_are_bound_once_for_each_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = eng.function(lambda x, y: {"sum": add(x, y), "nothing": None})
+    bound: list[int] = []
+    bind = f._binder.bind
+
+    def counted(args: Any, kwargs: Any) -> Any:
+        bound.append(len(args))
+        return bind(args, kwargs)
+
+    monkeypatch.setattr(f._binder, "bind", counted)
+    forms = [([1, 2], "float32"), ([1, 2], "int32"), ([1, 2, 3], "float32")]
+    for _ in range(3):
+        for value, dtype in forms:
+            x = tensor(value, dtype)
+            result = f(x, x)
+            assert result["nothing"] is None
+            assert result["sum"].tolist() == [2 * n for n in value]
+            assert result["sum"].dtype == dtype
+    assert len(bound) == f.trace_count == len(forms)
+    f(tensor([1, 2]), y=tensor([1, 2]))  # by name: the same trace
+    assert f.trace_count == len(forms)
+
+
+def test_a_form_that_is_known_is_seen_by_tapes_and_by_graphs() -> None:
+    f = eng.function(square)
+    x = tensor(3)
+    assert f(x) == f(x) == 9.0
+    with eng.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    assert tape.gradient(y, x) == 6.0
+    graph = eng.Graph()
+    with graph.as_default():
+        z = f(x)
+    assert z.op.graph is graph
+
+
 def test_python_runs_while_tracing_only() -> None:
     seen: list[Any] = []
 

@@ -535,6 +535,8 @@ def test_internal_ops_may_be_allowed() -> None:
 
 
 def test_wrong_arguments() -> None:
+    with pytest.raises(InvalidArgumentError, match="expected a GraphDef, got bytes"):
+        eng.import_graph_def(b"graph")  # type: ignore[arg-type]  # the mistake
     graph_def = sample().as_graph_def()
     with eng.Graph().as_default() as graph:
         with pytest.raises(InvalidArgumentError, match="input_map: no node takes q"):

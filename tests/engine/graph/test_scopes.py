@@ -180,3 +180,9 @@ def test_each_thread_has_its_own_scopes() -> None:
         thread.start()
         thread.join()
     assert found == [("other", "")]
+
+
+def test_what_is_no_device() -> None:
+    message = "device: expected the name of a device, got 3"
+    with pytest.raises(InvalidArgumentError, match=message), eng.device(3):  # type: ignore[arg-type]  # wrong
+        pass

@@ -483,6 +483,20 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: FIFOQueue(0, "int32"), "FIFOQueue: the capacity must be at least 1, got 0"),
+        (lambda: PriorityQueue(0, "int32"), "PriorityQueue: the capacity must be"),
+        (lambda: PaddingFIFOQueue(0, "int32", [()]), "PaddingFIFOQueue: the capacity must be"),
+        (lambda: RandomShuffleQueue(3, 5, "int32"), "from 0 to capacity - 1 = 2, got 5"),
+    ],
+)
+def test_a_graph_takes_no_queue_without_room(make: Callable[[], Any], text: str) -> None:
+    with Graph().as_default(), pytest.raises(InvalidArgumentError, match=text):
+        make()
+
+
 @pytest.mark.parametrize(("call", "kind", "text"), MISTAKES)
 def test_mistakes(call: Callable[[], Any], kind: type[Exception], text: str) -> None:
     with pytest.raises(kind, match=text):

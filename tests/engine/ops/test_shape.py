@@ -92,6 +92,12 @@ def test_reshape_refuses(target: list[int], message: str) -> None:
         reshape(constant(np.zeros((2, 3))), target)
 
 
+@pytest.mark.parametrize("size", [2.5, "2", np.float32(1.5), constant(0.5)])
+def test_a_size_is_never_rounded(size: Any) -> None:
+    with pytest.raises(ShapeError, match="a shape consists of whole numbers, got "):
+        reshape(constant(np.zeros((2, 3))), [size, 3])
+
+
 def test_reshape_infers_what_it_can() -> None:
     with Graph().as_default():
         x = placeholder("float32", [None, 4])

@@ -110,6 +110,8 @@ def test_what_partial_runs_refuse() -> None:
             session.partial_run(step, y, {a: 1.0})
         with pytest.raises(DTypeError):
             session.partial_run(step, x, {a: 1j})
+        with pytest.raises(InvalidArgumentError, match="partial_run: expected a handle, got 'x'"):
+            session.partial_run("x", x)  # type: ignore[arg-type]  # the mistake
         with pytest.raises(InvalidArgumentError, match="belongs to another session"):
             other.partial_run(step, x, {a: 1.0})
         assert session.partial_run(step, x, {a: 2.0}) == 4.0  # all of that has changed nothing

@@ -170,6 +170,16 @@ def test_what_can_be_fed(dtype: str, shape: Any, value: Any) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+def test_what_is_no_graph_and_no_feeds() -> None:
+    with pytest.raises(InvalidArgumentError, match="Session: graph must be a Graph, got 3"):
+        eng.Session(graph=3)  # type: ignore[arg-type]  # the mistake
+    x = scalar("x")
+    with eng.Session() as session:
+        with pytest.raises(InvalidArgumentError, match="must map tensors to values, got list"):
+            session.run(x, [1.0])  # type: ignore[arg-type]  # the mistake
+        assert session.run(x, {x: 1.0}) == 1.0
+
+
 REFUSED: list[Any] = [
     pytest.param("float32", [2], [1.0, 2.0, 3.0], ShapeError, r"must have shape \[2\], got \[3\]"),
     pytest.param("float32", [2], 1.0, ShapeError, r"must have shape \[2\], got \[\]"),

@@ -139,8 +139,10 @@ def test_a_value_that_is_not_logged(
     made.set_model(FakeModel())
     if isinstance(made, ReduceLROnPlateau):
         message = message.replace("nothing is logged", "available are learning_rate")
-    with pytest.warns(UserWarning, match=f"there is no value '{name}' to monitor; .*{message}"):
+    said = f"there is no value '{name}' to monitor; .*{message}"
+    with pytest.warns(UserWarning, match=said) as caught:
         made.on_epoch_end(0, dict(logs))
+    assert caught[0].filename == __file__, "the user's line"
 
 
 BAD = [

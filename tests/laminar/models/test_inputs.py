@@ -207,15 +207,16 @@ def test_sequence_is_its_older_name() -> None:
     assert Sequence is PyDataset
 
 
+class Endless(Numbered):
+    @property
+    def num_batches(self) -> int | None:
+        return None
+
+    def __getitem__(self, index: int) -> Any:
+        return super().__getitem__(index % 4)
+
+
 def test_a_py_dataset_without_end() -> None:
-    class Endless(Numbered):
-        @property
-        def num_batches(self) -> int | None:
-            return None
-
-        def __getitem__(self, index: int) -> Any:
-            return super().__getitem__(index % 4)
-
     model, reference = linear(), linear()
     model.fit(Endless(workers=2), epochs=2, steps_per_epoch=6, verbose=0)
     reference.fit(endless(), epochs=2, steps_per_epoch=6, verbose=0)
@@ -536,6 +537,19 @@ MISTAKES: list[Any] = [
     (lambda m: m.fit(iter([(X, Y[:3])])), InvalidArgumentError, "same number of examples"),
     (lambda m: m.fit(iter([(X[:0], Y[:0])])), InvalidArgumentError, "a batch is empty"),
     (lambda m: m.fit(Frame(np.array([["a", 1]], object)), Y[:1]), DTypeError, "expected numbers"),
+    (
+        lambda m: m.fit(sliced().batch(10).repeat(), verbose=0),
+        InvalidArgumentError,
+        "fit: the data never ends, and steps_per_epoch is not given",
+    ),
+    (
+        lambda m: m.fit(X, Y, validation_data=sliced().batch(10).repeat(), verbose=0),
+        InvalidArgumentError,
+        "fit: validation_data: the data never ends, and validation_steps is not given",
+    ),
+    (lambda m: m.evaluate(sliced().batch(9).repeat()), InvalidArgumentError, "evaluate: .* steps"),
+    (lambda m: m.predict(sliced().batch(9).repeat()), InvalidArgumentError, "predict: .* steps"),
+    (lambda m: m.fit(Endless()), InvalidArgumentError, "the data never ends"),
     (lambda m: PyDataset(workers=-1), InvalidArgumentError, "workers must be"),
     (lambda m: PyDataset(timeout=0), InvalidArgumentError, "timeout must be"),
     (lambda m: PyDataset(max_queue_size=0), InvalidArgumentError, "max_queue_size must be"),

@@ -226,6 +226,10 @@ MISTAKES: list[Any] = [
         "exclude one another",
     ),
     ({"batch_size": 0}, InvalidArgumentError, "batch_size must be"),
+    ({"interpolation": "area"}, InvalidArgumentError, "interpolation must be one of bilinear"),
+    ({"image_size": 16}, InvalidArgumentError, r"image_size must be \(height, width\).*got 16"),
+    ({"image_size": (16, 0)}, InvalidArgumentError, r"image_size must be .*got \(16, 0\)"),
+    ({"image_size": (16, 1.5)}, InvalidArgumentError, r"image_size must be .*got \(16, 1.5\)"),
 ]
 
 

@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 
 from laminar import layers, utils
-from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
+from laminar.engine.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    MissingFileError,
+)
 from laminar.models import Model, Sequential
 
 
@@ -121,6 +125,11 @@ def test_pictures(tmp_path: Path, name: str, begin: bytes) -> None:
     assert (tmp_path / name).read_bytes().startswith(begin)
     with pytest.raises(FailedPreconditionError, match="failed"):
         utils.model_to_dot(nested()).create("no_such_format")
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(MissingFileError, match="there is no folder .*none' to write 'm.svg' to"):
+        utils.plot_model(nested(), tmp_path / "none" / "m.svg")
 
 
 @pytest.mark.parametrize(

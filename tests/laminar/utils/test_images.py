@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 
 from laminar import preprocessing, utils
-from laminar.engine.errors import InvalidArgumentError, MissingFileError, ShapeError
+from laminar.engine.errors import (
+    DataLossError,
+    InvalidArgumentError,
+    MissingFileError,
+    ShapeError,
+)
 
 pytest.importorskip("PIL")
 rng = np.random.default_rng(0)
@@ -70,6 +75,14 @@ def test_smart_resize_keeps_the_middle() -> None:
 def test_mistakes(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="there is no file"):
         utils.load_img(tmp_path / "none.png")
+    broken = tmp_path / "broken.png"
+    broken.write_bytes(b"no image")
+    with pytest.raises(DataLossError, match="broken.png' is not an image that can be read"):
+        utils.load_img(broken)
+    utils.save_img(tmp_path / "whole.png", np.random.default_rng(0).uniform(0, 255, (40, 40, 3)))
+    broken.write_bytes((tmp_path / "whole.png").read_bytes()[:-2000])
+    with pytest.raises(DataLossError, match="broken.png' is not an image .* truncated"):
+        utils.load_img(broken)
     with pytest.raises(InvalidArgumentError, match="color_mode must be"):
         utils.load_img("x.png", color_mode="bw")
     with pytest.raises(InvalidArgumentError, match="interpolation must be"):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laminar.engine.compiler.kernels import Buffer, Matrix, Stream, Target, plan_gemm
+from laminar.engine.compiler.kernels import Buffer, Matrix, Stream, Target, gemm_kernel, plan_gemm
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import float32, float64
 
@@ -132,6 +132,24 @@ def test_a_with_rows_apart_both_ways() -> None:
     Prepared(launches, [a, b, c]).run()
     expected = a[:, ::2].astype(np.float64) @ b
     np.testing.assert_allclose(c, expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("rows", "inner", "columns", "is_copied"),
+    [
+        pytest.param(256, 784, 512, False, id="stays-in-cache"),
+        pytest.param(256, 1024, 1024, True, id="does-not"),
+        pytest.param(128, 1024, 1024, False, id="is-used-for-few-rows"),
+        pytest.param(256, 8192, 500, False, id="has-rows-that-are-near"),
+    ],
+)
+def test_b_is_copied_only_if_that_pays(
+    rows: int, inner: int, columns: int, is_copied: bool
+) -> None:
+    x, y, z = (Matrix(Buffer(i), n, 1) for i, n in enumerate((inner, columns, columns)))
+    (launch,) = plan_gemm(x, y, z, rows, columns, inner, float32, Target(64, 1))
+    copied = launch.words[gemm_kernel.WORDS.index("pack_b")]
+    assert copied == (gemm_kernel.B_BY_INNER if is_copied else gemm_kernel.B_AS_IT_IS)
 
 
 def test_nan_and_infinity_stay_in_their_rows() -> None:
