@@ -17,19 +17,14 @@ from ..ops.cluster import Body, Step, accepts, cluster_op
 from ..ops.control import SCAN, WHILE
 from ..ops.dataflow import NEXT_ITERATION, STEERING
 from ..ops.registry import OpDef
+from ..ops.views import MOVES_NOTHING
 from .regions import regions
 
 # A run of fewer operations is not worth a compilation, unless one of them has much to compute.
 _LEAST = 3
 _MUCH = 1024  # elements
-# Views of what is there, which the reference kernels give for nothing.
-_VIEWS = frozenset(
-    {
-        *("Identity", "StopGradient", "ReadVariable", "Reshape", "Transpose", "ExpandDims"),
-        *("Squeeze", "BroadcastTo", "Slice", "StridedSlice", "Shape", "Dim", "Size", "Rank"),
-        *("Assign", "Cast"),
-    }
-)
+# What computes nothing: at most it copies, which the reference kernels do as fast.
+_NO_WORK = MOVES_NOTHING | {"Assign", "BroadcastTo", "Cast", "Slice", "StridedSlice"}
 
 
 def cluster(
@@ -111,7 +106,7 @@ def _pays(run: Sequence[Operation]) -> bool:
         return True
     return any(
         op.definition in (*SCAN, *WHILE)
-        or (op.type not in _VIEWS and any(map(_is_large, (*op.inputs, *op.outputs))))
+        or (op.type not in _NO_WORK and any(map(_is_large, (*op.inputs, *op.outputs))))
         for op in run
         if op.inputs
     )

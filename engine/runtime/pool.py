@@ -14,18 +14,13 @@ from typing import Any, TypeAlias
 
 from ..errors import InvalidArgumentError
 from ..graph import GraphTensor, Operation
+from ..ops.views import MOVES_NOTHING
 
 # What a step has of its own: threads, or none besides its own; None for those of the process.
 InterOpThreads: TypeAlias = tuple[ThreadPoolExecutor | None] | None
 
 # An operation on fewer elements than this is over before another thread has begun.
 _FEW_ELEMENTS = 1 << 14
-# Operations that move no data, whatever their size.
-_VIEWS = frozenset(
-    {"Const", "Dim", "Enter", "Exit", "ExpandDims", "Identity", "LoopCond", "Merge"}
-    | {"NextIteration", "NoOp", "Placeholder", "Rank", "ReadVariable", "Reshape", "Shape", "Size"}
-    | {"Squeeze", "StopGradient", "Switch", "Transpose", "VarHandle"}
-)
 
 _lock = threading.Lock()
 
@@ -68,7 +63,7 @@ def inter_op_pool(context: Any) -> ThreadPoolExecutor | None:
 
 def is_expensive(op: Operation) -> bool:
     """Whether running an operation in another thread can be worth the handing over."""
-    if op.type in _VIEWS:
+    if op.type in MOVES_NOTHING:
         return False
     if getattr(op.definition, "scalar", None) is None:
         return True

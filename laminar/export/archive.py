@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 import laminar
-from laminar.engine import Variable
+from laminar.engine import GraphDef, Variable
 from laminar.engine.errors import InvalidArgumentError, UnimplementedError
 from laminar.engine.functions import ConcreteFunction, Function
-from laminar.engine.graph import TensorSpec, resource
+from laminar.engine.functions.concrete import is_resource
+from laminar.engine.graph import TensorSpec
 from laminar.engine.tree import map_structure
 from laminar.saving.archive import write_archive
 
@@ -31,10 +32,12 @@ VARIABLES = "variables"
 
 
 class _Endpoint(NamedTuple):
-    """A traced function; `arguments` are the specs of its inputs in their structure."""
+    """A traced function; its graph, and its arguments as structure.py describes them."""
 
     concrete: ConcreteFunction
+    graph_def: GraphDef
     arguments: Any
+    owners: dict[int, Any]  # by id of a captured handle, whose it is
 
 
 class ExportArchive:
@@ -117,21 +120,22 @@ class ExportArchive:
                 f"add_endpoint: {name!r} has no input_signature",
                 remedy="give one spec for each argument, such as [TensorSpec([None, 4])]",
             )
-        arguments = [map_structure(as_spec, argument) for argument in input_signature]
-        describe(arguments)
+        arguments = [map_structure(_as_spec, argument) for argument in input_signature]
+        described = describe(arguments)
         function = Function(fn)
         concrete = function.concrete(*arguments)
         describe(concrete.structured_outputs)
-        check_operations(
-            concrete.graph.as_graph_def(), UnimplementedError, f"add_endpoint {name!r}"
-        )
-        for outer in concrete.captured:
-            if outer.dtype == resource and not isinstance(_owner(concrete, outer), Variable):
+        graph_def = concrete.graph.as_graph_def()
+        check_operations(graph_def, UnimplementedError, f"add_endpoint {name!r}")
+        state = concrete.captured_state
+        owners = {id(v.handle): v for v in state if isinstance(v, Variable)}
+        for outer in filter(is_resource, concrete.captured):
+            if id(outer) not in owners:
                 raise UnimplementedError(
-                    f"add_endpoint: {name!r} uses {outer.value}, which no file can hold",  # type: ignore[attr-defined]  # captured handles are at hand
+                    f"add_endpoint: {name!r} uses {outer.value}, which no file can hold",
                     remedy="look up words before the exported function",
                 )
-        self._endpoints[name] = _Endpoint(concrete, arguments)
+        self._endpoints[name] = _Endpoint(concrete, graph_def, described, owners)
         return function
 
     def track_and_add_endpoint(
@@ -191,12 +195,12 @@ class ExportArchive:
             concrete = endpoint.concrete
             captures: dict[str, Any] = {}
             for outer, inner in zip(concrete.captured, concrete.captured_inputs, strict=True):
-                if outer.dtype == resource:
-                    captures[inner.name] = {"variable": key_of(_owner(concrete, outer))}
+                if is_resource(outer):
+                    captures[inner.name] = {"variable": key_of(endpoint.owners[id(outer)])}
                 else:
                     captures[inner.name] = {"constant": add(np.asarray(outer))}
             endpoints[name] = {
-                "arguments": describe(endpoint.arguments),
+                "arguments": endpoint.arguments,
                 "inputs": [
                     {"name": x.name, "shape": _dims(x.spec), "dtype": str(x.dtype)}
                     for x in concrete.inputs
@@ -206,7 +210,7 @@ class ExportArchive:
                 "captures": captures,
                 "effects": [op.name for op in concrete.effects],
             }
-            graphs[f"{name}.graph"] = concrete.graph.as_graph_def().to_bytes()
+            graphs[f"{name}.graph"] = endpoint.graph_def.to_bytes()
         described = {
             places[id(v)]: {"path": v.path, "trainable": v.trainable, "dtype": str(v.dtype)}
             for v in held
@@ -218,7 +222,7 @@ class ExportArchive:
             print(f"{os.fspath(filepath)}: {', '.join(endpoints)}; {len(held)} variables")
 
 
-def as_spec(x: Any) -> TensorSpec:
+def _as_spec(x: Any) -> TensorSpec:
     """The spec of one argument.
 
     Raises:
@@ -234,11 +238,6 @@ def as_spec(x: Any) -> TensorSpec:
 
 def _variables_of(item: Any) -> list[Variable]:
     return [item] if isinstance(item, Variable) else list(item.variables)
-
-
-def _owner(concrete: ConcreteFunction, handle: Any) -> Any:
-    """The variable of a captured handle."""
-    return next((v for v in concrete.captured_state if getattr(v, "handle", None) is handle), None)
 
 
 def _dims(spec: TensorSpec) -> list[int | None] | None:

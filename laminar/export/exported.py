@@ -76,7 +76,7 @@ class Endpoint:
         """The results for arguments of the exported structure.
 
         Raises:
-            ShapeError: the structure, a shape or a dtype is another one.
+            ShapeError: the structure or a shape is another one; numbers are cast to the dtypes.
         """
         flat: list[Any] = []
         taken(self._about["arguments"], list(args), flat, self._complain)
