@@ -19,7 +19,7 @@ from laminar.engine import GraphDef, Variable
 from laminar.engine.errors import InvalidArgumentError, UnimplementedError
 from laminar.engine.functions import ConcreteFunction, Function
 from laminar.engine.functions.concrete import is_resource
-from laminar.engine.graph import TensorSpec
+from laminar.engine.graph import TensorSpec, string
 from laminar.engine.tree import map_structure
 from laminar.saving.archive import write_archive
 
@@ -129,10 +129,12 @@ class ExportArchive:
         check_operations(graph_def, UnimplementedError, f"add_endpoint {name!r}")
         state = concrete.captured_state
         owners = {id(v.handle): v for v in state if isinstance(v, Variable)}
-        for outer in filter(is_resource, concrete.captured):
-            if id(outer) not in owners:
+        for outer in concrete.captured:
+            is_text = outer.dtype == string
+            if is_text or (is_resource(outer) and id(outer) not in owners):
+                held = "a vocabulary, or other text" if is_text else outer.spec
                 raise UnimplementedError(
-                    f"add_endpoint: {name!r} uses {outer.value}, which no file can hold",
+                    f"add_endpoint: {name!r} uses {held}, which an exported file cannot hold",
                     remedy="look up words before the exported function",
                 )
         self._endpoints[name] = _Endpoint(concrete, graph_def, described, owners)

@@ -195,6 +195,9 @@ def test_what_cannot_be_exported_is_refused(tmp_path: Path) -> None:
         archive.add_endpoint("serve", model, [4])
     with pytest.raises(InvalidArgumentError, match="not built"):
         archive.track(layers.Dense(3))
+    words = layers.StringLookup(vocabulary=["a", "b"])
+    with pytest.raises(UnimplementedError, match="uses a vocabulary, or other text"):
+        archive.add_endpoint("words", words, [TensorSpec([None], "string")])
     with pytest.raises(UnimplementedError, match="'onnx'"):
         model.export(tmp_path / "model.onnx", format="onnx")
     archive.add_endpoint("serve", model, [TensorSpec([None, 4])])
