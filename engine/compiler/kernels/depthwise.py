@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...graph import DType
-from .depthwise_kernel import GRADIENT_WORDS, WORDS, Form
+from .depthwise_kernel import BLOCK_PIXELS, BLOCK_ROWS, GRADIENT_WORDS, WORDS, Form
 from .filter_gradient_kernel import SUM_WORDS, sum_code
 from .launch import Epilogue, Launch, Scratch, Word
 from .tiles import Target
@@ -12,9 +12,9 @@ from .window import Convolution
 # Taps that stay in registers, with the columns that neighbours share.
 _MOST_TAPS = 9
 _MOST_STRIDE = 2
-# Parts of the sum over rows; each has some.
+# Parts of the sum over blocks of rows; each has some.
 _MOST_PARTS = 16
-_PART_ROWS = 8
+_PART_BLOCKS = 4
 
 _Pair = tuple[int, int]
 
@@ -92,7 +92,7 @@ def _plan(
         "epilogue": epilogue.code if epilogue else 0,
         "epilogue_words": epilogue.words if epilogue else 0,
     }
-    code = _form(conv, steps[1], dtype, target).code(is_gradient=False)
+    code = _form(conv, steps, dtype, target).code(is_gradient=False)
     return Launch(code, tuple(values[name] for name in WORDS))
 
 
@@ -104,7 +104,7 @@ def plan_depthwise_filter_gradient(
     tap = conv.channels * dtype.size
     num_taps = height.window * width.window
     part = -(-num_taps * tap // 64) * 64
-    parts = max(1, min(_MOST_PARTS, conv.images * height.output // _PART_ROWS))
+    parts = max(1, min(_MOST_PARTS, conv.images * -(-height.output // BLOCK_ROWS) // _PART_BLOCKS))
     sums = df if parts == 1 else Scratch(part * parts, "parts")
     first = -height.padding[0], -width.padding[0]
     steps = height.stride, width.stride
@@ -118,7 +118,7 @@ def plan_depthwise_filter_gradient(
         "sums_tap": tap,
         "parts": parts,
     }
-    code = _form(conv, width.stride, dtype, target).code(is_gradient=True)
+    code = _form(conv, steps, dtype, target).code(is_gradient=True)
     found = [Launch(code, tuple(values[name] for name in GRADIENT_WORDS))]
     if parts > 1:
         of_sum: dict[str, Word] = {
@@ -133,10 +133,10 @@ def plan_depthwise_filter_gradient(
     return found
 
 
-def _form(conv: Convolution, step: int, dtype: DType, target: Target) -> Form:
+def _form(conv: Convolution, steps: _Pair, dtype: DType, target: Target) -> Form:
     _, height, width = conv.axes
     masked = conv.channels % target.lanes(dtype) != 0
-    return Form(dtype, target.vector_bytes, (height.window, width.window), step, masked)
+    return Form(dtype, target.vector_bytes, (height.window, width.window), steps, masked)
 
 
 def _image_words(
@@ -155,6 +155,9 @@ def _image_words(
     # Pixels of y whose window begins at 0 or later, and ends before the width.
     inner_first = min(max(0, -(first[1] // step)), y_size[1])
     inner_last = min((width - window - first[1]) // step + 1, y_size[1])
+    inner = max(0, inner_last - inner_first) // BLOCK_PIXELS * BLOCK_PIXELS
+    columns = (BLOCK_PIXELS - 1) * step + window
+    zeros_bytes = -(-((columns - 1) * pixel + target.vector_bytes) // 64) * 64
     return {
         "x": x,
         "x_image": height * width * pixel,
@@ -164,12 +167,12 @@ def _image_words(
         "width": width,
         "first_h": first[0],
         "first_w": first[1],
-        "step_h": steps[0],
         "images": conv.images,
         "rows": y_size[0],
         "pixels": y_size[1],
         "channels": conv.channels,
         "inner_first": inner_first,
-        "inner_last": max(inner_first, inner_last),
-        "zeros": Scratch(target.vector_bytes * target.threads, "zeros"),
+        "inner_last": inner_first + inner,
+        "zeros": Scratch(zeros_bytes * target.threads, "zeros"),
+        "zeros_bytes": zeros_bytes,
     }

@@ -3,9 +3,9 @@
     y[n, i, c] = sum over taps t of x[n, i * step + t, c] * filters[t, c]
     df[t, c]   = sum over n, i of x[n, i * step + t, c] * dy[n, i, c]
 
-They take the time of memory: so x is read where it is, a column of the window at a time, and what
-neighbouring pixels share stays in registers. The border is read from a line of zeros. What the next
-row takes is fetched meanwhile.
+They take the time of memory: so x is read where it is, by blocks of the result (two rows, two
+pixels), whose windows overlap. The border is read from pixels of zeros. What the next rows take is
+fetched meanwhile.
 """
 
 from __future__ import annotations
@@ -17,14 +17,23 @@ from typing import NamedTuple, TypeAlias
 from ...graph import DType
 from ..emit import Function, Module, Value
 from .launch import Code
-from .words import Words, function, invoke, load, prefetch, quotient, share, store
+from .words import Words, function, invoke, load, minimum, prefetch, quotient, share, store
+
+# A block of the result: each vector of x is loaded once for all of it. With 3 x 3 taps these are 16
+# loads for 36 products, which then take longer; and 9 taps, 4 sums and an x fit 16 registers.
+BLOCK_ROWS = 2
+BLOCK_PIXELS = 2
+
+# Of the caches.
+_LINE_BYTES = 64
 
 _IMAGE_WORDS = (
     *("x", "x_image", "x_row", "x_pixel", "height"),
-    *("width", "first_h", "first_w", "step_h"),  # first: of the first window; may be negative
+    *("width", "first_h", "first_w"),  # first: of the first window; may be negative
     *("images", "rows", "pixels", "channels"),  # of the result of a convolution
-    *("inner_first", "inner_last"),  # the pixels whose windows are between the borders
-    "zeros",  # a line for each thread
+    # The pixels whose windows are between the borders, in whole blocks.
+    *("inner_first", "inner_last"),
+    *("zeros", "zeros_bytes"),  # for each thread, pixels of a vector
 )
 
 WORDS = (
@@ -40,29 +49,34 @@ GRADIENT_WORDS = (
     *("sums", "sums_part", "sums_tap", "parts"),
 )
 
-# Vectors of a window: columns of rows.
-_Window: TypeAlias = list[list[Value]]
+# Gives the vector of x in a row and a column of a block's window.
+_Window: TypeAlias = Callable[[int, int], Value]
 
 
 class Form(NamedTuple):
     """What code depends on.
 
     window: height and width.
-    step: pixels of x along the width for one of the result.
+    steps: pixels of x for one of the result, along height and width.
     masked: whether the last vector of channels is partial.
     """
 
     dtype: DType
     vector_bytes: int
     window: tuple[int, int]
-    step: int
+    steps: tuple[int, int]
     masked: bool
+
+    def columns(self, pixels: int) -> int:
+        """Columns of x that some neighbours take."""
+        return (pixels - 1) * self.steps[1] + self.window[1]
 
     def code(self, *, is_gradient: bool) -> Code:
         """The kernel of a convolution, or of its gradient with respect to filters."""
         height, width = self.window
         kind = "_gradient" * is_gradient + "_masked" * self.masked
-        name = f"depthwise_{self.dtype}_{height}x{width}_{self.step}{kind}"
+        down, right = self.steps
+        name = f"depthwise_{self.dtype}_{height}x{width}_{down}x{right}{kind}"
         return Code(name, self.vector_bytes, _write, (name, self, is_gradient))
 
 
@@ -85,14 +99,34 @@ class _Writer:
         self.mask: Value | None = None
 
     def begin(self, tid: Value) -> None:
-        """Make the line of zeros."""
+        """Make the pixels of zeros."""
         words = self.words
-        self.line = words["zeros"] + tid * self.form.vector_bytes
-        store(self.fn, self.zero, self.line)
+        self.zeros = words["zeros"] + tid * words["zeros_bytes"]
+        for column in range(self.form.columns(BLOCK_PIXELS)):
+            store(self.fn, self.zero, self.zeros + words["x_pixel"] * column)
 
     def load(self, address: Value) -> Value:
         """A vector of channels."""
         return load(self.fn, address, self.form.dtype, self.lanes, self.mask)
+
+    def blocks(self, unit: Value, body: Callable[[Value, int], None]) -> None:
+        """Run `body(row, rows)` for a block of rows: of all images, and how many they are."""
+        fn, words = self.fn, self.words
+        image, block = quotient(fn, unit, self.num_blocks())
+        top = block * BLOCK_ROWS
+        rows = minimum(fn, words["rows"] - top, fn.number(BLOCK_ROWS))
+        for count in range(1, BLOCK_ROWS + 1):
+
+            def some(count: int = count) -> None:
+                self._find(image, top, count)
+                body(image * words["rows"] + top, count)
+
+            fn.when(fn.compare("eq", rows, count), some)
+
+    def num_blocks(self) -> Value:
+        """Blocks of rows of an image."""
+        fn = self.fn
+        return fn.binary("udiv", self.words["rows"] + (BLOCK_ROWS - 1), fn.number(BLOCK_ROWS))
 
     def each_vector(self, body: Callable[[Value], None]) -> None:
         """Run the body for each vector of channels, given its place in bytes."""
@@ -105,113 +139,123 @@ class _Writer:
 
         fn.loop(fn.number(0), channels, self.lanes, vector)
 
-    def rows(self, image: Value, row: Value) -> None:
-        """Find the rows of x that a row of the result takes."""
+    def _find(self, image: Value, row: Value, count: int) -> None:
+        """Find the rows of x that some rows of the result take, and those that come next."""
         fn, words = self.fn, self.words
-        top = row * words["step_h"] + words["first_h"]
+        height, _ = self.form.window
+        down, _ = self.form.steps
+        top = row * down + words["first_h"]
         source = words["x"] + image * words["x_image"]
-        found = []
-        for i in range(self.form.window[0]):
+        self.ahead = source + (top + (count - 1) * down + height) * words["x_row"]
+        # Where a row is in the image its number of bytes is multiplied by 1, otherwise by 0.
+        self.found: dict[int, tuple[Value, Value]] = {}
+        for i in sorted({q * down + k for q in range(count) for k in range(height)}):
             at = top + i
             is_there = fn.binary("and", at >= 0, at < words["height"])
-            start = fn.select(is_there, source + at * words["x_row"], self.line)
-            found.append((start, fn.select(is_there, fn.number(1), fn.number(0))))
-        self.found = found
-        # The last rows that the next window takes.
-        ahead = top + words["step_h"] + (self.form.window[0] - 1)
-        self.ahead = source + ahead * words["x_row"]
+            start = fn.select(is_there, source + at * words["x_row"], self.zeros)
+            self.found[i] = start, fn.select(is_there, fn.number(1), fn.number(0))
 
     def along(
         self,
         at: Value,
         state: Sequence[Value],
-        body: Callable[[Value, _Window, Sequence[Value]], list[Value]],
+        body: Callable[[Value, int, _Window, Sequence[Value]], list[Value]],
     ) -> list[Value]:
-        """Fold `body(pixel, window, state)` over the pixels of a row, at a vector of channels."""
-        fn, words, form = self.fn, self.words, self.form
-        pixel, first = words["x_pixel"], words["first_w"]
-        starts = [start + at * is_there for start, is_there in self.found]
-        steps = [is_there * pixel for _, is_there in self.found]
-        ahead = self.ahead + at
-        height, width = form.window
-        shared = max(0, width - form.step)
+        """Fold `body(pixel, pixels, window, state)` over a row, at a vector of channels.
 
-        def column(at: Value) -> list[Value]:
-            return [self.load(s + at * t) for s, t in zip(starts, steps, strict=True)]
+        Blocks of pixels are between the borders, which have their pixels one by one.
+        """
+        fn, words = self.fn, self.words
+        pixel, first = words["x_pixel"], words["first_w"]
+        down, right = self.form.steps
+        starts = {i: start + at * is_there for i, (start, is_there) in self.found.items()}
 
         def at_border(i: Value, carried: list[Value]) -> list[Value]:
-            window = []
-            for j in range(width):
-                at = i * form.step + first + j
-                is_there = fn.binary("and", at >= 0, at < words["width"])
-                places = [
-                    fn.select(is_there, s + at * t, self.line)
-                    for s, t in zip(starts, steps, strict=True)
-                ]
-                window.append([self.load(place) for place in places])
-            return body(i, window, carried)
+            columns = []
+            for j in range(self.form.columns(1)):
+                column = i * right + first + j
+                columns.append((column, fn.binary("and", column >= 0, column < words["width"])))
+
+            def window(row: int, j: int) -> Value:
+                column, is_there = columns[j]
+                place = starts[row] + column * (self.found[row][1] * pixel)
+                return self.load(fn.select(is_there, place, self.zeros))
+
+            return body(i, 1, window, carried)
 
         inner_first, inner_last = words["inner_first"], words["inner_last"]
         state = fn.fold(fn.number(0), inner_first, 1, list(state), at_border)
 
-        def inside() -> list[Value]:
-            begin = inner_first * form.step + first
-            kept = [x for j in range(shared) for x in column(begin + j)]
-            new = begin + shared
-            places = [s + new * t for s, t in zip(starts, steps, strict=True)]
-            count = len(kept)
+        begin = (inner_first * right + first) * pixel
+        places, steps = list[Value](), list[Value]()
+        for i, (_, is_there) in self.found.items():
+            places.append(starts[i] + begin * is_there)
+            steps.append(pixel * (right * BLOCK_PIXELS) * is_there)
+        order = {row: i for i, row in enumerate(self.found)}
 
-            def one(i: Value, carried: list[Value]) -> list[Value]:
-                flat, places = carried[:count], carried[count : count + height]
-                own = carried[count + height : -1]
-                window = [flat[j : j + height] for j in range(0, count, height)]
-                for j in range(width - shared):
-                    moved = [p + t * j if j else p for p, t in zip(places, steps, strict=True)]
-                    window.append([self.load(place) for place in moved])
-                for j, up in product(range(form.step), repeat=2):
-                    prefetch(fn, carried[-1] + pixel * j - words["x_row"] * up)
-                own = body(i, window, own)
-                flat = [x for column in window[form.step :] for x in column]
-                places = [p + t * form.step for p, t in zip(places, steps, strict=True)]
-                return [*flat, *places, *own, carried[-1] + pixel * form.step]
+        def inside(i: Value, carried: list[Value]) -> list[Value]:
+            places, own = carried[: len(order)], carried[len(order) :]
 
-            start = [*kept, *places, *state, ahead + new * pixel]
-            return fn.fold(inner_first, inner_last, 1, start, one)[count + height : -1]
+            def window(row: int, j: int) -> Value:
+                place = places[order[row]]
+                return self.load(place + pixel * j if j else place)
 
-        # Without such pixels nothing is read ahead of them.
-        state = fn.replaced(inner_first < inner_last, state, inside)
-        return fn.fold(inner_last, words["pixels"], 1, state, at_border)
+            self.fetch(self.ahead, at, i, down * right)
+            own = body(i, BLOCK_PIXELS, window, own)
+            return [*(p + s for p, s in zip(places, steps, strict=True)), *own]
+
+        carried = fn.fold(inner_first, inner_last, BLOCK_PIXELS, [*places, *state], inside)
+        return fn.fold(inner_last, words["pixels"], 1, carried[len(order) :], at_border)
+
+    def fetch(self, rows: Value, at: Value, i: Value, times: int) -> None:
+        """Fetch what a block of pixels has its share of: the rows that come next.
+
+        That is in the order of memory, although a row is gone through once for each vector of
+        channels: otherwise all of it is read at the first vector, and memory rests at the others.
+        `times`: pixels of those rows for a pixel of the result.
+        """
+        share_bytes = BLOCK_ROWS * times * self.form.vector_bytes
+        start = rows + at * self.words["pixels"] * (BLOCK_ROWS * times) + i * share_bytes
+        for line in range(0, BLOCK_PIXELS * share_bytes, _LINE_BYTES):
+            prefetch(self.fn, start + line, level=2)
+
+    def uses(self, rows: int, pixels: int) -> list[tuple[int, int, list[tuple[int, int, int]]]]:
+        """For each row and column of a block's window: the row, pixel and tap that take it."""
+        (height, width), (down, right) = self.form.window, self.form.steps
+        found: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+        for q, p, k in product(range(rows), range(pixels), range(height * width)):
+            at = p * right + k % width, q * down + k // width
+            found.setdefault(at, []).append((q, p, k))
+        return [(row, column, takers) for (column, row), takers in sorted(found.items())]
 
 
 class _Forward(_Writer):
     def write(self, tid: Value, nth: Value) -> None:
-        """A unit of work is a row of y."""
+        """A unit of work is a block of rows of y."""
         fn, words = self.fn, self.words
         self.begin(tid)
-        first, last = share(fn, words["images"] * words["rows"], tid, nth)
+        first, last = share(fn, words["images"] * self.num_blocks(), tid, nth)
+        fn.loop(first, last, 1, lambda unit: self.blocks(unit, self._rows))
 
-        def row(u: Value) -> None:
-            image, number = quotient(fn, u, words["rows"])
-            self.rows(image, number)
-            target = words["y"] + u * words["y_row"]
-            self.each_vector(lambda at: self._vector(at, target))
+    def _rows(self, row: Value, count: int) -> None:
+        fn, words = self.fn, self.words
+        target = words["y"] + row * words["y_row"]
+        self.each_vector(lambda at: self._vector(at, target, count))
 
-            def go_on() -> None:
-                invoke(
-                    fn,
-                    words["epilogue"],
-                    words["epilogue_words"],
-                    u * words["pixels"],
-                    words["pixels"],
-                    fn.number(0),
-                    words["channels"],
-                )
+        def go_on() -> None:
+            invoke(
+                fn,
+                words["epilogue"],
+                words["epilogue_words"],
+                row * words["pixels"],
+                words["pixels"] * count,
+                fn.number(0),
+                words["channels"],
+            )
 
-            fn.when(words["epilogue"] != 0, go_on)
+        fn.when(words["epilogue"] != 0, go_on)
 
-        fn.loop(first, last, 1, row)
-
-    def _vector(self, at: Value, target: Value) -> None:
+    def _vector(self, at: Value, target: Value, rows: int) -> None:
         fn, words = self.fn, self.words
         height, width = self.form.window
         taps = []
@@ -221,42 +265,43 @@ class _Forward(_Writer):
             place = place + words["filter_tap"]
         pixel, row = words["y_pixel"], words["y_row"]
 
-        def body(i: Value, window: _Window, state: Sequence[Value]) -> list[Value]:
-            total: Value | None = None
-            for k, tap in enumerate(taps):
-                x = window[k % width][k // width]
-                total = x * tap if total is None else fn.call("fmuladd", x, tap, total)
-            assert total is not None
+        def body(i: Value, pixels: int, window: _Window, state: Sequence[Value]) -> list[Value]:
+            sums: dict[tuple[int, int], Value] = {}
+            for r, column, takers in self.uses(rows, pixels):
+                x = window(r, column)
+                for q, p, k in takers:
+                    old = sums.get((q, p))
+                    new = x * taps[k] if old is None else fn.call("fmuladd", x, taps[k], old)
+                    sums[q, p] = new
             to = target + i * pixel + at
-            store(fn, total, to, self.mask)
-            prefetch(fn, to + row, write=True)
+            if pixels == BLOCK_PIXELS:
+                self.fetch(target + row * rows, at, i, 1)
+            for (q, p), total in sums.items():
+                store(fn, total, to + row * q + pixel * p, self.mask)
             return list(state)
 
-        self.along(at, [fn.number(0)], body)
+        self.along(at, [], body)
 
 
 class _Gradient(_Writer):
     def write(self, tid: Value, nth: Value) -> None:
-        """A unit of work is a part of the rows of dy."""
+        """A unit of work is a part of the blocks of rows of dy."""
         fn, words = self.fn, self.words
         self.begin(tid)
         first, last = share(fn, words["parts"], tid, nth)
-        units = words["images"] * words["rows"]
+        units = words["images"] * self.num_blocks()
 
         def part(p: Value) -> None:
             self.sums = words["sums"] + p * words["sums_part"]
             begin, end = share(fn, units, p, words["parts"])
             self.each_vector(self._clear)
-
-            def row(u: Value) -> None:
-                image, number = quotient(fn, u, words["rows"])
-                self.rows(image, number)
-                source = words["dy"] + u * words["dy_row"]
-                self.each_vector(lambda at: self._vector(at, source))
-
-            fn.loop(begin, end, 1, row)
+            fn.loop(begin, end, 1, lambda unit: self.blocks(unit, self._rows))
 
         fn.loop(first, last, 1, part)
+
+    def _rows(self, row: Value, count: int) -> None:
+        source = self.words["dy"] + row * self.words["dy_row"]
+        self.each_vector(lambda at: self._vector(at, source, count))
 
     def _places(self, at: Value) -> list[Value]:
         height, width = self.form.window
@@ -269,20 +314,22 @@ class _Gradient(_Writer):
         for place in self._places(at):
             store(self.fn, self.zero, place, self.mask)
 
-    def _vector(self, at: Value, source: Value) -> None:
+    def _vector(self, at: Value, source: Value, rows: int) -> None:
         fn, words = self.fn, self.words
-        width = self.form.window[1]
-        pixel = words["dy_pixel"]
-        row = words["dy_row"]
+        pixel, row = words["dy_pixel"], words["dy_row"]
 
-        def body(i: Value, window: _Window, state: Sequence[Value]) -> list[Value]:
+        def body(i: Value, pixels: int, window: _Window, state: Sequence[Value]) -> list[Value]:
             place = source + i * pixel + at
-            dy = self.load(place)
-            prefetch(fn, place + row)
-            return [
-                fn.call("fmuladd", window[k % width][k // width], dy, total)
-                for k, total in enumerate(state)
-            ]
+            if pixels == BLOCK_PIXELS:
+                self.fetch(source + row * rows, at, i, 1)
+            block = product(range(rows), range(pixels))
+            dy = {(q, p): self.load(place + row * q + pixel * p) for q, p in block}
+            sums = list(state)
+            for r, column, takers in self.uses(rows, pixels):
+                x = window(r, column)
+                for q, p, k in takers:
+                    sums[k] = fn.call("fmuladd", x, dy[q, p], sums[k])
+            return sums
 
         places = self._places(at)
         sums = self.along(at, [self.load(place) for place in places], body)

@@ -22,10 +22,12 @@ from .words import WORD_BYTES, Words, function, load, place, quotient, share, wo
 
 SYMBOL = "add_taps"
 _SUMS_BYTES = 2 * 1024 * 1024
+# So many products are worth the way of their sum through memory where lanes are half full at most.
+_FEWEST_FILTERS = 16
 
 WORDS = (
     *("sums", "sums_row"),  # of t: bytes for each k and c
-    *("dx", "images", "depth", "height", "channels"),
+    *("dx", "images", "depth", "height"),
     *("dx_image", "dx_plane", "dx_row", "dx_pixel"),
     *("stride_d", "stride_h", "stride_w"),
     *("out_depth", "out_height", "out_width"),
@@ -37,9 +39,11 @@ _TAP_WORDS = 4
 
 
 def is_narrow(conv: Convolution, dtype: DType, target: Target) -> bool:
-    """Whether channels would leave most of a vector empty, and a pixel of dy is long enough."""
+    """Whether channels would leave much of a vector empty, and a pixel of dy is long enough."""
     lanes = target.lanes(dtype)
-    return conv.groups == 1 and conv.channels * 4 <= lanes and conv.filters * 2 >= lanes
+    fewest = lanes // 2 if conv.channels * 4 <= lanes else _FEWEST_FILTERS
+    is_some = min(conv.output) > 0 and conv.groups == 1
+    return is_some and conv.channels * 2 <= lanes and conv.filters >= fewest
 
 
 def plan_narrow_gradient(
@@ -101,7 +105,6 @@ def _plan_adding(
         "images": images,
         "depth": depth.size,
         "height": height.size,
-        "channels": conv.channels,
         "dx_image": depth.size * height.size * row,
         "dx_plane": height.size * row,
         "dx_row": row,
@@ -115,20 +118,24 @@ def _plan_adding(
         "out_width": width.output,
         "phases": tuple(phases),
     }
-    code = Code(SYMBOL, target.vector_bytes, _write, (dtype, target.vector_bytes))
+    form = dtype, target.vector_bytes, conv.channels
+    code = Code(f"{SYMBOL}_{conv.channels}", target.vector_bytes, _write, form)
     return Launch(code, tuple(values[name] for name in WORDS))
 
 
-def _write(dtype: DType, vector_bytes: int) -> str:
+def _write(dtype: DType, vector_bytes: int, channels: int) -> str:
     module = Module()
-    fn, (args, tid, nth) = function(module, SYMBOL, 3)
-    _Writer(fn, args, dtype, vector_bytes // dtype.size).write(tid, nth)
+    fn, (args, tid, nth) = function(module, f"{SYMBOL}_{channels}", 3)
+    _Writer(fn, args, dtype, vector_bytes // dtype.size, channels).write(tid, nth)
     return module.text()
 
 
 class _Writer:
-    def __init__(self, fn: Function, args: Value, dtype: DType, lanes: int) -> None:
+    def __init__(self, fn: Function, args: Value, dtype: DType, lanes: int, channels: int) -> None:
         self.fn = fn
+        self.channels = channels
+        # AVX-512 has registers for them; a branch would cost more.
+        self.masks_are_cheap = lanes * dtype.size == 64
         self.words = Words(fn, args, WORDS)
         self.dtype = dtype
         self.lanes = lanes
@@ -168,25 +175,27 @@ class _Writer:
         step = words["dx_pixel"] * words["stride_w"]
         start = target + phase["first_w"] * words["dx_pixel"]
 
-        def channel(c: Value) -> None:
-            of_channel = sums + c * words["sums_row"]
-            to = start + c * self.dtype.size
+        def block(k: Value) -> None:
+            sums_of = self._sums(phase, i, j, k, sums)
+            to = start + k * step
+            is_whole = k + self.lanes <= count
 
-            def block(k: Value) -> None:
-                total = self._sum(phase, i, j, k, of_channel)
-                mask = fn.first_lanes(count - k, self.lanes)
-                fn.store_strided(total, place(fn, to + k * step), step, mask)
+            def put(mask: Value | None) -> None:
+                for c, x in enumerate(sums_of):
+                    fn.store_strided(x, place(fn, to + c * self.dtype.size), step, mask)
 
-            fn.loop(fn.number(0), count, self.lanes, block)
+            fn.when(is_whole, lambda: put(None))
+            fn.when(~is_whole, lambda: put(fn.first_lanes(count - k, self.lanes)))
 
-        fn.loop(fn.number(0), words["channels"], 1, channel)
+        fn.loop(fn.number(0), count, self.lanes, block)
 
-    def _sum(self, phase: Words, i: Value, j: Value, k: Value, sums: Value) -> Value:
-        """The sum over taps for pixels k, k + 1, ..., a vector of them."""
+    def _sums(self, phase: Words, i: Value, j: Value, k: Value, sums: Value) -> list[Value]:
+        """The sums over taps for pixels k, k + 1, ..., a vector of them for each channel."""
         fn, words = self.fn, self.words
         zeros = fn.splat(fn.constant(0.0, Value(fn, "", self.dtype, 0)), self.lanes)
         out_depth, out_height = words["out_depth"], words["out_height"]
         out_width, taps = words["out_width"], phase["taps"]
+        row = words["sums_row"]
 
         def tap(number: Value, carried: list[Value]) -> list[Value]:
             block = taps + number * (_TAP_WORDS * WORD_BYTES)
@@ -194,16 +203,26 @@ class _Writer:
             is_there = fn.binary("and", d >= 0, d < out_depth)
             is_there = fn.binary("and", is_there, h >= 0)
             is_there = fn.binary("and", is_there, h < out_height)
+            pixel = (d * out_height + h) * out_width + w
+            at = sums + word(fn, block, 3) + pixel * self.dtype.size
 
-            def added() -> list[Value]:
-                pixel = (d * out_height + h) * out_width + w
-                at = sums + word(fn, block, 3) + pixel * self.dtype.size
+            def added(old: list[Value], mask: Value | None) -> list[Value]:
+                return [
+                    x + load(fn, at + row * c, self.dtype, self.lanes, mask)
+                    for c, x in enumerate(old)
+                ]
+
+            def at_border() -> list[Value]:
                 inside = fn.first_lanes(out_width - w, self.lanes)
                 before = fn.first_lanes(fn.number(0) - w, self.lanes)
-                mask = fn.binary("and", inside, ~before)
-                return [carried[0] + load(fn, at, self.dtype, self.lanes, mask)]
+                return added(carried, fn.binary("and", inside, ~before))
 
-            return fn.replaced(is_there, carried, added)
+            if self.masks_are_cheap:
+                return fn.replaced(is_there, carried, at_border)
+            is_inside = fn.binary("and", w >= 0, w + self.lanes <= out_width)
+            whole = fn.binary("and", is_there, is_inside)
+            partly = fn.binary("and", is_there, ~is_inside)
+            found = fn.replaced(whole, carried, lambda: added(carried, None))
+            return fn.replaced(partly, found, at_border)
 
-        (total,) = fn.fold(fn.number(0), phase["num_taps"], 1, [zeros], tap)
-        return total
+        return fn.fold(fn.number(0), phase["num_taps"], 1, [zeros] * self.channels, tap)

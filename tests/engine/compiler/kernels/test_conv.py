@@ -90,6 +90,10 @@ def test_convolutions_of_any_size(conv: Convolution, dtype: DType, vector_bytes:
         pytest.param(same(3, (28, 28), 1, 32, 3, padding=(0, 0)), id="one-channel"),
         pytest.param(same(2, (28, 28), 1, 32, 5), id="one-channel-padded"),
         pytest.param(same(40, (28, 28), 1, 16, 5), id="one-channel-many-images"),
+        pytest.param(same(2, (9, 37), 3, 20, 3), id="3-channels"),
+        pytest.param(same(2, (11, 40), 3, 16, 5, 2), id="3-channels-strides"),
+        pytest.param(same(1, (5, 6, 19), 4, 16, 3, padding=(2, 0)), id="4-channels-volume"),
+        pytest.param(same(2, (7, 33), 8, 40, 3, 2, 2), id="8-channels-dilated"),
         pytest.param(same(2, (32, 32), 16, 16, 3), id="16-channels"),
         pytest.param(same(2, (32, 32), 16, 32, 3, 2, padding=(0, 1)), id="strides"),
         pytest.param(same(1, (8, 8), 64, 64, 3), id="64-channels"),
@@ -107,13 +111,49 @@ def test_convolutions_of_any_size(conv: Convolution, dtype: DType, vector_bytes:
         pytest.param(same(3, (70, 5), 32, 32, 3, 1, 1, 32), id="depthwise-many-rows"),
         pytest.param(same(2, (8, 12), 32, 32, 2, 2, 1, 32, (3, 4)), id="depthwise-wide-border"),
         pytest.param(same(2, (2, 2), 32, 32, 3, 1, 1, 32), id="depthwise-all-border"),
+        pytest.param(same(2, (7, 10), 48, 48, 3, 1, 1, 48), id="depthwise-odd-rows"),
+        pytest.param(same(3, (1, 9), 20, 20, 3, 1, 1, 20), id="depthwise-a-row"),
+        pytest.param(same(2, (9, 1), 20, 20, 3, 2, 1, 20), id="depthwise-a-column"),
+        pytest.param(same(2, (23, 5), 16, 16, 3, 2, 1, 16), id="depthwise-many-odd-rows"),
+        pytest.param(
+            Convolution(2, (11, 9), 24, 24, (9, 1), (1, 2), (1, 1), ((4, 4), (0, 0)), 24),
+            id="depthwise-high-window",
+        ),
+        pytest.param(
+            Convolution(2, (11, 14), 24, 24, (2, 4), (3, 1), (1, 1), ((1, 0), (2, 1)), 24),
+            id="depthwise-rows-left-out",
+        ),
         pytest.param(same(1, (6, 6), 8, 24, 3, 1, 1, 8), id="depthwise-multiplier"),
         pytest.param(same(0, (6, 6), 8, 24, 3), id="no-images"),
         pytest.param(same(1, (2, 2), 8, 24, 3, padding=(0, 0)), id="no-output"),
+        pytest.param(same(1, (2, 2), 1, 24, 3, padding=(0, 0)), id="one-channel-no-output"),
     ],
 )
 def test_convolutions(conv: Convolution, vector_bytes: int) -> None:
     check(conv, float32, vector_bytes)
+
+
+@pytest.mark.parametrize("what", [np.nan, np.inf])
+@pytest.mark.parametrize("size", [(5, 7), (6, 8)])
+def test_what_is_no_number_stays_in_its_windows(size: tuple[int, int], what: float) -> None:
+    """Rows and pixels that are made together do not touch each other."""
+    conv = same(1, size, 20, 20, 3, 1, 1, 20)
+    for at in np.ndindex(size):
+        x, filters, dy = numbers(conv, np.float32)
+        x[0, *at, 3] = dy[0, *at, 17] = what
+        with np.errstate(invalid="ignore"):
+            y, dx, df = expected(conv, x, filters, dy)
+        operands = {
+            "forward": ([x, filters], y),
+            "input-gradient": ([dy, filters], dx),
+            "filter-gradient": ([x, dy], df),
+        }
+        for name, (arrays, wanted) in operands.items():
+            target = Target(VECTOR_BYTES[-1], MOST_THREADS)
+            launches = PLANS[name](Buffer(0), Buffer(1), Buffer(2), conv, float32, target)
+            found = aligned(wanted.shape)
+            Prepared(launches, [*arrays, found]).run()
+            np.testing.assert_array_equal(np.isfinite(found), np.isfinite(wanted), err_msg=name)
 
 
 @pytest.mark.parametrize(
