@@ -16,6 +16,7 @@ from pathlib import Path
 from rich.console import Console
 
 from . import machine, report
+from .isa import ISAS
 from .measurement import Result, measure
 from .processes import Framework, WorkerError, find
 from .workloads import PEERS, WORKLOADS, Workload
@@ -36,6 +37,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--cores", nargs="+", type=int, help="the cores to use; otherwise the first allowed ones")
     add("--peers", nargs="*", choices=PEERS, help="otherwise all that are installed")
     add("--python", nargs="+", type=interpreter, default=[], metavar="PEER=PATH")
+    add("--isa", choices=ISAS, help="keep all to these instructions, as if there were no others")
     add("--seconds", type=float, default=3.0, help="time for each framework and workload")
     add("--json", type=Path, metavar="FILE", help="write all that was measured")
     add("--smoke", action="store_true", help="only try everything out, laminar alone, tiny sizes")
@@ -55,13 +57,17 @@ def interpreter(text: str) -> tuple[str, str]:
 
 
 def found_frameworks(
-    peers: Sequence[str] | None, pythons: Mapping[str, str], console: Console
+    peers: Sequence[str] | None,
+    pythons: Mapping[str, str],
+    isa: str | None,
+    console: Console,
 ) -> Iterator[Framework]:
     """Laminar and the peers; those that were not asked for by name may be missing."""
-    yield find("laminar", sys.executable)
+    yield find("laminar", sys.executable, isa)
     for peer in PEERS if peers is None else peers:
         try:
-            yield find(peer, pythons.get(peer) or pythons.get(peer.split("-")[0], sys.executable))
+            python = pythons.get(peer) or pythons.get(peer.split("-")[0], sys.executable)
+            yield find(peer, python, isa)
         except WorkerError as error:
             reason = str(error).splitlines()[-1:]
             if peers is not None:
@@ -76,8 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not console.is_terminal:
         console = Console(width=WIDTH)
     peers = [] if options.smoke and options.peers is None else options.peers
-    about = machine.describe()
-    frameworks = list(found_frameworks(peers, dict(options.python), console))
+    about = machine.describe(options.isa)
+    frameworks = list(found_frameworks(peers, dict(options.python), options.isa, console))
     plan: list[tuple[Workload, int]] = [
         (WORKLOADS[name], threads) for name in options.workload for threads in options.threads
     ]

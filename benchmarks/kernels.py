@@ -37,6 +37,7 @@ from laminar.engine.compiler.kernels import (
 from laminar.engine.compiler.threads import Pool
 from laminar.engine.graph import float32
 
+from .isa import ISAS, restricted
 from .launches import Array, Prepared, aligned
 
 # Long enough for the caches to forget what another library left there, and for its threads, which
@@ -207,7 +208,11 @@ def torch_convolution(torch: Any, what: str, conv: Convolution, x: Any, dy: Any,
 
 
 def measure(case: Case, seconds: float, rest: float = 0.0) -> dict[str, float]:
-    """Seconds of one run of each: medians of blocks, taken in turn, with a rest before each."""
+    """Seconds of one run of each: medians of blocks, taken in turn, with a rest before each.
+
+    The first of two blocks is not timed: another library may have left the last cache without the
+    operands, and it takes some runs until they are back.
+    """
     numbers = {}
     for name, run in case.runs.items():
         sleep(rest)
@@ -222,7 +227,8 @@ def measure(case: Case, seconds: float, rest: float = 0.0) -> dict[str, float]:
     while perf_counter() < end or len(blocks["laminar"]) < 3:
         for name, run in case.runs.items():
             sleep(rest)
-            run()
+            for _ in range(numbers[name]):
+                run()
             start = perf_counter()
             for _ in range(numbers[name]):
                 run()
@@ -254,13 +260,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", default="", metavar="TEXT", help="cases with this in the name")
     parser.add_argument("--seconds", type=float, default=0.3, help="time for each case")
     parser.add_argument("--threads", type=int, default=1, help="of each library")
-    parser.add_argument(
-        "--vector-bytes",
-        type=int,
-        choices=[size for size in (16, 32, 64) if size <= llvm.vector_bytes()],
-        default=llvm.vector_bytes(),
-        help="vectors of laminar's kernels; the peers use what they like",
-    )
+    parser.add_argument("--isa", choices=ISAS, help="keep all to these instructions")
     return parser
 
 
@@ -268,7 +268,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     threads = options.threads
     allowed = cores()  # before OpenMP takes one of them for this thread
-    machine = Machine(Target(options.vector_bytes, threads), Pool(threads) if threads > 1 else None)
+    pool = Pool(threads) if threads > 1 else None
+    machine = Machine(Target(llvm.vector_bytes(), threads), pool)
+    print(f"vectors of {8 * machine.target.vector_bytes} bits, kept to {options.isa or 'nothing'}")
     torch: Any = None
     if importlib.util.find_spec("torch"):
         torch = importlib.import_module("torch")
@@ -289,10 +291,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    wanted = str(_parser().parse_args().threads)
-    if any(os.environ.get(name) != wanted for name in _THREADS):
+    wanted = _parser().parse_args()
+    told = restricted(dict.fromkeys(_THREADS, str(wanted.threads)), wanted.isa)
+    if any(os.environ.get(name) != value for name, value in told.items()):
         # The libraries read this when they are loaded.
-        told = os.environ | dict.fromkeys(_THREADS, wanted) | {"OMP_PROC_BIND": "true"}
+        told = os.environ | told | {"OMP_PROC_BIND": "true"}
         command = [sys.executable, "-m", "benchmarks.kernels", *sys.argv[1:]]
         sys.exit(subprocess.call(command, env=told))
     sys.exit(main())

@@ -15,8 +15,12 @@ FEATURES = (
 )
 
 
-def describe() -> dict[str, str]:
-    """The processor, its instruction sets, its cores and how busy they are."""
+def describe(isa: str | None = None) -> dict[str, str]:
+    """The processor, its instruction sets, its cores and how busy they are.
+
+    Args:
+        isa: the instruction set that all are kept to, if any.
+    """
     about = {"processor": platform.processor() or platform.machine()}
     features: set[str] = set()
     try:
@@ -32,6 +36,8 @@ def describe() -> dict[str, str]:
             case "flags" | "Features":
                 features.update(value.split())
     about["features"] = " ".join(name for name in FEATURES if name in features) or "unknown"
+    if isa is not None:
+        about["kept to"] = isa
     about["cores"] = f"{len(usable_cores())} of {os.cpu_count()}"
     about["system"] = f"{platform.system()} {platform.release()}"
     if hasattr(os, "getloadavg"):

@@ -101,7 +101,14 @@ def measure(
     with ExitStack() as stack:
         running = []
         for entry, framework in zip(entries, frameworks, strict=True):
-            worker = Worker(framework.name, framework.python, workload.name, cores, tiny=tiny)
+            worker = Worker(
+                framework.name,
+                framework.python,
+                workload.name,
+                cores,
+                tiny=tiny,
+                isa=framework.isa,
+            )
             stack.enter_context(worker)
             try:
                 entry.checks = worker.receive()["checks"]

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from .cases import ROOT
+from .isa import restricted
 
 # Variables that force OpenBLAS to kernels other than those it would choose for this processor.
 FORCED = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
@@ -34,26 +35,27 @@ class WorkerError(RuntimeError):
 
 @dataclass(frozen=True)
 class Framework:
-    """A framework that was found: where it is, what it has."""
+    """A framework that was found: where it is, what it has, the instruction set it is kept to."""
 
     name: str
     python: str
     workloads: frozenset[str]
     versions: Mapping[str, str]
+    isa: str | None = None
 
 
-def find(name: str, python: str) -> Framework:
-    """Ask the interpreter `python` for a framework.
+def find(name: str, python: str, isa: str | None = None) -> Framework:
+    """Ask the interpreter `python` for a framework; `isa` is the instruction set to keep to.
 
     Raises:
         WorkerError: it cannot be imported there.
     """
-    with Worker(name, python) as worker:
+    with Worker(name, python, isa=isa) as worker:
         about = worker.receive()
-    return Framework(name, python, frozenset(about["workloads"]), about["versions"])
+    return Framework(name, python, frozenset(about["workloads"]), about["versions"], isa)
 
 
-def environment(threads: int, framework: str = "laminar") -> dict[str, str]:
+def environment(threads: int, framework: str = "laminar", isa: str | None = None) -> dict[str, str]:
     """The environment of a worker: this one's, without what would favour or hinder a library."""
     variables = {name: value for name, value in os.environ.items() if name not in FORCED}
     variables |= dict.fromkeys(THREADS, str(threads))
@@ -68,7 +70,7 @@ def environment(threads: int, framework: str = "laminar") -> dict[str, str]:
     if threads == 1:
         flags = [os.environ.get("XLA_FLAGS", ""), "--xla_cpu_multi_thread_eigen=false"]
         variables["XLA_FLAGS"] = " ".join(flags).strip()
-    return variables
+    return restricted(variables, isa)
 
 
 @functools.cache
@@ -90,6 +92,7 @@ class Worker:
         cores: Sequence[int] = (),
         *,
         tiny: bool = False,
+        isa: str | None = None,
     ) -> None:
         command = [python, "-m", f"{__package__}.worker", framework]
         if workload is not None:
@@ -103,7 +106,7 @@ class Worker:
             stderr=self._errors,
             text=True,
             cwd=ROOT,
-            env=environment(max(1, len(cores)), framework),
+            env=environment(max(1, len(cores)), framework, isa),
         )
 
     def __enter__(self) -> Worker:

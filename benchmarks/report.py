@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from .isa import UNRESTRICTED
 from .measurement import Entry, Result, Spread
 from .processes import Framework
 
@@ -103,6 +104,12 @@ def notes(results: Sequence[Result], machine: Mapping[str, str]) -> list[str]:
         found.append(
             "torch multiplies matrices with MKL, which does not use AVX-512 on processors of AMD: "
             "a ratio to torch says little about other processors."
+        )
+    free = [name for name in UNRESTRICTED if name in peers]
+    if "kept to" in machine and free:
+        found.append(
+            f"{', '.join(free)}: what XLA writes is kept to {machine['kept to']}, but the products "
+            "that it leaves to a library use all that the processor has."
         )
     return found
 

@@ -53,6 +53,25 @@ def test_blas_chooses_its_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     assert variables["OPENBLAS_NUM_THREADS"] == variables["OMP_NUM_THREADS"] == "2"
 
 
+def test_all_are_kept_to_an_instruction_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XLA_FLAGS", "--xla_one=1")
+    free = processes.environment(threads=1, isa=None)
+    kept = processes.environment(threads=1, isa="avx2")
+    assert "LAMINAR_ISA" not in free
+    assert kept["LAMINAR_ISA"] == kept["ATEN_CPU_CAPABILITY"] == "avx2"
+    assert kept["OPENBLAS_CORETYPE"] == "Haswell"
+    assert kept["XLA_FLAGS"].split() == [*free["XLA_FLAGS"].split(), "--xla_cpu_max_isa=AVX2"]
+    with Worker("laminar", isa="avx2") as worker:
+        assert worker.receive()["workloads"]
+
+
+def test_it_says_who_is_not_kept_to_an_instruction_set() -> None:
+    results = [Result(TRAINING, 1, [entry("torch", [], [1.0]), entry("jax", [], [1.0])])]
+    (note,) = notes(results, {"kept to": "avx2"})
+    assert note.startswith("jax: ")
+    assert not notes(results, {})
+
+
 def test_modules_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)

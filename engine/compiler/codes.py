@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from . import cache, llvm, report
+from . import cache, helpers, llvm, report
 from .digest import NoDigestError, digest, encoded, sources
 from .kernels.launch import Code
 from .loop_words import same
@@ -95,28 +95,34 @@ def _load(natives: Sequence[Native], contents: Mapping[str, bytes]) -> None:
     for f in natives:
         if (f.key, f.symbol) not in _addresses:
             wanted.setdefault(f.key, []).append(f)
-    objects = []
-    for key, functions in wanted.items():
+    seconds = dict.fromkeys(wanted, 0.0)
+    missing = []
+    for key in wanted:
         start = time.perf_counter()
         content = contents.get(key) or _contents.get(key) or cache.read(key + _SUFFIX)
-        is_fresh = content is None
         if content is None:
-            content = _compile(key)
+            missing.append(key)
+            continue
         _contents[key] = content
-        objects.append(content)
-        label = "+".join(functions[0].labels) or functions[0].symbol
-        seconds = time.perf_counter() - start
-        report.note(report.Compile(label, is_fresh, seconds, len(content)))
+        seconds[key] = time.perf_counter() - start
+
+    def make(key: str, compile: helpers.Compile) -> None:
+        start, code = time.perf_counter(), _codes[key]
+        content = compile(code.text(), code.vector_bytes, _suffix(key))
+        cache.write(key + _SUFFIX, content)
+        _contents[key] = content
+        seconds[key] = time.perf_counter() - start
+
+    helpers.make_all(missing, make)
+    fresh = set(missing)
+    for key, (first, *_) in wanted.items():
+        label = "+".join(first.labels) or first.symbol
+        size = len(_contents[key])
+        report.note(report.Compile(label, key in fresh, seconds[key], size))
+    objects = [_contents[key] for key in wanted]
     names = {(f.key, f.symbol): f.symbol + _suffix(f.key) for fs in wanted.values() for f in fs}
     addresses = llvm.load_objects(objects, list(names.values()))
     _addresses.update({pair: addresses[name] for pair, name in names.items()})
-
-
-def _compile(key: str) -> bytes:
-    code = _codes[key]
-    content = llvm.compile_object(code.text(), code.vector_bytes, _suffix(key))
-    cache.write(key + _SUFFIX, content)
-    return content
 
 
 def _suffix(key: str) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import logging
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -21,11 +22,13 @@ from typing import Any
 import numpy as np
 
 from ..graph import uint64
-from . import llvm
+from . import host, llvm
 from .codes import address_of
 from .emit import Module, Value
 from .kernels.launch import Code
 from .kernels.words import function, load, store
+
+_log = logging.getLogger(__name__)
 
 _SYMBOL = "crc32_fold"
 _POLYNOMIAL = 0xEDB88320  # of CRC-32 (ISO 3309), the lowest power in the highest bit
@@ -38,20 +41,21 @@ _PRODUCTS = {16: "pclmulqdq", 32: "pclmulqdq.256", 64: "pclmulqdq.512"}
 
 
 def crc32(data: memoryview, start: int = 0) -> int:
-    """What `zlib.crc32(data, start)` gives; without the processor's products, by zlib itself.
+    """What `zlib.crc32(data, start)` gives; by zlib itself where there is no native code for it.
 
     Args:
         data: contiguous bytes.
         start: the sum of what stands before them.
     """
     width = _vector_bytes()
-    if not width or len(data) < _SHORT:
+    kernel = _kernel(width) if width and len(data) >= _SHORT else None
+    if kernel is None:
         return zlib.crc32(data, start)
     block = _VECTORS * width
     whole = len(data) // block * block
     source = np.frombuffer(data, np.uint8)
     rest = np.empty(block, np.uint8)
-    _kernel(width)(source.ctypes.data, whole, start ^ _ONES, rest.ctypes.data)
+    kernel(source.ctypes.data, whole, start ^ _ONES, rest.ctypes.data)
     # The kernel has taken in `start`, and what zlib puts before every sum.
     return zlib.crc32(data[whole:], zlib.crc32(rest.data, _ONES))
 
@@ -59,16 +63,21 @@ def crc32(data: memoryview, start: int = 0) -> int:
 @functools.cache
 def _vector_bytes() -> int:
     """The widest vectors whose halves this processor multiplies; 0 if there are none."""
-    features = llvm.host_features()
+    features = {} if host.why_not() else llvm.host_features()
     if not features.get("pclmul"):
         return 0
     return llvm.vector_bytes() if features.get("vpclmulqdq") else 16
 
 
 @functools.cache
-def _kernel(width: int) -> Any:
+def _kernel(width: int) -> Any | None:
+    """The kernel; None where the system lets nobody make code."""
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
-    return kind(address_of(Code(_SYMBOL, width, _text, (width,))))
+    try:
+        return kind(address_of(Code(_SYMBOL, width, _text, (width,))))
+    except RuntimeError as error:
+        _log.debug("checksums are made by zlib: %s", error)
+        return None
 
 
 def _text(width: int) -> str:

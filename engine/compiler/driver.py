@@ -19,11 +19,10 @@ moves on, by t steps, the addresses in its own kernels' words, so no thread wait
 
 from __future__ import annotations
 
-import platform
-import sys
 from collections.abc import Callable
 
 from ..graph import DType, int32, int64, uint8
+from . import host
 from .emit import POINTER, Function, Module, Value
 
 # An array must be contiguous and aligned. A variable's begins at a line of the cache, for vectors
@@ -66,6 +65,7 @@ _ASKED, _WRITEABLE = 0x101, 0x400  # contiguous and aligned
 
 _SPINS = 4000  # rounds of waiting before a thread gives its core away
 _FUTEX_WAIT, _FUTEX_WAKE = 128, 129  # private to the process
+_FUTEX_X86, _FUTEX_ARM = 202, 98  # Linux's number of the call
 
 
 def text() -> str:
@@ -164,17 +164,22 @@ def _enter(module: Module) -> None:
 
 def _pause(fn: Function) -> None:
     """Tell the processor that this is a loop of waiting."""
-    machine = platform.machine().lower()
-    if machine in ("x86_64", "amd64"):
+    if host.is_x86():
         fn.module.declarations["pause"] = "declare void @llvm.x86.sse2.pause()"
         fn.line("call void @llvm.x86.sse2.pause()")
-    elif machine in ("arm64", "aarch64"):
+    elif host.is_arm():
         fn.module.declarations["pause"] = "declare void @llvm.aarch64.hint(i32 immarg)"
         fn.line("call void @llvm.aarch64.hint(i32 1)")
 
 
 def _atomic(fn: Function, place: str) -> Value:
-    return fn.instruction(f"load atomic i64, ptr {place} acquire, align 8", int64, 0)
+    """Read a word that other threads write.
+
+    All threads see all writes and reads of such words in one order: one that falls asleep has said
+    so before it looks for a job, and one with a job has said so before it looks for sleepers, so at
+    least one of them notices. On ARM reads that only acquire may come before earlier writes.
+    """
+    return fn.instruction(f"load atomic i64, ptr {place} seq_cst, align 8", int64, 0)
 
 
 def _publish(fn: Function, value: Value, place: str) -> None:
@@ -331,13 +336,16 @@ def _loop(module: Module) -> None:
 
 
 def _futex(fn: Function, place: str, operation: int, value: Value) -> None:
-    """Sleep while the word at `place` is `value`, or wake those that do."""
-    if sys.platform != "linux":
+    """Sleep while the word at `place` is `value`, or wake those that do.
+
+    Where the system's call for that is not known, sleep for a moment.
+    """
+    number = _FUTEX_X86 if host.is_x86() else _FUTEX_ARM if host.is_arm() else None
+    if not host.is_linux() or number is None:
         fn.module.declarations["usleep"] = "declare i32 @usleep(i32)"
         if operation == _FUTEX_WAIT:
             fn.line(f"{fn.fresh()} = call i32 @usleep(i32 50)")
         return
-    number = {"x86_64": 202, "aarch64": 98}[platform.machine()]
     fn.module.declarations["syscall"] = "declare i64 @syscall(i64, ...)"
     low = fn.convert(value, int32)
     fn.line(

@@ -72,6 +72,7 @@ class Function:
         self._block = "entry"
         self._count = 0
         self.halves: set[tuple[str, DType]] = set()  # see halves.py
+        self.one_lane: set[str] = set()  # masks of the first lane alone
         module.functions.append(self)
 
     def text(self) -> str:
@@ -227,11 +228,19 @@ class Function:
         )
 
     def part(self, x: Value, start: int, lanes: int) -> Value:
-        """Lanes `start`, ..., `start + lanes - 1` of a vector."""
-        places = ", ".join(f"i32 {start + i}" for i in range(lanes))
-        return self.instruction(
-            f"shufflevector {x}, {x.type} poison, <{lanes} x i32> <{places}>", x.dtype, lanes
-        )
+        """Lanes `start`, ..., `start + lanes - 1` of a vector; beyond its end the last one."""
+        return self._shuffled(x, f"{x.type} poison", range(start, start + lanes), x.lanes)
+
+    def joined(self, low: Value, high: Value) -> Value:
+        """The lanes of a vector, then those of another one of its type."""
+        lanes = 2 * low.lanes
+        return self._shuffled(low, str(high), range(lanes), lanes)
+
+    def _shuffled(self, x: Value, other: str, lanes: range, count: int) -> Value:
+        """Lanes of two vectors, those from `count` on being the one before."""
+        places = ", ".join(f"i32 {min(lane, count - 1)}" for lane in lanes)
+        mask = f"<{len(lanes)} x i32> <{places}>"
+        return self.instruction(f"shufflevector {x}, {other}, {mask}", x.dtype, len(lanes))
 
     def element(self, x: Value, lane: int) -> Value:
         """One lane of a vector."""
@@ -251,6 +260,17 @@ class Function:
             return pointer
         scaled = index if size == 1 else index * size
         return self.named(f"getelementptr inbounds i8, ptr {pointer}, i64 {scaled.name}")
+
+    def room(self, size: int) -> str:
+        """The address of `size` bytes on the stack, at a line of the cache."""
+        return self.named(f"alloca [{size} x i8], align 64")
+
+    def prefetch(self, pointer: str) -> None:
+        """Fetch a line into the nearest cache, to read it; any address will do."""
+        self.module.declarations["llvm.prefetch.p0"] = (
+            "declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"
+        )
+        self.line(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
 
     def load_pointer(self, pointer: str) -> str:
         """The address stored at an address."""
@@ -337,6 +357,9 @@ class Function:
 
     def store(self, x: Value, pointer: str, mask: Value | None = None) -> None:
         """Write elements to an address, those of `mask` alone."""
+        if mask is not None and mask.name in self.one_lane:
+            # Under such a mask LLVM 22 writes elements that it narrows as wide as they were.
+            x, mask = self.element(x, 0), None
         element, name = in_memory(self, x)
         kind = vector_type(element, x.lanes)
         align = element_bytes(element)
@@ -366,7 +389,10 @@ class Function:
         wide = f"<{lanes} x i64>"
         steps = ", ".join(f"i64 {i}" for i in range(lanes))
         limit = self.splat(count, lanes)
-        return self.instruction(f"icmp slt {wide} <{steps}>, {limit.name}", bool_, lanes)
+        mask = self.instruction(f"icmp slt {wide} <{steps}>, {limit.name}", bool_, lanes)
+        if count.name == "1":
+            self.one_lane.add(mask.name)
+        return mask
 
     # Control
 

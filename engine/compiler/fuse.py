@@ -229,6 +229,8 @@ class _Fuser:
             return False
         if kernel.library is not None and self._is_better_later(kernel, bundle, reads):
             return False
+        if kernel.axes is not None and self._is_for_others(kernel, bundle[-1]):
+            return False
         return len(kernel.views | set(reads)) <= self.most_views
 
     def _is_better_later(
@@ -252,6 +254,14 @@ class _Fuser:
             or any(not here.issuperset(s.writes) for s in self.readers[number])
             for number in {v.storage for v in reads} & made
         )
+
+    def _is_for_others(self, kernel: Kernel, last: Map | Reduce) -> bool:
+        """Whether values go to reductions along other axes alone, which then make them."""
+        after = self.readers.get(last.target.storage, ())
+        if isinstance(last, Reduce) or last.target.storage in self.going_out or not after:
+            return False
+        own = kernel.axes, kernel.split
+        return all(isinstance(s, Reduce) and _canonical(s) != own for s in after)
 
     def _join(self, kernel: Kernel, statement: Map | Reduce) -> bool:
         """Add a statement to a kernel if it fits there."""

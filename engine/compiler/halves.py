@@ -2,7 +2,8 @@
 
 Arithmetic is that of float32, and rounds to the half once for each op, as the reference kernels do.
 `Function.halves` holds (name, dtype) for the registers that are known to have the value of a half:
-these need no rounding.
+these need no rounding. Processors without instructions that convert float16 (x86 before AVX2) do it
+by whole numbers.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..graph import DType, bool_, float16, float32, uint32
+from .llvm import converts_halves
 from .values import HALVES, Value, vector_type
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ def rounded(fn: Function, x: Value, dtype: DType) -> Value:
     """A float32 as the nearest half, of which the last bit is even where two are as near."""
     if (x.name, dtype) in fn.halves:
         return Value(fn, x.name, dtype, x.lanes)
+    if dtype == float16 and not converts_halves(fn.module.vector_bytes):
+        return _known(fn, _wide(fn, _narrow(fn, x)).name, dtype, x.lanes)
     if dtype == float16:
         half = vector_type("half", x.lanes)
         narrow = fn.named(f"fptrunc {x} to {half}")
@@ -40,12 +44,15 @@ def _known(fn: Function, name: str, dtype: DType, lanes: int) -> Value:
 def widened(fn: Function, bits: str, dtype: DType, lanes: int) -> Value:
     """Halves of which `bits`, as i16, have been read."""
     narrow, wide = vector_type("i16", lanes), vector_type("float", lanes)
-    if dtype == float16:
+    is_converted = dtype == float16 and converts_halves(fn.module.vector_bytes)
+    if is_converted:
         half = vector_type("half", lanes)
         name = fn.named(f"bitcast {narrow} {bits} to {half}")
         return _known(fn, fn.named(f"fpext {half} {name} to {wide}"), dtype, lanes)
     number = vector_type("i32", lanes)
     full = Value(fn, fn.named(f"zext {narrow} {bits} to {number}"), uint32, lanes)
+    if dtype == float16:
+        return _known(fn, _wide(fn, full).name, dtype, lanes)
     shifted = fn.binary("shl", full, 16)
     return _known(fn, fn.bits(shifted, float32).name, dtype, lanes)
 
@@ -57,6 +64,9 @@ def in_memory(fn: Function, x: Value) -> tuple[str, str]:
     if x.dtype not in HALVES:
         return x.element, x.name
     narrow = vector_type("i16", x.lanes)
+    if x.dtype == float16 and not converts_halves(fn.module.vector_bytes):
+        found = _narrow(fn, Value(fn, x.name, float32, x.lanes))
+        return "i16", fn.named(f"trunc {found} to {narrow}")
     if x.dtype == float16:
         half = vector_type("half", x.lanes)
         name = fn.named(f"fptrunc {x} to {half}")
@@ -64,3 +74,32 @@ def in_memory(fn: Function, x: Value) -> tuple[str, str]:
     bits = fn.bits(Value(fn, x.name, float32, x.lanes), uint32)
     upper = fn.binary("lshr", bits, 16)
     return "i16", fn.named(f"trunc {upper} to {narrow}")
+
+
+# Bits of float32: of its infinity, of the least normal float16, and of what rounds to its infinity.
+_INFINITY, _LEAST, _TOO_LARGE = 0x7F800000, 0x38800000, 0x477FF000
+_MORE_BITS = 13  # of the mantissa
+_BIAS = 112  # what the exponent of float32 is greater by
+
+
+def _wide(fn: Function, half: Value) -> Value:
+    """The float32 of the bits of a float16, which are in a uint32."""
+    size = fn.binary("shl", half & 0x7FFF, _MORE_BITS)
+    x = fn.bits(fn.bits(size, float32) * 2.0**_BIAS, uint32)  # exact, also below normal numbers
+    x = fn.select(size < 0x7C00 << _MORE_BITS, x, size | _INFINITY)
+    return fn.bits(x | fn.binary("shl", half & 0x8000, 16), float32)
+
+
+def _narrow(fn: Function, x: Value) -> Value:
+    """The bits of the float16 nearest to a float32, in a uint32."""
+    bits = fn.bits(x, uint32)
+    size = bits & 0x7FFFFFFF
+    odd = fn.binary("lshr", size, _MORE_BITS) & 1
+    rest = (1 << _MORE_BITS - 1) - 1
+    normal = fn.binary("lshr", size + odd + (rest - (_BIAS << 23)), _MORE_BITS)
+    # The last bit of 0.5 is the least float16, so the addition rounds.
+    small = fn.bits(fn.bits(size, float32) + 0.5, uint32) - 0x3F000000
+    found = fn.select(size < _LEAST, small, normal)
+    found = fn.select(size < _TOO_LARGE, found, fn.constant(0x7C00, found))
+    found = fn.select(size > _INFINITY, fn.constant(0x7E00, found), found)
+    return found | (fn.binary("lshr", bits, 16) & 0x8000)

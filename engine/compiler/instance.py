@@ -16,7 +16,7 @@ import numpy as np
 from ..graph import Array
 from . import driver
 from .codes import Native, addresses_of, native
-from .threads import POOL_FUNCTIONS, driver_code, num_threads, pool
+from .threads import POOL_FUNCTIONS, Pool, driver_code, num_threads, pool
 
 _FUNCTIONS = ("enter", "run")
 _ENTER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
@@ -89,6 +89,9 @@ class Instance:
         self.address: int = self._plan.ctypes.data
         enter, run = addresses_of(driver_codes(is_parallel=False))
         self._enter, self._run = _ENTER(enter), _ENTER(run)
+        # Whether it uses a pool of threads: `num_threads()` is still the same when it runs.
+        self._pool: Pool | None = None  # of the last run
+        self._is_shared = recipe.is_parallel and num_threads() > 1
         self._status = ctypes.c_int64.from_address(self.address + 8 * driver.STATUS)
 
     @property
@@ -111,14 +114,15 @@ class Instance:
 
     def run(self, objects: bytes) -> int:
         """Run on a table of the addresses of array objects; gives a status of the driver."""
-        threads = pool() if self.recipe.is_parallel else None
+        threads = pool() if self._is_shared else None
         if threads is None or not threads.lock.acquire(blocking=False):
             self._run(self.address, objects)
             return self._status.value
         try:
             self._enter(self.address, objects)
             if self._status.value == driver.DONE:
-                self._plan[driver.POOL] = threads.address
+                if threads is not self._pool:
+                    self._plan[driver.POOL], self._pool = threads.address, threads
                 threads.run(self.address)
         finally:
             threads.lock.release()

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from .emit import POINTER, Function, Module, Value
 from .fuse import fuse
 from .fused import Kernel, at_hand, fills, is_column, squeezed
-from .phases import phases_of
+from .llvm import vector_bytes
+from .overwriting import overwrite
 from .program import Gathered, Map, Program, View, views_of
+from .row_places import kept_for_later, rows_on_the_stack
+from .short_rows import has_short_rows
 from .unread import drop_unread
 
-# A value that takes more instructions than that is kept for a later phase, not computed again.
-_CHEAP = 8
 _ALIGNMENT = 64
 
 
@@ -25,12 +25,14 @@ class Layout:
         kernels: in order.
         stored: the storages that are in memory.
         place: storage -> the storage whose memory it shares; itself in most cases.
+        rows: the storages of which each thread has a row, for as long as a kernel works on it.
     """
 
     program: Program
     kernels: list[Kernel]
     stored: set[int]
     place: dict[int, int]
+    rows: set[int]
 
 
 def lay_out(program: Program, copy: Callable[[View], View]) -> Layout:
@@ -50,9 +52,19 @@ def lay_out(program: Program, copy: Callable[[View], View]) -> Layout:
         _update_in_place(program, loop.body, loop.loop.carried, place)
     parts = [kernels, *(part for k in loops_in(kernels) for part in (k.test, k.body))]
     stored = set[int]().union(*(_stored(program, part) for part in parts))
+    along = [k for part in parts for k in part if k.axes is not None and k.library is None]
+    kept = {
+        number
+        for kernel in along
+        if not has_short_rows(program, kernel, vector_bytes())
+        for number in kept_for_later(program, kernel, stored)
+    }
+    stored |= kept
     for part in parts:
         _share_products(program, part, stored, place)
-    return Layout(program, kernels, stored, place)
+    overwrite(program, kernels, stored, place)
+    rows = {n for kernel in along for n in rows_on_the_stack(program, kernel, kept, place)}
+    return Layout(program, kernels, stored - rows, place, rows)
 
 
 def loops_in(kernels: Sequence[Kernel]) -> Iterator[Kernel]:
@@ -126,7 +138,7 @@ def _may_overwrite(kernel: Kernel, variable: int) -> bool:
 
 
 def _stored(program: Program, kernels: Sequence[Kernel]) -> set[int]:
-    """The storages that some other kernel, another phase, or the outside needs."""
+    """The storages that some other kernel or the outside needs."""
     home = {number: k for k, kernel in enumerate(kernels) for number in kernel.writes}
     stored = {n for n, s in enumerate(program.storages) if s.role != "temporary"}
     stored |= {view.storage for view in program.updates.values()}
@@ -144,26 +156,7 @@ def _stored(program: Program, kernels: Sequence[Kernel]) -> set[int]:
         for statement in kernel.statements:
             if isinstance(statement, Map) and not fills(program, statement.target):
                 stored.add(statement.target.storage)
-        if kernel.axes is not None:
-            expensive = {
-                s.target.storage
-                for s in kernel.statements
-                if isinstance(s, Map) and _instructions(program, s) > _CHEAP
-            }
-            stored |= phases_of(kernel).crossing & expensive
     return stored
-
-
-def _instructions(program: Program, statement: Map) -> int:
-    """How much code an expression is."""
-    fn = Function(Module(), "trial", [POINTER])
-    values = []
-    for i, x in enumerate(statement.operands):
-        view = x.view if isinstance(x, Gathered) else x
-        dtype = program.storages[view.storage].dtype if isinstance(view, View) else view.dtype
-        values.append(Value(fn, f"%x{i}", dtype, 4))
-    statement.expression(fn, values)
-    return len(fn.text().splitlines())
 
 
 def _share_products(

@@ -1,88 +1,91 @@
-"""The one owner of llvmlite: IR text to object code for this host, and object code to addresses."""
+"""Object code for this host, and its addresses; with code_generation.py the owner of llvmlite.
+
+Code uses the widest vectors that the host has, unless the environment variable LAMINAR_ISA names
+less: "avx2" is as on a processor without AVX-512, "sse" as on one without AVX.
+"""
 
 from __future__ import annotations
 
 import functools
+import itertools
+import os
 import threading
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import InternalError
+from ..errors import InternalError, InvalidArgumentError
+from .code_generation import LEVEL, binding, machine, object_code, version
+from .host import is_x86
 
-# How much of LLVM's code generator to use. The IR comes in its final form, so the middle end is
-# skipped; at 0 the code is three times slower, above 2 it is not faster.
-_CODE_GENERATION = 2
 # Rises when object code of the same IR is made otherwise.
 _FORM = 2
+# The sizes of vectors in bytes, by what LAMINAR_ISA calls them.
+_ISAS = {"sse": 16, "avx2": 32, "avx512": 64}
 
 _lock = threading.Lock()
 _held: list[Any] = []  # libraries of loaded code, which must not be freed
-
-
-@functools.cache
-def _binding() -> Any:
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return llvm
+_numbers = itertools.count()  # of libraries: one that could not be linked keeps its name, too
 
 
 def host_features() -> dict[str, bool]:
-    """What the host's processor can do, by LLVM's names."""
-    return dict(_binding().get_host_cpu_features())
+    """What code may use of the host's processor, by LLVM's names."""
+    return dict(_features(vector_bytes()))
 
 
 @functools.cache
-def _features(vector: int) -> str:
+def features(vector: int) -> str:
+    """What code with vectors of up to `vector` bytes may use, as LLVM takes it."""
+    found: str = _features(vector).flatten()
+    return found
+
+
+def _features(vector: int) -> Any:
     """The host's features without those of wider vectors than `vector` bytes."""
-    features = _binding().get_host_cpu_features()
+    found = binding().get_host_cpu_features()
     if vector < 64:
-        features.update({f: False for f in features if f.startswith(("avx512", "avx10", "amx"))})
+        found.update({f: False for f in found if f.startswith(("avx512", "avx10", "amx"))})
     if vector < 32:
-        features.update({f: False for f in features if f.startswith(("avx", "fma", "f16c"))})
-        features.update({f: False for f in ("vaes", "vpclmulqdq", "gfni") if f in features})
-    flat: str = features.flatten()
-    return flat
-
-
-@functools.cache
-def _machine(vector: int) -> Any:
-    """What makes code for this host that uses vectors of up to `vector` bytes."""
-    llvm = _binding()
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=_features(vector),
-        opt=_CODE_GENERATION,
-        reloc="pic",
-        codemodel="default",
-        jit=True,
-    )
+        found.update({f: False for f in found if f.startswith(("avx", "fma", "f16c"))})
+        found.update({f: False for f in ("vaes", "vpclmulqdq", "gfni") if f in found})
+    return found
 
 
 @functools.cache
 def _jit() -> Any:
-    return _binding().create_lljit_compiler(_machine(vector_bytes()))
+    return binding().create_lljit_compiler(machine(features(vector_bytes())))
 
 
 @functools.cache
 def identity(vector: int | None = None) -> str:
     """What object code depends on besides its IR: the processor and the code generator."""
-    llvm = _binding()
-    import llvmlite
-
-    features = _features(vector or vector_bytes())
-    machine = f"{llvm.get_default_triple()} {llvm.get_host_cpu_name()} {features}"
-    return f"{llvmlite.__version__} {machine} {_CODE_GENERATION} {_FORM}"
+    llvm = binding()
+    host = f"{llvm.get_default_triple()} {llvm.get_host_cpu_name()}"
+    return f"{version()} {host} {features(vector or vector_bytes())} {LEVEL} {_FORM}"
 
 
 @functools.cache
 def vector_bytes() -> int:
-    """The size of the host's vector registers."""
-    features = host_features()
-    if features.get("avx512f"):
-        return 64
-    return 32 if features.get("avx") else 16
+    """The size of the vector registers that code uses.
+
+    Raises:
+        InvalidArgumentError: LAMINAR_ISA is not the name of instructions.
+    """
+    host = binding().get_host_cpu_features()
+    widest = 64 if host.get("avx512f") else 32 if host.get("avx") else 16
+    chosen = os.environ.get("LAMINAR_ISA")
+    if not chosen:
+        return widest
+    if chosen not in _ISAS:
+        raise InvalidArgumentError(
+            f"LAMINAR_ISA: expected one of {', '.join(_ISAS)}, got {chosen!r}",
+            remedy="correct the environment variable, or remove it",
+        )
+    return min(widest, _ISAS[chosen])
+
+
+def converts_halves(vector: int) -> bool:
+    """Whether processors with vectors of `vector` bytes (0: this one) convert float16."""
+    return not is_x86() or "+f16c" in features(vector or vector_bytes())
 
 
 def prepare() -> None:
@@ -102,41 +105,30 @@ def compile_object(text: str, vector: int | None = None, suffix: str = "") -> by
     Raises:
         InternalError: the IR is not valid.
     """
-    llvm = _binding()
-    machine = _machine(vector or vector_bytes())
+    usable = features(vector or vector_bytes())
     with _lock:
         try:
-            module = llvm.parse_assembly(text)
-            module.triple = llvm.get_default_triple()
-            module.data_layout = str(machine.target_data)
-            if suffix:
-                for function in [f for f in module.functions if not f.is_declaration]:
-                    function.name += suffix
-            module.verify()
+            return object_code(text, usable, suffix)
         except RuntimeError as cause:
             raise InternalError(f"the generated code is not valid: {cause}") from cause
-        found: bytes = machine.emit_object(module)
-        return found
 
 
 def assembly(text: str, vector: int | None = None) -> str:
     """The assembly that IR text becomes, for reading."""
-    llvm = _binding()
+    usable = features(vector or vector_bytes())
     with _lock:
-        module = llvm.parse_assembly(text)
-        found: str = _machine(vector or vector_bytes()).emit_assembly(module)
+        found: str = machine(usable).emit_assembly(binding().parse_assembly(text))
         return found
 
 
 def load_objects(codes: Sequence[bytes], symbols: Sequence[str]) -> dict[str, int]:
     """The addresses of symbols of objects that have no names in common; they stay loaded."""
-    llvm = _binding()
     with _lock:
-        builder = llvm.JITLibraryBuilder().add_current_process()
+        builder = binding().JITLibraryBuilder().add_current_process()
         for code in codes:
             builder = builder.add_object_img(code)
         for symbol in symbols:
             builder = builder.export_symbol(symbol)
-        library = builder.link(_jit(), f"kernels_{len(_held)}")
+        library = builder.link(_jit(), f"kernels_{next(_numbers)}")
         _held.append(library)
         return {symbol: library[symbol] for symbol in symbols}

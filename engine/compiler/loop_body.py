@@ -9,7 +9,9 @@ from ..graph import DType, int32
 from .combine import Combine
 from .emit import Value
 from .loop_values import Spot
+from .loop_words import Access
 from .program import Gathered, Map, Operand, Program, Reduce, View
+from .short_rows import is_short
 from .sizes import is_known
 
 if TYPE_CHECKING:
@@ -17,11 +19,9 @@ if TYPE_CHECKING:
 
 # Vectors of columns that are reduced side by side, and of a row that are summed apart.
 WIDE = 4
+_LINE, _PAGE = 64, 4096  # bytes
 # Phases with more statements than that are not unrolled.
 _LARGE = 8
-# Rows of at most so many vectors are written out, if that makes at most so many values.
-_SHORT = 8
-_WRITTEN = 96
 
 
 class Row:
@@ -156,10 +156,9 @@ class Row:
         """The vectors of a row whose length is known and small, and what is known of each."""
         w, fn, lanes = self.w, self.fn, self.w.lanes
         last = len(w.groups) - 1
-        if sum(w.reduced) > 1 or last in w.limits or not is_known(w.numbers[last]):
+        if sum(w.reduced) > 1 or last in w.limits:
             return []
-        count = -(-w.numbers[last] // lanes)
-        if count > _SHORT or count * len(self.kernel.statements) > _WRITTEN:
+        if not is_short(w.numbers[last], lanes, len(self.kernel.statements)):
             return []
         found: list[tuple[Spot, dict[int, Value]]] = []
         for start in range(0, w.numbers[last], lanes):
@@ -252,11 +251,15 @@ class Row:
         axes = [a for a, r in enumerate(self.w.reduced) if r]
         last = axes[-1]
         width = len(carried) // wide
+        ahead = self._of_next_row() if phase == 1 else []
 
         def block(
             offsets: dict[int, Value], i: Value, values: list[Value], mask: Value | None, u: int
         ) -> list[Value]:
             spot = Spot(self, offsets, i, mask, lanes, phase)
+            for access, place in ahead:
+                if u * lanes * access.dtype.size % _LINE == 0:
+                    fn.prefetch(fn.offset(place, i, access.dtype.size))
             given = self._given(spot, self._elements(spot, full, {}), reduces, combines)
             found = self._combined(combines, values[u * width : (u + 1) * width], given)
             return [*values[: u * width], *found, *values[(u + 1) * width :]]
@@ -299,6 +302,31 @@ class Row:
             )
 
         return deeper(0, self.offsets, carried)
+
+    def _of_next_row(self) -> list[tuple[Access, str]]:
+        """What the first phase reads, and where in the next row: to be fetched while there is time.
+
+        The processor itself foresees what is read of a row, but only up to the end of a page. Where
+        rows are longer, fetching the next one would drive this one out of the nearest cache.
+        """
+        w, fn = self.w, self.fn
+        last = len(w.groups) - 1
+        rows = [a for a, is_reduced in enumerate(w.reduced) if not is_reduced]
+        length = w.numbers[last]
+        if not rows or sum(w.reduced) > 1 or not is_known(length):
+            return []
+        found: dict[Access, str] = {}
+        first = [s for s in self.kernel.statements if not w.phases.of[id(s)]]
+        for view in {v: None for s in first if not self._is_row(s) for v in _views(s)}:
+            if w.is_here(view):
+                continue
+            access = w.accesses[view]
+            step = access.steps[rows[-1]]
+            is_near = length * access.dtype.size <= _PAGE
+            if access.steps[-1].name == "1" and step.name != "0" and is_near:
+                place = self.offsets[id(access)] + step
+                found[access] = fn.offset(access.pointer, place, access.dtype.size)
+        return list(found.items())
 
     def _prepare(self) -> None:
         """Load before the loops what stays the same in them."""
@@ -353,6 +381,11 @@ class Row:
     def _store(self, spot: Spot, s: Map | Reduce, value: Value) -> None:
         if s.target.storage in self.w.stored:
             spot.store(self.w.target_access(s), self.fn.splat(value, spot.lanes))
+
+
+def _views(s: Map | Reduce) -> list[View]:
+    """The memory that a statement goes through as its elements come."""
+    return [x for x in s.operands if isinstance(x, View)]
 
 
 def _operand_dtype(program: Program, x: Operand) -> DType:

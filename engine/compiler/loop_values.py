@@ -74,7 +74,7 @@ class Spot:
             return self.fn.splat(row.rows[storage], self.lanes)
         s = row.w.made[storage]
         assert isinstance(s, Map)
-        if id(s) not in env and row.w.is_reloaded(storage) and not self._is_now(s):
+        if id(s) not in env and storage in row.w.reloaded and not self._is_now(s):
             return self._load(row.w.program.whole(storage))
         return row.value(self, s, env)
 

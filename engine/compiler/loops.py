@@ -8,13 +8,15 @@ vectors of columns are carried down the reduced axes side by side.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Mapping
 from typing import TypeAlias
 
-from ..graph import int64
+from ..graph import DType, int64
 from .emit import POINTER, Function, Module, Value
 from .fused import Kernel, at_hand, fills, strides_over
 from .kernels.launch import Code
+from .layout import Layout
 from .loop_body import WIDE, Row
 from .loop_words import (
     Access,
@@ -27,7 +29,8 @@ from .loop_words import (
     same,
 )
 from .phases import phases_of
-from .program import Gathered, Iota, Map, Operand, Program, Reduce, Size, View
+from .program import Gathered, Iota, Map, Operand, Reduce, Size, View, contiguous
+from .short_rows import lanes_of
 
 SYMBOL = "kernel"
 
@@ -38,18 +41,16 @@ class LoopWriter:
     """Writes one kernel.
 
     Args:
-        program: where it belongs.
+        layout: the program where it belongs, and the storages that are in memory; others stay in
+            registers.
         kernel: the statements.
-        stored: the storages that are in memory; others stay in registers.
         vector_bytes: size of the host's vector registers.
     """
 
-    def __init__(
-        self, program: Program, kernel: Kernel, stored: Collection[int], vector_bytes: int
-    ) -> None:
-        self.program = program
+    def __init__(self, layout: Layout, kernel: Kernel, vector_bytes: int) -> None:
+        self.program = program = layout.program
         self.kernel = kernel
-        self.stored = stored
+        self.stored = layout.stored | layout.rows
         self.vector_bytes = vector_bytes
         self.made = {s.target.storage: s for s in kernel.statements}
         self.partial = {
@@ -60,21 +61,12 @@ class LoopWriter:
         self.accesses: dict[object, Access] = {}
         self.words: list[WordSpec] = []
         self.phases = phases_of(kernel)
-        self.lanes = self._choose_lanes()
+        self.reloaded = self.phases.crossing & self.stored  # by later phases
+        self.rows = layout.rows & self.made.keys()
+        self.lanes = lanes_of(program, kernel, vector_bytes) if kernel.shape else 0
         self._collect()
 
     # Before writing
-
-    def _choose_lanes(self) -> int:
-        if not self.kernel.shape:
-            return 0
-        sizes = [self.program.storages[s.target.storage].dtype.size for s in self.made.values()]
-        for statement in self.kernel.statements:
-            for operand in statement.operands:
-                view = operand.view if isinstance(operand, Gathered) else operand
-                if isinstance(view, View):
-                    sizes.append(self.program.storages[view.storage].dtype.size)
-        return self.vector_bytes // max(min(sizes), 4)
 
     def _collect(self) -> None:
         for statement in self.kernel.statements:
@@ -83,7 +75,7 @@ class LoopWriter:
             target = statement.target
             if target.storage in self.stored:
                 self.target_access(statement)
-                if self.is_reloaded(target.storage):
+                if target.storage in self.reloaded:
                     self._access(self.program.whole(target.storage))
 
     def _collect_operand(self, operand: Operand) -> None:
@@ -102,10 +94,6 @@ class LoopWriter:
             and at_hand(view, self.kernel)
         )
 
-    def is_reloaded(self, storage: int) -> bool:
-        """Whether a later phase loads what an earlier one has stored."""
-        return storage in self.phases.crossing and storage in self.stored
-
     def _access(self, operand: View | Iota) -> Access:
         found = self.accesses.get(operand)
         if found is None:
@@ -115,11 +103,24 @@ class LoopWriter:
             dtype = (
                 self.program.storages[operand.storage].dtype if isinstance(operand, View) else int64
             )
-            found = self.accesses[operand] = Access(storage, strides, operand.offset, dtype)
+            if storage in self.rows:
+                found = self._row_access(storage, dtype)
+            else:
+                found = Access(storage, strides, operand.offset, dtype)
+            self.accesses[operand] = found
         return found
+
+    def _row_access(self, storage: int, dtype: DType) -> Access:
+        """A row of this thread's own, which each row of the kernel takes in its turn."""
+        shape, axes = self.kernel.shape, self.kernel.axes or frozenset()
+        along = iter(contiguous(tuple(n for a, n in enumerate(shape) if a in axes)))
+        strides = tuple(next(along) if a in axes else 0 for a in range(len(shape)))
+        return Access(storage, strides, 0, dtype)
 
     def target_access(self, statement: Map | Reduce) -> Access:
         target = statement.target
+        if target.storage in self.rows:
+            return self._access(self.program.whole(target.storage))
         key = ("store", target)
         found = self.accesses.get(key)
         if found is None:
@@ -198,7 +199,10 @@ class LoopWriter:
             self.numbers.append(number)
             self.sizes.append(self._word(NumberWord(number)))
         for access in self.accesses.values():
-            if access.storage is not None:
+            if access.storage in self.rows:
+                length = math.prod(shape[a] for a in axes)
+                access.pointer = fn.room(length * access.dtype.size)
+            elif access.storage is not None:
                 self.words.append(BufferWord(access.storage, access.offset * access.dtype.size))
                 place = fn.number(len(self.words) - 1)
                 access.pointer = fn.load_pointer(fn.offset(fn.arguments[0], place, 8))

@@ -7,12 +7,15 @@ A cluster has a `Structure` for each pattern of sizes (which of the unknown ones
 from __future__ import annotations
 
 import ctypes
+import functools
 import logging
+import operator
 import struct
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -22,7 +25,7 @@ from ..errors import InternalError, ShapeError
 from ..graph import Array, Operation, resource
 from ..ops.cluster import Body, run_steps, set_compiler
 from ..ops.state import Sharing, VariableStore, one_lock
-from . import driver, llvm, report
+from . import driver, host, llvm, report
 from .acceptance import Acceptance
 from .digest import sources
 from .emit import NotLoweredError
@@ -42,6 +45,9 @@ _log = logging.getLogger(__name__)
 # What refers to a variable's array while a cluster runs: its store, and the list of arrays.
 _OWN_REFERENCES = 2
 _NOTHING = type(None)
+_empty = np.empty
+_shape_of = operator.attrgetter("shape")
+_value_of = operator.attrgetter("value")
 
 
 class _Ready:
@@ -50,8 +56,8 @@ class _Ready:
     __slots__ = (
         "instance",
         "lock",
-        "names",
         "outputs",
+        "pack",
         "sharing",
         "stores",
         "threads",
@@ -68,7 +74,7 @@ class _Ready:
         self.instance = instance
         self.variables = variables
         self.outputs = outputs
-        self.names = struct.Struct(f"{count}q")
+        self.pack = struct.Struct(f"{count}q").pack
         self.threads = num_threads()
         # The stores of the last call and the lock they have, as long as no store gets another.
         self.stores: list[VariableStore] = []
@@ -94,10 +100,12 @@ class NativeCluster:
         self._sizes = sizes_among_inputs(body)
         self._loops = any(step.definition.type in LOOPS for step in body.steps)
         self._arrays = [i for i in self._data if i not in self._sizes]
+        self._takes_arrays = len(self._arrays) == len(specs)
 
     def __call__(self, context: Any, *inputs: Any) -> list[Any]:
         """The outputs for inputs; variables among them are updated."""
-        key: Any = tuple([inputs[i].shape for i in self._arrays])
+        arrays = inputs if self._takes_arrays else [inputs[i] for i in self._arrays]
+        key: Any = tuple(map(_shape_of, arrays))
         if self._sizes:
             key = (*key, *(int(inputs[i]) for i in self._sizes))
         ready = self._ready.get(key)
@@ -109,19 +117,20 @@ class NativeCluster:
         if spare:  # another thread runs it: here is one with memory of its own
             ready = self._another(key)
         try:
-            stores = [inputs[i] for i in ready.variables]
+            stores = [inputs[i] for i in ready.variables] if ready.variables else []
             lock = ready.lock
-            if lock is not None and ready.sharing == Sharing.count and stores == ready.stores:
+            if not stores:
+                found = self._run(context, ready, arrays, stores)
+            elif lock is not None and ready.sharing == Sharing.count and stores == ready.stores:
                 with lock:
-                    found = self._run(context, ready, inputs, stores)
+                    found = self._run(context, ready, arrays, stores)
             else:
                 if len(set(map(id, stores))) < len(stores):  # two handles of one variable
                     return run_steps(context, *inputs, body=self._body)
                 with one_lock(stores):
-                    if stores:
-                        ready.lock, ready.stores = stores[0].lock, stores
-                        ready.sharing = Sharing.count
-                    found = self._run(context, ready, inputs, stores)
+                    ready.lock, ready.stores = stores[0].lock, stores
+                    ready.sharing = Sharing.count
+                    found = self._run(context, ready, arrays, stores)
         finally:
             ready.instance.lock.release()
             if spare:
@@ -134,17 +143,20 @@ class NativeCluster:
         self,
         context: Any,
         ready: _Ready,
-        inputs: Sequence[Any],
+        arrays: Sequence[Any],
         stores: Sequence[VariableStore],
     ) -> list[Any] | None:
-        outputs = [np.empty(shape, dtype) for shape, dtype in ready.outputs]
-        arrays = [inputs[i] for i in self._arrays]
-        values = [store.value for store in stores]
+        outputs = list(starmap(_empty, ready.outputs))
+        values = list(map(_value_of, stores))
         if _NOTHING in map(type, values):
             return None  # the reference kernels say which one is not initialised
-        objects = ready.names.pack(*map(id, arrays), *map(id, values), *map(id, outputs))
-        status = self._call(context, ready.instance, objects)
+        objects = ready.pack(*map(id, arrays), *map(id, values), *map(id, outputs))
+        instance = ready.instance
+        status = self._call(context, instance, objects) if self._loops else instance.run(objects)
+        if status == driver.DONE:
+            return outputs
         if status == driver.REFUSES:
+            arrays = list(arrays)
             refused = ready.instance.refused.tolist()
             for i, is_refused in enumerate(refused[: len(arrays)]):
                 if is_refused:
@@ -153,10 +165,10 @@ class NativeCluster:
                 if is_refused:  # others go on with the old one
                     store.value = _at_line(store.value)
             values = [store.value for store in stores]
-            objects = ready.names.pack(*map(id, arrays), *map(id, values), *map(id, outputs))
-            status = self._call(context, ready.instance, objects)
-        if status == driver.DONE:
-            return outputs
+            objects = ready.pack(*map(id, arrays), *map(id, values), *map(id, outputs))
+            status = self._call(context, instance, objects)
+            if status == driver.DONE:
+                return outputs
         if status == driver.CHECK_FAILED:
             return None
         raise InternalError(f"{self._body.name}: the arrays cannot be used in place")
@@ -328,16 +340,28 @@ class NativeCompiler:
 
     def prepare(self) -> None:
         """Load LLVM, and learn what object code depends on."""
-        llvm.prepare()
-        sources()
+        if is_offered():
+            llvm.prepare()
+            sources()
 
     def accepts(self, operations: Sequence[Operation]) -> list[bool]:
         """Which operations have native code."""
-        return self._acceptance(operations)
+        return self._acceptance(operations) if is_offered() else [False] * len(operations)
 
     def build(self, body: Body) -> Callable[..., Any] | None:
-        """The native function of a body; None where the host's Python is laid out otherwise."""
-        return NativeCluster(body) if _layout_is_known() else None
+        """The native function of a body; None where there is no native code."""
+        return NativeCluster(body) if is_offered() else None
+
+
+@functools.cache
+def is_offered() -> bool:
+    """Whether native code can be made and run here; where it cannot, all runs without."""
+    reason = host.why_not()
+    if not reason and not _layout_is_known():
+        reason = "this Python lays out its arrays otherwise"
+    if reason:
+        _log.debug("no native code is made: %s", reason)
+    return not reason
 
 
 def _at_line(x: Array) -> Array:

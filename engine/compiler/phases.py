@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .fused import Kernel
-from .program import Gathered, Map, Operand, Reduce, View
+from .program import Gathered, Map, Operand, Reduce, View, views_of
 
 
 @dataclass
@@ -15,7 +15,8 @@ class Phases:
     Attributes:
         of: by id of a statement: its phase; for one on rows, after how many phases.
         count: how many there are.
-        crossing: the storages of full size that a later phase uses too.
+        crossing: the storages of full size that a later phase asks for too, itself or for what it
+            computes again.
     """
 
     of: dict[int, int]
@@ -40,10 +41,13 @@ def phases_of(kernel: Kernel) -> Phases:
     for s in kernel.statements:
         phase = max([0, *(ready(x) for x in s.operands)])
         of[id(s)] = phase
-        for x in s.operands:
-            if not isinstance(x, View) or x.storage not in made or x.storage in kernel.rows:
-                continue
-            if of[id(made[x.storage])] < phase:
-                crossing.add(x.storage)
         made[s.target.storage] = s
+        if isinstance(s, Map) and s.target.storage in kernel.rows:
+            continue
+        asked = [v.storage for v in views_of(s.operands)]
+        for number in asked:
+            t = made.get(number)
+            if t is not None and number not in kernel.rows and of[id(t)] < phase:
+                crossing.add(number)
+                asked += [v.storage for v in views_of(t.operands) if v.storage not in asked]
     return Phases(of, 1 + max(of.values(), default=0), crossing)

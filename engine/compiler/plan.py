@@ -6,7 +6,7 @@ some sizes: the words of each kernel, the table that the driver runs through, th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -22,7 +22,7 @@ from .kernels.launch import Buffer, Code, Epilogue, Launch, Scratch, Stream, Wor
 from .layout import Layout, arrange, in_order, live_ranges
 from .loop_words import BufferWord, Loops, ModeWord, NumberWord, PartWord, WordSpec
 from .loops import LoopWriter
-from .program import Loop, contiguous, views_of
+from .program import Library, Loop, contiguous, views_of
 from .report import dump_code
 from .sizes import Sizes
 from .threads import driver_code, num_threads
@@ -71,7 +71,7 @@ class Structure:
     def _write(self, kernel: Kernel, vector_bytes: int) -> Loops | None:
         if not kernel.statements:
             return None
-        writer = LoopWriter(self.layout.program, kernel, self.layout.stored, vector_bytes)
+        writer = LoopWriter(self.layout, kernel, vector_bytes)
         return writer.write() if kernel.library is None else writer.write_epilogue()
 
     def labels(self, kernel: Kernel) -> tuple[str, ...]:
@@ -140,14 +140,16 @@ class Planner:
         self._wants = wants
         self._real = _sizes(values, structure).real
         self._numbers = {id(kernel): k for k, kernel in enumerate(structure.kernels)}
+        self._ranges = live_ranges(self._layout)
         # State: blocks of words, one after the other; what words are relative to, by place; the
         # words that the driver fills in; those that loops move on, by window: their places, and how
-        # far into the window they are; whom each function is for.
+        # far into the window they are; whom each function is for; storages that need no memory.
         self._words: list[int] = []
         self._moves: list[tuple[int, _Base]] = []
         self._patches: list[tuple[int, int, int]] = []  # place, array, offset
         self._moving: dict[int, list[tuple[int, int]]] = {}
         self._labels: dict[Code, tuple[str, ...]] = {}
+        self._unused: set[int] = set()
 
     def plan(self, variables: Sequence[int]) -> Recipe:
         """The recipe; `variables` are the inputs of the cluster that are variables."""
@@ -222,8 +224,11 @@ class Planner:
                     more["epilogue"] = None
                     if loops is not None:
                         words = self._loop_words(loops.words)
-                        more["epilogue"] = Epilogue(loops.code, words, self._streams(kernel))
+                        result = self._own_result(kernel.library, words, k)
+                        streams = self._streams(kernel)
+                        more["epilogue"] = Epilogue(loops.code, words, streams, result)
                 planned = kernel.library.plan(self._real, **more)
+                self._note_unused(kernel.library, planned)
                 found.extend(_Planned(launch, flags, k) for launch in planned)
             elif kernel.check is not None:
                 flags = driver.CHECK | (driver.SETTLE if is_inside else 0)
@@ -281,17 +286,49 @@ class Planner:
         return count
 
     def _streams(self, kernel: Kernel) -> tuple[Stream, ...]:
-        """The memory besides its result that an epilogue goes through element by element."""
+        """The memory besides its result that an epilogue goes through element by element.
+
+        What it writes is fetched before, too: the processor does that for each line.
+        """
+        assert kernel.library is not None
+        place = self._layout.place
         made = kernel.writes - self._program.updates.keys()
-        found = []
         views = {view for s in kernel.statements for view in views_of(s.operands)}
-        for view in sorted(views, key=lambda v: (v.storage, v.offset)):
-            strides = strides_over(view, kernel)
-            if view.storage not in made and strides == contiguous(kernel.shape):
+        wanted = sorted(
+            (v for v in views if v.storage not in made), key=lambda v: (v.storage, v.offset)
+        )
+        known = {place[v.storage] for v in wanted} | {place[n] for n in kernel.library.writes}
+        for s in kernel.statements:
+            number = s.target.storage
+            if number in self._layout.stored and place[number] not in known:
+                wanted.append(s.target)
+                known.add(place[number])
+        found = []
+        for view in wanted:
+            if strides_over(view, kernel) == contiguous(kernel.shape):
                 size = self._program.storages[view.storage].dtype.size
                 data = Buffer(view.storage, self._real(view.offset) * size)
                 found.append(Stream(data, self._real(kernel.shape[-1]) * size))
         return tuple(found)
+
+    def _own_result(self, library: Library, words: Sequence[Word], k: int) -> int | None:
+        """The word that is the address of what a contraction makes, if only kernel k reads that."""
+        places = self._layout.place
+        (made,) = library.writes
+        found = [i for i, w in enumerate(words) if self._is_at(w, places[made])]
+        is_own = self._ranges.get(places[made]) == (k, k) and len(found) == 1
+        return found[0] if is_own else None
+
+    def _note_unused(self, library: Library, launches: Sequence[Launch]) -> None:
+        """Note what a library statement makes, if no launch has to do with the memory of it."""
+        places = self._layout.place
+        words = [word for launch in launches for word in _leaves(launch.words)]
+        made = {places[number] for number in library.writes}
+        self._unused |= {n for n in made if not any(self._is_at(word, n) for word in words)}
+
+    def _is_at(self, word: Word, place: int) -> bool:
+        """Whether a word is an address in the memory of a storage."""
+        return isinstance(word, Buffer) and self._layout.place[word.value] == place
 
     def _loop_words(self, specs: Sequence[WordSpec]) -> tuple[Word, ...]:
         return tuple(self._loop_word(spec) for spec in specs)
@@ -311,7 +348,7 @@ class Planner:
 
     def _place_arena(self, launches: Sequence[_Planned]) -> None:
         ranges: dict[object, tuple[int, int]] = {}
-        ranges.update(live_ranges(self._layout).items())
+        ranges.update((n, r) for n, r in self._ranges.items() if n not in self._unused)
         sizes: dict[object, int] = {}
         for number in ranges:
             assert isinstance(number, int)
@@ -319,7 +356,9 @@ class Planner:
             sizes[number] = self._bytes(number)
         for planned in _all(launches):
             k = planned.kernel
-            for scratch in _scratches(planned.launch.words):
+            for scratch in _leaves(planned.launch.words):
+                if not isinstance(scratch, Scratch):
+                    continue
                 ranges[k, scratch.key] = (k, k)
                 sizes[k, scratch.key] = max(sizes.get((k, scratch.key), 0), scratch.bytes)
         self._offsets, self._arena_bytes = arrange(ranges, sizes)
@@ -448,14 +487,13 @@ def _sizes(values: Sequence[int], structure: Structure) -> Sizes:
     return sizes
 
 
-def _scratches(words: Sequence[Word]) -> list[Scratch]:
-    found = []
+def _leaves(words: Sequence[Word]) -> Iterator[Word]:
+    """The words, and those of the blocks that they point to."""
     for word in words:
-        if isinstance(word, Scratch):
-            found.append(word)
-        elif is_block(word):
-            found.extend(_scratches(word))
-    return found
+        if is_block(word):
+            yield from _leaves(word)
+        else:
+            yield word
 
 
 def _with_barriers(launches: Sequence[_Planned], *, is_inside: bool = False) -> list[_Planned]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ..ops.gelu import gelu, gelu_slope
 from . import vector_math as v
 from .emit import Function, NotLoweredError, Value
 
@@ -81,6 +82,20 @@ class VectorScalars:
     def root_quotient(self, a: Value, x: Value, epsilon: float) -> Value:
         """a / (sqrt(x) + epsilon)."""
         return v.root_quotient(self._fn, a, x, epsilon)
+
+    def gelu(self, x: Value, approximate: bool) -> Value:
+        """See ops/gelu.py."""
+        if v.has_pieces(self._fn, x):
+            return v.gelu(self._fn, x, approximate)
+        found: Value = gelu(self, x, approximate)
+        return found
+
+    def gelu_slope(self, x: Value, approximate: bool) -> Value:
+        """See ops/gelu.py."""
+        if v.has_pieces(self._fn, x):
+            return v.gelu_slope(self._fn, x, approximate)
+        found: Value = gelu_slope(self, x, approximate)
+        return found
 
     def __getattr__(self, name: str) -> Callable[..., Value]:
         function = _FUNCTIONS.get(name)

@@ -12,7 +12,7 @@ from ..ops.cluster import Step
 from .builder import Builder, wide
 from .emit import NotLoweredError, scalar_type
 from .lowerings.table import LOWERINGS, TAKES_HALVES, Lowered
-from .program import Literal, Operand, Size
+from .program import Literal, Operand, Shape, Size
 
 # Of sizes, these are sizes again.
 ON_SIZES: dict[str, Callable[[int, int], int]] = {
@@ -46,6 +46,7 @@ class Steps:
         self.values: list[Operand | None] = [None] * len(specs)
         self._specs = specs
         self._used = {v for step in steps for v in step.inputs} | set(outputs)
+        self._orders = _orders(specs, steps, outputs)
         self._known: dict[Any, list[Operand | None]] = {}
 
     def value(self, number: int) -> Operand:
@@ -94,7 +95,8 @@ class Steps:
             if in_float32:
                 operands = [b.widened(x) for x in operands]
             computed = tuple(map(wide, dtypes)) if in_float32 else dtypes
-            found = lowering(b, Lowered(kind, step.attrs, computed, live), *operands)
+            order = self._orders.get(step.outputs[0]) if len(step.outputs) == 1 else None
+            found = lowering(b, Lowered(kind, step.attrs, computed, live, order), *operands)
             results: list[Operand | None] = [found] if isinstance(found, Operand) else list(found)
             if computed == dtypes:
                 return results
@@ -103,6 +105,40 @@ class Steps:
         if definition.scalar is None:
             raise NotLoweredError(f"{kind} has no native form")
         return [b.compute(definition.scalar, *operands, dtype=dtypes[0], **step.attrs)]
+
+
+def _orders(
+    specs: Sequence[TensorSpec], steps: Sequence[Step], outputs: Sequence[int]
+) -> dict[int, Shape | None]:
+    """The order in which each value's axes are taken; None if it is the usual one, or several."""
+    wanted: dict[int, set[Shape | None]] = {v: {None} for v in outputs}
+
+    def order_of(v: int) -> Shape | None:
+        first, *others = wanted.get(v, {None})
+        return None if others else first
+
+    for step in reversed(steps):
+        for i, v in enumerate(step.inputs):
+            order = None
+            if i == 0 and specs[v].shape is not None:
+                order = _order(specs, step, order_of)
+            wanted.setdefault(v, set()).add(order)
+    return {v: order_of(v) for v in wanted}
+
+
+def _order(
+    specs: Sequence[TensorSpec], step: Step, order_of: Callable[[int], Shape | None]
+) -> Shape | None:
+    """The order in which a step takes the axes of its first operand."""
+    kind, (x, *_), (y, *_) = step.definition.type, step.inputs, step.outputs
+    rank = len(specs[x].shape)
+    if kind == "Transpose":
+        axes = step.attrs["axes"]
+        order = tuple(range(rank)[::-1] if axes is None else (a % rank for a in axes))
+        return None if order == tuple(range(rank)) else order
+    # Gradients are summed to the shape of what they are of, and most have that shape.
+    is_same = kind in ("SumTo", "Identity") and len(specs[y].shape) == rank
+    return order_of(y) if is_same else None
 
 
 def _key(step: Step, operands: Sequence[Operand]) -> Any:

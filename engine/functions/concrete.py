@@ -27,6 +27,8 @@ from ..graph import (
     TensorSpec,
     building,
     resource,
+    stack,
+    value_of,
 )
 from ..ops.basic import identity, zeros_like
 from ..ops.cluster import Body, cluster_op
@@ -51,6 +53,7 @@ class ConcreteFunction:
         outputs: its output tensors, flat.
         structured_outputs: the outputs in the structure that a call gives; None stands where it
             gives None.
+        gives_tensor: whether a call gives one tensor, in no structure.
         captured: the tensors and resource handles that it uses from outside.
         captured_inputs: the placeholders of `captured`.
         effects: operations that a call runs although no output needs them.
@@ -71,6 +74,7 @@ class ConcreteFunction:
         self.name = name
         self.inputs = list(inputs)
         self.structured_outputs = structured_outputs
+        self.gives_tensor = isinstance(structured_outputs, GraphTensor)
         self.outputs: list[GraphTensor] = [
             leaf for leaf in flatten(structured_outputs) if isinstance(leaf, GraphTensor)
         ]
@@ -128,7 +132,7 @@ class ConcreteFunction:
 
     def pack(self, flat: Sequence[Tensor]) -> Any:
         """Flat outputs in the structure that a call gives."""
-        if isinstance(self.structured_outputs, GraphTensor):
+        if self.gives_tensor:
             return flat[0]
         values = iter(flat)
         return map_structure(
@@ -150,7 +154,7 @@ class ConcreteFunction:
 
     def call_matching(self, arguments: Sequence[EagerTensor]) -> list[Tensor]:
         """As `call_flat`, for values that are known to be of the types and shapes of the inputs."""
-        if recorders.active or self._symbol is not None or building() is not None:
+        if recorders.active or self._symbol is not None or stack.items:
             return self.call_flat(arguments)
         direct = self._direct
         if direct is None:
@@ -158,7 +162,7 @@ class ConcreteFunction:
             captured = [_value(t) for t in self.captured]
             direct = self._direct = plan, captured, [y.dtype for y in self.outputs]
         plan, captured, dtypes = direct
-        found = plan.run([x.value for x in arguments] + captured, self._context)
+        found = plan.run([*map(value_of, arguments), *captured], self._context)
         return list(map(EagerTensor, found, dtypes))
 
     def _check(self, arguments: Sequence[Tensor]) -> None:

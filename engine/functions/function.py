@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from ..errors import FailedPreconditionError, InvalidArgumentError
-from ..graph import EagerTensor, building, get_default_graph
+from ..graph import EagerTensor, building, dtype_and_value_of, get_default_graph, resource
 from ..ops.convert import convert_to_tensor
 from ..ops.dispatch import as_input
 from ..ops.recording import paused
@@ -86,8 +86,10 @@ class Function:
         known = self._known.get(form)
         if known is not None:
             self._calls += 1
-            self._check_made()
-            return known.pack(known.call_matching(args))
+            if self._made:
+                self._check_made()
+            found = known.call_matching(args)
+            return found[0] if known.gives_tensor else known.pack(found)
         arguments = self._binder.bind(args, kwargs)
         concrete = self._lookup(arguments)
         if form is not None and concrete.fits(None) and _are_same(arguments.leaves, args):
@@ -225,10 +227,14 @@ def _context() -> Any:
 
 def _form_at_hand(args: Sequence[Any]) -> Any:
     """What decides about a trace where all arguments are tensors with values; else None."""
+    form: list[Any] = [get_default_graph().scopes.device_name, variables.autocast_dtype()]
     for x in args:
         if type(x) is not EagerTensor:
             return None
-    return (_context(), *[(x.dtype, x.shape) for x in args])
+        dtype, value = dtype_and_value_of(x)
+        dtype = dtype or x.dtype
+        form += (dtype, None if dtype == resource else value.shape)
+    return tuple(form)
 
 
 def _are_same(found: Sequence[Any], given: Sequence[Any]) -> bool:

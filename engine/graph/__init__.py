@@ -5,6 +5,7 @@ from .default import building as building
 from .default import eager_scope as eager_scope
 from .default import get_default_graph as get_default_graph
 from .default import reset_default_graph as reset_default_graph
+from .default import stack as stack
 from .device import DeviceSpec as DeviceSpec
 from .dtypes import ANY as ANY
 from .dtypes import BOOLEAN as BOOLEAN
@@ -52,3 +53,5 @@ from .tensor import EagerTensor as EagerTensor
 from .tensor import GraphTensor as GraphTensor
 from .tensor import Literal as Literal
 from .tensor import Tensor as Tensor
+from .tensor import dtype_and_value_of as dtype_and_value_of
+from .tensor import value_of as value_of

@@ -39,7 +39,8 @@ def building() -> Graph | None:
 
 def get_default_graph() -> Graph:
     """The graph of the innermost `as_default`, else the implicit one of the process."""
-    return building() or _implicit[0]
+    items = stack.items
+    return (items[-1] if items else None) or _implicit[0]
 
 
 def reset_default_graph() -> None:

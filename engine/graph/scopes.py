@@ -81,6 +81,8 @@ class Scopes(threading.local):
     @property
     def device_name(self) -> str:
         """The device that the scopes alone give (functions among them are not asked)."""
+        if not self._devices:
+            return ""
         levels: list[DeviceSpec] = []
         for level in reversed(self._devices):
             if level is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +59,12 @@ class Tensor(Operators):
     def numpy(self) -> Any:
         """The value as a NumPy array of its own."""
         raise NotImplementedError
+
+
+# The array of an EagerTensor, as its `value`, for calls that cost little else; and its dtype, None
+# until somebody asks for it.
+value_of: Callable[[Any], Any] = operator.attrgetter("_value")
+dtype_and_value_of: Callable[[Any], Any] = operator.attrgetter("_dtype", "_value")
 
 
 class EagerTensor(Tensor):

@@ -15,6 +15,7 @@ from .arithmetic import absolute, minimum, sign
 from .basic import ones_like, zeros_like
 from .compare import where
 from .elementwise import elementwise
+from .gelu import CUBIC, DENSITY, SCALE
 from .math import exp, sigmoid, sqrt, tanh
 from .registry import Grads, OpDef
 
@@ -287,38 +288,19 @@ silu: OpDef = _activation(
     bend=_silu_bend,
 )
 
-# Hendrycks and Gimpel, "Gaussian error linear units", 2016, arXiv:1606.08415, section 2. As
-# (1 + tanh(u)) / 2 = sigmoid(2 u), the approximate form is x * sigmoid(x * (scale + cubic * x**2)),
-# which does not cancel for negative x.
-_DENSITY = 1 / math.sqrt(2 * math.pi)
-_GELU_SCALE = 2 * math.sqrt(2 / math.pi)
-_GELU_CUBIC = 0.044715 * _GELU_SCALE
-_GELU_FLAT = 50.0  # beyond it the slope is exactly 0 or 1, and nothing here overflows before it
-
-
-def _gelu(s: Any, x: Any, *, approximate: bool = True) -> Any:
-    if approximate:
-        return x * s.sigmoid(x * (_GELU_SCALE + _GELU_CUBIC * (x * x)))
-    return x * s.normal_cdf(x)
-
 
 def _gelu_back(s: Any, dy: Any, x: Any, *, approximate: bool = True) -> Any:
-    x = s.min(s.max(x, -_GELU_FLAT), _GELU_FLAT)
-    square = x * x
-    if approximate:
-        p = s.sigmoid(x * (_GELU_SCALE + _GELU_CUBIC * square))
-        return dy * (p + p * (1 - p) * x * (_GELU_SCALE + 3 * _GELU_CUBIC * square))
-    return dy * (s.normal_cdf(x) + _DENSITY * x * s.exp(-0.5 * square))
+    return dy * s.gelu_slope(x, approximate)
 
 
 def _gelu_bend(x: Tensor, *, approximate: bool) -> Tensor:
     square = x * x
     if not approximate:
-        exact: Tensor = _DENSITY * exp(-0.5 * square) * (2 - square)
+        exact: Tensor = DENSITY * exp(-0.5 * square) * (2 - square)
         return exact
-    p = sigmoid(x * (_GELU_SCALE + _GELU_CUBIC * square))
-    rise = _GELU_SCALE + 3 * _GELU_CUBIC * square  # the slope of sigmoid's argument
-    bend: Tensor = p * (1 - p) * (2 * rise + 6 * _GELU_CUBIC * square + x * rise**2 * (1 - 2 * p))
+    p = sigmoid(x * (SCALE + CUBIC * square))
+    rise = SCALE + 3 * CUBIC * square  # the slope of sigmoid's argument
+    bend: Tensor = p * (1 - p) * (2 * rise + 6 * CUBIC * square + x * rise**2 * (1 - 2 * p))
     return bend
 
 
@@ -326,7 +308,7 @@ gelu: OpDef = _activation(
     "Gelu",
     "y = x * (1 + erf(x / sqrt(2))) / 2; `approximate`, with tanh(sqrt(2 / pi) * (x + 0.044715 "
     "x**3)) in place of erf.",
-    _gelu,
+    lambda s, x, *, approximate=True: s.gelu(x, approximate),
     of="x",
     back=_gelu_back,
     bend=_gelu_bend,

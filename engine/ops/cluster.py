@@ -11,7 +11,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from ..graph import ANY, Operation, TensorSpec
+from .dispatch import as_array
 from .failures import located
 from .registry import HOST, OpDef, define, no_gradient
 from .state import VariableStore, one_lock
@@ -128,10 +131,15 @@ def cluster_op(*inputs: TensorSpec, body: Body) -> tuple[TensorSpec, ...]:
 
 
 def run_steps(context: Any, *inputs: Any, body: Body) -> list[Any]:
-    """The outputs of a body, one operation after the other.
+    """The outputs of a body, as arrays, one operation after the other.
 
     Variables change all together at the end, so a step that fails has changed nothing.
     """
+    with np.errstate(all="ignore"):  # IEEE values are the result; nothing is printed
+        return _run_steps(context, inputs, body)
+
+
+def _run_steps(context: Any, inputs: Sequence[Any], body: Body) -> list[Any]:
     values: list[Any] = [None] * len(body.specs)
     shadows: dict[int, tuple[VariableStore, VariableStore]] = {}
     for i, x in enumerate(inputs):
@@ -154,7 +162,7 @@ def run_steps(context: Any, *inputs: Any, body: Body) -> list[Any]:
     with one_lock([store for store, _ in shadows.values()]):
         for store, shadow in shadows.values():
             store.value = shadow.value
-    return [values[i] for i in body.outputs]
+    return [as_array(values[i]) for i in body.outputs]
 
 
 def _run_step(context: Any, step: Step, arguments: Sequence[Any]) -> Any:

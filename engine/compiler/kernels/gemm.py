@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph import DType
-from . import dot_kernel
+from . import dot_kernel, turn
 from . import gemm_kernel as kernel
 from .launch import Epilogue, Launch, Scratch, Word
 from .microkernel import SHAPE, microkernels
@@ -19,14 +19,14 @@ from .tiles import Cut, Grid, Target, choose_grid
 _ALIGNMENT = 64
 # A sum this long is made in one go when B is copied: each further block of k reads C again.
 _LONGEST_INNER = 1024
-# The same when B is read where it is: parts of rows that are far apart share few lines of a cache.
-_LONGEST_INNER_IN_PLACE = 400
+# The same when B is read where it is: parts of so many bytes of its rows stay in the second cache,
+# whose lines they share the less evenly the longer the rows are.
+_IN_PLACE_BYTES = 800 * 1024
 # The same when A is read across its rows, where each k is on another line; and when it is copied
-# for a large result, as a whole.
+# for a large result.
 _LONGEST_INNER_ACROSS = 256
 _LONGEST_INNER_COPIED = 512
 _LARGE_RESULT = 1024 * 1024
-_COPIED_ROWS = 128
 # Copied panels of B stay in the second cache.
 _PACKED_BYTES = 1024 * 1024
 # Rows of B this far apart are read a page at a time: for many rows of A they are copied, unless all
@@ -34,27 +34,46 @@ _PACKED_BYTES = 1024 * 1024
 _FAR_BYTES = 2048
 _NEAR_TOTAL = 1792 * 1024
 _FEWEST_ROWS_TO_PACK = 256
+# A panel so narrow has one line of a cache in each row of B: read in place, the lines of a panel
+# fall on few sets of the first cache. So fewer rows of A are enough, still fewer if rows of B are
+# pages apart; and few rows want the copies of some panels at a time, next to B in the second cache.
+_NARROW_BYTES = 64
+_FEWEST_ROWS_TO_PACK_NARROW = 128
+_FEWEST_ROWS_TO_PACK_PAGES = 64
+_PAGE_BYTES = 4096
+_PACKED_NARROW_BYTES = 256 * 1024
+# For so many rows a B that is copied as a whole is read faster, wherever it is.
+_MANY_ROWS = 1024
 # A is copied for a result of so many elements if it would be read across its rows.
 _FEWEST_RESULTS_TO_PACK = 64 * 1024
+# Parts have about so many rows: those of C go by in order, a few pages at a time, and stay in the
+# second cache for the epilogue and for the next block of k. Where A is copied, it is read in longer
+# runs if rows of C are short, and also where C is read again for the next block of k.
+_PART_ROWS = 72
+_PART_RESULTS = 36 * 1024
+_PART_ROWS_AGAIN = 144
+# So few rows are one part.
+_FEW_ROWS = 256
 # What a vector of B costs where many tiles use it, which makes tiles higher.
 _COST_OF_SHARED_B = 0.3
 # Few rows times a transposed matrix are made without transposing it.
 _MOST_ROWS_OF_DOTS = 4
 _FEWEST_TERMS = 32
-# When the epilogue takes much memory of its own, blocks of C have about that size, if rows are not
+# When the epilogue takes much memory of its own, parts of C have about that size, if rows are not
 # too short.
 _STREAMED_BYTES = 128 * 1024
 _STREAMED_ROW = 1024
 _STREAMED_TOTAL = 1024 * 1024
-_BLOCKS_PER_THREAD = 4
 # One row times a matrix of so many bytes is a sum of so many others, each over a part of the rows.
 _LONG_BYTES = 256 * 1024
 _PARTS = 4
 # So many units of work for each thread need not be shared out evenly.
 _MANY_UNITS = 8
 _MANY_VECTORS = 64 * 1024
-# A block of C is not higher when nothing is copied: the epilogue finds it in cache.
-_BLOCK_ROWS = 256
+# Time to read, or to copy, what a tile takes of A, and to have a panel of B, by that of a tile.
+_READING_A = 0.1
+_COPYING_A = 0.3
+_READING_B = 1.0
 
 
 class Matrix(NamedTuple):
@@ -70,12 +89,14 @@ class Matrix(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """How a product is walked through: `tiles` high and `panels` wide, `inner` deep.
+    """How a product is walked through: in units `tiles` high and `panels` wide, `inner` deep.
 
+    part: how many tiles high the parts of a unit are.
     streams: whether what the epilogue takes besides is fetched meanwhile.
     """
 
     tiles: int
+    part: int
     panels: int
     inner: int
     pack_a: bool
@@ -124,6 +145,17 @@ def plan_gemm(
         return [_plan_dots(*dots, inner, dtype, target, batch, accumulate, epilogue)]
     if rows == 1 and not batch and inner % _PARTS == 0 and _is_long(b, columns, inner, dtype):
         return _plan_in_parts(a, b, c, columns, inner, dtype, target, accumulate, epilogue)
+    if (
+        not batch
+        and a.row_stride == 1 != a.column_stride
+        and _is_turned_first(rows, columns, inner)
+    ):
+        first, a = _plan_turn(a, rows, inner, dtype, target)
+        rest = (dtype, target)
+        second = plan_gemm(
+            *(a, b, c, rows, columns, inner, *rest), accumulate=accumulate, epilogue=epilogue
+        )
+        return [first, *second]
     lanes = target.lanes(dtype)
     grid = _choose_grid(rows, -(-columns // lanes), inner, target)
     grid = _shared_grid(grid, num_batches, target.threads)
@@ -157,6 +189,7 @@ def plan_gemm(
         "num_wide_panels": grid.vectors.num_large,
         "num_panels": grid.vectors.parts,
         "block_tiles": blocks.tiles,
+        "part_tiles": blocks.part,
         "block_panels": blocks.panels,
         "block_inner": blocks.inner,
         "accumulate": int(accumulate),
@@ -171,6 +204,7 @@ def plan_gemm(
         **a_words,
         **b_words,
         **_operands(a, b, c, dtype, batch),
+        **_own_c(c, blocks, grid, dtype, target, accumulate, epilogue),
     }
     words = tuple(values[name] for name in kernel.WORDS)
     return [Launch(kernel.code(dtype, target.vector_bytes), words)]
@@ -225,6 +259,29 @@ def _plan_in_parts(
         *(x, y, c, 1, columns, _PARTS, dtype, target), accumulate=accumulate, epilogue=epilogue
     )
     return [*first, *second]
+
+
+def _is_turned_first(rows: int, columns: int, inner: int) -> bool:
+    """Whether to copy all of an A that is read across its rows, before the product is made.
+
+    Otherwise each block of k is to be short, and C is read again for many of them.
+    """
+    return rows * columns >= _LARGE_RESULT and inner > _LONGEST_INNER_COPIED
+
+
+def _plan_turn(
+    a: Matrix, rows: int, inner: int, dtype: DType, target: Target
+) -> tuple[Launch, Matrix]:
+    """The launch that copies A so that its rows are contiguous, and the copy."""
+    lanes = target.lanes(dtype)
+    # Rows begin on different lines of a cache.
+    stride = -(-inner // lanes) * lanes + _ALIGNMENT // dtype.size
+    memory = Scratch(-(-rows // lanes) * lanes * stride * dtype.size, "turned_a")
+    launch = turn.plan(
+        *(a.data, a.column_stride * dtype.size, memory, stride * dtype.size),
+        *(inner, rows, dtype, target.vector_bytes),
+    )
+    return launch, Matrix(memory, stride, 1)
 
 
 def _turned(matrix: Matrix) -> Matrix:
@@ -315,58 +372,53 @@ def choose_blocks(
     size = dtype.size
     row_bytes = columns * size
     pack_b = kernel.B_AS_IT_IS
+    is_narrow = -(-columns // grid.vectors.parts) * size <= _NARROW_BYTES
+    fewest = _FEWEST_ROWS_TO_PACK
+    if is_narrow:
+        is_paged = b.row_stride * size >= _PAGE_BYTES
+        fewest = _FEWEST_ROWS_TO_PACK_PAGES if is_paged else _FEWEST_ROWS_TO_PACK_NARROW
     if b.column_stride != 1 and columns > 1:
         pack_b = kernel.B_TRANSPOSED
-    elif rows >= _FEWEST_ROWS_TO_PACK and b.row_stride * size >= _FAR_BYTES <= row_bytes:
-        pack_b = kernel.B_AS_IT_IS if row_bytes * inner <= _NEAR_TOTAL else kernel.B_BY_INNER
+    elif rows >= fewest and b.row_stride * size >= _FAR_BYTES <= row_bytes:
+        is_near = not is_narrow and row_bytes * inner <= _NEAR_TOTAL
+        pack_b = kernel.B_AS_IT_IS if is_near else kernel.B_BY_INNER
     is_across = a.column_stride != 1 and rows > 1
-    is_large = rows * columns >= _LARGE_RESULT
-    # Panels of a transposed B are used one by one, and each would need its copy of A.
-    least = _LARGE_RESULT if pack_b == kernel.B_TRANSPOSED else _FEWEST_RESULTS_TO_PACK
-    pack_a = is_across and a.row_stride == 1 and rows * columns >= least
-    longest = _LONGEST_INNER_IN_PLACE if pack_b == kernel.B_AS_IT_IS else _LONGEST_INNER
+    pack_a = is_across and a.row_stride == 1 and rows * columns >= _FEWEST_RESULTS_TO_PACK
+    # Few rows use a panel of B as soon as it is transposed, and each would need its copy of A.
+    by_panel = pack_b == kernel.B_TRANSPOSED and rows <= _FEW_ROWS
+    pack_a &= not by_panel
     if is_across:
-        longest = _LONGEST_INNER_COPIED if pack_a and is_large else _LONGEST_INNER_ACROSS
+        is_large = pack_a and rows * columns >= _LARGE_RESULT
+        longest = _LONGEST_INNER_COPIED if is_large else _LONGEST_INNER_ACROSS
+    elif rows >= _MANY_ROWS and inner <= _LONGEST_INNER and row_bytes * inner <= _PACKED_BYTES:
+        pack_b, longest = pack_b or kernel.B_BY_INNER, _LONGEST_INNER
+    else:
+        in_place = max(_IN_PLACE_BYTES // (b.row_stride * size), _LONGEST_INNER_ACROSS)
+        longest = _LONGEST_INNER if pack_b else min(in_place, _LONGEST_INNER)
     depth = Cut.of(inner, longest).large if inner else 1
     tiles, panels = grid.rows.parts, grid.vectors.parts
-    # Blocks are of whole rows, so the epilogue goes through its memory in order; not where B would
-    # be copied again for each of them.
+    # Parts are of whole rows, so the epilogue goes through its memory in order; not where each
+    # block of k would copy B again.
     is_one = depth >= inner and row_bytes * depth <= _PACKED_BYTES
-    if is_one and streamed >= _STREAMED_TOTAL and row_bytes >= _STREAMED_ROW:
-        height = _STREAMED_BYTES // (row_bytes * grid.rows.large)
-        height = max(1, min(height, tiles // (_BLOCKS_PER_THREAD * threads)))
-        tiles = _even_height(tiles, height, num_batches, threads)
+    streams = is_one and streamed >= _STREAMED_TOTAL and row_bytes >= _STREAMED_ROW
+    if streams:
+        height = _STREAMED_BYTES // row_bytes
         pack_a = is_across and a.row_stride == 1
-        return Blocks(tiles, panels, depth, pack_a, pack_b or kernel.B_BY_INNER, True)
-    if pack_a and is_large:
-        pass  # A and B are copied once for all that a thread does
-    elif pack_a:
-        tiles = Cut.of(tiles, max(1, _COPIED_ROWS // grid.rows.large)).large
-    elif pack_b == kernel.B_AS_IT_IS:
-        tiles = Cut.of(tiles, max(1, _BLOCK_ROWS // grid.rows.large)).large
-    elif pack_b == kernel.B_BY_INNER:
-        panel_bytes = -(-columns // panels) * depth * size
-        panels = Cut.of(panels, max(1, _PACKED_BYTES // panel_bytes)).large
+        pack_b = pack_b or kernel.B_BY_INNER
     else:
-        panels = 1
-    tiles, panels = _shared_out(tiles, panels, grid, num_batches, threads)
-    return Blocks(tiles, panels, depth, pack_a, pack_b, False)
-
-
-def _even_height(tiles: int, height: int, num_batches: int, threads: int) -> int:
-    """Tiles for each block, about `height`, so that no thread has much more than others."""
-
-    def longest(height: int) -> int:
-        per_batch = -(-tiles // height)
-        units = num_batches * per_batch
-        if units > _MANY_UNITS * threads:
-            return 0
-        shares = [units * i // threads for i in range(threads + 1)]
-        starts = [n // per_batch * tiles + min(n % per_batch * height, tiles) for n in shares]
-        return max(b - a for a, b in itertools.pairwise(starts))
-
-    near = range(height + height // 4, max(height // 2, 1) - 1, -1)
-    return min(near, key=longest)
+        height = _PART_ROWS if rows > _FEW_ROWS else rows
+        if pack_a:
+            height = max(height, _PART_RESULTS // columns, _PART_ROWS_AGAIN * (depth < inner))
+        if by_panel:
+            panels = 1
+        elif pack_b and not pack_a:
+            panel_bytes = -(-columns // panels) * depth * size
+            most = _PACKED_NARROW_BYTES if is_narrow and rows <= _FEW_ROWS else _PACKED_BYTES
+            panels = Cut.of(panels, max(1, most // panel_bytes)).large
+    blocks = Blocks(tiles, tiles, panels, depth, pack_a, pack_b, streams)
+    blocks = _shared_out(blocks, grid, num_batches, threads)
+    part = -(-height // grid.rows.large)
+    return blocks._replace(part=Cut.of(blocks.tiles, part).large)
 
 
 def _choose_grid(rows: int, vectors: int, inner: int, target: Target) -> Grid:
@@ -387,20 +439,56 @@ def _shared_grid(grid: Grid, num_batches: int, threads: int) -> Grid:
     return Grid(grid.rows, Cut.of(width, -(-width // more)))
 
 
-def _shared_out(
-    tiles: int, panels: int, grid: Grid, num_batches: int, threads: int
-) -> tuple[int, int]:
-    """Blocks of a size that gives all threads the same number of them, where there is one."""
-    row_blocks, column_blocks = -(-grid.rows.parts // tiles), -(-grid.vectors.parts // panels)
-    if num_batches * row_blocks * column_blocks >= _MANY_UNITS * threads:
-        return tiles, panels
-    for more in range(column_blocks, grid.vectors.parts + 1):
-        if num_batches * row_blocks * more % threads == 0:
-            return tiles, -(-grid.vectors.parts // more)
-    for more in range(row_blocks, grid.rows.parts + 1):
-        if num_batches * more * column_blocks % threads == 0:
-            return -(-grid.rows.parts // more), panels
-    return tiles, panels
+def _shared_out(blocks: Blocks, grid: Grid, num_batches: int, threads: int) -> Blocks:
+    """Units of a size that gives no thread much more to do than others."""
+    tiles, panels = grid.rows.parts, grid.vectors.parts
+
+    def units(blocks: Blocks) -> tuple[int, int]:
+        return -(-tiles // blocks.tiles), -(-panels // blocks.panels)
+
+    def longest(blocks: Blocks) -> float:
+        row_blocks, column_blocks = units(blocks)
+        heights = [min(blocks.tiles, tiles - i * blocks.tiles) for i in range(row_blocks)]
+        widths = [min(blocks.panels, panels - i * blocks.panels) for i in range(column_blocks)]
+        for_a = _COPYING_A if blocks.pack_a else _READING_A
+        times = [(h + _READING_B) * (w + for_a) for h in heights for w in widths]
+        times *= num_batches
+        ends = [len(times) * i // threads for i in range(threads + 1)]
+        return max(sum(times[i:j]) for i, j in itertools.pairwise(ends))
+
+    if threads == 1 or num_batches * math.prod(units(blocks)) >= _MANY_UNITS * threads:
+        return blocks
+    narrower = range(1 if not blocks.streams else blocks.panels, blocks.panels + 1)
+    lower = sorted({-(-tiles // n) for n in range(1, 2 * threads + 1)})
+    found = [blocks._replace(tiles=t, panels=p) for t in lower for p in narrower]
+    return min(found, key=lambda b: (longest(b), math.prod(units(b))))
+
+
+def _own_c(
+    c: Matrix,
+    blocks: Blocks,
+    grid: Grid,
+    dtype: DType,
+    target: Target,
+    accumulate: bool,
+    epilogue: Epilogue | None,
+) -> dict[str, Word]:
+    """The words about C in the memory of each thread, if it is not needed in its own place."""
+    if epilogue is None or epilogue.result is None or accumulate or not blocks.streams:
+        return {"own_c": 0, "own_bytes": 0, "num_epilogue_words": 0, "c_word": 0}
+    count = -(-len(epilogue.words) // 8) * 8
+    block = blocks.part * grid.rows.large * c.row_stride * dtype.size
+    each = -(-(count * 8 + block) // _ALIGNMENT) * _ALIGNMENT
+    words = [*epilogue.words, *(0,) * (count - len(epilogue.words))]
+    words[epilogue.result] = 0
+    return {
+        "c": 0,
+        "own_c": Scratch(each * target.threads, "own_c"),
+        "own_bytes": each,
+        "epilogue_words": tuple(words),
+        "num_epilogue_words": count,
+        "c_word": epilogue.result,
+    }
 
 
 def _packed_a(
@@ -410,8 +498,9 @@ def _packed_a(
     if not blocks.pack_a:
         return None, _copies("a", 0, 0, 0, target) | {"packed_a_tile": 0}
     stride = grid.rows.large * dtype.size
-    tile = stride * blocks.inner
-    words = _copies("a", 1, blocks.tiles * tile, stride, target)
+    # Tiles begin on different lines of a cache: each k is written to all of them.
+    tile = stride * blocks.inner + _ALIGNMENT
+    words = _copies("a", 1, blocks.part * tile, stride, target)
     return (dtype.size, stride), words | {"packed_a_tile": tile}
 
 

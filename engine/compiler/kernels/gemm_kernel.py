@@ -1,8 +1,10 @@
 """The kernel of matrix products: C[i, m, n] (+)= sum over k of A[i, m, k] * B[i, k, n].
 
 It walks over units of work: for each product of a batch, blocks of C that are `block_tiles` tiles
-high and `block_panels` panels wide. Within a unit, k is taken in blocks, A and B are copied where
-that pays (see `pack`), and each tile is a call of a microkernel. A thread takes a run of units.
+high and `block_panels` panels wide. Within a unit, k is taken in blocks, for each of which B is
+copied where that pays (see `pack`). Then come parts, `part_tiles` tiles high: the rows of A are
+copied where that pays, and used for all panels. Each tile is a call of a microkernel. A thread
+takes a run of units.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from ..emit import Function, Module, Value
 from .launch import Code
 from .microkernel import UNROLL
 from .pack import COPY, TRANSPOSE, write_copy, write_transpose
-from .words import WORD_BYTES, Words, function, invoke, minimum, quotient, share, word
+from .words import WORD_BYTES, Words, function, invoke, minimum, quotient, share, store, word
 
 SYMBOL = "gemm"
 
@@ -24,7 +26,7 @@ WORDS = (
     *("rows", "columns", "inner", "batches", "batches_2"),  # batches_2 is the inner one
     *("tile_rows", "num_high_tiles", "num_tiles"),
     *("panel_columns", "num_wide_panels", "num_panels"),
-    *("block_tiles", "block_panels", "block_inner"),
+    *("block_tiles", "part_tiles", "block_panels", "block_inner"),
     "accumulate",  # 0 or 1
     *("pack_a", "packed_a", "packed_a_bytes", "packed_a_tile", "packed_a_stride"),
     *("pack_b", "packed_b", "packed_b_bytes", "packed_b_panel", "packed_b_stride"),
@@ -34,6 +36,10 @@ WORDS = (
     # What the epilogue takes besides, which is fetched while tiles are made: its address, and its
     # bytes for each row of C. Then units are of whole rows.
     *("num_streams", "streams"),
+    # If nobody else reads C, each part is made in the memory of its thread, where the next one
+    # finds it in cache. There the thread has the words of the epilogue too, one of which is the
+    # address of C.
+    *("own_c", "own_bytes", "num_epilogue_words", "c_word"),
 )
 
 # "pack_a" says whether A is copied: the rows of a tile for each k. Rows of A are 1 element apart.
@@ -70,18 +76,21 @@ class _Writer:
         row_blocks = self._blocks(words["num_tiles"], words["block_tiles"])
         column_blocks = self._blocks(words["num_panels"], words["block_panels"])
         units = words["batches"] * words["batches_2"] * row_blocks * column_blocks
-        first, last = share(fn, units, tid, nth)
-        is_one = words["inner"] <= words["block_inner"]
+        self.own_words = words["own_c"] + words["own_bytes"] * tid
+        self.own_c = self.own_words + words["num_epilogue_words"] * WORD_BYTES
 
-        def unit(u: Value, carried: list[Value]) -> list[Value]:
-            rest, row_block = quotient(fn, u, row_blocks)
-            batch, column_block = quotient(fn, rest, column_blocks)
-            # What has been copied of B serves all blocks of rows, if it is all of k.
-            self.is_fresh = (rest != carried[0]) | ~is_one
+        def copy(i: Value) -> None:
+            found = word(fn, words["epilogue_words"], i)
+            store(fn, found, self.own_words + i * WORD_BYTES)
+
+        fn.loop(fn.number(0), words["num_epilogue_words"], 1, copy)
+
+        def unit(u: Value) -> None:
+            rest, column_block = quotient(fn, u, column_blocks)
+            batch, row_block = quotient(fn, rest, row_blocks)
             self._unit(batch, row_block, column_block)
-            return [rest]
 
-        fn.fold(first, last, 1, [fn.number(-1)], unit)
+        fn.loop(*share(fn, units, tid, nth), 1, unit)
 
     def _blocks(self, total: Value, size: Value) -> Value:
         return self.fn.binary("udiv", total + (size - 1), size)
@@ -100,47 +109,69 @@ class _Writer:
         fn, words = self.fn, self.words
         i, j = quotient(fn, batch, words["batches_2"])
         first_tile = row_block * words["block_tiles"]
-        self.tiles = (
-            first_tile,
-            minimum(fn, first_tile + words["block_tiles"], words["num_tiles"]),
-        )
+        num_tiles = minimum(fn, words["block_tiles"], words["num_tiles"] - first_tile)
+        num_parts = self._blocks(num_tiles, words["part_tiles"])
         first_panel = column_block * words["block_panels"]
         last_panel = minimum(fn, first_panel + words["block_panels"], words["num_panels"])
         self.panels = first_panel, last_panel
-        self.rows = self._row_of(self.tiles[0]), self._row_of(self.tiles[1])
         self.a = words["a"] + i * words["a_batch"] + j * words["a_batch_2"]
         self.b = words["b"] + i * words["b_batch"] + j * words["b_batch_2"]
-        self.c = words["c"] + i * words["c_batch"] + j * words["c_batch_2"]
-        self.first_row = batch * words["rows"] + self.rows[0]
+        c = words["c"] + i * words["c_batch"] + j * words["c_batch_2"]
 
         def inner_block(k: Value) -> None:
             count = minimum(fn, words["inner"] - k, words["block_inner"])
-            fn.when(words["pack_a"] != 0, lambda: self._pack_a(k, count))
-            by_inner = (words["pack_b"] == B_BY_INNER) & self.is_fresh
-            fn.when(by_inner, lambda: self._pack_b(k, count))
-            is_transposed = (words["pack_b"] == B_TRANSPOSED) & self.is_fresh
-            fn.when(is_transposed, lambda: self._transpose_b(k, count))
-            is_last = (words["epilogue"] != 0) & (k + count >= words["inner"])
-            is_by_rows = words["num_streams"] > 0
+            fn.when(words["pack_b"] == B_BY_INNER, lambda: self._pack_b(k, count))
+            fn.when(words["pack_b"] == B_TRANSPOSED, lambda: self._transpose_b(k, count))
 
-            def panel(p: Value) -> None:
-                self._panel(p, k, count)
-                fn.when(is_last & ~is_by_rows, lambda: self._finish(p, p + 1))
+            def part(i: Value) -> None:
+                start = first_tile + i * words["part_tiles"]
+                end = minimum(fn, start + words["part_tiles"], first_tile + num_tiles)
+                self.tiles = start, end
+                self.rows = self._row_of(start), self._row_of(end)
+                self.first_row = batch * words["rows"] + self.rows[0]
+                self._place_c(c)
+                self._part(k, count)
 
-            fn.loop(*self.panels, 1, panel)
-            fn.when(is_last & is_by_rows, lambda: self._finish(*self.panels))
+            fn.loop(fn.number(0), num_parts, 1, part)
 
         # Without a k there is one block all the same: it makes C zero.
         size = words["block_inner"]
         limit = fn.select(words["inner"] > 0, words["inner"], fn.number(1))
         fn.loop(fn.number(0), self._blocks(limit, size), 1, lambda i: inner_block(i * size))
 
+    def _place_c(self, c: Value) -> None:
+        """Say where this part of C is made, and which words its epilogue is given."""
+        fn, words = self.fn, self.words
+
+        def in_own() -> list[Value]:
+            """C as if it began where this part of it is in the memory of the thread."""
+            place = self.own_words + words["c_word"] * WORD_BYTES
+            store(fn, self.own_c - self.first_row * words["c_row"], place)
+            return [self.own_c - self.rows[0] * words["c_row"], self.own_words]
+
+        is_own = words["own_c"] != 0
+        self.c, self.epilogue_words = fn.replaced(is_own, [c, words["epilogue_words"]], in_own)
+
+    def _part(self, k: Value, count: Value) -> None:
+        """Some rows of the unit, for a block of k."""
+        fn, words = self.fn, self.words
+        fn.when(words["pack_a"] != 0, lambda: self._pack_a(k, count))
+        is_last = (words["epilogue"] != 0) & (k + count >= words["inner"])
+        is_by_rows = words["num_streams"] > 0
+
+        def panel(p: Value) -> None:
+            self._panel(p, k, count)
+            fn.when(is_last & ~is_by_rows, lambda: self._finish(p, p + 1))
+
+        fn.loop(*self.panels, 1, panel)
+        fn.when(is_last & is_by_rows, lambda: self._finish(*self.panels))
+
     def _a_of(self, tile: Value, k: Value) -> Value:
         words = self.words
         return self.a + self._row_of(tile) * words["a_row"] + k * words["a_inner"]
 
     def _pack_a(self, k: Value, count: Value) -> None:
-        """Copy the high tiles of the unit, then the low ones: A is read along its rows' axis."""
+        """Copy the high tiles of the part, then the low ones: A is read along its rows' axis."""
         fn, words = self.fn, self.words
         first, last = self.tiles
         high = minimum(fn, last, words["num_high_tiles"])
@@ -196,21 +227,21 @@ class _Writer:
         fn, words = self.fn, self.words
         column, end = self._column_of(first), self._column_of(last)
         rows = self.rows[1] - self.rows[0]
-        function, arguments = words["epilogue"], words["epilogue_words"]
-        invoke(fn, function, arguments, self.first_row, rows, column, end - column)
+        where = self.first_row, rows, column, end - column
+        invoke(fn, words["epilogue"], self.epilogue_words, *where)
 
     def _ahead(self, panel: Value, tile: Value, count: Value) -> tuple[Value, Value]:
         """What the microkernel of a tile is to fetch, and how far it is from line to line.
 
-        A tile fetches a line in each round of its sum; the tiles of a unit go through its part of
-        one stream after the other.
+        A tile fetches a line in each round of its sum; the tiles of a part go through its share
+        of one stream after the other.
         """
         fn, words = self.fn, self.words
         rounds = fn.binary("udiv", count, UNROLL)
         num_bytes = fn.select(rounds > 0, rounds, fn.number(1)) * _LINE
-        of_unit = (self.rows[1] - self.rows[0]) * word(fn, words["streams"], 1)
+        of_part = (self.rows[1] - self.rows[0]) * word(fn, words["streams"], 1)
         number = (panel - self.panels[0]) * (self.tiles[1] - self.tiles[0]) + tile - self.tiles[0]
-        stream, part = quotient(fn, number, self._blocks(of_unit, num_bytes))
+        stream, part = quotient(fn, number, self._blocks(of_part, num_bytes))
         is_there = stream < words["num_streams"]
         block = words["streams"] + fn.select(is_there, stream, fn.number(0)) * (2 * WORD_BYTES)
         at = word(fn, block, 0) + self.first_row * word(fn, block, 1) + part * num_bytes

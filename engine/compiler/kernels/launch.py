@@ -73,9 +73,11 @@ class Epilogue(NamedTuple):
 
     `code` is `void epilogue(ptr words, i64 row0, i64 rows, i64 column0, i64 columns)`; for
     convolutions a row is an output pixel, for batched products a row of all batches. `streams` is
-    other memory that it takes, which is fetched while the block is made.
+    other memory that it takes, which is fetched while the block is made. `result` is the number of
+    the word that is the address of the result, if nobody else reads it: then it need not be stored.
     """
 
     code: Code
     words: tuple[Word, ...]
     streams: tuple[Stream, ...] = ()
+    result: int | None = None

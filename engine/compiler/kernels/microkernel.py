@@ -44,6 +44,7 @@ UNROLL = 2
 # ones have no time to spare for that.
 _FETCHED_AHEAD = 8
 _FEWEST_ROWS_TO_FETCH = 4
+_LINE = 64  # bytes of a line of a cache
 
 
 class Tile(NamedTuple):
@@ -154,9 +155,9 @@ class _Writer:
         zero = fn.splat(fn.constant(0.0, Value(fn, "", tile.dtype, 0)), tile.lanes)
         num_sums = tile.groups * tile.rows * tile.vectors
         sums = [zero] * num_sums
-        # C is on its way into the cache while the sums are made.
-        for address, _ in self._places(c, words["c_stride"]):
-            prefetch(fn, address, write=True)
+        # A C that is read is on its way into the cache while the sums are made. One that is only
+        # written can wait in the store buffer, and A and B are not kept from the lines' way in.
+        fn.when(add != 0, lambda: self._fetch(c, words["c_stride"]))
         self.ahead_step = ahead[1:]
         offsets, b_skip = words["offsets"], words["b_skip"]
         whole = fn.binary("and", count, -UNROLL)
@@ -179,6 +180,10 @@ class _Writer:
         sums = fn.replaced(add != 0, sums, lambda: self._added(sums, places))
         for x, (address, mask) in zip(sums, places, strict=True):
             store(fn, x, address, mask)
+
+    def _fetch(self, c: Value, c_stride: Value) -> None:
+        for address, _ in self._places(c, c_stride):
+            prefetch(self.fn, address, write=True)
 
     def _places(self, c: Value, c_stride: Value) -> list[tuple[Value, Value | None]]:
         """Where each vector of the tile is in C, and its mask."""
@@ -239,8 +244,8 @@ class _Writer:
         b, *ahead = state[num_sums + num_bases :]
         row = self._vectors(b)
         if tile.groups * tile.rows >= _FEWEST_ROWS_TO_FETCH and not tile.lanewise:
-            for v in range(tile.vectors):
-                prefetch(fn, b + self.fetched + v * tile.vector_bytes)
+            for line in range(0, tile.vectors * tile.vector_bytes, _LINE):
+                prefetch(fn, b + self.fetched + line)
         found = list[Value]()
         for base, count in zip(bases, self.counts, strict=True):
             # Frozen, it is out of sight of LLVM's strength reduction, which would make a chain of

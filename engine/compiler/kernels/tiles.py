@@ -6,6 +6,7 @@ import functools
 from typing import NamedTuple
 
 from ...graph import DType
+from ..host import is_arm
 
 
 class Target(NamedTuple):
@@ -20,8 +21,14 @@ class Target(NamedTuple):
 
     @property
     def registers(self) -> int:
-        """The number of vector registers; processors with AVX-512 have 32, x86 otherwise 16."""
-        return 32 if self.vector_bytes == 64 else 16
+        """The vector registers to plan with: of AVX-512 32, of x86 otherwise 16.
+
+        ARM has 32, too, but operands come from registers alone: with fewer than four to load them
+        ahead of their use, LLVM moves sums to the stack.
+        """
+        if self.vector_bytes == 64:
+            return 32
+        return 28 if is_arm() else 16
 
     def lanes(self, dtype: DType) -> int:
         """Elements of a vector."""

@@ -38,6 +38,10 @@ def _matmul(b: Builder, step: Lowered, x: Operand, y: Operand) -> Operand:
         raise NotLoweredError(f"MatMul of {left.shape} and {right.shape}")
     if dtype.is_integer:
         return _sums_of_products(b, left, right)
+    if step.order is not None and step.dtypes[0] == dtype:
+        found = _product_in_order(b, left, right, step.order)
+        if found is not None:
+            return found
     return b.cast(product(b, left, right, dtype), step.dtypes[0])
 
 
@@ -126,6 +130,26 @@ def product_into(b: Builder, x: View, y: View, shape: Shape, strides: Shape) -> 
     )
     steps = (*(axis[3] for axis in axes), *strides[-2:])
     return _library(b, left, right, sizes, wide(b.dtype(x)), shape, steps)
+
+
+def _product_in_order(b: Builder, x: View, y: View, order: Shape) -> View | None:
+    """x @ y in memory with its axes in `order`, so that a transpose copies nothing.
+
+    None where no kernel can write it so, or it is one product of all rows.
+    """
+    lead = broadcast([x.shape[:-2], y.shape[:-2]])
+    shape = (*lead, x.shape[-2], y.shape[-1])
+    last = len(shape) - 1
+    if x.shape[-1] != y.shape[-2] or order[-1] != last or math.prod(y.shape[:-2]) == 1:
+        return None
+    places = [order.index(a) for a in range(len(shape))]
+    stored = tuple(shape[a] for a in order)
+    steps = contiguous(stored)
+    left, right = (b.broadcast(z, (*lead, *z.shape[-2:])) for z in (x, y))
+    assert isinstance(left, View)
+    assert isinstance(right, View)
+    made = product_into(b, left, right, stored, tuple(steps[p] for p in places))
+    return None if made is None else b.transpose(made, places)
 
 
 def _batched(b: Builder, x: View, y: View, lead: Shape, dtype: DType) -> Operand:

@@ -9,7 +9,7 @@ from typing import Any
 from ...graph import DType, bool_, float32, float64, int32
 from ..builder import Builder, truth
 from ..emit import NotLoweredError
-from ..program import Operand, Size
+from ..program import Operand, Size, View
 from .table import Lowered, lowers
 
 _KINDS = {"Sum": "sum", "Prod": "prod", "Max": "max", "Min": "min", "All": "all", "Any": "any"}
@@ -123,7 +123,13 @@ def _shifted(b: Builder, x: Operand, axes: Sequence[int]) -> Operand:
 def _softmax(b: Builder, step: Lowered, x: Operand) -> Operand:
     axes = step.attrs["axes"]
     e = b.compute(lambda s, y: s.exp(y), _shifted(b, x, axes))
-    return b.compute(lambda s, e, t: e / t, e, b.reduce("sum", e, axes, keepdims=True))
+    return _shares(b, e, b.reduce("sum", e, axes, keepdims=True))
+
+
+def _shares(b: Builder, e: Operand, total: Operand) -> View:
+    """e / total, with one division for each total, which is 1 or more: the largest e is 1."""
+    factor = b.compute(lambda s, t: 1 / t, total)
+    return b.compute(lambda s, e, f: e * f, e, factor)
 
 
 @lowers("LogSoftmax")
@@ -132,7 +138,7 @@ def _log_softmax(b: Builder, step: Lowered, x: Operand) -> Operand:
     y = _shifted(b, x, axes)
     e = b.compute(lambda s, y: s.exp(y), y)
     total = b.reduce("sum", e, axes, keepdims=True)
-    return b.compute(lambda s, y, t: y - s.log(t), y, total)
+    return b.compute(lambda s, y, t: y - t, y, b.compute(lambda s, t: s.log(t), total))
 
 
 def _check_labels(b: Builder, labels: Operand, classes: int) -> None:
@@ -163,7 +169,7 @@ def _sparse(b: Builder, step: Lowered, labels: Operand, logits: Operand) -> Sequ
     y = _shifted(b, logits, (-1,))
     e = b.compute(lambda s, y: s.exp(y), y)
     total = b.reduce("sum", e, (-1,), keepdims=True)
-    p = b.compute(lambda s, e, t: e / t, e, total)
+    p = _shares(b, e, total)
     hit = _is_label(b, labels, shape)
     chosen = b.reduce(
         "sum", b.compute(lambda s, h, y: s.where(h, y, 0), hit, y, dtype=b.dtype(y)), (-1,)
@@ -192,7 +198,7 @@ def _dense(b: Builder, step: Lowered, labels: Operand, logits: Operand) -> Seque
     y = _shifted(b, logits, (axis,))
     e = b.compute(lambda s, y: s.exp(y), y)
     total = b.reduce("sum", e, (axis,), keepdims=True)
-    log_p = b.compute(lambda s, y, t: y - s.log(t), y, total)
+    log_p = b.compute(lambda s, y, t: y - t, y, b.compute(lambda s, t: s.log(t), total))
     terms = b.compute(lambda s, w, y: s.where(w == 0, 0, w * y), labels, log_p)
     loss = b.compute(lambda s, t: -t, b.reduce("sum", terms, (axis,)))
     return loss, log_p
@@ -225,13 +231,11 @@ def _normalize_grad(
     _needs_float(b.dtype(x))
     axes, epsilon = step.attrs["axes"], step.attrs["epsilon"]
     r = b.compute(lambda s, v: 1 / s.sqrt(v + epsilon), variance)
-    products = b.compute(lambda s, x, m, r, d: (x - m) * r * d, x, mean, r, dy)
     if _is_even(b, scale, b.shape(x), axes):
+        products = _products(b, x, mean, r, dy)
         return _grad_by_channel(b, x, scale, mean, r, dy, products, axes)
-    dscale = _reduced_to(b, products, b.shape(scale))
     g = b.compute(lambda s, d, w: d * w, dy, scale)
-    gh = b.compute(lambda s, p, w: p * w, products, scale)
-    g_mean, gh_mean = mean_of(b, g, axes), mean_of(b, gh, axes)
+    g_mean, gh_mean = mean_of(b, g, axes), mean_of(b, _products(b, x, mean, r, g), axes)
     dx = b.compute(
         lambda s, x, m, r, g, gm, hm: r * (g - gm - (x - m) * r * hm),
         x,
@@ -241,7 +245,13 @@ def _normalize_grad(
         g_mean,
         gh_mean,
     )
-    return dx, dscale
+    # After dx, which is a kernel over rows; this one goes down the columns.
+    return dx, _reduced_to(b, _products(b, x, mean, r, dy), b.shape(scale))
+
+
+def _products(b: Builder, x: Operand, mean: Operand, r: Operand, d: Operand) -> View:
+    """The normalized x times d."""
+    return b.compute(lambda s, x, m, r, d: (x - m) * r * d, x, mean, r, d)
 
 
 def _is_even(b: Builder, x: Operand, shape: Sequence[int], axes: Sequence[int]) -> bool:

@@ -25,12 +25,14 @@ class Lowered(NamedTuple):
         attrs: its attributes.
         dtypes: the element types of its outputs.
         live: which of its outputs somebody takes.
+        order: the order of its axes in which all take its one output, if it is not that of the op.
     """
 
     type: str
     attrs: Mapping[str, Any]
     dtypes: tuple[DType, ...]
     live: tuple[bool, ...] = ()
+    order: Shape | None = None
 
 
 # Takes the builder, what is asked, and the operands; gives the output, or all of several, None for

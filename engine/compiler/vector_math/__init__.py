@@ -2,8 +2,8 @@
 
 Those of floats are within 2 units in the last place of float32, and 4 of float64, everywhere:
 below the normal numbers, at the borders of overflow, with the limits at the infinities and the
-signs of zeros; normal_cdf and root_quotient say what they promise. What a type is not offered for
-raises NotLoweredError.
+signs of zeros; gelu, normal_cdf and root_quotient say what they promise. What a type is not offered
+for raises NotLoweredError.
 """
 
 from .arithmetic import absolute as absolute
@@ -39,6 +39,8 @@ from .exponentials import sigmoid as sigmoid
 from .exponentials import sinh as sinh
 from .exponentials import tanh as tanh
 from .floats import select as select
+from .gelu import gelu as gelu
+from .gelu import gelu_slope as gelu_slope
 from .logarithms import arccosh as arccosh
 from .logarithms import arcsinh as arcsinh
 from .logarithms import arctanh as arctanh
@@ -46,6 +48,7 @@ from .logarithms import log as log
 from .logarithms import log1p as log1p
 from .logarithms import log2 as log2
 from .logarithms import log10 as log10
+from .pieces import has_pieces as has_pieces
 from .powers import cbrt as cbrt
 from .powers import hypot as hypot
 from .powers import ldexp as ldexp

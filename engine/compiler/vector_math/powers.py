@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...graph import bool_, float32, float64, int64, uint64
+from ...graph import float32, float64, int64, uint64
 from ..emit import Function, NotLoweredError, Value
 from .arithmetic import is_inf
 from .exponentials import exp
@@ -18,41 +18,29 @@ def sqrt(fn: Function, x: Value) -> Value:
     return fn.call("sqrt", x)
 
 
-# Where the estimates below and what is made of them are normal numbers.
-_USUAL = 100  # powers of 2, up and down
+# Divisors between 1 / this and this have an inverse that is a normal number.
+_USUAL = 2.0**100
 
 
 def root_quotient(fn: Function, a: Value, v: Value, epsilon: float) -> Value:
     """a / (sqrt(v) + epsilon).
 
-    Root and quotient are slow on x86: processors with AVX-512 estimate both, with a step of
-    Newton's method each, to 3 units in the last place; vectors with a v of unusual size are
-    computed as everywhere else.
+    A processor makes roots and quotients one after the other, and slowly. Those with AVX-512
+    estimate the inverse of the divisor meanwhile, with a step of Newton's method, to 2 units in the
+    last place of the quotient.
     """
-    layout = format_of(a)
+    format_of(a)
+    divisor = sqrt(fn, v) + epsilon
     has_estimates = fn.module.vector_bytes == 64 and (a.dtype, a.lanes) == (float32, 16)
-    if not has_estimates or not 0 <= epsilon <= 2.0**_USUAL:
-        return a / (sqrt(fn, v) + epsilon)
-    place = bits_of(fn, v) - (layout.bias - _USUAL << layout.mantissa_bits)
-    width = fn.constant(2 * _USUAL << layout.mantissa_bits, place)
-    is_other = fn.instruction(f"icmp ugt {place}, {width.name}", bool_, v.lanes)
-    inverse = _estimate(fn, "rsqrt14", v)
-    root = v * inverse
-    root = fn.fma(fn.fma(-root, root, v), inverse * 0.5, root)
-    divisor = root + epsilon
-    inverse = _estimate(fn, "rcp14", divisor)
-    inverse = fn.fma(inverse, fn.fma(-divisor, inverse, 1.0), inverse)
-    (found,) = fn.replaced(fn.any(is_other), [a * inverse], lambda: [a / (sqrt(fn, v) + epsilon)])
-    return found
-
-
-def _estimate(fn: Function, what: str, x: Value) -> Value:
-    """1 / x or 1 / sqrt(x) with an error of 2**-14, by AVX-512's instruction for it."""
-    name = f"llvm.x86.avx512.{what}.ps.512"
-    fn.module.declarations[name] = f"declare {x.type} @{name}({x.type}, {x.type}, i16)"
-    return fn.instruction(
-        f"call {x.type} @{name}({x}, {x.type} zeroinitializer, i16 -1)", x.dtype, x.lanes
+    if not has_estimates or not 1 / _USUAL <= epsilon <= _USUAL:
+        return a / divisor
+    name = "llvm.x86.avx512.rcp14.ps.512"
+    fn.module.declarations[name] = f"declare {v.type} @{name}({v.type}, {v.type}, i16)"
+    estimate = fn.instruction(
+        f"call {v.type} @{name}({divisor}, {v.type} zeroinitializer, i16 -1)", v.dtype, v.lanes
     )
+    inverse = fn.fma(estimate, fn.fma(-divisor, estimate, 1.0), estimate)
+    return a * fn.select(divisor < math.inf, inverse, estimate)
 
 
 def _double_cbrt(fn: Function, x: Value) -> Value:

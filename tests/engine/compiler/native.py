@@ -106,9 +106,13 @@ class Processor:
         module.data_layout = str(self._machine.target_data)
         return module
 
-    def compile(self, text: str) -> bytes:
-        """Object code of IR text."""
-        code: bytes = self._machine.emit_object(self._parsed(text))
+    def compile(self, text: str, suffix: str = "") -> bytes:
+        """Object code of IR text; `suffix` goes behind the name of each function."""
+        module = self._parsed(text)
+        for function in [f for f in module.functions if not f.is_declaration]:
+            function.name += suffix
+        module.verify()
+        code: bytes = self._machine.emit_object(module)
         return code
 
     def assembly(self, text: str) -> str:

@@ -114,3 +114,18 @@ def test_a_sum_is_made_once() -> None:
     b = Builder()
     x = b.storage((50, 8), float32, "input")
     assert b.total(x, (0,)) == b.total(x, (-2,)) != b.total(x, (1,))
+
+
+def test_what_only_sums_of_columns_need_is_made_with_them() -> None:
+    """Not stored by the kernel over rows that has the same memory at hand."""
+    b = Builder()
+    x, y = (b.storage((5000, 64), float32, "input") for _ in range(2))
+    rows = b.reduce("sum", b.compute(lambda s, x, y: x * y, x, y), (1,))
+    products = b.compute(lambda s, x, y: x * y * x, x, y)
+    columns = b.reduce("sum", products, (0,))
+    b.program.outputs = [rows, columns]
+    layout = laid_out(b)
+    assert products.storage not in layout.stored
+    first, second, _ = layout.kernels
+    assert rows.storage in first.writes
+    assert products.storage in second.writes

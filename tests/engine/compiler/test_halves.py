@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import ml_dtypes
@@ -26,6 +26,13 @@ EACH_HALF = pytest.mark.parametrize("name", HALVES)
 EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
 Array = np.ndarray[Any, Any]
 rng = np.random.default_rng(4)
+
+
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    """Some of the NaN below are signals, which some processors report."""
+    with np.errstate(invalid="ignore"):
+        yield
 
 
 def every(name: str) -> Array:

@@ -8,18 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any
 
-import numpy as np
 import pytest
 
-from laminar.engine.compiler import driver
-from laminar.engine.compiler.codes import address_of
-from laminar.engine.compiler.emit import POINTER, Function, Module, Value
-from laminar.engine.compiler.kernels.launch import Code
-from laminar.engine.compiler.llvm import vector_bytes
 from laminar.engine.compiler.threads import Pool
-from laminar.engine.graph import int64
+
+from .counting import counting_plan
 
 
 @pytest.fixture(autouse=True)
@@ -29,34 +23,10 @@ def _watchdog() -> Iterator[None]:
     faulthandler.cancel_dump_traceback_later()
 
 
-def _counting() -> str:
-    """words[1 + tid] += words[0], a kernel of which each thread does its own part."""
-    module = Module()
-    fn = Function(module, "count", [POINTER, "i64", "i64"])
-    tid = Value(fn, fn.arguments[1], int64, 0)
-    step = fn.load(fn.arguments[0], int64, 0)
-    place = fn.offset(fn.arguments[0], tid + 1, 8)
-    fn.store(fn.load(place, int64, 0) + step, place)
-    return module.text()
-
-
-def _plan(pool: Pool, num_kernels: int) -> tuple[Any, Any, Any]:
-    words = np.zeros(16, np.int64)
-    words[0] = 3
-    code = address_of(Code("count", vector_bytes(), _counting, ()))
-    row = (code, words.ctypes.data, driver.PARALLEL | driver.BARRIER, 0)
-    table = np.array([row] * num_kernels, np.int64)
-    plan = np.zeros(driver.PLAN_WORDS, np.int64)
-    plan[driver.NUM_KERNELS] = num_kernels
-    plan[driver.KERNELS] = table.ctypes.data
-    plan[driver.POOL] = pool.address
-    return plan, table, words
-
-
 @pytest.mark.parametrize("num_threads", [1, 2, 3, 5])
 def test_each_thread_does_its_part_of_every_kernel(num_threads: int) -> None:
     pool = Pool(num_threads)
-    plan, table, words = _plan(pool, 7)
+    plan, table, words = counting_plan(pool, 7)
     for i in range(200):
         pool.run(plan.ctypes.data)
         if i % 50 == 0:

@@ -162,3 +162,25 @@ def test_narrower_vectors_give_the_same_training(
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-4)
     for a, b in zip(found[1], expected[1], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=2e-4)
+
+
+def test_a_gradient_that_only_its_update_reads_takes_no_memory() -> None:
+    units, rows = 512, 640
+    x = rng.normal(size=(24, rows)).astype("float32")
+
+    def trained(threads: int = 1, **options: Any) -> tuple[Array, int]:
+        laminar.set_threads(threads)
+        laminar.set_random_seed(5)
+        model = laminar.Sequential([layers.Input((rows,)), layers.Dense(units, use_bias=False)])
+        model.compile(laminar.optimizers.Adam(0.01, **options), "mse")
+        model.fit(x, x[:, :units], batch_size=8, epochs=2, verbose=0, shuffle=False)
+        ((_, event),) = model.explain_compiles()
+        return model.get_weights()[0], event.arena_bytes
+
+    weights, num_bytes = trained()
+    assert num_bytes < weights.nbytes
+    np.testing.assert_array_equal(trained(3)[0], weights)
+    # Its size is known before it is used.
+    others, num_bytes = trained(global_clipnorm=1e6)
+    assert num_bytes > weights.nbytes
+    np.testing.assert_allclose(others, weights, rtol=1e-4, atol=1e-5)

@@ -13,6 +13,7 @@ from scipy import special
 
 from laminar.engine.compiler import vector_math as v
 from laminar.engine.compiler.emit import Function, Module, NotLoweredError, Value
+from laminar.engine.compiler.llvm import compile_object
 from laminar.engine.graph import as_dtype, float32, float64
 
 from .native import Array, Body, Processor, elementwise, elementwise_module
@@ -442,4 +443,21 @@ def test_processors_agree(body: Body) -> None:
     inputs = [x] if body in ONE else [x, x[::-1]]
     dtypes = ["float32"] * len(inputs)
     there = elementwise(body, dtypes, "float32", lanes=8, compile=processor.compile)(*inputs)
-    same(there, elementwise(body, dtypes, "float32")(*inputs))
+    same(there, elementwise(body, dtypes, "float32", compile=for_any_processor)(*inputs))
+
+
+def for_any_processor(text: str) -> bytes:
+    """Object code of what was written without a processor in mind."""
+    return compile_object(text)
+
+
+@pytest.mark.parametrize(("body", "reference", "limit"), [(v.exp, np.exp, 1.3)], ids=["exp"])
+def test_what_avx_512_has_another_form_of(
+    body: Body, reference: Callable[..., Array], limit: float
+) -> None:
+    x = np.concatenate([everywhere("float32", 2000), special_values("float32")])
+    with np.errstate(all="ignore"):
+        expected = reference(x.astype(np.float64))
+        for compile_ in (for_any_processor, compile_object):
+            found = elementwise(body, ["float32"], "float32", compile=compile_)(x)
+            assert ulps(found, expected).max() <= limit

@@ -16,20 +16,24 @@ from typing import Any
 
 import numpy as np
 
+import laminar
 from laminar.engine.compiler.amx import has_amx
 from laminar.engine.compiler.kernels import (
     Buffer,
     Convolution,
     Launch,
+    Stream,
     Target,
     plan_conv_filter_gradient,
     plan_conv_forward,
     plan_conv_input_gradient,
 )
-from laminar.engine.graph import bfloat16, float32, float64
+from laminar.engine.graph import EagerTensor, bfloat16, float32, float64
+from tests.engine.ops.native import every_cluster
 
 from . import amx_products
 from .convolutions import numbers, same, shapes
+from .epilogues import adding
 from .products import Product
 from .running import VECTOR_BYTES, Array, Prepared
 
@@ -46,8 +50,10 @@ PRODUCTS = [
     Product(258, 530, 300),
     Product(300, 513, 70, transpose_b=True),
     Product(1024, 20, 70, transpose_a=True),
+    Product(1029, 1021, 515, transpose_a=True),
     Product(5, 6, 7, batch=(2, 3), repeat_b=True),
 ]
+STREAMED = Product(313, 301, 37, transpose_a=True)
 CONVOLUTIONS = [
     same(2, (7, 9), 3, 5, 3),
     same(1, (9, 8), 17, 33, 3, 2, padding=(0, 1)),
@@ -60,6 +66,8 @@ CONVOLUTIONS = [
     same(2, (9, 7), 32, 32, 3, 2, 1, 32),
     same(2, (3, 11), 35, 35, 3, 1, 1, 35, (3, 0)),
     same(2, (5, 5), 6, 9, 1, padding=(0, 0)),
+    same(2, (7, 21), 3, 16, 3, 2),
+    same(2, (7, 35), 8, 16, 3, padding=(2, 0)),
     same(9, (9, 7), 16, 32, 3),
     same(9, (8, 10), 32, 16, 3, padding=(0, 2)),
 ]
@@ -93,6 +101,16 @@ def run(launches: list[Launch], arrays: Sequence[Array], *, at_end: bool) -> Non
     Prepared(launches, held, lambda size: guarded((size,), np.uint8, at_end=at_end)).run(2)
 
 
+def run_streamed(product: Product, *, at_end: bool) -> None:
+    """Run a product of which only the epilogue is stored, and goes through memory of its own."""
+    a, b, c = product.arrays()
+    to, row_bytes = Buffer(5), c.strides[-2]
+    epilogue = adding(Buffer(2), row_bytes, Buffer(3), Buffer(4), product.vector_bytes, to)
+    streamed = epilogue._replace(streams=(Stream(to, row_bytes),) * 3, result=0)
+    sums = np.zeros(product.rows, np.float32), np.zeros(product.columns, np.float32)
+    run(product.plan(streamed), [a, b, c[:0], *sums, c], at_end=at_end)
+
+
 def run_convolution(conv: Convolution, dtype: Any, vector_bytes: int, *, at_end: bool) -> None:
     x, filters, dy = numbers(conv, dtype.numpy)
     of_x, of_filters, of_y = (np.zeros(shape, dtype.numpy) for shape in shapes(conv))
@@ -106,6 +124,21 @@ def run_convolution(conv: Convolution, dtype: Any, vector_bytes: int, *, at_end:
         run(plan(*places, conv, dtype, target), arrays, at_end=at_end)
 
 
+def run_rows(length: int, dtype: Any, *, at_end: bool) -> None:
+    """Rows as native code: written out or in loops, and what is fetched of the next one."""
+    x = guarded((3, length), dtype.numpy, at_end=at_end)
+    x[...] = np.linspace(-3, 3, x.size).reshape(x.shape)
+    with every_cluster():
+        found = laminar.function(_of_rows)(EagerTensor(x))
+    np.testing.assert_allclose(np.asarray(found[0], np.float64).sum(-1), 1, 2e-2)
+
+
+def _of_rows(x: Any) -> Any:
+    p = laminar.ops.softmax(x)
+    squares = laminar.ops.sum(p * p, -1)
+    return p, squares, laminar.ops.layer_normalization(x), laminar.ops.argmax(x, -1)
+
+
 def main() -> None:
     if sys.argv[1:] == ["beyond"]:
         product = Product(7, 9, 5)
@@ -117,8 +150,12 @@ def main() -> None:
                 for product in PRODUCTS:
                     case = replace(product, dtype=dtype, vector_bytes=vector_bytes)
                     run(case.plan(), case.arrays(), at_end=at_end)
+                run_streamed(replace(STREAMED, vector_bytes=vector_bytes), at_end=at_end)
                 for conv in CONVOLUTIONS:
                     run_convolution(conv, dtype, vector_bytes, at_end=at_end)
+        for dtype in (float32, float64, bfloat16):
+            for length in (1, 15, 17, 129, 257, 1024, 1030):
+                run_rows(length, dtype, at_end=at_end)
         for product in PRODUCTS if has_amx() else ():
             case = replace(product, dtype=bfloat16)
             run(amx_products.plan(case), amx_products.arrays_of(case), at_end=at_end)

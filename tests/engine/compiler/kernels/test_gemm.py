@@ -65,6 +65,16 @@ def test_products_of_any_size(product: Product) -> None:
         pytest.param(Product(1024, 70, 600, transpose_a=True), id="copied-a"),
         pytest.param(Product(300, 40, 1800, transpose_a=True), id="copied-a-that-is-large"),
         pytest.param(Product(1024, 70, 600, True, True, accumulate=True), id="both-transposed"),
+        pytest.param(Product(1100, 100, 130), id="many-rows-in-parts"),
+        pytest.param(Product(130, 140, 525), id="copied-narrow-panels"),
+        pytest.param(Product(70, 270, 1030, accumulate=True), id="copied-narrow-panels-of-pages"),
+        pytest.param(Product(1100, 1030, 520, True, gap=1), id="a-that-is-turned-first"),
+        pytest.param(
+            Product(1030, 1040, 530, True, True, accumulate=True, dtype=float64),
+            id="a-of-doubles-that-is-turned-first",
+        ),
+        pytest.param(Product(700, 300, 530, True, gap=1), id="copied-a-in-parts-and-blocks-of-k"),
+        pytest.param(Product(600, 90, 300, True, True), id="copied-a-and-transposed-b-in-parts"),
     ],
 )
 def test_large_products(product: Product, vector_bytes: int) -> None:
@@ -79,6 +89,7 @@ def test_large_products(product: Product, vector_bytes: int) -> None:
         Product(5, 33, 8, batch=(2, 3)),
         Product(7, 9, 0),
         Product(1, 200, 400),
+        Product(1030, 1040, 515, transpose_a=True),
     ],
 )
 def test_the_epilogue_sees_each_element_once_when_it_is_complete(product: Product) -> None:
@@ -94,15 +105,15 @@ def test_the_epilogue_sees_each_element_once_when_it_is_complete(product: Produc
     np.testing.assert_allclose(c.reshape(num_rows, -1), expected, rtol=1e-6, atol=product.tolerance)
 
 
-@pytest.mark.parametrize(
-    "product",
-    [
-        Product(300, 300, 20, transpose_a=True),
-        Product(350, 270, 1, transpose_a=True),
-        Product(350, 256, 70, transpose_b=True),
-        Product(50, 301, 8, batch=(2, 3)),
-    ],
-)
+STREAMED = [
+    Product(300, 300, 20, transpose_a=True),
+    Product(350, 270, 1, transpose_a=True),
+    Product(350, 256, 70, transpose_b=True),
+    Product(50, 301, 8, batch=(2, 3)),
+]
+
+
+@pytest.mark.parametrize("product", STREAMED)
 @pytest.mark.parametrize("threads", [1, 3])
 def test_streams_of_the_epilogue_are_fetched_and_change_nothing(
     product: Product, threads: int
@@ -118,6 +129,28 @@ def test_streams_of_the_epilogue_are_fetched_and_change_nothing(
     prepared = Prepared([launch], [a, b, c, of_rows, of_columns, np.zeros_like(c)])
     prepared.run(threads)
     np.testing.assert_allclose(c, expected + of_columns, rtol=1e-6, atol=product.tolerance)
+
+
+@pytest.mark.parametrize("product", STREAMED)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_result_that_only_the_epilogue_reads_is_not_stored(
+    product: Product, threads: int
+) -> None:
+    a, b, c = product.arrays()
+    expected = product.expected(a, b, c)
+    of_rows = np.arange(c.size // product.columns, dtype=np.float32)
+    of_columns = np.arange(product.columns, dtype=np.float32) * 0.5
+    to = aligned(c.shape)
+    epilogue = adding(
+        Buffer(2), c.strides[-2], Buffer(3), Buffer(4), product.vector_bytes, Buffer(5)
+    )
+    streams = tuple(Stream(Buffer(5), c.strides[-2]) for _ in range(3))
+    (launch,) = product.plan(epilogue._replace(streams=streams, result=0))
+    before = c.copy()
+    Prepared([launch], [a, b, c, of_rows, of_columns, to]).run(threads)
+    np.testing.assert_array_equal(c, before)
+    expected = expected + of_rows.reshape(*c.shape[:-1], 1) + of_columns
+    np.testing.assert_allclose(to, expected, rtol=1e-6, atol=product.tolerance)
 
 
 def test_a_with_rows_apart_both_ways() -> None:
@@ -150,6 +183,24 @@ def test_b_is_copied_only_if_that_pays(
     (launch,) = plan_gemm(x, y, z, rows, columns, inner, float32, Target(64, 1))
     copied = launch.words[gemm_kernel.WORDS.index("pack_b")]
     assert copied == (gemm_kernel.B_BY_INNER if is_copied else gemm_kernel.B_AS_IT_IS)
+
+
+@pytest.mark.parametrize("columns", [128, 512])
+@pytest.mark.parametrize("transpose_b", [False, True])
+def test_threads_share_many_rows_evenly(columns: int, transpose_b: bool) -> None:
+    x, y = (
+        Matrix(Buffer(0), 128, 1),
+        Matrix(Buffer(1), *((1, 128) if transpose_b else (columns, 1))),
+    )
+    z = Matrix(Buffer(2), columns, 1)
+    (launch,) = plan_gemm(x, y, z, 2048, columns, 128, float32, Target(64, 3))
+    words = dict(zip(gemm_kernel.WORDS, launch.words, strict=True))
+    tiles, panels, height, width = (
+        words[name] for name in ("num_tiles", "num_panels", "block_tiles", "block_panels")
+    )
+    assert isinstance(tiles, int)
+    assert width == panels, "each thread copies B once"
+    assert height == -(-tiles // 3), "and has as many tiles as others"
 
 
 def test_nan_and_infinity_stay_in_their_rows() -> None:

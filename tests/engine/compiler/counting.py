@@ -1,0 +1,40 @@
+"""A plan of kernels that count, to see that each thread of a pool does its part of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from laminar.engine.compiler import driver
+from laminar.engine.compiler.codes import address_of
+from laminar.engine.compiler.emit import POINTER, Function, Module, Value
+from laminar.engine.compiler.kernels.launch import Code
+from laminar.engine.compiler.llvm import vector_bytes
+from laminar.engine.compiler.threads import Pool
+from laminar.engine.graph import int64
+
+
+def _counting() -> str:
+    """words[1 + tid] += words[0], a kernel of which each thread does its own part."""
+    module = Module()
+    fn = Function(module, "count", [POINTER, "i64", "i64"])
+    tid = Value(fn, fn.arguments[1], int64, 0)
+    step = fn.load(fn.arguments[0], int64, 0)
+    place = fn.offset(fn.arguments[0], tid + 1, 8)
+    fn.store(fn.load(place, int64, 0) + step, place)
+    return module.text()
+
+
+def counting_plan(pool: Pool, num_kernels: int) -> tuple[Any, Any, Any]:
+    """The plan, its table, which must live as long, and the words that threads count in by 3."""
+    words = np.zeros(16, np.int64)
+    words[0] = 3
+    code = address_of(Code("count", vector_bytes(), _counting, ()))
+    row = (code, words.ctypes.data, driver.PARALLEL | driver.BARRIER, 0)
+    table = np.array([row] * num_kernels, np.int64)
+    plan = np.zeros(driver.PLAN_WORDS, np.int64)
+    plan[driver.NUM_KERNELS] = num_kernels
+    plan[driver.KERNELS] = table.ctypes.data
+    plan[driver.POOL] = pool.address
+    return plan, table, words

@@ -1,0 +1,111 @@
+"""Plans and object code for other machines than this one."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import pytest
+
+from laminar.engine.compiler import codes, host, llvm, native, plan, threads
+from laminar.engine.compiler.codes import Native
+from laminar.engine.compiler.instance import Recipe
+from laminar.engine.compiler.kernels.launch import Code
+from laminar.engine.compiler.lowerings import contractions
+from laminar.engine.compiler.native import NativeCluster
+
+from .families import Case, key_of
+
+
+class Machine(NamedTuple):
+    """A kind of machine.
+
+    Attributes:
+        triple: LLVM's name of it.
+        processor: LLVM's name of the processor, which has what all of its kind have.
+        name: Python's name of it.
+        vector_bytes: the size of its vectors.
+    """
+
+    triple: str
+    processor: str
+    name: str
+    vector_bytes: int
+
+
+_LINUX = "unknown-linux-gnu"
+MACHINES = {
+    "SSE2": Machine(f"x86_64-{_LINUX}", "x86-64", "x86_64", 16),
+    "AVX2": Machine(f"x86_64-{_LINUX}", "haswell", "x86_64", 32),
+    "AVX-512": Machine(f"x86_64-{_LINUX}", "skylake-avx512", "x86_64", 64),
+    "NEON": Machine(f"aarch64-{_LINUX}", "generic", "aarch64", 16),
+}
+THREADS = 3
+
+
+@contextmanager
+def planning_for(machine: Machine) -> Iterator[None]:
+    """Plans are for a machine with `THREADS` threads, which share all that they can."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (llvm, native):
+            patch.setattr(module, "vector_bytes", lambda: machine.vector_bytes)
+        patch.setattr(threads, "vector_bytes", lambda: machine.vector_bytes)
+        patch.setattr(contractions, "has_amx", lambda: False)
+        patch.setattr(host, "platform", SimpleNamespace(machine=lambda: machine.name))
+        patch.setattr(threads._setting, "count", THREADS)
+        patch.setattr(plan, "_PARALLEL_BYTES", 1 << 8)
+        patch.setattr(plan, "_PARALLEL_WORK", 1 << 8)
+        yield
+
+
+def recipe_of(case: Case) -> Recipe:
+    """The plan of a cluster."""
+    recipe, _ = NativeCluster(case.body)._planned(key_of(case))
+    return recipe
+
+
+def code_of(function: Native) -> Code:
+    """What a function of a plan is written by."""
+    return codes._codes[function.key]
+
+
+def symbol_of(function: Native) -> str:
+    """Its name in object code."""
+    return function.symbol + suffix_of(function)
+
+
+def suffix_of(function: Native) -> str:
+    """What tells functions of one name apart."""
+    return codes._suffix(function.key)
+
+
+def undefined(content: bytes) -> set[str]:
+    """The functions that an object (ELF, 64 bits) calls and does not have."""
+    assert content[:6] == b"\x7fELF\x02\x01"
+    (start,) = struct.unpack_from("<Q", content, 0x28)
+    size, count, _ = struct.unpack_from("<HHH", content, 0x3A)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", content, start + i * size) for i in range(count)]
+    found = set()
+    for _, kind, _, _, offset, length, link, *_ in sections:
+        if kind != 2:  # the table of symbols
+            continue
+        names = sections[link][4]
+        for at in range(offset, offset + length, 24):
+            name, _, _, section = struct.unpack_from("<IBBH", content, at)
+            if name and not section:
+                first = names + name
+                found.add(content[first : content.index(b"\0", first)].decode())
+    return found
+
+
+Compile = Callable[[str, str], bytes]
+
+
+def objects_of(recipe: Recipe, compile: Compile, made: dict[str, bytes]) -> None:
+    """Add the object code of a plan's functions to what is made, by its key."""
+    for function in recipe.codes:
+        if function.key not in made:
+            made[function.key] = compile(code_of(function).text(), suffix_of(function))

@@ -1,0 +1,41 @@
+"""What code is made for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from laminar.engine import errors
+from laminar.engine.compiler import llvm
+
+_SHOW = """
+from laminar.engine.compiler import llvm
+print(*[name for name, is_there in llvm.host_features().items() if is_there])
+"""
+
+
+@pytest.mark.parametrize(("isa", "size"), [("sse", 16), ("avx2", 32), ("avx512", 64), ("", 64)])
+def test_vectors_are_as_wide_as_is_asked_for(
+    isa: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LAMINAR_ISA", raising=False)
+    widest = llvm.vector_bytes.__wrapped__()
+    monkeypatch.setenv("LAMINAR_ISA", isa)
+    assert llvm.vector_bytes.__wrapped__() == min(size, widest)
+
+
+def test_unknown_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMINAR_ISA", "mmx")
+    with pytest.raises(errors.InvalidArgumentError, match="one of sse, avx2, avx512, got 'mmx'"):
+        llvm.vector_bytes.__wrapped__()
+
+
+def test_no_feature_of_wider_vectors_is_used() -> None:
+    program = [sys.executable, "-c", _SHOW]
+    variables = {**os.environ, "LAMINAR_ISA": "avx2"}
+    found = subprocess.run(program, env=variables, capture_output=True, text=True, check=True)
+    assert found.stdout
+    assert not [f for f in found.stdout.split() if f.startswith(("avx512", "avx10", "amx"))]
