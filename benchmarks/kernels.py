@@ -41,9 +41,10 @@ from .isa import ISAS, restricted
 from .launches import Array, Prepared, aligned
 
 # Long enough for the caches to forget what another library left there, and for its threads, which
-# wait for more work for a while, to fall asleep.
+# wait for more work for a while, to fall asleep: OpenBLAS's spin for 2^28 cycles, a tenth of a
+# second, on a core that the next library needs.
 _BLOCK_SECONDS = 5e-3
-_REST_SECONDS = 3e-2
+_REST_SECONDS = 0.15
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _TOLERANCE = 1e-4
 

@@ -14,7 +14,8 @@ from benchmarks import kernels
 def test_smoke(threads: str, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--only", "32 x 128 x 10 n", "--seconds", "0", "--threads", threads]
     assert kernels.main(options) == 0
-    lines = capsys.readouterr().out.splitlines()
+    title, *lines = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"vectors of \d+ bits, kept to nothing", title)
     assert [line.split("  ")[0] for line in lines] == ["32 x 128 x 10 nn", "32 x 128 x 10 nt"]
     for line in lines:
         assert re.search(r"laminar +\d+\.\d  numpy +\d+\.\d.*ratio \d+\.\d\d$", line)

@@ -96,5 +96,5 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, sys.argv[1])
+    sys.path.append(sys.argv[1])  # behind the standard library, as everywhere
     serve(sys.stdin.buffer, sys.stdout.buffer)

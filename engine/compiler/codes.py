@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from . import cache, helpers, llvm, report
+from . import cache, compile_processes, llvm, report
 from .digest import NoDigestError, digest, encoded, sources
 from .kernels.launch import Code
 from .loop_words import same
@@ -106,14 +106,14 @@ def _load(natives: Sequence[Native], contents: Mapping[str, bytes]) -> None:
         _contents[key] = content
         seconds[key] = time.perf_counter() - start
 
-    def make(key: str, compile: helpers.Compile) -> None:
+    def make(key: str, to_object: compile_processes.Compile) -> None:
         start, code = time.perf_counter(), _codes[key]
-        content = compile(code.text(), code.vector_bytes, _suffix(key))
+        content = to_object(code.text(), code.vector_bytes, _suffix(key))
         cache.write(key + _SUFFIX, content)
         _contents[key] = content
         seconds[key] = time.perf_counter() - start
 
-    helpers.make_all(missing, make)
+    compile_processes.make_all(missing, make)
     fresh = set(missing)
     for key, (first, *_) in wanted.items():
         label = "+".join(first.labels) or first.symbol

@@ -47,6 +47,9 @@ ENDLESS = 1 << 62
 # Words of a plan.
 STATUS, NUM_ARRAYS, WANTS, NUM_ADDRESSES, ADDRESSES = range(5)
 NUM_KERNELS, KERNELS, POOL, ARRAY_TYPE, REFUSED, CANCELLED = range(5, 11)
+# Whether a kernel goes through its memory from the end: never, always, in each second run, in the
+# others.
+FORWARD, BACKWARD, THERE, BACK = range(11, 15)
 PLAN_WORDS = 16
 
 # Values of STATUS.
@@ -158,6 +161,10 @@ def _enter(module: Module) -> None:
         data = _field(fn, held, _DATA, int64)
         fn.store(data + _word(fn, row, 2), target)
 
+    back = _word(fn, plan, THERE)
+    _store(fn, plan, THERE, fn.number(1) - back)
+    _store(fn, plan, BACK, back)
+    _store(fn, plan, BACKWARD, fn.number(1))
     total = fn.select(found, fn.number(0), _word(fn, plan, NUM_ADDRESSES))
     fn.loop(fn.number(0), total, 1, fill)
 

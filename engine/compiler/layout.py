@@ -9,7 +9,7 @@ from .fuse import fuse
 from .fused import Kernel, at_hand, fills, is_column, squeezed
 from .llvm import vector_bytes
 from .overwriting import overwrite
-from .program import Gathered, Map, Program, View, views_of
+from .program import Gathered, Map, Program, Reduce, View, views_of
 from .row_places import kept_for_later, rows_on_the_stack
 from .short_rows import has_short_rows
 from .unread import drop_unread
@@ -46,10 +46,11 @@ def lay_out(program: Program, copy: Callable[[View], View]) -> Layout:
     drop_unread(program)
     kernels = fuse(program)
     place = {n: n for n in range(len(program.storages))}
-    _update_in_place(program, kernels, program.updates, place)
+    checked = max((k for k, kernel in enumerate(kernels) if _has_checks(kernel)), default=-1)
+    _update_in_place(program, kernels, program.updates, place, checked)
     for loop in loops_in(kernels):
         assert loop.loop is not None
-        _update_in_place(program, loop.body, loop.loop.carried, place)
+        _update_in_place(program, loop.body, loop.loop.carried, place, -1)
     parts = [kernels, *(part for k in loops_in(kernels) for part in (k.test, k.body))]
     stored = set[int]().union(*(_stored(program, part) for part in parts))
     along = [k for part in parts for k in part if k.axes is not None and k.library is None]
@@ -62,7 +63,7 @@ def lay_out(program: Program, copy: Callable[[View], View]) -> Layout:
     stored |= kept
     for part in parts:
         _share_products(program, part, stored, place)
-    overwrite(program, kernels, stored, place)
+    overwrite(program, kernels, stored, kept, place)
     rows = {n for kernel in along for n in rows_on_the_stack(program, kernel, kept, place)}
     return Layout(program, kernels, stored - rows, place, rows)
 
@@ -73,6 +74,10 @@ def loops_in(kernels: Sequence[Kernel]) -> Iterator[Kernel]:
         if kernel.loop is not None:
             yield kernel
             yield from loops_in([*kernel.test, *kernel.body])
+
+
+def _has_checks(kernel: Kernel) -> bool:
+    return kernel.check is not None or (kernel.loop is not None and kernel.loop.has_checks)
 
 
 def _own_outputs(program: Program, copy: Callable[[View], View]) -> None:
@@ -102,14 +107,30 @@ def _own_outputs(program: Program, copy: Callable[[View], View]) -> None:
 
 
 def _update_in_place(
-    program: Program, kernels: list[Kernel], updates: Mapping[int, View], place: dict[int, int]
+    program: Program,
+    kernels: list[Kernel],
+    updates: Mapping[int, View],
+    place: dict[int, int],
+    checked: int,
 ) -> None:
-    """Let new values of variables be written over the old ones, or copied there at the end."""
-    home = {number: k for k, kernel in enumerate(kernels) for number in kernel.writes}
+    """Let new values of variables be written over the old ones, or copied there at the end.
+
+    Kernels up to number `checked` write over nothing: a check that fails has changed no variable.
+    """
+    homes: dict[int, list[int]] = {}  # storage -> the kernels of the statements that write it
+    for k, kernel in enumerate(kernels):
+        for number in (n for s in kernel.all_statements for n in s.writes):
+            homes.setdefault(number, []).append(k)
     last = {v.storage: k for k, kernel in enumerate(kernels) for v in kernel.views}  # that reads it
     for variable, view in updates.items():
-        k = home[view.storage]
-        if last.get(variable, -1) <= k and _may_overwrite(kernels[k], variable):
+        first, *others = homes[view.storage]
+        read = last.get(variable, -1)
+        is_free = checked < first and all(kernels[k].loop is None for k in homes[view.storage])
+        if is_free and read == first and first not in others:
+            is_free = _may_overwrite(kernels[first], view.storage, variable)
+        elif read >= first:
+            is_free = False
+        if is_free:
             place[view.storage] = variable
             continue
         target = program.whole(variable)
@@ -119,22 +140,30 @@ def _update_in_place(
         kernels.append(Kernel(squeezed(target.shape), [statement]))
 
 
-def _may_overwrite(kernel: Kernel, variable: int) -> bool:
-    """Whether a kernel reads each element of a variable only for the same element."""
-    if kernel.loop is not None:
-        return False  # it is written before, too
+def _may_overwrite(kernel: Kernel, number: int, variable: int) -> bool:
+    """Whether a kernel has read each element of a variable when it writes the same of a storage."""
+    (writer,) = (s for s in kernel.all_statements if number in s.writes)
+    if not isinstance(writer, Map | Reduce):
+        return False  # the statements behind it read later
     if kernel.library is not None and any(v.storage == variable for v in kernel.library.inputs):
         return False
-    views = [v for v in kernel.views if v.storage == variable]
+    views = {v for v in kernel.views if v.storage == variable}
     gathered = {
         x.view.storage for s in kernel.statements for x in s.operands if isinstance(x, Gathered)
     }
     if variable in gathered:
         return False
-    if views and kernel.axes is not None:
-        # Down the rows of a column all is read before the value for the column is written.
-        return not kernel.is_along and all(is_column(v, kernel) for v in views)
-    return all(at_hand(v, kernel) for v in views)
+    if kernel.axes is None:
+        return all(at_hand(v, kernel) for v in (writer.target, *views))
+    if kernel.is_along or not all(is_column(v, kernel) for v in (writer.target, *views)):
+        return False
+    # Down the rows of a column all is read before the first value for the column is written. These
+    # come one by one: the reductions, then what is made of them.
+    behind = kernel.statements
+    if isinstance(writer, Map):
+        behind = behind[behind.index(writer) + 1 :]
+    rows = (s for s in behind if isinstance(s, Map) and s.target.storage in kernel.rows)
+    return not any(v in views for s in rows for v in views_of(s.operands))
 
 
 def _stored(program: Program, kernels: Sequence[Kernel]) -> set[int]:

@@ -13,13 +13,14 @@ from .loop_words import Access
 from .program import Gathered, Map, Operand, Program, Reduce, View
 from .short_rows import is_short
 from .sizes import is_known
+from .turning import turning
 
 if TYPE_CHECKING:
     from .loops import LoopWriter
 
 # Vectors of columns that are reduced side by side, and of a row that are summed apart.
 WIDE = 4
-_LINE, _PAGE = 64, 4096  # bytes
+_LINE, PAGE = 64, 4096  # bytes
 # Phases with more statements than that are not unrolled.
 _LARGE = 8
 
@@ -55,7 +56,8 @@ class Row:
         wide = WIDE if any(self.w.reduced) else 1
         count = stop - start
         many = start + fn.binary("sdiv", count, lanes * wide) * (lanes * wide)
-        fn.loop(start, many, lanes * wide, lambda i: self._column_block(i, wide, None))
+        back = self.w.back if len(self.w.groups) == 1 else None  # else the rows turn
+        turning(fn, back, start, many, lanes * wide, lambda i: self._column_block(i, wide, None))
         if wide > 1:
             whole = start + fn.binary("and", count, -lanes)
             fn.loop(many, whole, lanes, lambda i: self._column_block(i, 1, None))
@@ -322,9 +324,9 @@ class Row:
                 continue
             access = w.accesses[view]
             step = access.steps[rows[-1]]
-            is_near = length * access.dtype.size <= _PAGE
+            is_near = length * access.dtype.size <= PAGE
             if access.steps[-1].name == "1" and step.name != "0" and is_near:
-                place = self.offsets[id(access)] + step
+                place = self.offsets[id(access)] + w.next_row(rows[-1], step)
                 found[access] = fn.offset(access.pointer, place, access.dtype.size)
         return list(found.items())
 

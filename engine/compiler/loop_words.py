@@ -43,7 +43,12 @@ class PartWord:
     inner: int
 
 
-WordSpec: TypeAlias = BufferWord | NumberWord | ModeWord | PartWord
+@dataclass(frozen=True)
+class TurnWord:
+    """The address of what tells whether a thread's share is gone through from its end."""
+
+
+WordSpec: TypeAlias = BufferWord | NumberWord | ModeWord | PartWord | TurnWord
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from .emit import POINTER, Function, Module, Value
 from .fused import Kernel, at_hand, fills, strides_over
 from .kernels.launch import Code
 from .layout import Layout
-from .loop_body import WIDE, Row
+from .loop_body import PAGE, WIDE, Row
 from .loop_words import (
     Access,
     BufferWord,
@@ -25,12 +25,15 @@ from .loop_words import (
     ModeWord,
     NumberWord,
     PartWord,
+    TurnWord,
     WordSpec,
     same,
 )
 from .phases import phases_of
 from .program import Gathered, Iota, Map, Operand, Reduce, Size, View, contiguous
 from .short_rows import lanes_of
+from .sizes import is_known
+from .turning import turning
 
 SYMBOL = "kernel"
 
@@ -64,6 +67,7 @@ class LoopWriter:
         self.reloaded = self.phases.crossing & self.stored  # by later phases
         self.rows = layout.rows & self.made.keys()
         self.lanes = lanes_of(program, kernel, vector_bytes) if kernel.shape else 0
+        self.back: Value | None = None  # whether to begin at the end
         self._collect()
 
     # Before writing
@@ -159,6 +163,10 @@ class LoopWriter:
         module = Module(self.vector_bytes)
         self.fn = fn = Function(module, SYMBOL, [POINTER, "i64", "i64"])
         self._begin(self._joined())
+        # No unit of work takes what another one makes: threads share them, too.
+        if self._can_turn():
+            place = self._word_address(TurnWord())
+            self.back = fn.load(fn.load_pointer(place), int64, 0) != 0
         tid, nth = (Value(fn, fn.arguments[i], int64, 0) for i in (1, 2))
         outer_range, inner_range = self._shares(tid, nth)
         self._outermost(outer_range, inner_range)
@@ -179,10 +187,12 @@ class LoopWriter:
         return Loops(Code(SYMBOL, self.vector_bytes, same, (text,)), tuple(self.words))
 
     def _word(self, spec: WordSpec) -> Value:
-        fn = self.fn
+        return self.fn.load(self._word_address(spec), int64, 0)
+
+    def _word_address(self, spec: WordSpec) -> str:
         self.words.append(spec)
-        place = fn.number(len(self.words) - 1)
-        return fn.load(fn.offset(fn.arguments[0], place, 8), int64, 0)
+        place = self.fn.number(len(self.words) - 1)
+        return self.fn.offset(self.fn.arguments[0], place, 8)
 
     def _begin(self, groups: list[list[int]]) -> None:
         """Load the words; set `sizes`, `reduced` and the accesses' steps along joined axes."""
@@ -203,9 +213,8 @@ class LoopWriter:
                 length = math.prod(shape[a] for a in axes)
                 access.pointer = fn.room(length * access.dtype.size)
             elif access.storage is not None:
-                self.words.append(BufferWord(access.storage, access.offset * access.dtype.size))
-                place = fn.number(len(self.words) - 1)
-                access.pointer = fn.load_pointer(fn.offset(fn.arguments[0], place, 8))
+                word = BufferWord(access.storage, access.offset * access.dtype.size)
+                access.pointer = fn.load_pointer(self._word_address(word))
             access.steps = [self._step(access.strides[g[-1]]) for g in self.groups]
         self.numbers_of: dict[Size, Value] = {}
         self.steps_of: dict[Gathered, list[tuple[Value, Value]]] = {}
@@ -300,6 +309,26 @@ class LoopWriter:
 
         fn.loop(outer[0], outer[1], 1, part)
 
+    def _can_turn(self) -> bool:
+        """Whether it may pay to begin at the end.
+
+        Rows are gone through from their beginning in any case: where several are in a page of
+        memory, the processor does not foresee which lines come next.
+        """
+        if self.kernel.split is not None or not self.groups:
+            return False
+        if not self._loops():
+            return not self.kernel.axes
+        length = self.numbers[-1]
+        size = max((a.dtype.size for a in self.accesses.values()), default=1)
+        return is_known(length) and length * size >= PAGE
+
+    def next_row(self, axis: int, step: Value) -> Value:
+        """How far on, in elements, the row is that comes next along a kept axis."""
+        if self.back is None or axis != self._loops()[0]:
+            return step
+        return self.fn.select(self.back, self.fn.number(0) - step, step)
+
     def _loops(self) -> list[int]:
         """The kept axes that are looped over one element at a time."""
         last = len(self.groups) - 1
@@ -321,9 +350,14 @@ class LoopWriter:
             Row(self, offsets).write()
             return
         start, stop = self.range_of(loops[level])
-        self.fn.loop(
-            start, stop, 1, lambda i: self._kept(level + 1, self.moved(offsets, loops[level], i))
-        )
+
+        def one(i: Value) -> None:
+            self._kept(level + 1, self.moved(offsets, loops[level], i))
+
+        if level == 0:
+            turning(self.fn, self.back, start, stop, 1, one)
+        else:
+            self.fn.loop(start, stop, 1, one)
 
 
 def _share(fn: Function, total: Value, unit: int, tid: Value, nth: Value) -> _Range:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
@@ -16,15 +17,19 @@ class _Places(NamedTuple):
     Attributes:
         program: what they compute.
         stored: the storages that are in memory.
+        kept: those among them that may be rows on the stack.
         place: storage -> the storage whose memory it shares.
         last: storage -> the last kernel that reads it.
+        num_writes: storage -> how many statements write it.
         fixed: storages whose memory is theirs alone.
     """
 
     program: Program
     stored: Collection[int]
+    kept: Collection[int]
     place: dict[int, int]
     last: dict[int, int]
+    num_writes: Counter[int]
     fixed: Collection[int]
 
     def is_free(self, number: int) -> bool:
@@ -39,7 +44,11 @@ class _Places(NamedTuple):
 
 
 def overwrite(
-    program: Program, kernels: Sequence[Kernel], stored: Collection[int], place: dict[int, int]
+    program: Program,
+    kernels: Sequence[Kernel],
+    stored: Collection[int],
+    kept: Collection[int],
+    place: dict[int, int],
 ) -> None:
     """Let kernels of loops write over what they read, or keep for themselves, where they can."""
     last: dict[int, int] = {}
@@ -50,7 +59,8 @@ def overwrite(
             # Iterations come back to what they use, and threads look at a check when they come by.
             fixed |= {view.storage for view in kernel.views} | kernel.writes
     fixed |= {place[n] for n in fixed}
-    known = _Places(program, stored, place, last, fixed)
+    num_writes = Counter(n for k in kernels for s in k.all_statements for n in s.writes)
+    known = _Places(program, stored, kept, place, last, num_writes, fixed)
     for k, kernel in enumerate(kernels):
         if kernel.statements and kernel.library is None and kernel.shape:
             _within(kernel, k, known)
@@ -64,7 +74,7 @@ def _within(kernel: Kernel, k: int, known: _Places) -> None:
     taken: set[int] = set()
     for s in _whole_maps(kernel, known):
         target, phase = s.target.storage, phases.of[id(s)]
-        if known.place[target] != target:
+        if known.place[target] != target or target in known.kept:
             continue
         # What is kept of a row for later phases, and read for the last time when this is written.
         # Such a row is not also written over what the first phases read: the rows of a softmax of
@@ -119,12 +129,14 @@ def _ended_by(
 
 
 def _whole_maps(kernel: Kernel, known: _Places) -> Iterator[Map]:
-    """The maps that fill an array in memory, element by element."""
+    """The maps that alone fill an array in memory, element by element."""
     for s in kernel.statements:
         if (
             isinstance(s, Map)
             and s.target.storage not in kernel.rows
             and s.target.storage in known.stored
+            # Zeros below it would be written while what they overwrite is needed.
+            and known.num_writes[s.target.storage] == 1
             and at_hand(s.target, kernel)
             and fills(known.program, s.target)
         ):

@@ -18,14 +18,25 @@ from . import driver
 from .codes import Native, native
 from .fused import Kernel, strides_over
 from .instance import ARENA, MEMORY, PLAN, Recipe, driver_codes
-from .kernels.launch import Buffer, Code, Epilogue, Launch, Scratch, Stream, Word, is_block
+from .kernels.launch import (
+    Buffer,
+    Code,
+    Epilogue,
+    Launch,
+    PlanWord,
+    Scratch,
+    Stream,
+    Word,
+    is_block,
+)
 from .layout import Layout, arrange, in_order, live_ranges
-from .loop_words import BufferWord, Loops, ModeWord, NumberWord, PartWord, WordSpec
+from .loop_words import BufferWord, Loops, ModeWord, NumberWord, PartWord, TurnWord, WordSpec
 from .loops import LoopWriter
 from .program import Library, Loop, contiguous, views_of
 from .report import dump_code
 from .sizes import Sizes
 from .threads import driver_code, num_threads
+from .turning import NEXT
 
 # A kernel over fewer bytes, or with fewer multiplications, runs on one thread: meeting the others
 # would take longer.
@@ -213,12 +224,14 @@ class Planner:
         """
         found: list[_Planned] = []
         loads = [self._load(kernel) * (_NEAR if is_inside else 1) for kernel in kernels]
+        turn = driver.BACK  # the last run
         is_worth_it = sum(load for load in loads if load >= 1) * times >= _WAKING
         for kernel, load in zip(kernels, loads, strict=True):
             flags = driver.PARALLEL if is_worth_it and load >= 1 else 0
             k = self._numbers[id(kernel)]
             loops = self._structure.loops[k]
             if kernel.library is not None:
+                turn = driver.FORWARD
                 more: dict[str, Any] = {}
                 if kernel.library.shape is not None:
                     more["epilogue"] = None
@@ -234,10 +247,14 @@ class Planner:
                 flags = driver.CHECK | (driver.SETTLE if is_inside else 0)
                 found.append(_Planned(_nothing(), flags, k, kernel.check.view.storage))
             elif kernel.loop is not None:
+                turn = driver.FORWARD
                 found.append(self._loop(kernel, kernel.loop))
             else:
                 assert loops is not None
-                words = self._loop_words(loops.words)
+                if load >= 1:
+                    can_turn = TurnWord() in loops.words and not is_inside
+                    turn = NEXT[turn] if can_turn else driver.FORWARD
+                words = self._loop_words(loops.words, turn if load >= 1 else driver.FORWARD)
                 found.append(_Planned(Launch(loops.code, words), flags, k))
         return found
 
@@ -330,15 +347,19 @@ class Planner:
         """Whether a word is an address in the memory of a storage."""
         return isinstance(word, Buffer) and self._layout.place[word.value] == place
 
-    def _loop_words(self, specs: Sequence[WordSpec]) -> tuple[Word, ...]:
-        return tuple(self._loop_word(spec) for spec in specs)
+    def _loop_words(
+        self, specs: Sequence[WordSpec], turn: int = driver.FORWARD
+    ) -> tuple[Word, ...]:
+        return tuple(self._loop_word(spec, turn) for spec in specs)
 
-    def _loop_word(self, spec: WordSpec) -> Word:
+    def _loop_word(self, spec: WordSpec, turn: int) -> Word:
         real = self._real
         if isinstance(spec, BufferWord):
             return Buffer(spec.storage, real(spec.offset))
         if isinstance(spec, NumberWord):
             return real(spec.value)
+        if isinstance(spec, TurnWord):
+            return PlanWord(turn)
         if isinstance(spec, PartWord):
             return -(-real(spec.size) // real(spec.parts)) * real(spec.inner)
         assert isinstance(spec, ModeWord)
@@ -462,6 +483,8 @@ class Planner:
         for i, word in enumerate(words):
             if isinstance(word, Buffer):
                 self._put_address(word.value, word.offset)
+            elif isinstance(word, PlanWord):
+                self._put(8 * word.number, PLAN)
             elif isinstance(word, Scratch):
                 self._put(self._offsets[k, word.key], ARENA)
             elif isinstance(word, Code):

@@ -1,9 +1,9 @@
 """`function`: a Python function as a callable that builds a graph once and runs it many times.
 
 State of a `Function`: `_concrete[key]` is the graph of a trace key (see signature.py), replaced as
-a whole under `_lock` and read without it; `_known[form]` is the one that a call on tensors at hand
-has found before; `_made` are the variables that its first trace made; `_methods[id]` is the
-function of an instance; `_calls` counts for the warning alone, roughly.
+a whole under `_lock` and read without it; `_known[form]` is what a call on tensors at hand, arrays
+and plain values has found before; `_made` are the variables that its first trace made;
+`_methods[id]` is the function of an instance; `_calls` counts for the warning alone, roughly.
 
 Source: "RFC: Functions, not sessions", 2018.
 """
@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-import operator
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
-from typing import Any, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, overload
+
+import numpy as np
 
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..graph import EagerTensor, building, dtype_and_value_of, get_default_graph, resource
@@ -34,6 +35,18 @@ from .signature import Arguments, Binder, is_dead, trace_key
 
 # A function that traces more often than this, and on more than half of its calls, gets a warning.
 _MANY_TRACES = 8
+
+
+class _Known(NamedTuple):
+    """What a call of a known form runs.
+
+    `order` tells which of its tensors are the inputs, where they are not those in order;
+    `converts` whether arrays are among them.
+    """
+
+    concrete: ConcreteFunction
+    order: list[int] | None
+    converts: bool
 
 
 class Function:
@@ -58,7 +71,7 @@ class Function:
         self._binder = Binder(fn, input_signature)
         self._infers = infer_signature
         self._concrete: dict[Any, ConcreteFunction] = {}
-        self._known: dict[Any, ConcreteFunction] = {}
+        self._known: dict[Any, _Known] = {}
         self._made: list[weakref.ref[variables.Variable]] = []
         self._lock = threading.RLock()
         self._calls = 0
@@ -82,19 +95,48 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current_scope() is not None:  # a graph would read the variables themselves
             return self._fn(*args, **kwargs)
-        form = None if kwargs else _form_at_hand(args)
+        form, tensors = _form_at_hand(args, kwargs)
         known = self._known.get(form)
         if known is not None:
+            concrete, order, converts = known
             self._calls += 1
             if self._made:
                 self._check_made()
-            found = known.call_matching(args)
-            return found[0] if known.gives_tensor else known.pack(found)
+            if converts:
+                tensors = list(map(convert_to_tensor, tensors))
+            if order is not None:
+                tensors = [tensors[i] for i in order]
+            found = concrete.call_matching(tensors)
+            return found[0] if concrete.gives_tensor else concrete.pack(found)
         arguments = self._binder.bind(args, kwargs)
         concrete = self._lookup(arguments)
-        if form is not None and concrete.fits(None) and _are_same(arguments.leaves, args):
-            self._known[form] = concrete
+        if form is not None and concrete.fits(None):
+            self._remember(form, concrete, arguments, [*args, *kwargs.values()], list(kwargs))
         return concrete.pack(concrete.call_flat(arguments.tensors))
+
+    def _remember(
+        self,
+        form: Any,
+        concrete: ConcreteFunction,
+        arguments: Arguments,
+        given: Sequence[Any],
+        keywords: Sequence[str],
+    ) -> None:
+        """That calls of this form run `concrete`, if its inputs are the tensors given as they are.
+
+        The last of `given` are those by keyword.
+        """
+        order = self._binder.order(len(given) - len(keywords), keywords)
+        if order is None:
+            return
+        tensors = [i for i, x in enumerate(given) if isinstance(x, EagerTensor | np.ndarray)]
+        inputs = [i for i in order if i in tensors]
+        if _are_same(arguments.tensors, [given[i] for i in inputs]):
+            places = [tensors.index(i) for i in inputs]
+            converts = any(isinstance(given[i], np.ndarray) for i in inputs)
+            self._known[form] = _Known(
+                concrete, None if places == sorted(places) else places, converts
+            )
 
     def concrete(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The graph for given specs (or tensors), traced if it is new; the function is not run."""
@@ -225,21 +267,44 @@ def _context() -> Any:
     return (get_default_graph().scopes.device_name, variables.autocast_dtype())
 
 
-def _form_at_hand(args: Sequence[Any]) -> Any:
-    """What decides about a trace where all arguments are tensors with values; else None."""
+_PLAIN = frozenset((bool, int, str, bytes, type(None)))
+
+
+def _form_at_hand(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, list[Any]]:
+    """What decides about a trace of tensors with values, arrays and plain values; the tensors.
+
+    The form is None where there is anything else.
+    """
     form: list[Any] = [get_default_graph().scopes.device_name, variables.autocast_dtype()]
-    for x in args:
-        if type(x) is not EagerTensor:
-            return None
-        dtype, value = dtype_and_value_of(x)
-        dtype = dtype or x.dtype
-        form += (dtype, None if dtype == resource else value.shape)
-    return tuple(form)
+    tensors: list[Any] = []
+    given: Sequence[Any] = args
+    if kwargs:
+        form.append(tuple(kwargs))
+        given = [*args, *kwargs.values()]
+    for x in given:
+        kind = type(x)
+        if kind is EagerTensor:
+            dtype, value = dtype_and_value_of(x)
+            dtype = dtype or x.dtype
+            form += (dtype, None if dtype == resource else value.shape)
+            tensors.append(x)
+        elif kind is np.ndarray:
+            form += (kind, x.dtype, x.shape)
+            tensors.append(x)
+        elif kind in _PLAIN:
+            form += (kind, x)
+        elif kind is float:
+            form += (kind, x.hex())  # NaN equals itself, -0.0 differs from 0.0
+        else:
+            return None, []
+    return tuple(form), tensors
 
 
 def _are_same(found: Sequence[Any], given: Sequence[Any]) -> bool:
-    """Whether these are the very same objects."""
-    return len(found) == len(given) and all(map(operator.is_, found, given))
+    """Whether these are the very same objects, or tensors made of the arrays given."""
+    return len(found) == len(given) and all(
+        t is x or isinstance(x, np.ndarray) for t, x in zip(found, given, strict=True)
+    )
 
 
 @overload

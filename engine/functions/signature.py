@@ -123,12 +123,25 @@ def _traced_as(leaf: Any, pattern: Any) -> TensorSpec | None:
     return TensorSpec(shape, leaf.dtype, leaf.name if isinstance(leaf, TensorSpec) else None)
 
 
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_BY_KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether nothing can change what `value` says."""
+    if type(value) is tuple:
+        return all(map(_is_constant, value))
+    return value is None or type(value) in (bool, int, float, complex, str, bytes)
+
+
 class Binder:
     """Brings the calls of one Python function to canonical form."""
 
     def __init__(self, fn: Callable[..., Any], input_signature: Sequence[Any] | None) -> None:
         self.signature = inspect.signature(fn)
         self.name = getattr(fn, "__name__", type(fn).__name__)
+        self._lay_out(list(self.signature.parameters.values()))
         self.patterns: dict[str, Any] = {}
         if input_signature is not None:
             entries = [as_pattern(entry) for entry in input_signature]
@@ -140,11 +153,54 @@ class Binder:
                     f"the function takes {self.signature}"
                 ) from cause
 
+    def _lay_out(self, parameters: list[inspect.Parameter]) -> None:
+        """What binds a call without asking `inspect` each time."""
+        kinds = inspect.Parameter
+        rest = {p.kind: p.name for p in parameters if p.kind in _REST}
+        self._positional = [p.name for p in parameters if p.kind in _POSITIONAL]
+        self._more: Any = rest.get(kinds.VAR_POSITIONAL)
+        self._is_plain = not rest
+        self._parameters = [
+            (p.name, p.kind is not kinds.POSITIONAL_ONLY, p.default) for p in parameters
+        ]
+        self._by_keyword = {p.name for p in parameters if p.kind in _BY_KEYWORD}
+        defaults = (p.default for p in parameters if p.default is not kinds.empty)
+        self._steady = all(map(_is_constant, defaults))
+
+    def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments and defaults by name, in the order of the parameters."""
+        if self._is_plain and len(args) <= len(self._positional):
+            found = dict(zip(self._positional, args, strict=False))
+            unused = len(kwargs)
+            for name, by_keyword, default in self._parameters[len(args) :]:
+                if by_keyword and name in kwargs:
+                    found[name] = kwargs[name]
+                    unused -= 1
+                elif default is not inspect.Parameter.empty:
+                    found[name] = default
+                else:
+                    break
+            else:
+                if not unused:
+                    return found
+        bound = self.signature.bind(*args, **kwargs)  # which says what is wrong with a call
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+    def order(self, count: int, keywords: Sequence[str]) -> list[int] | None:
+        """Where the leaves of a call stand among what is given, first `count` positional leaves.
+
+        None where other things than these decide, as a default that could change.
+        """
+        if not self._steady or not self._by_keyword.issuperset(keywords):
+            return None
+        names = self._positional[:count]
+        names += [self._more] * (count - len(names)) + list(keywords)
+        return sorted(range(len(names)), key=names.__getitem__)
+
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Arguments:
         """Positional, keyword and default forms of one call give one result."""
-        bound = self.signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        structure = dict(bound.arguments)
+        structure = self._bound(args, kwargs)
         patterns: dict[str, Any] = {}
         for name, pattern in self.patterns.items():
             structure[name], patterns[name] = self._match(name, pattern, structure[name])

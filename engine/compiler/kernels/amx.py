@@ -6,8 +6,7 @@ import math
 
 from . import amx_kernel as kernel
 from . import amx_pack as pack
-from .gemm import Matrix
-from .launch import Epilogue, Launch, Scratch, Word
+from .launch import Epilogue, Launch, Matrix, Scratch, Word
 
 _SIZE = 2  # bytes of an element of A and B
 _C_SIZE = 4

@@ -11,8 +11,8 @@ from ...graph import DType
 from . import conv_kernel as kernel
 from .depthwise import is_in_rows, plan_depthwise_forward, plan_depthwise_input_gradient
 from .filters import Packed, plan_pack
-from .gemm import Matrix, plan_gemm
-from .launch import Epilogue, Launch, Scratch, Word
+from .gemm import plan_gemm
+from .launch import Epilogue, Launch, Matrix, Scratch, Word
 from .microkernel import SHAPE, microkernels
 from .narrow_gradient import is_narrow, plan_narrow_gradient
 from .tiles import Cut, Target, choose_grid, choose_lanewise_grid

@@ -8,8 +8,8 @@ from ...graph import DType
 from . import filter_gradient_kernel as kernel
 from .conv import BAND_BYTES, Image, is_empty, is_lanewise, is_pointwise
 from .depthwise import is_in_rows, plan_depthwise_filter_gradient
-from .gemm import Matrix, plan_gemm
-from .launch import Launch, Scratch, Word
+from .gemm import plan_gemm
+from .launch import Launch, Matrix, Scratch, Word
 from .microkernel import SHAPE, microkernels
 from .tiles import Cut, Grid, Target, choose_grid
 from .window import Convolution, Reach, forward_phases

@@ -1,10 +1,8 @@
-"""Plans of matrix products: tiles, blocks, and what is copied, by the sizes at hand."""
+"""Plans of matrix products: the launches, and the words that they read."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,96 +10,18 @@ from ...errors import InvalidArgumentError
 from ...graph import DType
 from . import dot_kernel, turn
 from . import gemm_kernel as kernel
-from .launch import Epilogue, Launch, Scratch, Word
+from .blocks import Blocks, choose_blocks, choose_product_grid, is_turned_first
+from .launch import Epilogue, Launch, Matrix, Scratch, Word
 from .microkernel import SHAPE, microkernels
-from .tiles import Cut, Grid, Target, choose_grid
+from .tiles import Grid, Target
 
 _ALIGNMENT = 64
-# A sum this long is made in one go when B is copied: each further block of k reads C again.
-_LONGEST_INNER = 1024
-# The same when B is read where it is: parts of so many bytes of its rows stay in the second cache,
-# whose lines they share the less evenly the longer the rows are.
-_IN_PLACE_BYTES = 800 * 1024
-# The same when A is read across its rows, where each k is on another line; and when it is copied
-# for a large result.
-_LONGEST_INNER_ACROSS = 256
-_LONGEST_INNER_COPIED = 512
-_LARGE_RESULT = 1024 * 1024
-# Copied panels of B stay in the second cache.
-_PACKED_BYTES = 1024 * 1024
-# Rows of B this far apart are read a page at a time: for many rows of A they are copied, unless all
-# of B stays in the second cache.
-_FAR_BYTES = 2048
-_NEAR_TOTAL = 1792 * 1024
-_FEWEST_ROWS_TO_PACK = 256
-# A panel so narrow has one line of a cache in each row of B: read in place, the lines of a panel
-# fall on few sets of the first cache. So fewer rows of A are enough, still fewer if rows of B are
-# pages apart; and few rows want the copies of some panels at a time, next to B in the second cache.
-_NARROW_BYTES = 64
-_FEWEST_ROWS_TO_PACK_NARROW = 128
-_FEWEST_ROWS_TO_PACK_PAGES = 64
-_PAGE_BYTES = 4096
-_PACKED_NARROW_BYTES = 256 * 1024
-# For so many rows a B that is copied as a whole is read faster, wherever it is.
-_MANY_ROWS = 1024
-# A is copied for a result of so many elements if it would be read across its rows.
-_FEWEST_RESULTS_TO_PACK = 64 * 1024
-# Parts have about so many rows: those of C go by in order, a few pages at a time, and stay in the
-# second cache for the epilogue and for the next block of k. Where A is copied, it is read in longer
-# runs if rows of C are short, and also where C is read again for the next block of k.
-_PART_ROWS = 72
-_PART_RESULTS = 36 * 1024
-_PART_ROWS_AGAIN = 144
-# So few rows are one part.
-_FEW_ROWS = 256
-# What a vector of B costs where many tiles use it, which makes tiles higher.
-_COST_OF_SHARED_B = 0.3
 # Few rows times a transposed matrix are made without transposing it.
 _MOST_ROWS_OF_DOTS = 4
 _FEWEST_TERMS = 32
-# When the epilogue takes much memory of its own, parts of C have about that size, if rows are not
-# too short.
-_STREAMED_BYTES = 128 * 1024
-_STREAMED_ROW = 1024
-_STREAMED_TOTAL = 1024 * 1024
 # One row times a matrix of so many bytes is a sum of so many others, each over a part of the rows.
 _LONG_BYTES = 256 * 1024
 _PARTS = 4
-# So many units of work for each thread need not be shared out evenly.
-_MANY_UNITS = 8
-_MANY_VECTORS = 64 * 1024
-# Time to read, or to copy, what a tile takes of A, and to have a panel of B, by that of a tile.
-_READING_A = 0.1
-_COPYING_A = 0.3
-_READING_B = 1.0
-
-
-class Matrix(NamedTuple):
-    """A matrix in memory, or a batch of them; strides are in elements, 0 repeats.
-
-    batch_strides: for each axis of the batch.
-    """
-
-    data: Word
-    row_stride: int
-    column_stride: int
-    batch_strides: tuple[int, ...] = ()
-
-
-class Blocks(NamedTuple):
-    """How a product is walked through: in units `tiles` high and `panels` wide, `inner` deep.
-
-    part: how many tiles high the parts of a unit are.
-    streams: whether what the epilogue takes besides is fetched meanwhile.
-    """
-
-    tiles: int
-    part: int
-    panels: int
-    inner: int
-    pack_a: bool
-    pack_b: int
-    streams: bool
 
 
 def plan_gemm(
@@ -145,11 +65,7 @@ def plan_gemm(
         return [_plan_dots(*dots, inner, dtype, target, batch, accumulate, epilogue)]
     if rows == 1 and not batch and inner % _PARTS == 0 and _is_long(b, columns, inner, dtype):
         return _plan_in_parts(a, b, c, columns, inner, dtype, target, accumulate, epilogue)
-    if (
-        not batch
-        and a.row_stride == 1 != a.column_stride
-        and _is_turned_first(rows, columns, inner)
-    ):
+    if not batch and a.row_stride == 1 != a.column_stride and is_turned_first(rows, columns, inner):
         first, a = _plan_turn(a, rows, inner, dtype, target)
         rest = (dtype, target)
         second = plan_gemm(
@@ -157,8 +73,7 @@ def plan_gemm(
         )
         return [first, *second]
     lanes = target.lanes(dtype)
-    grid = _choose_grid(rows, -(-columns // lanes), inner, target)
-    grid = _shared_grid(grid, num_batches, target.threads)
+    grid = choose_product_grid(rows, -(-columns // lanes), inner, num_batches, target)
     streams = epilogue.streams if epilogue else ()
     streamed = num_batches * rows * sum(stream.row_bytes for stream in streams)
     blocks = choose_blocks(
@@ -261,14 +176,6 @@ def _plan_in_parts(
     return [*first, *second]
 
 
-def _is_turned_first(rows: int, columns: int, inner: int) -> bool:
-    """Whether to copy all of an A that is read across its rows, before the product is made.
-
-    Otherwise each block of k is to be short, and C is read again for many of them.
-    """
-    return rows * columns >= _LARGE_RESULT and inner > _LONGEST_INNER_COPIED
-
-
 def _plan_turn(
     a: Matrix, rows: int, inner: int, dtype: DType, target: Target
 ) -> tuple[Launch, Matrix]:
@@ -351,117 +258,6 @@ def _operands(
         "b_column": b.column_stride * size,
         "c_row": c.row_stride * size,
     }
-
-
-def choose_blocks(
-    a: Matrix,
-    b: Matrix,
-    rows: int,
-    columns: int,
-    inner: int,
-    dtype: DType,
-    grid: Grid,
-    num_batches: int,
-    threads: int,
-    streamed: int = 0,
-) -> Blocks:
-    """Blocks that stay in cache, and copies where strides are bad for it.
-
-    `streamed` is how many bytes the epilogue takes besides.
-    """
-    size = dtype.size
-    row_bytes = columns * size
-    pack_b = kernel.B_AS_IT_IS
-    is_narrow = -(-columns // grid.vectors.parts) * size <= _NARROW_BYTES
-    fewest = _FEWEST_ROWS_TO_PACK
-    if is_narrow:
-        is_paged = b.row_stride * size >= _PAGE_BYTES
-        fewest = _FEWEST_ROWS_TO_PACK_PAGES if is_paged else _FEWEST_ROWS_TO_PACK_NARROW
-    if b.column_stride != 1 and columns > 1:
-        pack_b = kernel.B_TRANSPOSED
-    elif rows >= fewest and b.row_stride * size >= _FAR_BYTES <= row_bytes:
-        is_near = not is_narrow and row_bytes * inner <= _NEAR_TOTAL
-        pack_b = kernel.B_AS_IT_IS if is_near else kernel.B_BY_INNER
-    is_across = a.column_stride != 1 and rows > 1
-    pack_a = is_across and a.row_stride == 1 and rows * columns >= _FEWEST_RESULTS_TO_PACK
-    # Few rows use a panel of B as soon as it is transposed, and each would need its copy of A.
-    by_panel = pack_b == kernel.B_TRANSPOSED and rows <= _FEW_ROWS
-    pack_a &= not by_panel
-    if is_across:
-        is_large = pack_a and rows * columns >= _LARGE_RESULT
-        longest = _LONGEST_INNER_COPIED if is_large else _LONGEST_INNER_ACROSS
-    elif rows >= _MANY_ROWS and inner <= _LONGEST_INNER and row_bytes * inner <= _PACKED_BYTES:
-        pack_b, longest = pack_b or kernel.B_BY_INNER, _LONGEST_INNER
-    else:
-        in_place = max(_IN_PLACE_BYTES // (b.row_stride * size), _LONGEST_INNER_ACROSS)
-        longest = _LONGEST_INNER if pack_b else min(in_place, _LONGEST_INNER)
-    depth = Cut.of(inner, longest).large if inner else 1
-    tiles, panels = grid.rows.parts, grid.vectors.parts
-    # Parts are of whole rows, so the epilogue goes through its memory in order; not where each
-    # block of k would copy B again.
-    is_one = depth >= inner and row_bytes * depth <= _PACKED_BYTES
-    streams = is_one and streamed >= _STREAMED_TOTAL and row_bytes >= _STREAMED_ROW
-    if streams:
-        height = _STREAMED_BYTES // row_bytes
-        pack_a = is_across and a.row_stride == 1
-        pack_b = pack_b or kernel.B_BY_INNER
-    else:
-        height = _PART_ROWS if rows > _FEW_ROWS else rows
-        if pack_a:
-            height = max(height, _PART_RESULTS // columns, _PART_ROWS_AGAIN * (depth < inner))
-        if by_panel:
-            panels = 1
-        elif pack_b and not pack_a:
-            panel_bytes = -(-columns // panels) * depth * size
-            most = _PACKED_NARROW_BYTES if is_narrow and rows <= _FEW_ROWS else _PACKED_BYTES
-            panels = Cut.of(panels, max(1, most // panel_bytes)).large
-    blocks = Blocks(tiles, tiles, panels, depth, pack_a, pack_b, streams)
-    blocks = _shared_out(blocks, grid, num_batches, threads)
-    part = -(-height // grid.rows.large)
-    return blocks._replace(part=Cut.of(blocks.tiles, part).large)
-
-
-def _choose_grid(rows: int, vectors: int, inner: int, target: Target) -> Grid:
-    """The grid of a product; one that threads are to share has many panels, or even ones."""
-    if target.threads == 1 or rows * vectors >= _MANY_VECTORS:
-        return choose_grid(rows, vectors, inner, target.registers, b_cost=_COST_OF_SHARED_B)
-    return choose_grid(rows, vectors, inner, target.registers)
-
-
-def _shared_grid(grid: Grid, num_batches: int, threads: int) -> Grid:
-    """With as many panels as threads can share, where there are few tiles."""
-    parts = grid.vectors.parts
-    units = num_batches * grid.rows.parts * parts
-    more = -(-parts // threads) * threads
-    width = grid.vectors.large * parts - (parts - grid.vectors.num_large)
-    if units >= _MANY_UNITS * threads or units % threads == 0 or more > width:
-        return grid
-    return Grid(grid.rows, Cut.of(width, -(-width // more)))
-
-
-def _shared_out(blocks: Blocks, grid: Grid, num_batches: int, threads: int) -> Blocks:
-    """Units of a size that gives no thread much more to do than others."""
-    tiles, panels = grid.rows.parts, grid.vectors.parts
-
-    def units(blocks: Blocks) -> tuple[int, int]:
-        return -(-tiles // blocks.tiles), -(-panels // blocks.panels)
-
-    def longest(blocks: Blocks) -> float:
-        row_blocks, column_blocks = units(blocks)
-        heights = [min(blocks.tiles, tiles - i * blocks.tiles) for i in range(row_blocks)]
-        widths = [min(blocks.panels, panels - i * blocks.panels) for i in range(column_blocks)]
-        for_a = _COPYING_A if blocks.pack_a else _READING_A
-        times = [(h + _READING_B) * (w + for_a) for h in heights for w in widths]
-        times *= num_batches
-        ends = [len(times) * i // threads for i in range(threads + 1)]
-        return max(sum(times[i:j]) for i, j in itertools.pairwise(ends))
-
-    if threads == 1 or num_batches * math.prod(units(blocks)) >= _MANY_UNITS * threads:
-        return blocks
-    narrower = range(1 if not blocks.streams else blocks.panels, blocks.panels + 1)
-    lower = sorted({-(-tiles // n) for n in range(1, 2 * threads + 1)})
-    found = [blocks._replace(tiles=t, panels=p) for t in lower for p in narrower]
-    return min(found, key=lambda b: (longest(b), math.prod(units(b))))
 
 
 def _own_c(

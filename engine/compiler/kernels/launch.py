@@ -45,13 +45,31 @@ class Code(NamedTuple):
         return self.writer(*self.parameters)
 
 
+class PlanWord(NamedTuple):
+    """The address of one of the driver's words of a plan."""
+
+    number: int
+
+
 # A number, an address, or the address of a block of words.
-Word: TypeAlias = "int | Buffer | Scratch | Code | tuple[Word, ...]"
+Word: TypeAlias = "int | Buffer | Scratch | Code | PlanWord | tuple[Word, ...]"
 
 
 def is_block(word: Word) -> TypeGuard[tuple[Word, ...]]:
     """Whether a word is the address of a block of words."""
     return type(word) is tuple
+
+
+class Matrix(NamedTuple):
+    """A matrix in memory, or a batch of them; strides are in elements, 0 repeats.
+
+    batch_strides: for each axis of the batch.
+    """
+
+    data: Word
+    row_stride: int
+    column_stride: int
+    batch_strides: tuple[int, ...] = ()
 
 
 class Launch(NamedTuple):

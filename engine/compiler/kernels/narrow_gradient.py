@@ -14,8 +14,8 @@ import math
 
 from ...graph import DType
 from ..emit import Function, Module, Value
-from .gemm import Matrix, plan_gemm
-from .launch import Buffer, Code, Launch, Scratch, Word
+from .gemm import plan_gemm
+from .launch import Buffer, Code, Launch, Matrix, Scratch, Word
 from .tiles import Target
 from .window import Convolution, combined, gradient_phases
 from .words import WORD_BYTES, Words, function, load, place, quotient, share, word

@@ -12,8 +12,8 @@ from ..amx import has_amx
 from ..builder import Builder, broadcast, wide
 from ..emit import NotLoweredError
 from ..kernels.amx import plan_amx_products
-from ..kernels.gemm import Matrix, plan_gemm
-from ..kernels.launch import Buffer
+from ..kernels.gemm import plan_gemm
+from ..kernels.launch import Buffer, Matrix
 from ..kernels.tiles import Target
 from ..program import Operand, Shape, View, contiguous
 from .table import Lowered, lowers

@@ -422,3 +422,24 @@ def test_a_model_serves_other_batches() -> None:
     assert len({event.reason for _, event in model.explain_compiles()}) == 1
     whole = model.predict(x, verbose=0)
     np.testing.assert_allclose(model.predict(x[:5], verbose=0), whole[:5], rtol=1e-5, atol=1e-6)
+
+
+def _made_into(state: Any, x: Any) -> tuple[Any, Any]:
+    return ops.slice_update(state * 2, (1, 0), state[:2]), state * x
+
+
+def _product(state: Any, x: Any) -> tuple[Any, Any]:
+    product = ops.matmul(ops.transpose(x), x)
+    return product, product + state
+
+
+def _sums(state: Any, x: Any) -> tuple[Any, Any]:
+    sums = ops.sum(x, axis=0)
+    return sums, sums + state
+
+
+@pytest.mark.parametrize(
+    ("step", "state"), [(_made_into, normal(4, 4)), (_product, normal(4, 4)), (_sums, normal(4))]
+)
+def test_a_carried_value_is_read_before_it_is_written_over(step: Fn, state: Array) -> None:
+    both(lambda state, xs: ops.scan(step, state, xs), state, normal(6, 4, 4))

@@ -140,3 +140,21 @@ def test_values(function: Callable[..., Any], length: int) -> None:
     q = softmax(np.exp(p) * 3 + p)
     expected = softmax(q @ wide[1]) + p.sum(-1, keepdims=True) + p.max(0)
     np.testing.assert_allclose(np.asarray(found), expected, rtol=3e-5)
+
+
+def test_what_begins_as_zeros_stays_where_it_is() -> None:
+    """The gradient of a slice of everything: zeros are written before what comes upon them."""
+    x = rng.normal(size=(1, 5, 6)).astype(np.float32)
+    w = rng.normal(size=(6, 6)).astype(np.float32)
+
+    def gradient(x: Any) -> Any:
+        with laminar.GradientTape() as tape:
+            tape.watch(x)
+            y = ops.sum(ops.tanh((x @ w)[0]))
+        return tape.gradient(y, x)
+
+    with every_cluster():
+        found = laminar.function(gradient)(x)
+    wide = x.astype(np.float64) @ w
+    expected = (1 - np.tanh(wide) ** 2) @ w.T
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-4, atol=1e-5)

@@ -180,3 +180,20 @@ def test_threads_change_no_bit() -> None:
     finally:
         laminar.set_threads(before)
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("length", [40, 200, 20000])
+def test_two_values_are_kept_of_a_row_of_halves(dtype: Any, length: int) -> None:
+    """A quotient, and the exponentials that are made of it, which halves cannot take."""
+
+    def shares(x: Any) -> Any:
+        return ops.softmax(x / (ops.abs(x) + 0.5))
+
+    x = rng.normal(size=(3, length)).astype(dtype)
+    with every_cluster():
+        found = laminar.function(shares)(x)
+    wide = x.astype(np.float64)
+    e = np.exp(wide / (np.abs(wide) + 0.5))
+    expected = e / e.sum(-1, keepdims=True)
+    np.testing.assert_allclose(np.asarray(found).astype(np.float64), expected, rtol=0.03, atol=1e-7)

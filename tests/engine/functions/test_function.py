@@ -64,6 +64,111 @@ def test_calls_on_tensors_are_bound_once_for_each_form(monkeypatch: pytest.Monke
     assert f.trace_count == len(forms)
 
 
+def combined(x: Any, w: Any, scale: Any = 2.0, *, add_one: bool = False) -> Any:
+    return x * scale - w + add_one * 1.0
+
+
+def variadic(x: Any, *more: Any, a: Any = 0.0) -> Any:
+    return x - sum(more) + a
+
+
+@pytest.mark.parametrize(
+    ("fn", "args", "kwargs"),
+    [
+        (combined, (3, 1), {}),  # the defaults are those of the function
+        (combined, (3,), {"w": 1}),
+        (combined, (), {"w": 1, "x": 3}),
+        (combined, (3, 1, 4.0), {"add_one": True}),
+        (combined, (3, 1), {"add_one": True, "scale": 0.5}),
+        (combined, (3, 1, 5), {}),
+        (lambda w, b: w - b, (3, 1), {}),  # inputs are by name, which is not as given
+        (lambda w, b, /, c="c": w - b, (3, 1), {"c": "other"}),
+        (variadic, (3, 1, 2), {}),
+        (variadic, (3, 1, 2), {"a": 5}),
+    ],
+)
+@pytest.mark.parametrize("kind", ["tensors", "arrays", "numbers"])
+def test_calls_of_a_known_form_are_not_bound_again(
+    monkeypatch: pytest.MonkeyPatch, fn: Any, args: Any, kwargs: Any, kind: str
+) -> None:
+    f = eng.function(fn)
+
+    def made(value: Any, step: int) -> Any:
+        if type(value) is not int or kind == "numbers":
+            return value
+        array = np.array([value + step, -value], np.float32)
+        return tensor(array) if kind == "tensors" else array
+
+    def check(step: int) -> None:
+        given = [made(x, step) for x in args]
+        named = {k: made(x, step) for k, x in kwargs.items()}
+        arrays = [np.asarray(x) if hasattr(x, "shape") else x for x in given]
+        wanted = fn(
+            *arrays, **{k: np.asarray(x) if hasattr(x, "shape") else x for k, x in named.items()}
+        )
+        np.testing.assert_array_equal(f(*given, **named), np.asarray(wanted, np.float32))
+
+    check(0)
+    monkeypatch.setattr(f._binder, "bind", None)
+    check(1)
+    assert f.trace_count == 1
+
+
+@pytest.mark.filterwarnings("ignore:combined was traced")
+def test_forms_that_differ_are_told_apart() -> None:
+    f = eng.function(combined)
+    x, y = tensor([3]), tensor([1])
+    calls: list[tuple[Any, Any, float]] = [
+        ((x, y), {}, 5.0),
+        ((y, x), {}, -1.0),
+        ((x, x), {}, 3.0),
+        ((), {"w": x, "x": y}, -1.0),
+        ((), {"x": x, "w": y}, 5.0),
+        ((x, y, 1), {}, 2.0),
+        ((x, y, True), {}, 2.0),
+        ((x, y, 1.0), {}, 2.0),
+        ((x, y, 0.0), {}, -1.0),
+        ((x, y, y), {}, 2.0),
+        ((x, y), {"scale": y}, 2.0),
+        ((x, y), {"add_one": y}, 6.0),
+        ((np.array([3], np.float32), y), {}, 5.0),
+        ((np.full(1, 3, np.float32), np.ones(1, np.float32)), {"add_one": True}, 6.0),
+    ]
+    for _ in range(3):
+        for args, kwargs, wanted in calls:
+            assert f(*args, **kwargs).tolist() == [wanted], (args, kwargs)
+    for _ in range(2):
+        with pytest.raises(TypeError, match="missing a required argument: 'w'"):
+            f(x)
+        with pytest.raises(TypeError, match="multiple values for argument 'x'"):
+            f(x, x=y)
+        with pytest.raises(TypeError, match="too many positional arguments"):
+            f(x, y, 2.0, False)
+        with pytest.raises(TypeError, match="unexpected keyword argument 'wrong'"):
+            f(x, y, wrong=1)
+
+
+def test_an_array_is_taken_as_it_is_at_the_call() -> None:
+    f = eng.function(lambda x: (x, x + 1.0))
+    array = np.zeros(2, np.float32)
+    results = []
+    for step in range(3):
+        array[:] = step
+        results.append(f(array))
+    array[:] = 9.0
+    assert [[y.tolist() for y in pair] for pair in results] == [
+        [[s, s], [s + 1.0, s + 1.0]] for s in (0.0, 1.0, 2.0)
+    ]
+
+
+def test_a_default_that_changes_is_seen() -> None:
+    held = [2.0]
+    f = eng.function(lambda x, scales=held: x * scales[0])
+    assert f(tensor(3)) == 6.0
+    held[0] = 3.0
+    assert f(tensor(3)) == 9.0
+
+
 def test_a_form_that_is_known_is_seen_by_tapes_and_by_graphs() -> None:
     f = eng.function(square)
     x = tensor(3)

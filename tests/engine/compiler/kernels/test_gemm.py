@@ -75,6 +75,8 @@ def test_products_of_any_size(product: Product) -> None:
         ),
         pytest.param(Product(700, 300, 530, True, gap=1), id="copied-a-in-parts-and-blocks-of-k"),
         pytest.param(Product(600, 90, 300, True, True), id="copied-a-and-transposed-b-in-parts"),
+        pytest.param(Product(1024, 1100, 1030, accumulate=True), id="long-sums-of-a-large-result"),
+        pytest.param(Product(1030, 2100, 1025, False, True), id="blocks-of-k-of-a-large-result"),
     ],
 )
 def test_large_products(product: Product, vector_bytes: int) -> None:
@@ -183,6 +185,23 @@ def test_b_is_copied_only_if_that_pays(
     (launch,) = plan_gemm(x, y, z, rows, columns, inner, float32, Target(64, 1))
     copied = launch.words[gemm_kernel.WORDS.index("pack_b")]
     assert copied == (gemm_kernel.B_BY_INNER if is_copied else gemm_kernel.B_AS_IT_IS)
+
+
+@pytest.mark.parametrize("vector_bytes", [32, 64])
+@pytest.mark.parametrize("kind", ["nn", "tn", "nt", "tt"])
+def test_a_large_result_is_read_again_for_few_blocks_of_k(kind: str, vector_bytes: int) -> None:
+    size, inner = 1024, 4096
+    x = Matrix(Buffer(0), *((inner, 1) if kind[0] == "n" else (1, size)))
+    y = Matrix(Buffer(1), *((size, 1) if kind[1] == "n" else (1, inner)))
+    z = Matrix(Buffer(2), size, 1)
+    launches = plan_gemm(x, y, z, size, size, inner, float32, Target(vector_bytes, 1))
+    words = dict(zip(gemm_kernel.WORDS, launches[-1].words, strict=True))
+    assert words["block_inner"] == 2048
+    height, part, block = (words[n] for n in ("tile_rows", "part_tiles", "packed_b_bytes"))
+    assert isinstance(height, int)
+    assert isinstance(part, int)
+    assert isinstance(block, int)
+    assert height * part * 2048 * 4 + block < 1536 * 1024, "A and B stay in the second cache"
 
 
 @pytest.mark.parametrize("columns", [128, 512])

@@ -103,14 +103,14 @@ def make_all(keys: Sequence[str], make: Callable[[str, Compile], None]) -> None:
     waiting, done = deque(keys), set[str]()
     changed = threading.Condition()
 
-    def work(compile: Compile) -> None:
+    def work(to_object: Compile) -> None:
         while True:
             try:
                 key = waiting.popleft()
             except IndexError:
                 return
             try:
-                make(key, compile)
+                make(key, to_object)
             except BaseException:
                 with changed:
                     waiting.append(key)

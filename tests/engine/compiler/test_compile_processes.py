@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from laminar.engine import errors
-from laminar.engine.compiler import code_generation, codes, helpers, llvm
-from laminar.engine.compiler.helpers import Compile, Helper, make_all
+from laminar.engine.compiler import code_generation, codes, compile_processes, llvm
+from laminar.engine.compiler.compile_processes import Compile, Helper, make_all
 from laminar.engine.compiler.kernels.launch import Code
 
 KEYS = [f"key {i}" for i in range(40)]
@@ -49,6 +49,17 @@ def test_a_helper_ends_at_what_is_no_code() -> None:
 def test_a_helper_ends_with_the_process_that_started_it() -> None:
     folder = Path(sys.modules["llvmlite"].__file__ or "").parents[1]
     command = [sys.executable, "-I", "-S", code_generation.__file__, str(folder)]
+    done = subprocess.run(command, input=b"", capture_output=True, timeout=60, check=True)
+    assert done.stdout.decode().strip() == code_generation.version()
+
+
+def test_what_lies_beside_llvmlite_does_not_stand_in_for_the_standard_library(
+    tmp_path: Path,
+) -> None:
+    folder = Path(sys.modules["llvmlite"].__file__ or "").parent
+    (tmp_path / "llvmlite").symlink_to(folder)
+    (tmp_path / "ctypes.py").write_text("raise SystemExit(1)")
+    command = [sys.executable, "-I", "-S", code_generation.__file__, str(tmp_path)]
     done = subprocess.run(command, input=b"", capture_output=True, timeout=60, check=True)
     assert done.stdout.decode().strip() == code_generation.version()
 
@@ -107,9 +118,9 @@ class Hangs(Fake):
 def test_everything_is_made_whatever_becomes_of_helpers(
     kind: type[Fake], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(helpers, "Helper", kind)
-    monkeypatch.setattr(helpers, "_num_helpers", lambda count: 3)
-    monkeypatch.setattr(helpers, "_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(compile_processes, "Helper", kind)
+    monkeypatch.setattr(compile_processes, "_num_helpers", lambda count: 3)
+    monkeypatch.setattr(compile_processes, "_PATIENCE_SECONDS", 0.05)
     made = Counter[str]()
 
     def make(key: str, compile: Compile) -> None:
@@ -125,8 +136,8 @@ def test_everything_is_made_whatever_becomes_of_helpers(
 
 
 def test_an_error_is_raised_and_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(helpers, "Helper", Fake)
-    monkeypatch.setattr(helpers, "_num_helpers", lambda count: 2)
+    monkeypatch.setattr(compile_processes, "Helper", Fake)
+    monkeypatch.setattr(compile_processes, "_num_helpers", lambda count: 2)
 
     def make(key: str, compile: Compile) -> None:
         threading.Event().wait(1e-3)
@@ -142,7 +153,7 @@ def test_an_error_is_raised_and_ends_the_others(monkeypatch: pytest.MonkeyPatch)
 
 def test_many_functions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("LAMINAR_CACHE", str(tmp_path))
-    monkeypatch.setattr(helpers, "_num_helpers", lambda count: 1)
+    monkeypatch.setattr(compile_processes, "_num_helpers", lambda count: 1)
     by_helper = []
     compile_object = Helper.compile_object
 
@@ -176,7 +187,7 @@ def test_many_functions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 
 
 def test_code_that_is_not_valid(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(helpers, "_num_helpers", lambda count: 1)
+    monkeypatch.setattr(compile_processes, "_num_helpers", lambda count: 1)
     made = codes.native(Code("number", llvm.vector_bytes(), text_of, ("wrong",)))
     with pytest.raises(errors.InternalError, match="not valid"):
         codes.addresses_of([made])
@@ -208,4 +219,4 @@ def test_helpers_are_for_many_modules_and_free_cores(
     modules: int, cores: int, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: range(cores), raising=False)
-    assert helpers._num_helpers(modules) == count
+    assert compile_processes._num_helpers(modules) == count
