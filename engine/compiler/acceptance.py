@@ -16,9 +16,9 @@ from .layout import lay_out
 from .lower import STATE, Lowering
 from .lowerings import LOWERINGS
 from .native_loops import LOOPS
-from .plan import Structure
 from .records import attributes, decides
 from .sizes import stand_in
+from .structure import Structure
 
 _SUFFIX = ".kinds"
 _NO, _YES = 0, 1

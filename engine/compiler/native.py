@@ -34,10 +34,11 @@ from .layout import lay_out
 from .llvm import vector_bytes
 from .lower import Lowering
 from .native_loops import LOOPS
-from .plan import Planner, Structure
+from .plan import Planner
 from .records import Recipes
 from .size_inputs import sizes_among_inputs
 from .sizes import stand_in
+from .structure import Structure
 from .threads import num_threads
 
 _log = logging.getLogger(__name__)

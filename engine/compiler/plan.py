@@ -1,14 +1,14 @@
 """Plans: a laid-out program with code and real sizes.
 
-A `Structure` is what a program is for any sizes: kernels and their code. A `Recipe` is that for
-some sizes: the words of each kernel, the table that the driver runs through, the size of an arena.
+A `Recipe` is what a `Structure` becomes for some sizes: the words of each kernel, the table that
+the driver runs through, the size of an arena.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,84 +16,13 @@ from ..errors import InternalError
 from ..graph import Array
 from . import driver
 from .codes import Native, native
-from .fused import Kernel, strides_over
 from .instance import ARENA, MEMORY, PLAN, Recipe, driver_codes
-from .kernels.launch import (
-    Buffer,
-    Code,
-    Epilogue,
-    Launch,
-    PlanWord,
-    Scratch,
-    Stream,
-    Word,
-    is_block,
-)
-from .layout import Layout, arrange, in_order, live_ranges
-from .loop_words import BufferWord, Loops, ModeWord, NumberWord, PartWord, TurnWord, WordSpec
-from .loops import LoopWriter
-from .program import Library, Loop, contiguous, views_of
-from .report import dump_code
-from .sizes import Sizes
-from .threads import driver_code, num_threads
-from .turning import NEXT
-
-# A kernel over fewer bytes, or with fewer multiplications, runs on one thread: meeting the others
-# would take longer.
-_PARALLEL_BYTES = 1 << 19
-_PARALLEL_WORK = 1 << 20
-# Threads are woken for a plan with as much of that together.
-_WAKING = 4
-# In a loop they are awake: they meet as soon for a part of that.
-_NEAR = 8
-# How often a loop runs whose end depends on data, to weigh it.
-_SOME_TIMES = 10
-_FEW_ROWS = 16
-
-
-class Structure:
-    """The kernels of a program and their code.
-
-    Args:
-        layout: the program.
-        derived: see Builder.
-        vector_bytes: of the host's vectors.
-        name: of the cluster, for reports.
-    """
-
-    def __init__(
-        self,
-        layout: Layout,
-        derived: Sequence[Callable[[Callable[[int], int]], int]],
-        vector_bytes: int,
-        name: str,
-    ) -> None:
-        self.layout = layout
-        self.derived = tuple(derived)
-        self.name = name
-        self.kernels = list(in_order(layout.kernels))
-        self.loops: list[Loops | None] = []
-        for kernel in self.kernels:
-            loops = self._write(kernel, vector_bytes)
-            self.loops.append(loops)
-            if loops is not None:
-                dump_code(self.label(kernel), loops.code)
-
-    def _write(self, kernel: Kernel, vector_bytes: int) -> Loops | None:
-        if not kernel.statements:
-            return None
-        writer = LoopWriter(self.layout, kernel, vector_bytes)
-        return writer.write() if kernel.library is None else writer.write_epilogue()
-
-    def labels(self, kernel: Kernel) -> tuple[str, ...]:
-        """The operations that a kernel came from."""
-        labels = self.layout.program.labels
-        names = dict.fromkeys(labels.get(id(s), "") for s in kernel.all_statements)
-        return tuple(n for n in names if n)
-
-    def label(self, kernel: Kernel) -> str:
-        """The same in one word."""
-        return "+".join(self.labels(kernel)) or self.name
+from .kernels.launch import Buffer, Code, PlanWord, Scratch, Word, is_block
+from .launches import Launches, Planned, all_of, leaves, num_bytes
+from .layout import arrange
+from .program import Loop
+from .structure import Structure
+from .threads import num_threads
 
 
 @dataclass(frozen=True)
@@ -105,26 +34,6 @@ class _Constant:
 
 # What a word is relative to while a plan is made: a base of `Recipe`, a constant, a function.
 _Base: TypeAlias = "int | _Constant | Code"
-
-
-class _Planned(NamedTuple):
-    """A launch.
-
-    Attributes:
-        launch: the code and its words; those of a loop are made later.
-        flags: see driver.
-        kernel: the number of the kernel, as `in_order` counts.
-        result: of a check, the storage that it looks at.
-        loop: the loop, if it is one.
-        repeated: what it repeats.
-    """
-
-    launch: Launch
-    flags: int
-    kernel: int
-    result: int | None = None
-    loop: Loop | None = None
-    repeated: tuple[_Planned, ...] = ()
 
 
 class Planner:
@@ -149,22 +58,20 @@ class Planner:
         self._program = self._layout.program
         self._externals = externals
         self._wants = wants
-        self._real = _sizes(values, structure).real
-        self._numbers = {id(kernel): k for k, kernel in enumerate(structure.kernels)}
-        self._ranges = live_ranges(self._layout)
+        self._real = structure.sizes(values).real
+        self._launches = Launches(structure, self._real)
         # State: blocks of words, one after the other; what words are relative to, by place; the
         # words that the driver fills in; those that loops move on, by window: their places, and how
-        # far into the window they are; whom each function is for; storages that need no memory.
+        # far into the window they are; whom each function is for.
         self._words: list[int] = []
         self._moves: list[tuple[int, _Base]] = []
         self._patches: list[tuple[int, int, int]] = []  # place, array, offset
         self._moving: dict[int, list[tuple[int, int]]] = {}
         self._labels: dict[Code, tuple[str, ...]] = {}
-        self._unused: set[int] = set()
 
     def plan(self, variables: Sequence[int]) -> Recipe:
         """The recipe; `variables` are the inputs of the cluster that are variables."""
-        launches = _with_barriers(self._launches(self._layout.kernels, 1))
+        launches = self._launches.make()
         self._place_arena(launches)
         is_parallel = any(launch.flags & driver.PARALLEL for launch in launches)
         kernels = self._table(launches, None)
@@ -212,172 +119,21 @@ class Planner:
 
     # Planning
 
-    def _launches(
-        self, kernels: Sequence[Kernel], times: int, *, is_inside: bool = False
-    ) -> list[_Planned]:
-        """The launches in order; loop kernels get their words as launches too.
-
-        Args:
-            kernels: of the plan, or of a loop.
-            times: how often they run.
-            is_inside: whether that is in a loop.
-        """
-        found: list[_Planned] = []
-        loads = [self._load(kernel) * (_NEAR if is_inside else 1) for kernel in kernels]
-        turn = driver.BACK  # the last run
-        is_worth_it = sum(load for load in loads if load >= 1) * times >= _WAKING
-        for kernel, load in zip(kernels, loads, strict=True):
-            flags = driver.PARALLEL if is_worth_it and load >= 1 else 0
-            k = self._numbers[id(kernel)]
-            loops = self._structure.loops[k]
-            if kernel.library is not None:
-                turn = driver.FORWARD
-                more: dict[str, Any] = {}
-                if kernel.library.shape is not None:
-                    more["epilogue"] = None
-                    if loops is not None:
-                        words = self._loop_words(loops.words)
-                        result = self._own_result(kernel.library, words, k)
-                        streams = self._streams(kernel)
-                        more["epilogue"] = Epilogue(loops.code, words, streams, result)
-                planned = kernel.library.plan(self._real, **more)
-                self._note_unused(kernel.library, planned)
-                found.extend(_Planned(launch, flags, k) for launch in planned)
-            elif kernel.check is not None:
-                flags = driver.CHECK | (driver.SETTLE if is_inside else 0)
-                found.append(_Planned(_nothing(), flags, k, kernel.check.view.storage))
-            elif kernel.loop is not None:
-                turn = driver.FORWARD
-                found.append(self._loop(kernel, kernel.loop))
-            else:
-                assert loops is not None
-                if load >= 1:
-                    can_turn = TurnWord() in loops.words and not is_inside
-                    turn = NEXT[turn] if can_turn else driver.FORWARD
-                words = self._loop_words(loops.words, turn if load >= 1 else driver.FORWARD)
-                found.append(_Planned(Launch(loops.code, words), flags, k))
-        return found
-
-    def _loop(self, kernel: Kernel, loop: Loop) -> _Planned:
-        """A loop with its launches."""
-        k, times = self._numbers[id(kernel)], self._times(loop)
-        launches = self._launches(kernel.test, times, is_inside=True)
-        if loop.stop is not None:
-            flags = driver.STOP | driver.SETTLE
-            launches.append(_Planned(_nothing(), flags, k, loop.stop.storage))
-        launches += self._launches(kernel.body, times, is_inside=True)
-        flags = driver.PARALLEL if any(x.flags & driver.PARALLEL for x in launches) else 0
-        if loop.has_checks:
-            flags |= driver.CHECK
-        repeated = _with_barriers(launches, is_inside=True)
-        return _Planned(Launch(driver_code("loop"), ()), flags, k, None, loop, tuple(repeated))
-
-    def _times(self, loop: Loop) -> int:
-        return _SOME_TIMES if loop.count is None else self._real(loop.count)
-
-    def _load(self, kernel: Kernel) -> float:
-        """How much work a kernel has that threads can share; from 1 on it is worth it.
-
-        Sizes alone decide, so results cannot depend on the number of threads.
-        """
-        if kernel.check is not None:
-            return 0
-        if kernel.loop is not None:
-            loads = [self._load(k) * _NEAR for k in (*kernel.test, *kernel.body)]
-            return self._times(kernel.loop) * sum(load for load in loads if load >= 1)
-        if kernel.axes is not None and kernel.split is None and not kernel.kept:
-            return 0  # one number
-        load = 0.0
-        if kernel.library is not None:
-            load = self._real(kernel.library.work) / _PARALLEL_WORK
-        for number in {v.storage for v in kernel.views} | kernel.writes:
-            if number in self._layout.stored:
-                load += self._bytes(number) / _PARALLEL_BYTES
-        return load
-
-    def _bytes(self, number: int) -> int:
-        storage = self._program.storages[number]
-        count = storage.dtype.size
-        for n in storage.shape:
-            count *= self._real(n)
-        return count
-
-    def _streams(self, kernel: Kernel) -> tuple[Stream, ...]:
-        """The memory besides its result that an epilogue goes through element by element.
-
-        What it writes is fetched before, too: the processor does that for each line.
-        """
-        assert kernel.library is not None
-        place = self._layout.place
-        made = kernel.writes - self._program.updates.keys()
-        views = {view for s in kernel.statements for view in views_of(s.operands)}
-        wanted = sorted(
-            (v for v in views if v.storage not in made), key=lambda v: (v.storage, v.offset)
-        )
-        known = {place[v.storage] for v in wanted} | {place[n] for n in kernel.library.writes}
-        for s in kernel.statements:
-            number = s.target.storage
-            if number in self._layout.stored and place[number] not in known:
-                wanted.append(s.target)
-                known.add(place[number])
-        found = []
-        for view in wanted:
-            if strides_over(view, kernel) == contiguous(kernel.shape):
-                size = self._program.storages[view.storage].dtype.size
-                data = Buffer(view.storage, self._real(view.offset) * size)
-                found.append(Stream(data, self._real(kernel.shape[-1]) * size))
-        return tuple(found)
-
-    def _own_result(self, library: Library, words: Sequence[Word], k: int) -> int | None:
-        """The word that is the address of what a contraction makes, if only kernel k reads that."""
-        places = self._layout.place
-        (made,) = library.writes
-        found = [i for i, w in enumerate(words) if self._is_at(w, places[made])]
-        is_own = self._ranges.get(places[made]) == (k, k) and len(found) == 1
-        return found[0] if is_own else None
-
-    def _note_unused(self, library: Library, launches: Sequence[Launch]) -> None:
-        """Note what a library statement makes, if no launch has to do with the memory of it."""
-        places = self._layout.place
-        words = [word for launch in launches for word in _leaves(launch.words)]
-        made = {places[number] for number in library.writes}
-        self._unused |= {n for n in made if not any(self._is_at(word, n) for word in words)}
-
-    def _is_at(self, word: Word, place: int) -> bool:
-        """Whether a word is an address in the memory of a storage."""
-        return isinstance(word, Buffer) and self._layout.place[word.value] == place
-
-    def _loop_words(
-        self, specs: Sequence[WordSpec], turn: int = driver.FORWARD
-    ) -> tuple[Word, ...]:
-        return tuple(self._loop_word(spec, turn) for spec in specs)
-
-    def _loop_word(self, spec: WordSpec, turn: int) -> Word:
-        real = self._real
-        if isinstance(spec, BufferWord):
-            return Buffer(spec.storage, real(spec.offset))
-        if isinstance(spec, NumberWord):
-            return real(spec.value)
-        if isinstance(spec, TurnWord):
-            return PlanWord(turn)
-        if isinstance(spec, PartWord):
-            return -(-real(spec.size) // real(spec.parts)) * real(spec.inner)
-        assert isinstance(spec, ModeWord)
-        return int(real(spec.outer) < _FEW_ROWS < real(spec.inner))
-
     # Memory
 
-    def _place_arena(self, launches: Sequence[_Planned]) -> None:
+    def _place_arena(self, launches: Sequence[Planned]) -> None:
         ranges: dict[object, tuple[int, int]] = {}
-        ranges.update((n, r) for n, r in self._ranges.items() if n not in self._unused)
+        ranges.update(
+            (n, r) for n, r in self._launches.ranges.items() if n not in self._launches.unused
+        )
         sizes: dict[object, int] = {}
         for number in ranges:
             assert isinstance(number, int)
             # Arrays that share it have the same number of elements, of the same type.
-            sizes[number] = self._bytes(number)
-        for planned in _all(launches):
+            sizes[number] = num_bytes(self._program, number, self._real)
+        for planned in all_of(launches):
             k = planned.kernel
-            for scratch in _leaves(planned.launch.words):
+            for scratch in leaves(planned.launch.words):
                 if not isinstance(scratch, Scratch):
                     continue
                 ranges[k, scratch.key] = (k, k)
@@ -394,7 +150,7 @@ class Planner:
             raise InternalError(f"storage {number} has no place of its own")
         return self._offsets[number], ARENA
 
-    def _table(self, launches: Sequence[_Planned], thread: int | None) -> int:
+    def _table(self, launches: Sequence[Planned], thread: int | None) -> int:
         """Add a table of kernels, as one thread or all of them take it; gives its place."""
         blocks = [
             self._block(x.launch.words, x.kernel)
@@ -417,7 +173,7 @@ class Planner:
                 self._put(0)
         return start
 
-    def _loop_block(self, loop: Loop, planned: _Planned, thread: int | None) -> int:
+    def _loop_block(self, loop: Loop, planned: Planned, thread: int | None) -> int:
         """Add the words of a loop, and what each thread takes; gives their place."""
         count = num_threads() if planned.flags & driver.PARALLEL else 1
         parts = [
@@ -436,7 +192,7 @@ class Planner:
         self._put(0)
         return start
 
-    def _loop_part(self, loop: Loop, planned: _Planned, thread: int) -> int:
+    def _loop_part(self, loop: Loop, planned: Planned, thread: int) -> int:
         """Add what a thread takes of a loop: its kernels, and what it moves on."""
         self._moving.update((number, []) for number in loop.windows)
         kernels = self._table(planned.repeated, thread)
@@ -498,46 +254,3 @@ class Planner:
         if not words:
             self._put(0)
         return start
-
-
-def _sizes(values: Sequence[int], structure: Structure) -> Sizes:
-    """The real sizes, with those that are derived from them."""
-    sizes = Sizes(values)
-    known = list(values)
-    for derive in structure.derived:
-        known.append(derive(sizes.real))
-        sizes = Sizes(known)
-    return sizes
-
-
-def _leaves(words: Sequence[Word]) -> Iterator[Word]:
-    """The words, and those of the blocks that they point to."""
-    for word in words:
-        if is_block(word):
-            yield from _leaves(word)
-        else:
-            yield word
-
-
-def _with_barriers(launches: Sequence[_Planned], *, is_inside: bool = False) -> list[_Planned]:
-    """The same, with threads meeting before and after what they share, and before they look."""
-    found = []
-    for i, planned in enumerate(launches):
-        flags = planned.flags
-        # In a loop the first one comes after the last one.
-        others = launches[i + 1 :] or (launches if is_inside else [])
-        follows = bool(others) and others[0].flags & driver.PARALLEL
-        if follows or flags & (driver.PARALLEL | driver.CHECK | driver.STOP):
-            flags |= driver.BARRIER
-        found.append(planned._replace(flags=flags))
-    return found
-
-
-def _all(launches: Sequence[_Planned]) -> list[_Planned]:
-    """With those that loops repeat."""
-    return [inner for x in launches for inner in (x, *_all(x.repeated))]
-
-
-def _nothing() -> Launch:
-    """A kernel that does nothing, for checks."""
-    return Launch(driver_code("nothing"), ())

@@ -50,7 +50,9 @@ _PART_ROWS = 72
 _PART_RESULTS = 36 * 1024
 _PART_ROWS_AGAIN = 144
 # So few rows are one part.
-_FEW_ROWS = 256
+_FEW_ROWS = 128
+# So few use a panel of a transposed B as soon as it is copied, as one part.
+_FEW_ROWS_OF_PANEL = 256
 # What a vector of B costs where many tiles use it, which makes tiles higher.
 _COST_OF_SHARED_B = 0.3
 # When the epilogue takes much memory of its own, parts of C have about that size, if rows are not
@@ -145,7 +147,7 @@ def choose_blocks(
     is_across = a.column_stride != 1 and rows > 1
     pack_a = is_across and a.row_stride == 1 and rows * columns >= _FEWEST_RESULTS_TO_PACK
     # Few rows use a panel of B as soon as it is transposed, and each would need its copy of A.
-    by_panel = pack_b == kernel.B_TRANSPOSED and rows <= _FEW_ROWS
+    by_panel = pack_b == kernel.B_TRANSPOSED and rows <= _FEW_ROWS_OF_PANEL
     pack_a &= not by_panel
     if is_across:
         is_large = pack_a and rows * columns >= _LARGE_RESULT
@@ -169,14 +171,15 @@ def choose_blocks(
     else:
         # What longer sums take of A stays in the second cache, next to the panels of B.
         part_rows = _PART_ROWS * _LONGEST_INNER // max(depth, _LONGEST_INNER)
-        height = part_rows if rows > _FEW_ROWS else rows
+        height = rows if by_panel or rows <= _FEW_ROWS else part_rows
         if pack_a:
             height = max(height, _PART_RESULTS // columns, _PART_ROWS_AGAIN * (depth < inner))
         if by_panel:
             panels = 1
         elif pack_b and not pack_a:
             panel_bytes = -(-columns // panels) * depth * size
-            most = _PACKED_NARROW_BYTES if is_narrow and rows <= _FEW_ROWS else _PACKED_BYTES
+            is_low = is_narrow and rows <= _FEW_ROWS_OF_PANEL
+            most = _PACKED_NARROW_BYTES if is_low else _PACKED_BYTES
             panels = Cut.of(panels, max(1, most // panel_bytes)).large
     blocks = Blocks(tiles, tiles, panels, depth, pack_a, pack_b, streams)
     blocks = _shared_out(blocks, grid, num_batches, threads)

@@ -12,9 +12,10 @@ from laminar import ops
 from laminar.engine.compiler import llvm
 from laminar.engine.compiler.builder import Builder
 from laminar.engine.compiler.kernels.launch import Buffer
+from laminar.engine.compiler.launches import Launches
 from laminar.engine.compiler.layout import lay_out
 from laminar.engine.compiler.lowerings.contractions import product
-from laminar.engine.compiler.plan import Planner, Structure
+from laminar.engine.compiler.structure import Structure
 from laminar.engine.graph import float32
 from tests.engine.ops.native import every_cluster
 
@@ -33,7 +34,7 @@ def test_what_is_fetched_is_read_or_written_besides_the_result() -> None:
     layout = lay_out(b.program, b.copy)
     (kernel,) = layout.kernels
     structure = Structure(layout, [], llvm.vector_bytes(), "")
-    streams = Planner(structure, [], {}, [])._streams(kernel)
+    streams = Launches(structure, structure.sizes([]).real).streams(kernel)
     assert streams == ((Buffer(residual.storage), 2000), (Buffer(z.storage), 2000))
 
 

@@ -1,0 +1,66 @@
+"""What a program is for any sizes: kernels, and their code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .fused import Kernel
+from .layout import Layout, in_order
+from .loop_words import Loops
+from .loops import LoopWriter
+from .report import dump_code
+from .sizes import Sizes
+
+
+class Structure:
+    """The kernels of a program and their code.
+
+    Args:
+        layout: the program.
+        derived: see Builder.
+        vector_bytes: of the host's vectors.
+        name: of the cluster, for reports.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        derived: Sequence[Callable[[Callable[[int], int]], int]],
+        vector_bytes: int,
+        name: str,
+    ) -> None:
+        self.layout = layout
+        self.derived = tuple(derived)
+        self.name = name
+        self.kernels = list(in_order(layout.kernels))
+        self.loops: list[Loops | None] = []
+        for kernel in self.kernels:
+            loops = self._write(kernel, vector_bytes)
+            self.loops.append(loops)
+            if loops is not None:
+                dump_code(self.label(kernel), loops.code)
+
+    def _write(self, kernel: Kernel, vector_bytes: int) -> Loops | None:
+        if not kernel.statements:
+            return None
+        writer = LoopWriter(self.layout, kernel, vector_bytes)
+        return writer.write() if kernel.library is None else writer.write_epilogue()
+
+    def labels(self, kernel: Kernel) -> tuple[str, ...]:
+        """The operations that a kernel came from."""
+        labels = self.layout.program.labels
+        names = dict.fromkeys(labels.get(id(s), "") for s in kernel.all_statements)
+        return tuple(n for n in names if n)
+
+    def label(self, kernel: Kernel) -> str:
+        """The same in one word."""
+        return "+".join(self.labels(kernel)) or self.name
+
+    def sizes(self, values: Sequence[int]) -> Sizes:
+        """The real sizes, with those that are derived from them."""
+        sizes = Sizes(values)
+        known = list(values)
+        for derive in self.derived:
+            known.append(derive(sizes.real))
+            sizes = Sizes(known)
+        return sizes
