@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from laminar.engine.compiler import codes, host, llvm, native, plan, threads
+from laminar.engine.compiler import codes, host, launches, llvm, native, threads
 from laminar.engine.compiler.codes import Native
 from laminar.engine.compiler.instance import Recipe
 from laminar.engine.compiler.kernels.launch import Code
@@ -56,8 +56,8 @@ def planning_for(machine: Machine) -> Iterator[None]:
         patch.setattr(contractions, "has_amx", lambda: False)
         patch.setattr(host, "platform", SimpleNamespace(machine=lambda: machine.name))
         patch.setattr(threads._setting, "count", THREADS)
-        patch.setattr(plan, "_PARALLEL_BYTES", 1 << 8)
-        patch.setattr(plan, "_PARALLEL_WORK", 1 << 8)
+        patch.setattr(launches, "_PARALLEL_BYTES", 1 << 8)
+        patch.setattr(launches, "_PARALLEL_WORK", 1 << 8)
         yield
 
 
