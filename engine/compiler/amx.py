@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import platform
-import sys
 
-from . import llvm
+from . import host, llvm
 
 _ARCH_PRCTL = 158  # the number of the system call on x86-64
 _REQUEST_PERMISSION = 0x1023
@@ -23,7 +21,7 @@ _TILE_DATA = 18
 @functools.cache
 def has_amx() -> bool:
     """Whether bfloat16 matrices can be multiplied there."""
-    if sys.platform != "linux" or platform.machine() != "x86_64":
+    if not (host.is_linux() and host.is_x86()):
         return False
     features = llvm.host_features()
     needed = ("amx-tile", "amx-bf16", "avx512f", "avx512bw", "avx512vl")
