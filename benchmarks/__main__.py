@@ -9,8 +9,10 @@ framework failed or computed something else than the others.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -22,6 +24,7 @@ from .processes import Framework, WorkerError, find
 from .workloads import PEERS, WORKLOADS, Workload
 
 WIDTH = 180  # of what is printed to a file
+START_SECONDS = 3.0  # until a framework is loaded, has built its model and is warm
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -63,7 +66,10 @@ def found_frameworks(
     console: Console,
 ) -> Iterator[Framework]:
     """Laminar and the peers; those that were not asked for by name may be missing."""
-    yield find("laminar", sys.executable, isa)
+    try:
+        yield find("laminar", sys.executable, isa)
+    except WorkerError as error:
+        raise SystemExit(f"laminar: {error}") from error
     for peer in PEERS if peers is None else peers:
         try:
             python = pythons.get(peer) or pythons.get(peer.split("-")[0], sys.executable)
@@ -75,6 +81,19 @@ def found_frameworks(
             console.print(f"without {peer}: {' '.join(reason)}", markup=False, highlight=False)
 
 
+def expected(
+    plan: Sequence[tuple[Workload, int]], frameworks: Sequence[Framework], seconds: float
+) -> str:
+    """How much there is to measure, and about how long that takes."""
+    turns = sum(workload.name in f.workloads for workload, _ in plan for f in frameworks)
+    minutes = math.ceil(turns * (seconds + START_SECONDS) / 60)
+    listed = ", ".join(framework.name for framework in frameworks)
+    return (
+        f"{len(plan)} workloads on {listed}: about {minutes} minutes, more where a peer compiles "
+        f"for long; --workload and --seconds make it fewer"
+    )
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, write; gives the exit status."""
     options = parse(arguments)
@@ -82,15 +101,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not console.is_terminal:
         console = Console(width=WIDTH)
     peers = [] if options.smoke and options.peers is None else options.peers
+    begun = datetime.now(UTC).replace(microsecond=0)
     about = machine.describe(options.isa)
     frameworks = list(found_frameworks(peers, dict(options.python), options.isa, console))
     plan: list[tuple[Workload, int]] = [
         (WORKLOADS[name], threads) for name in options.workload for threads in options.threads
     ]
+    told = {name: value for name, value in vars(options).items() if name != "json"}
+    told |= {"python": {f.name: f.python for f in frameworks}, "begun": begun.isoformat(" ")}
+    if not options.smoke:
+        console.print(expected(plan, frameworks, options.seconds), highlight=False)
     results: list[Result] = []
     for workload, threads in plan:
         taking_part = [f for f in frameworks if workload.name in f.workloads]
-        with console.status(f"{workload.name}, threads: {threads}"):
+        place = f"{len(results) + 1} of {len(plan)}: {workload.name}, threads: {threads}"
+        with console.status(place):
             cores = options.cores[:threads]
             result = measure(
                 workload, taking_part, cores, seconds=options.seconds, tiny=options.smoke
@@ -98,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results.append(result)
         console.print(report.line(result), highlight=False)
         if options.json is not None:  # what is done stays, should a later one be interrupted
-            report.write_json(options.json, results, frameworks, about)
+            report.write_json(options.json, results, frameworks, about, told)
     report.print_all(results, frameworks, about, console, is_full=not options.smoke)
     return int(any(entry.error for result in results for entry in result.entries))
 

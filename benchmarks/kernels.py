@@ -37,8 +37,10 @@ from laminar.engine.compiler.kernels import (
 from laminar.engine.compiler.threads import Pool
 from laminar.engine.graph import float32
 
+from . import machine as host
 from .isa import ISAS, restricted
 from .launches import Array, Prepared, aligned
+from .report import TORCH_ON_AMD
 
 # Long enough for the caches to forget what another library left there, and for its threads, which
 # wait for more work for a while, to fall asleep: OpenBLAS's spin for 2^28 cycles, a tenth of a
@@ -277,6 +279,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         torch = importlib.import_module("torch")
         torch.set_num_threads(threads)
         torch.set_grad_enabled(False)
+        if host.describe().get("vendor") == "AuthenticAMD":
+            print(TORCH_ON_AMD)
     if machine.pool is not None:
         pin(allowed)
     for make in (*products(machine, torch), *convolutions(machine, torch)):

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
+import re
+import subprocess
 from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
+
+from .cases import ROOT
 
 # Vector instruction sets worth telling, as the kernel names them: x86, then ARM.
 FEATURES = (
@@ -42,14 +46,56 @@ def describe(isa: str | None = None) -> dict[str, str]:
     about["system"] = f"{platform.system()} {platform.release()}"
     if hasattr(os, "getloadavg"):
         about["load"] = f"{os.getloadavg()[0]:.2f}"
-    return about
+    return about | caches() | commit()
+
+
+def caches() -> dict[str, str]:
+    """The sizes of the data caches of the first core, where the system tells them."""
+    found = {}
+    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        try:
+            level, kind, size = (
+                (index / name).read_text().strip() for name in ("level", "type", "size")
+            )
+        except OSError:
+            continue
+        if kind != "Instruction":
+            found[f"L{level} cache"] = size
+    return found
+
+
+def commit() -> dict[str, str]:
+    """What laminar was measured at, where this is a checkout; "changed" after it if it was."""
+    try:
+        done = subprocess.run(
+            ["git", "describe", "--always", "--abbrev=40", "--dirty= changed"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    return {"commit": done.stdout.strip()}
 
 
 def usable_cores() -> list[int]:
-    """The cores that this process may run on."""
+    """The cores that this process may run on; those that share a physical core come last."""
     if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
+        found = sorted(os.sched_getaffinity(0))
+    else:
+        found = list(range(os.cpu_count() or 1))
+    firsts = {core: _first_sibling(core) for core in found}
+    return sorted(found, key=lambda core: core != firsts[core])
+
+
+def _first_sibling(core: int) -> int:
+    """The first of the logical cores that share a physical one with `core`."""
+    path = Path(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list")
+    try:
+        return int(re.split("[,-]", path.read_text())[0])
+    except (OSError, ValueError):  # not Linux
+        return core
 
 
 def pin(cores: list[int]) -> None:

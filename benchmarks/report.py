@@ -15,6 +15,10 @@ from .isa import UNRESTRICTED
 from .measurement import Entry, Result, Spread
 from .processes import Framework
 
+TORCH_ON_AMD = (
+    "torch multiplies matrices with MKL, which does not use AVX-512 on processors of AMD: "
+    "a ratio to torch says little about other processors."
+)
 UNITS = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
     "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB")),
@@ -101,10 +105,7 @@ def notes(results: Sequence[Result], machine: Mapping[str, str]) -> list[str]:
         found.append("The machine was busy when this began: the figures are not to be relied on.")
     peers = {entry.framework for result in results for entry in result.entries}
     if machine.get("vendor") == "AuthenticAMD" and "torch" in peers:
-        found.append(
-            "torch multiplies matrices with MKL, which does not use AVX-512 on processors of AMD: "
-            "a ratio to torch says little about other processors."
-        )
+        found.append(TORCH_ON_AMD)
     free = [name for name in UNRESTRICTED if name in peers]
     if "kept to" in machine and free:
         found.append(
@@ -119,11 +120,14 @@ def write_json(
     results: Sequence[Result],
     frameworks: Sequence[Framework],
     machine: Mapping[str, str],
+    options: Mapping[str, Any],
 ) -> None:
-    """Write all that was measured; times in seconds."""
+    """Write all that was measured, and how; times in seconds."""
     document = {
         "machine": dict(machine),
+        "options": dict(options),
         "frameworks": {framework.name: dict(framework.versions) for framework in frameworks},
+        "notes": notes(results, machine),
         "results": [as_json(result) for result in results],
     }
     path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

@@ -31,6 +31,7 @@ def on_rows(
     return {sized(name, size): case for name, case in cases.items() for size in MILLIONS}
 
 
-def first_numbers(y: Any) -> list[float]:
-    """The beginning of a result, to be compared."""
-    return [float(number) for number in np.asarray(y)[0, :8]]
+def ends(y: Any) -> list[float]:
+    """The beginning and the end of a result of two axes, and its mean size, to be compared."""
+    y = np.asarray(y)
+    return [float(number) for number in (*y[0, :8], *y[-1, -8:], np.abs(y).mean())]

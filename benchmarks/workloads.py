@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from . import problems, rows
+from . import contractions, problems, rows
 from .problems import CLASSES, Problem
 
 # framework -> the module of `frameworks` that knows it, and the packages whose versions matter
@@ -237,6 +237,10 @@ WORKLOADS = {
             )
             for name, title in rows.TITLES.items()
             for millions in rows.MILLIONS
+        ),
+        *(
+            Workload(name, title, full, tiny, is_finite)
+            for name, title, full, tiny in contractions.workloads()
         ),
         Workload(
             "input-images",

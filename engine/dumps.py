@@ -2,7 +2,9 @@
 
 The environment variable LAMINAR_DUMP names a folder. Into it go, for all that is compiled: the
 operations before and after clustering (.graph.txt, .clustered.txt), the loop program (.loops.txt),
-the IR of each kernel (.ll) and its assembly (.s). Names are those of operations and layers.
+the IR of each kernel (.ll) and its assembly (.s); and where other passes rewrite a graph, the
+operations before the first and after each (.passes_0_given.txt, .passes_1_....txt). Names are those
+of operations and layers.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from pathlib import Path
 _log = logging.getLogger(__name__)
 
 _LONGEST_NAME = 120
+_unwritable: set[Path] = set()
 
 
 def folder() -> Path | None:
@@ -39,4 +42,6 @@ def dump(name: str, text: str) -> None:
             path = place / f"{stem}_{count}{suffix}"
         path.write_text(text)
     except OSError as error:
-        _log.warning("LAMINAR_DUMP: %s cannot be written: %s", place, error)
+        if place not in _unwritable:  # once, not for each stage of each graph
+            _unwritable.add(place)
+            _log.warning("LAMINAR_DUMP: %s cannot be written: %s", place, error)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.graph import TensorShape, as_dtype
+from laminar.engine.graph import Tensor, TensorShape, as_dtype
 
 from .layer import Layer
 from .symbolic import KerasTensor, Node
@@ -38,6 +38,11 @@ class InputLayer(Layer):
                 remedy="pad or densify the data",
             )
         if input_tensor is not None:
+            if not isinstance(input_tensor, KerasTensor | Tensor):
+                raise InvalidArgumentError(
+                    f"Input {self.name!r}: tensor must be a symbolic tensor, got {input_tensor!r}",
+                    remedy="give the output of another Input or of a layer",
+                )
             batch_shape, dtype = input_tensor.shape, dtype or input_tensor.dtype
         elif shape is not None and batch_shape is not None:
             raise InvalidArgumentError(f"Input {self.name!r}: give shape or batch_shape, not both")
@@ -47,10 +52,10 @@ class InputLayer(Layer):
                     f"Input {self.name!r}: the shape is missing",
                     remedy="Input(shape=(28, 28, 1)), without the batch",
                 )
-            if isinstance(shape, int):
+            if not isinstance(shape, Iterable) or isinstance(shape, str | bytes | Mapping):
                 raise InvalidArgumentError(
-                    f"Input {self.name!r}: a shape is a tuple, got {shape}",
-                    remedy=f"write shape=({shape},)",
+                    f"Input {self.name!r}: a shape is a tuple, got {shape!r}",
+                    remedy=f"write shape=({shape if isinstance(shape, int) else 28},)",
                 )
             batch_shape = (batch_size, *shape)
         self.batch_shape = tuple(TensorShape(batch_shape))

@@ -49,6 +49,7 @@ class Layer(Buildable, Operation):
     """
 
     _training_default: ClassVar[Any] = None
+    _untracked = Buildable._untracked | {"_losses", "_reports", "_build_shapes"}  # tensors, sizes
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Remember the arguments, for the config of layers that do not write one."""

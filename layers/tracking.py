@@ -6,7 +6,6 @@ layers may be changed at any time. Variables made by `add_weight` are kept in or
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Protocol, runtime_checkable
 
 from laminar.engine.state import Variable
@@ -59,17 +58,17 @@ class Tracked:
         if isinstance(value, Variable) and "_own" in self.__dict__:
             self._own = [v for v in self._own if v is not value]
 
-    def _attributes(self) -> Iterator[Any]:
-        attributes = self.__dict__
-        for name in list(attributes.get("_holders", ())):
-            if name in attributes:
-                yield attributes[name]
-
     def _find(self, kind: type[Any]) -> list[Any]:
         """The direct attributes of a kind, and those in lists, tuples and dicts, each once."""
         found: dict[int, Any] = {}
-        for value in self._attributes():
-            _collect(value, kind, found)
+        attributes = self.__dict__
+        for name in list(attributes.get("_holders", ())):
+            value = attributes.get(name)
+            if isinstance(value, list | tuple | set | dict):
+                if value:
+                    _collect(value, kind, found)
+            elif isinstance(value, kind) and name in attributes:
+                found.setdefault(id(value), value)
         return list(found.values())
 
     @property

@@ -194,7 +194,14 @@ class Optimizer(Averages):
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Variable]]) -> Variable:
         """Update variables by (gradient, variable) pairs; gives the count of steps."""
-        pairs = list(grads_and_vars)
+        pairs = list(grads_and_vars) if isinstance(grads_and_vars, Iterable) else [grads_and_vars]
+        for pair in pairs:
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise InvalidArgumentError(
+                    f"{self.name}: apply_gradients() takes (gradient, variable) pairs, "
+                    f"got {pair!r}",
+                    remedy="apply_gradients(zip(gradients, variables))",
+                )
         self.apply([g for g, _ in pairs], [v for _, v in pairs])
         return self._iterations
 

@@ -12,6 +12,8 @@ import pytest
 
 # Keras is the reference that files and arithmetic are compared with; any backend serves.
 os.environ.setdefault("KERAS_BACKEND", "jax")
+# What the compiler gets wrong is an error here, not a reason to run without it.
+os.environ.setdefault("LAMINAR_FALLBACK", "never")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
-from benchmarks import fresh, measurement, problems, processes
-from benchmarks.__main__ import main
+from benchmarks import fresh, machine, measurement, problems, processes, report, rows
+from benchmarks.__main__ import START_SECONDS, expected, found_frameworks, main
 from benchmarks.measurement import Entry, Result
 from benchmarks.processes import Framework, Worker, WorkerError
 from benchmarks.report import line, notes
-from benchmarks.workloads import WORKLOADS, Judge, has_learned, is_finite, trains
+from benchmarks.workloads import PEERS, WORKLOADS, Judge, has_learned, is_finite, trains
 
 TRAINING = WORKLOADS["train-mlp"]
 
@@ -184,3 +186,68 @@ def test_resnet_20_has_its_layers() -> None:
     assert len(convolutions) - len(main_path) == 2
     trainable = sum(sum(a.size for a in arrays[:2]) for arrays in problem.weights.values())
     assert trainable == pytest.approx(0.27e6, rel=0.02)
+
+
+def test_peers_that_are_not_there_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nowhere = tmp_path / "python"
+    nowhere.write_text("#!/bin/sh\necho nothing is installed >&2\nexit 1\n")
+    nowhere.chmod(0o755)
+    pythons = dict.fromkeys(PEERS, str(nowhere))
+    (found,) = found_frameworks(None, pythons, None, Console())
+    assert found.name == "laminar"
+    printed = capsys.readouterr().out
+    assert all(f"without {peer}: nothing is installed" in printed for peer in PEERS)
+    with pytest.raises(SystemExit, match="torch: nothing is installed"):
+        list(found_frameworks(["torch"], pythons, None, Console()))
+
+
+def test_it_says_how_long_it_takes() -> None:
+    frameworks = [
+        Framework("laminar", "", frozenset(["add", "train-mlp"]), {}),
+        Framework("torch", "", frozenset(["train-mlp"]), {}),
+    ]
+    plan = [(WORKLOADS[name], threads) for name in ("add", "train-mlp") for threads in (1, 2)]
+    text = expected(plan, frameworks, seconds=3.0 * 60 - START_SECONDS)
+    assert text.startswith("4 workloads on laminar, torch: about 18 minutes")  # 6 turns of 3
+
+
+def test_what_is_written_tells_where_it_comes_from(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    arguments = ["--smoke", "--workload", "conv-stride-2", "--seconds", "2", "--json", str(path)]
+    assert main(arguments) == 0
+    written = json.loads(path.read_text())
+    assert written["options"]["seconds"] == 2
+    assert written["options"]["threads"] == [1]
+    assert written["options"]["python"] == {"laminar": sys.executable}
+    assert written["options"]["begun"].endswith("+00:00")
+    assert written["notes"] == report.notes([], written["machine"])
+    assert set(written["frameworks"]["laminar"]) == {"laminar", "numpy", "llvmlite", "python"}
+
+
+def test_the_commit_is_told_where_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "ROOT", tmp_path)
+    assert machine.commit() == {}
+    for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        person = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+        subprocess.run(["git", *person, *command], cwd=tmp_path, check=True)
+    assert len(machine.commit()["commit"]) == 40
+
+
+def test_a_core_of_its_own_for_each_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logical cores 0 and 1 share a physical one, 2 and 3 another."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
+    monkeypatch.setattr(machine, "_first_sibling", lambda core: core - core % 2)
+    assert machine.usable_cores() == [0, 2, 1, 3]
+
+
+def test_a_result_is_compared_from_end_to_end() -> None:
+    y = np.arange(40.0).reshape(4, 10)
+    wrong = y.copy()
+    wrong[-1, -1] = 0
+    between = y.copy()
+    between[2] = 0
+    assert rows.ends(y) not in (rows.ends(wrong), rows.ends(between))

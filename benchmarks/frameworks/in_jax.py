@@ -12,8 +12,9 @@ from jax import numpy as jnp
 
 from ..cases import Case, FirstUse, Program
 from ..problems import Problem
-from ..rows import first_numbers, on_rows
+from ..rows import ends, on_rows
 from ..workloads import CHECKED_STEPS
+from . import jax_contractions
 from .jax_networks import (
     Arrays,
     Network,
@@ -139,7 +140,7 @@ class Inference(Case):
         self.x = problem.x[: problem.batch]
 
     def checks(self) -> list[float]:
-        return [float(logit) for logit in self.network(self.weights, self.x)[0]]
+        return ends(self.network(self.weights, self.x))
 
     def run(self) -> None:
         jax.device_get(self.network(self.weights, self.x))
@@ -153,7 +154,7 @@ class Rows(Case):
         self.function = jax.jit(function)
 
     def checks(self) -> list[float]:
-        return first_numbers(self.function(self.x))
+        return ends(self.function(self.x))
 
     def run(self) -> None:
         jax.block_until_ready(self.function(self.x))
@@ -171,7 +172,7 @@ class Updates(Case):
     def checks(self) -> list[float]:
         for _ in range(CHECKED_STEPS):
             self.run()
-        return first_numbers(self.weights["x"][0])
+        return ends(self.weights["x"][0])
 
     def run(self) -> None:
         self.weights, self.slots = self.update(self.weights, self.gradients, self.slots)
@@ -222,5 +223,6 @@ CASES: dict[str, Callable[[Problem], Case]] = {
             "adam": lambda p: Updates(Adam(1e-3), p),
         }
     ),
+    **jax_contractions.CASES,
     "digits": lambda p: Program("-m", "benchmarks.frameworks.digits_jax", str(p.epochs)),
 }

@@ -13,7 +13,9 @@ from torch.nn import functional
 from ..cases import Case, FirstUse, Program
 from ..inputs import SCALE, Epoch
 from ..problems import Array, Block, Problem, Weights
+from ..rows import ends
 from ..workloads import CHECKED_STEPS
+from . import torch_contractions
 from .torch_gpt import Attention, Gpt
 from .torch_recurrent import Lstm, recurrent
 from .torch_rows import rows_cases
@@ -166,11 +168,12 @@ class Inference(Case):
 
     def __init__(self, network: Network, problem: Problem, is_compiled: bool) -> None:
         net = build(network, problem).eval()
-        self.net = torch.compile(net) if is_compiled else net
+        # Frozen: the weights are constants, packed beforehand as the products want them.
+        self.net = torch.compile(net, options={"freezing": True}) if is_compiled else net
         self.x = problem.x[: problem.batch]
 
     def checks(self) -> list[float]:
-        return [float(logit) for logit in self.logits()[0]]
+        return ends(self.logits())
 
     def run(self) -> None:
         self.logits()
@@ -236,6 +239,7 @@ CASES: dict[str, Callable[[Problem], Case]] = {
     "import": lambda _: FirstUse("import torch"),
     "first-add": lambda _: FirstUse("import torch; a = torch.ones((4, 4)); a + a"),
     "add": lambda _: Add(),
+    **torch_contractions.CASES,
     "input-images": image_batches,
     "digits": lambda p: Program("-m", "benchmarks.frameworks.digits_torch", str(p.epochs)),
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..cases import Case
 from ..problems import Block, Problem
+from ..rows import ends
 from ..workloads import CHECKED_STEPS
 
 Network = Callable[[Any, Problem], Any]
@@ -162,8 +163,7 @@ class Inference(Case):
         self.x = problem.x[: problem.batch]
 
     def checks(self) -> list[float]:
-        logits = self.model.predict_on_batch(self.x)
-        return [float(logit) for logit in logits[0]]
+        return ends(self.model.predict_on_batch(self.x))
 
     def run(self) -> None:
         self.model.predict_on_batch(self.x)

@@ -10,7 +10,7 @@ import laminar
 
 from ..cases import Case
 from ..problems import Problem
-from ..rows import first_numbers, on_rows
+from ..rows import ends, on_rows
 from ..workloads import CHECKED_STEPS
 
 
@@ -22,7 +22,7 @@ class Rows(Case):
         self.function = laminar.function(function)
 
     def checks(self) -> list[float]:
-        return first_numbers(self.function(self.x))
+        return ends(self.function(self.x))
 
     def run(self) -> None:
         self.function(self.x)
@@ -41,7 +41,7 @@ class Updates(Case):
     def checks(self) -> list[float]:
         for _ in range(CHECKED_STEPS):
             self.run()
-        return first_numbers(self.weights)
+        return ends(self.weights)
 
     def run(self) -> None:
         self.update(self.gradient)

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from ..cases import Case
 from ..problems import Problem
-from ..rows import first_numbers, on_rows
+from ..rows import ends, on_rows
 from ..workloads import CHECKED_STEPS
 
 
@@ -23,7 +23,7 @@ class Rows(Case):
         self.function = torch.compile(function) if is_compiled else function
 
     def checks(self) -> list[float]:
-        return first_numbers(self.function(self.x))
+        return ends(self.function(self.x))
 
     def run(self) -> None:
         self.function(self.x)
@@ -41,7 +41,7 @@ class Updates(Case):
     def checks(self) -> list[float]:
         for _ in range(CHECKED_STEPS):
             self.update()
-        return first_numbers(self.weights.detach())
+        return ends(self.weights.detach())
 
     def run(self) -> None:
         self.update()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import ShapeError, UnimplementedError
 from ..graph import GraphTensor, Operation, TensorSpec, int32, int64
 from ..ops.cluster import Body, Step
 from ..ops.registry import OpDef
@@ -15,7 +14,9 @@ from .emit import NotLoweredError, scalar_type
 from .layout import lay_out
 from .lower import STATE, Lowering
 from .lowerings import LOWERINGS
+from .mishaps import FOUND_OUT, go_on_without
 from .native_loops import LOOPS
+from .parted_sizes import accept_reshapes, parts_a_size
 from .records import attributes, decides
 from .sizes import stand_in
 from .structure import Structure
@@ -47,10 +48,18 @@ class Acceptance:
                     unknown.setdefault(kind, op)
         if unknown:
             self._known.update(zip(unknown, _found_out(list(unknown.values())), strict=True))
-        return [
+        decided = [
             bool(self._known.get(kind)) if is_so is None else is_so
             for is_so, kind in zip(found, kinds, strict=True)
         ]
+        undecided = [
+            i
+            for i, op in enumerate(operations)
+            if found[i] is None and not decided[i] and parts_a_size(op)
+        ]
+        if undecided:
+            accept_reshapes(operations, decided, undecided)
+        return decided
 
 
 def _definition(op: Operation) -> OpDef:
@@ -114,9 +123,9 @@ def _found_out(operations: Sequence[Operation]) -> list[bool]:
     if content is not None and len(content) == len(operations):
         return [number == _YES for number in content]
     found = [_can_lower(op) for op in operations]
-    if name is not None:
+    if name is not None and None not in found:
         cache.write(name, bytes([_YES if is_so else _NO for is_so in found]))
-    return found
+    return [bool(is_so) for is_so in found]
 
 
 def _name(operations: Sequence[Operation]) -> str | None:
@@ -161,8 +170,8 @@ def _has_type(spec: TensorSpec) -> bool:
     return True
 
 
-def _can_lower(op: Operation) -> bool:
-    """Whether the operation alone can be lowered and its code written."""
+def _can_lower(op: Operation) -> bool | None:
+    """Whether the operation alone can be lowered and its code written; None after a mistake."""
     definition, sizes = _definition(op), [_is_size(x) for x in op.inputs]
     unknown = stand_in(0)
     specs = [t.spec for t in (*op.inputs, *op.outputs)]
@@ -182,6 +191,9 @@ def _can_lower(op: Operation) -> bool:
         layout = lay_out(lowering.program, lowering.builder.copy)
         lowering.program.verify()
         Structure(layout, lowering.builder.derived, llvm.vector_bytes(), op.type)
-    except (UnimplementedError, ShapeError):
+    except FOUND_OUT:
         return False
+    except Exception as error:
+        go_on_without(op.type, error)
+        return None
     return True

@@ -27,6 +27,7 @@ from .program import (
     Loop,
     Map,
     Operand,
+    Pieces,
     Program,
     Reduce,
     Shape,
@@ -322,8 +323,12 @@ class Builder:
         *,
         work: int = 0,
         epilogue: bool = True,
+        pieces: Callable[[Library], Pieces | None] | None = None,
     ) -> View:
-        """As `library`, on any views, with one output, whose rows an `epilogue` may go on with."""
+        """As `library`, on any views, with one output, whose rows an `epilogue` may go on with.
+
+        `pieces` says how the statement can be cut.
+        """
         made = self.storage(shape, dtype)
         numbers = tuple(v.storage for v in views), (made.storage,)
 
@@ -331,7 +336,9 @@ class Builder:
             return plan(real, *numbers, **more)
 
         rows = made.shape if epilogue else None
-        self._add(Library(name, tuple(views), numbers[1], planned, rows, work))
+        statement = Library(name, tuple(views), numbers[1], planned, rows, work)
+        statement.pieces = pieces(statement) if pieces is not None else None
+        self._add(statement)
         return made
 
     def check(self, fails: Operand) -> None:

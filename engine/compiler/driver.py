@@ -15,6 +15,7 @@ offset), and for each kernel (code, words, flags, the address of a check's resul
 
 A loop has a table of kernels, and words of its own, for each thread: before iteration t a thread
 moves on, by t steps, the addresses in its own kernels' words, so no thread waits for another.
+Iterations that do not need each other are shared out: a thread runs some, with all of each kernel.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ LINE = 64
 PARALLEL, BARRIER, CHECK, STOP, SETTLE = 1, 2, 4, 8, 16
 
 # Words of a loop, and of a thread's part of it.
-LOOP_PLAN, LOOP_COUNT, LOOP_THREADS, LOOP_FAILED = range(4)
+LOOP_PLAN, LOOP_COUNT, LOOP_THREADS, LOOP_FAILED, LOOP_SHARED = range(5)
 PART_KERNELS, PART_NUM_KERNELS, PART_MOVES, PART_NUM_MOVES = range(4)
 # What moves on: the address of a word, what it is in iteration 0, by how much it grows in each.
 MOVE_WORDS = 3
@@ -319,12 +320,16 @@ def _loop(module: Module) -> None:
     words = fn.arguments[0]
     tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
     plan = _pointer(fn, _word(fn, words, LOOP_PLAN))
+    is_shared = _word(fn, words, LOOP_SHARED) != 0
     count = _word(fn, words, LOOP_COUNT)
+    begin = fn.select(is_shared, fn.binary("udiv", count * tid, nth), fn.number(0))
+    end = fn.select(is_shared, fn.binary("udiv", count * (tid + 1), nth), count)
     part = _pointer(fn, _word(fn, _pointer(fn, _word(fn, words, LOOP_THREADS)), tid))
     kernels = _pointer(fn, _word(fn, part, PART_KERNELS))
     moves = _pointer(fn, _word(fn, part, PART_MOVES))
     num_moves = _word(fn, part, PART_NUM_MOVES)
-    walk = _walk_on(fn, plan, kernels, _word(fn, part, PART_NUM_KERNELS), tid, nth)
+    within = fn.select(is_shared, fn.number(0), tid), fn.select(is_shared, fn.number(1), nth)
+    walk = _walk_on(fn, plan, kernels, _word(fn, part, PART_NUM_KERNELS), *within)
     fn.when(tid == 0, lambda: _store(fn, words, LOOP_FAILED, fn.number(0)))
 
     def iteration(t: Value) -> tuple[Value, Value]:
@@ -334,12 +339,12 @@ def _loop(module: Module) -> None:
             fn.store(_word(fn, row, 1) + t * _word(fn, row, 2), place)
 
         fn.loop(fn.number(0), num_moves, 1, move)
-        end = walk()
-        fn.when(end == _FAILED, lambda: _store(fn, words, LOOP_FAILED, fn.number(1)))
+        way = walk()
+        fn.when(way == _FAILED, lambda: _store(fn, words, LOOP_FAILED, fn.number(1)))
         following = t + 1
-        return following, (end == _WENT_ON) & (following < count)
+        return following, (way == _WENT_ON) & (following < end)
 
-    fn.when(count > 0, lambda: fn.repeat(fn.number(0), iteration))
+    fn.when(begin < end, lambda: fn.repeat(begin, iteration))
 
 
 def _futex(fn: Function, place: str, operation: int, value: Value) -> None:

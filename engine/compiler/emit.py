@@ -1,35 +1,28 @@
-"""Writing LLVM's text IR: functions, blocks, loops.
+"""Writing LLVM's text IR: functions and their arithmetic.
 
-A `Function` collects instructions in their final form: loops are bottom-tested, arithmetic is on
-explicit vectors, and nothing is left to LLVM's middle end.
+A `Function` collects instructions in their final form: arithmetic is on explicit vectors, and
+nothing is left to LLVM's middle end. How it reads and writes memory stands in memory.py, its loops
+and conditions in control.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..graph import (
-    DType,
-    bool_,
-    float32,
-    float64,
-    int32,
-    int64,
-    uint32,
-    uint64,
-)
-from .halves import in_memory, rounded, widened
+from ..graph import DType, bool_, float32, int32, int64, uint32, uint64
+from . import control, memory
+from .halves import rounded
 from .values import HALVES as HALVES
+from .values import SUFFIXES, conversion, literal, vector_type
 from .values import NotLoweredError as NotLoweredError
 from .values import Value as Value
-from .values import conversion, element_bytes, literal, vector_type
 from .values import scalar_type as scalar_type
 
-_SUFFIX = {"float": "f32", "double": "f64", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64"}
 POINTER = "ptr"
+_NOWHERE = "%nowhere"
 
 
 class Module:
@@ -68,18 +61,22 @@ class Function:
         self.name = name
         self.arguments = [f"%a{i}" for i in range(len(arguments))]
         self.types = list(arguments)
-        self._lines = ["entry:"]
-        self._block = "entry"
+        self.lines = ["entry:"]
+        self.block = "entry"  # the one that is being written
         self._count = 0
         self.halves: set[tuple[str, DType]] = set()  # see halves.py
-        self.one_lane: set[str] = set()  # masks of the first lane alone
+        self.counts: dict[str, Value] = {}  # masks of the first lanes -> how many
+        self._has_nowhere = False
         module.functions.append(self)
 
     def text(self) -> str:
         """The IR of the function."""
         pairs = zip(self.types, self.arguments, strict=True)
         declared = ", ".join(f"{t} {a}" for t, a in pairs)
-        body = "\n".join(self._lines)
+        lines = list(self.lines)
+        if self._has_nowhere:
+            lines.insert(1, f"  {_NOWHERE} = alloca [8 x i8], align 8")
+        body = "\n".join(lines)
         return f"define void @{self.name}({declared}) nounwind {{\n{body}\n  ret void\n}}\n"
 
     # Names and lines
@@ -96,23 +93,28 @@ class Function:
 
     def line(self, text: str) -> None:
         """Add an instruction without a result."""
-        self._lines.append("  " + text)
+        self.lines.append("  " + text)
 
     def start(self, block: str) -> None:
         """Begin a block."""
-        self._lines.append(block + ":")
-        self._block = block
+        self.lines.append(block + ":")
+        self.block = block
 
     def named(self, text: str) -> str:
         """Add an instruction with a result; gives its name."""
         self._count += 1
         name = f"%v{self._count}"
-        self._lines.append(f"  {name} = {text}")
+        self.lines.append(f"  {name} = {text}")
         return name
 
     def instruction(self, text: str, dtype: DType, lanes: int) -> Value:
         """Add an instruction with a typed result."""
         return Value(self, self.named(text), dtype, lanes)
+
+    def nowhere(self) -> str:
+        """The address of an element on the stack that nobody reads."""
+        self._has_nowhere = True
+        return _NOWHERE
 
     # Values
 
@@ -146,14 +148,20 @@ class Function:
         return self.instruction(f"{op} {a}, {b.name}", a.dtype, a.lanes)
 
     def compare(self, relation: str, a: Value, b: Any) -> Value:
-        """A comparison; with NaN all but "ne" are false."""
+        """A comparison; with NaN all but "ne" are false.
+
+        Raises:
+            NotLoweredError: with a negative number, which the type of `a` does not have.
+        """
+        unsigned = a.dtype == bool_ or a.dtype.startswith("u")
+        if unsigned and not isinstance(b, Value) and b < 0:
+            raise NotLoweredError(f"a comparison of {a.dtype} with {b}")
         b = self.constant(b, a)
         if a.is_float:
             word = "fcmp " + ("une" if relation == "ne" else "o" + relation)
         elif relation in ("eq", "ne"):
             word = "icmp " + relation
         else:
-            unsigned = a.dtype == bool_ or a.dtype.startswith("u")
             word = "icmp " + ("u" if unsigned else "s") + relation
         return self.instruction(f"{word} {a}, {b.name}", bool_, a.lanes)
 
@@ -164,7 +172,7 @@ class Function:
     def call(self, intrinsic: str, *values: Value) -> Value:
         """An LLVM intrinsic of operands and result of one type."""
         first = values[0]
-        suffix = _SUFFIX[first.element]
+        suffix = SUFFIXES[first.element]
         mangled = f"llvm.{intrinsic}.{f'v{first.lanes}' if first.lanes else ''}{suffix}"
         types = ", ".join([first.type] * len(values))
         self.module.declarations[mangled] = f"declare {first.type} @{mangled}({types})"
@@ -254,252 +262,23 @@ class Function:
 
     # Memory
 
-    def offset(self, pointer: str, index: Value, size: int) -> str:
-        """The address `index` elements of `size` bytes after `pointer`."""
-        if index.name == "0":
-            return pointer
-        scaled = index if size == 1 else index * size
-        return self.named(f"getelementptr inbounds i8, ptr {pointer}, i64 {scaled.name}")
-
-    def room(self, size: int) -> str:
-        """The address of `size` bytes on the stack, at a line of the cache."""
-        return self.named(f"alloca [{size} x i8], align 64")
-
-    def prefetch(self, pointer: str) -> None:
-        """Fetch a line into the nearest cache, to read it; any address will do."""
-        self.module.declarations["llvm.prefetch.p0"] = (
-            "declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"
-        )
-        self.line(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
-
-    def load_pointer(self, pointer: str) -> str:
-        """The address stored at an address."""
-        return self.named(f"load ptr, ptr {pointer}, align 8")
-
-    def load(self, pointer: str, dtype: DType, lanes: int, mask: Value | None = None) -> Value:
-        """Elements at an address; lanes outside of `mask` are 0."""
-        if dtype == bool_:
-            raw = self._load("i8", pointer, lanes, mask)
-            zero = "zeroinitializer" if lanes else "0"
-            wide = vector_type("i8", lanes)
-            return self.instruction(f"icmp ne {wide} {raw}, {zero}", bool_, lanes)
-        if dtype in HALVES:
-            return widened(self, self._load("i16", pointer, lanes, mask), dtype, lanes)
-        name = self._load(scalar_type(dtype), pointer, lanes, mask)
-        return Value(self, name, dtype, lanes)
-
-    def _load(self, element: str, pointer: str, lanes: int, mask: Value | None) -> str:
-        kind = vector_type(element, lanes)
-        align = element_bytes(element)
-        if mask is None:
-            return self.named(f"load {kind}, ptr {pointer}, align {align}")
-        mangled = f"llvm.masked.load.v{lanes}{_SUFFIX[element]}.p0"
-        masks = f"<{lanes} x i1>"
-        self.module.declarations[mangled] = (
-            f"declare {kind} @{mangled}(ptr, i32 immarg, {masks}, {kind})"
-        )
-        return self.named(
-            f"call {kind} @{mangled}(ptr {pointer}, i32 {align}, {mask}, {kind} zeroinitializer)"
-        )
-
-    def _spread(self, pointer: str, stride: Value, lanes: int) -> str:
-        """The addresses `pointer` + lane * `stride` bytes."""
-        wide = f"<{lanes} x i64>"
-        steps = ", ".join(f"i64 {i}" for i in range(lanes))
-        offsets = self.named(f"mul {wide} <{steps}>, {self.splat(stride, lanes).name}")
-        return self.named(f"getelementptr i8, ptr {pointer}, {wide} {offsets}")
-
-    def _mask(self, mask: Value | None, lanes: int) -> str:
-        return f"<{lanes} x i1> splat (i1 true)" if mask is None else str(mask)
-
-    def gather(self, addresses: str, dtype: DType, lanes: int, mask: Value | None = None) -> Value:
-        """Elements at a vector of addresses; lanes outside of `mask` are 0."""
-        element = "i16" if dtype in HALVES else scalar_type(dtype)
-        if dtype == bool_:
-            element = "i8"
-        kind = vector_type(element, lanes)
-        mangled = f"llvm.masked.gather.v{lanes}{_SUFFIX[element]}.v{lanes}p0"
-        self.module.declarations[mangled] = (
-            f"declare {kind} @{mangled}(<{lanes} x ptr>, i32 immarg, <{lanes} x i1>, {kind})"
-        )
-        raw = self.named(
-            f"call {kind} @{mangled}(<{lanes} x ptr> {addresses}, i32 {element_bytes(element)}, "
-            f"{self._mask(mask, lanes)}, {kind} zeroinitializer)"
-        )
-        if dtype == bool_:
-            return self.instruction(f"icmp ne {kind} {raw}, zeroinitializer", bool_, lanes)
-        if dtype in HALVES:
-            return widened(self, raw, dtype, lanes)
-        return Value(self, raw, dtype, lanes)
-
-    def load_strided(
-        self, pointer: str, stride: Value, dtype: DType, lanes: int, mask: Value | None = None
-    ) -> Value:
-        """Elements that stand `stride` bytes apart; lanes outside of `mask` are 0."""
-        return self.gather(self._spread(pointer, stride, lanes), dtype, lanes, mask)
-
-    def store_strided(
-        self, x: Value, pointer: str, stride: Value, mask: Value | None = None
-    ) -> None:
-        """Write elements `stride` bytes apart, those of `mask` alone."""
-        lanes = x.lanes
-        element, name = in_memory(self, x)
-        kind = vector_type(element, lanes)
-        mangled = f"llvm.masked.scatter.v{lanes}{_SUFFIX[element]}.v{lanes}p0"
-        self.module.declarations[mangled] = (
-            f"declare void @{mangled}({kind}, <{lanes} x ptr>, i32 immarg, <{lanes} x i1>)"
-        )
-        addresses = self._spread(pointer, stride, lanes)
-        self.line(
-            f"call void @{mangled}({kind} {name}, <{lanes} x ptr> {addresses}, "
-            f"i32 {element_bytes(element)}, {self._mask(mask, lanes)})"
-        )
-
-    def store(self, x: Value, pointer: str, mask: Value | None = None) -> None:
-        """Write elements to an address, those of `mask` alone."""
-        if mask is not None and mask.name in self.one_lane:
-            # Under such a mask LLVM 22 writes elements that it narrows as wide as they were.
-            x, mask = self.element(x, 0), None
-        element, name = in_memory(self, x)
-        kind = vector_type(element, x.lanes)
-        align = element_bytes(element)
-        if mask is None:
-            self.line(f"store {kind} {name}, ptr {pointer}, align {align}")
-            return
-        mangled = f"llvm.masked.store.v{x.lanes}{_SUFFIX[element]}.p0"
-        masks = f"<{x.lanes} x i1>"
-        self.module.declarations[mangled] = (
-            f"declare void @{mangled}({kind}, ptr, i32 immarg, {masks})"
-        )
-        self.line(f"call void @{mangled}({kind} {name}, ptr {pointer}, i32 {align}, {mask})")
-
-    def lookup(self, name: str, table: Sequence[float], index: Value) -> Value:
-        """The element of a constant table of float64, called `name`, at each int64 index."""
-        lanes = index.lanes
-        elements = ", ".join(f"double {literal(x, 'double')}" for x in table)
-        kind = f"[{len(table)} x double]"
-        self.module.declarations[name] = f"@{name} = private constant {kind} [{elements}]"
-        address = self.named(f"getelementptr double, ptr @{name}, {index}")
-        if not lanes:
-            return self.load(address, float64, 0)
-        return self.gather(address, float64, lanes)
-
-    def first_lanes(self, count: Value, lanes: int) -> Value:
-        """The mask of the first `count` lanes."""
-        wide = f"<{lanes} x i64>"
-        steps = ", ".join(f"i64 {i}" for i in range(lanes))
-        limit = self.splat(count, lanes)
-        mask = self.instruction(f"icmp slt {wide} <{steps}>, {limit.name}", bool_, lanes)
-        if count.name == "1":
-            self.one_lane.add(mask.name)
-        return mask
+    offset = memory.offset
+    room = memory.room
+    prefetch = memory.prefetch
+    load_pointer = memory.load_pointer
+    load = memory.load
+    store = memory.store
+    load_strided = memory.load_strided
+    store_strided = memory.store_strided
+    gather = memory.gather
+    lookup = memory.lookup
+    first_lanes = memory.first_lanes
 
     # Control
 
-    def loop(self, start: Value, stop: Value, step: int, body: Callable[[Value], None]) -> None:
-        """Run `body(i)` for i = start, start + step, ... below `stop`."""
-
-        def carry_nothing(i: Value, _: list[Value]) -> Sequence[Value]:
-            body(i)
-            return ()
-
-        self.fold(start, stop, step, (), carry_nothing)
-
-    def fold(
-        self,
-        start: Value,
-        stop: Value,
-        step: int,
-        carried: Sequence[Value],
-        body: Callable[[Value, list[Value]], Sequence[Value]],
-    ) -> list[Value]:
-        """Carry values through a loop: `carried = body(i, carried)` for i = start, ... below stop.
-
-        Gives the values after the last round; those given where there is none.
-        """
-        inside, after = self.label(), self.label()
-        before = self._block
-        enter = self.compare("lt", start, stop)
-        self.line(f"br i1 {enter.name}, label %{inside}, label %{after}")
-        self.start(inside)
-        index = Value(self, self.fresh(), int64, 0)
-        current = [Value(self, self.fresh(), c.dtype, c.lanes) for c in carried]
-        place = len(self._lines)
-        self._lines.extend([""] * (1 + len(current)))
-        found = list(body(index, current))
-        following = index + step
-        again = self.compare("lt", following, stop)
-        latch = self._block
-        self.line(f"br i1 {again.name}, label %{inside}, label %{after}, !llvm.loop !0")
-        phis = [(index, start, following), *zip(current, carried, found, strict=True)]
-        for i, (name, first, later) in enumerate(phis):
-            self._lines[place + i] = (
-                f"  {name.name} = phi {name.type} "
-                f"[ {first.name}, %{before} ], [ {later.name}, %{latch} ]"
-            )
-        self.start(after)
-        return [
-            self.instruction(
-                f"phi {old.type} [ {old.name}, %{before} ], [ {new.name}, %{latch} ]",
-                old.dtype,
-                old.lanes,
-            )
-            for old, new in zip(carried, found, strict=True)
-        ]
-
-    def when(self, condition: Value, body: Callable[[], object]) -> None:
-        """Run `body` if a scalar condition holds."""
-        inside, after = self.label(), self.label()
-        self.line(f"br i1 {condition.name}, label %{inside}, label %{after}")
-        self.start(inside)
-        body()
-        self.line(f"br label %{after}")
-        self.start(after)
-
-    def any(self, condition: Value) -> Value:
-        """Whether it holds in some lane: a scalar condition."""
-        lanes = condition.lanes
-        if not lanes:
-            return condition
-        mangled = f"llvm.vector.reduce.or.v{lanes}i1"
-        self.module.declarations[mangled] = f"declare i1 @{mangled}(<{lanes} x i1>)"
-        return self.instruction(f"call i1 @{mangled}({condition})", bool_, 0)
-
-    def replaced(
-        self, condition: Value, values: Sequence[Value], body: Callable[[], Sequence[Value]]
-    ) -> list[Value]:
-        """What `body` gives if a scalar condition holds, else `values`."""
-        inside, after = self.label(), self.label()
-        before = self._block
-        self.line(f"br i1 {condition.name}, label %{inside}, label %{after}")
-        self.start(inside)
-        found = body()
-        end = self._block
-        self.line(f"br label %{after}")
-        self.start(after)
-        return [
-            self.instruction(
-                f"phi {old.type} [ {old.name}, %{before} ], [ {new.name}, %{end} ]",
-                old.dtype,
-                old.lanes,
-            )
-            for old, new in zip(values, found, strict=True)
-        ]
-
-    def repeat(self, value: Value, body: Callable[[Value], tuple[Value, Value]]) -> Value:
-        """Run `body(value)` -> its next value, and a scalar condition: whether to run again."""
-        inside, after = self.label(), self.label()
-        before = self._block
-        self.line(f"br label %{inside}")
-        self.start(inside)
-        current = Value(self, self.fresh(), value.dtype, value.lanes)
-        place = len(self._lines)
-        self._lines.append("")
-        following, again = body(current)
-        self._lines[place] = (
-            f"  {current.name} = phi {value.type} "
-            f"[ {value.name}, %{before} ], [ {following.name}, %{self._block} ]"
-        )
-        self.line(f"br i1 {again.name}, label %{inside}, label %{after}, !llvm.loop !0")
-        self.start(after)
-        return following
+    loop = control.loop
+    fold = control.fold
+    when = control.when
+    any = control.any_lane
+    replaced = control.replaced
+    repeat = control.repeat

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import platform
 import sys
+from pathlib import Path
 
 _X86 = frozenset({"x86_64", "amd64"})
 _ARM = frozenset({"aarch64", "arm64"})
+_PROCESSORS = Path("/sys/devices/system/cpu")
+# The second cache where nobody says how large it is: few processors have less.
+_SECOND_CACHE = 1 << 20
+_UNITS = {"K": 1 << 10, "M": 1 << 20}
 
 
 def is_x86() -> bool:
@@ -22,6 +28,43 @@ def is_arm() -> bool:
 def is_linux() -> bool:
     """Whether the system is Linux."""
     return sys.platform == "linux"
+
+
+@functools.cache
+def second_cache() -> int:
+    """Bytes of the second cache that a core has for itself, of the core that has least.
+
+    A cache that cores share, as small ones do, is shared out.
+    """
+    if not is_linux():
+        return _SECOND_CACHE
+    found = []
+    for level in _PROCESSORS.glob("cpu[0-9]*/cache/index[0-9]/level"):
+        try:
+            if level.read_text().strip() == "2":
+                found.append(_share(level.parent))
+        except (OSError, ValueError):  # a core that goes, or an entry that says nothing
+            continue
+    return min(found, default=_SECOND_CACHE)
+
+
+def _share(cache: Path) -> int:
+    """The bytes of a cache that each core has which shares it; its threads are one core."""
+    size = (cache / "size").read_text().strip()
+    num_bytes = int(size[:-1]) * _UNITS.get(size[-1:], 0)
+    if num_bytes <= 0:
+        raise ValueError(size)
+    sharing = _bits(cache / "shared_cpu_map")
+    siblings = _bits(cache.parents[1] / "topology" / "thread_siblings")
+    return num_bytes * siblings // max(siblings, sharing)
+
+
+def _bits(mask: Path) -> int:
+    """How many processors a mask has; one where there is no mask."""
+    try:
+        return max(1, int(mask.read_text().replace(",", ""), 16).bit_count())
+    except (OSError, ValueError):
+        return 1
 
 
 def why_not() -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -64,18 +63,13 @@ class Instance:
         address: of what the driver reads.
     """
 
-    def __init__(self, recipe: Recipe, contents: Mapping[str, bytes] | None = None) -> None:
-        """Place a recipe in memory.
-
-        Args:
-            recipe: the plan.
-            contents: object code of its functions that is at hand, by its key.
-        """
+    def __init__(self, recipe: Recipe) -> None:
+        """Place a recipe in memory."""
         self.lock = threading.Lock()
         self.recipe = recipe
         self._arena = np.empty(recipe.arena_bytes + _ALIGNMENT, np.uint8)
         self._plan = np.zeros(driver.PLAN_WORDS, np.int64)
-        self._memory = _at_addresses(recipe, self._arena, self._plan, contents)
+        self._memory = _at_addresses(recipe, self._arena, self._plan)
         base: int = self._memory.ctypes.data
         addresses, kernels, wants = (base + 8 * place for place in recipe.places)
         self._plan[driver.NUM_ADDRESSES], self._plan[driver.NUM_KERNELS], num_arrays = recipe.counts
@@ -135,9 +129,7 @@ def driver_codes(is_parallel: bool) -> list[Native]:
     return [native(driver_code(name)) for name in names]
 
 
-def _at_addresses(
-    recipe: Recipe, arena: Array, plan: Array, contents: Mapping[str, bytes] | None
-) -> Array:
+def _at_addresses(recipe: Recipe, arena: Array, plan: Array) -> Array:
     """The words of a recipe, with addresses where they are to be."""
     memory: Array = recipe.memory.copy()
     start: int = arena.ctypes.data
@@ -146,7 +138,7 @@ def _at_addresses(
         start + -start % _ALIGNMENT,
         plan.ctypes.data,
         *(constant.ctypes.data for constant in recipe.constants),
-        *addresses_of(recipe.codes, contents),
+        *addresses_of(recipe.codes),
     ]
     memory[recipe.moves[:, 0]] += np.array(bases, np.int64)[recipe.moves[:, 1]]
     return memory

@@ -12,7 +12,7 @@ from .layout import live_ranges
 from .loop_words import BufferWord, ModeWord, NumberWord, PartWord, TurnWord, WordSpec
 from .program import Library, Loop, Program, contiguous, views_of
 from .structure import Structure
-from .threads import driver_code
+from .threads import driver_code, num_threads
 from .turning import NEXT
 
 # A kernel over fewer bytes, or with fewer multiplications, runs on one thread: meeting the others
@@ -26,6 +26,8 @@ _NEAR = 8
 # How often a loop runs whose end depends on data, to weigh it.
 _SOME_TIMES = 10
 _FEW_ROWS = 16
+# Iterations of a loop are shared out if each thread gets some: else all of them share each kernel.
+_FEWEST_FOR_EACH = 2
 
 
 class Planned(NamedTuple):
@@ -38,6 +40,7 @@ class Planned(NamedTuple):
         result: of a check, the storage that it looks at.
         loop: the loop, if it is one.
         repeated: what it repeats.
+        is_shared: whether threads take iterations of it each, rather than parts of what it repeats.
     """
 
     launch: Launch
@@ -46,6 +49,7 @@ class Planned(NamedTuple):
     result: int | None = None
     loop: Loop | None = None
     repeated: tuple[Planned, ...] = ()
+    is_shared: bool = False
 
 
 class Launches:
@@ -74,7 +78,12 @@ class Launches:
         return _with_barriers(self._launches(self._layout.kernels, 1))
 
     def _launches(
-        self, kernels: Sequence[Kernel], times: int, *, is_inside: bool = False
+        self,
+        kernels: Sequence[Kernel],
+        times: int,
+        *,
+        is_inside: bool = False,
+        is_shared: bool = False,
     ) -> list[Planned]:
         """The launches in order; loop kernels get their words as launches too.
 
@@ -82,6 +91,7 @@ class Launches:
             kernels: of the plan, or of a loop.
             times: how often they run.
             is_inside: whether that is in a loop.
+            is_shared: whether it is one whose iterations are shared out.
         """
         found: list[Planned] = []
         loads = [self._load(kernel) * (_NEAR if is_inside else 1) for kernel in kernels]
@@ -94,6 +104,8 @@ class Launches:
             if kernel.library is not None:
                 turn = driver.FORWARD
                 more: dict[str, Any] = {}
+                if is_shared:
+                    more["threads"] = 1
                 if kernel.library.shape is not None:
                     more["epilogue"] = None
                     if loops is not None:
@@ -109,7 +121,7 @@ class Launches:
                 found.append(Planned(_nothing(), flags, k, kernel.check.view.storage))
             elif kernel.loop is not None:
                 turn = driver.FORWARD
-                found.append(self._loop(kernel, kernel.loop))
+                found.append(self._loop(kernel, kernel.loop, flags))
             else:
                 assert loops is not None
                 if load >= 1:
@@ -119,9 +131,13 @@ class Launches:
                 found.append(Planned(Launch(loops.code, words), flags, k))
         return found
 
-    def _loop(self, kernel: Kernel, loop: Loop) -> Planned:
-        """A loop with its launches."""
+    def _loop(self, kernel: Kernel, loop: Loop, flags: int) -> Planned:
+        """A loop with its launches; `flags` say whether there is enough to do for threads."""
         k, times = self._numbers[id(kernel)], self._times(loop)
+        code = driver_code("loop")
+        if loop.is_shared and times >= _FEWEST_FOR_EACH * num_threads():
+            shared = self._launches(kernel.body, times, is_inside=True, is_shared=True)
+            return Planned(Launch(code, ()), flags, k, None, loop, tuple(shared), is_shared=True)
         launches = self._launches(kernel.test, times, is_inside=True)
         if loop.stop is not None:
             flags = driver.STOP | driver.SETTLE
@@ -131,7 +147,7 @@ class Launches:
         if loop.has_checks:
             flags |= driver.CHECK
         repeated = _with_barriers(launches, is_inside=True)
-        return Planned(Launch(driver_code("loop"), ()), flags, k, None, loop, tuple(repeated))
+        return Planned(Launch(code, ()), flags, k, None, loop, tuple(repeated))
 
     def _times(self, loop: Loop) -> int:
         return _SOME_TIMES if loop.count is None else self._real(loop.count)
@@ -143,6 +159,8 @@ class Launches:
         """
         if kernel.check is not None:
             return 0
+        if kernel.loop is not None and kernel.loop.is_shared:
+            return self._times(kernel.loop) * sum(map(self._load, kernel.body))
         if kernel.loop is not None:
             loads = [self._load(k) * _NEAR for k in (*kernel.test, *kernel.body)]
             return self._times(kernel.loop) * sum(load for load in loads if load >= 1)

@@ -9,6 +9,7 @@ from .fuse import fuse
 from .fused import Kernel, at_hand, fills, is_column, squeezed
 from .llvm import vector_bytes
 from .overwriting import overwrite
+from .pieces import in_pieces
 from .program import Gathered, Map, Program, Reduce, View, views_of
 from .row_places import kept_for_later, rows_on_the_stack
 from .short_rows import has_short_rows
@@ -44,7 +45,7 @@ def lay_out(program: Program, copy: Callable[[View], View]) -> Layout:
     """
     _own_outputs(program, copy)
     drop_unread(program)
-    kernels = fuse(program)
+    kernels = in_pieces(program, fuse(program))
     place = {n: n for n in range(len(program.storages))}
     checked = max((k for k, kernel in enumerate(kernels) if _has_checks(kernel)), default=-1)
     _update_in_place(program, kernels, program.updates, place, checked)
@@ -289,3 +290,37 @@ def arrange(
         placed.sort()
         total = max(total, at + size)
     return offsets, total
+
+
+def arrange_for_threads(
+    ranges: Mapping[object, tuple[int, int]],
+    sizes: Mapping[object, int],
+    groups: Sequence[tuple[tuple[int, int], Sequence[object]]],
+    threads: int,
+) -> tuple[dict[object, int], dict[object, int], int]:
+    """As `arrange`, where each thread has some pieces for itself.
+
+    Args:
+        ranges: see `arrange`.
+        sizes: see `arrange`.
+        groups: the time that threads take for something, each at a pace of its own, and the pieces
+            that each has for itself then.
+        threads: how many there are.
+
+    Returns:
+        The offsets, for the first thread; for pieces of a group, how much further on they are for
+        the next one; how much memory there is in all.
+    """
+    times, sizes = dict(ranges), dict(sizes)
+    parts: list[tuple[int, dict[object, int], int]] = []
+    for i, (time, pieces) in enumerate(groups):
+        inside, size = arrange({piece: times.pop(piece) for piece in pieces}, sizes)
+        times["group", i], sizes["group", i] = time, size * threads
+        parts.append((i, inside, size))
+    offsets, total = arrange(times, sizes)
+    apart: dict[object, int] = {}
+    for i, inside, size in parts:
+        begin = offsets.pop(("group", i))
+        offsets.update((piece, begin + at) for piece, at in inside.items())
+        apart.update(dict.fromkeys(inside, size))
+    return offsets, apart, total

@@ -32,6 +32,12 @@ def host_features() -> dict[str, bool]:
     return dict(_features(vector_bytes()))
 
 
+def processor() -> str:
+    """LLVM's name of the host's processor."""
+    found: str = binding().get_host_cpu_name()
+    return found
+
+
 @functools.cache
 def features(vector: int) -> str:
     """What code with vectors of up to `vector` bytes may use, as LLVM takes it."""
@@ -59,7 +65,7 @@ def _jit() -> Any:
 def identity(vector: int | None = None) -> str:
     """What object code depends on besides its IR: the processor and the code generator."""
     llvm = binding()
-    host = f"{llvm.get_default_triple()} {llvm.get_host_cpu_name()}"
+    host = f"{llvm.get_default_triple()} {processor()}"
     return f"{version()} {host} {features(vector or vector_bytes())} {LEVEL} {_FORM}"
 
 
@@ -86,6 +92,27 @@ def vector_bytes() -> int:
 def converts_halves(vector: int) -> bool:
     """Whether processors with vectors of `vector` bytes (0: this one) convert float16."""
     return not is_x86() or "+f16c" in features(vector or vector_bytes())
+
+
+def has_masks(vector: int, size: int) -> bool:
+    """Whether processors with vectors of `vector` bytes (0: this one) have masked loads and stores.
+
+    Args:
+        vector: the size of the vectors.
+        size: the size of the elements in bytes.
+    """
+    usable = features(vector or vector_bytes())
+    return is_x86() and ("+avx512bw" in usable or (size >= 4 and "+avx" in usable))
+
+
+def has_gathers(vector: int) -> bool:
+    """Whether processors with vectors of `vector` bytes (0: this one) have vectors of addresses."""
+    return is_x86() and "+avx2" in features(vector or vector_bytes())
+
+
+def has_scatters(vector: int) -> bool:
+    """The same where they write."""
+    return is_x86() and "+avx512f" in features(vector or vector_bytes())
 
 
 def prepare() -> None:

@@ -6,6 +6,7 @@ A cluster has a `Structure` for each pattern of sizes (which of the unknown ones
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import logging
@@ -25,14 +26,16 @@ from ..errors import InternalError, ShapeError
 from ..graph import Array, Operation, resource
 from ..ops.cluster import Body, run_steps, set_compiler
 from ..ops.state import Sharing, VariableStore, one_lock
-from . import driver, host, llvm, report
+from . import driver, heap, host, llvm, report
 from .acceptance import Acceptance
+from .codes import addresses_of
 from .digest import sources
 from .emit import NotLoweredError
 from .instance import Instance, Recipe
 from .layout import lay_out
 from .llvm import vector_bytes
 from .lower import Lowering
+from .mishaps import go_on_without
 from .native_loops import LOOPS
 from .plan import Planner
 from .records import Recipes
@@ -114,9 +117,12 @@ class NativeCluster:
             ready = self._prepare(key)
             if ready is None:
                 return run_steps(context, *inputs, body=self._body)
-        spare = not ready.instance.lock.acquire(blocking=False)
+        spare = not ready.instance.lock.acquire(False)
         if spare:  # another thread runs it: here is one with memory of its own
-            ready = self._another(key)
+            another = self._another(key)
+            if another is None:
+                return run_steps(context, *inputs, body=self._body)
+            ready = another
         try:
             stores = [inputs[i] for i in ready.variables] if ready.variables else []
             lock = ready.lock
@@ -172,7 +178,8 @@ class NativeCluster:
                 return outputs
         if status == driver.CHECK_FAILED:
             return None
-        raise InternalError(f"{self._body.name}: the arrays cannot be used in place")
+        go_on_without(self._body.name, InternalError("the arrays cannot be used in place"))
+        return None
 
     def _call(self, context: Any, instance: Instance, objects: bytes) -> int:
         """Run an instance; loops in it end when the step is cancelled."""
@@ -189,15 +196,19 @@ class NativeCluster:
 
     # Making what a call needs
 
-    def _another(self, key: Any) -> _Ready:
-        """An instance that nobody runs; its lock is held."""
+    def _another(self, key: Any) -> _Ready | None:
+        """An instance that nobody runs; its lock is held. None where no more can be made."""
         spares = self._spare.setdefault(key, [])
         found = None
         while found is None or found.threads != num_threads():
             try:
                 found = spares.pop()
             except IndexError:
-                found, _ = self._make(key)
+                try:
+                    (found,), _ = self._make([key])
+                except Exception as error:  # as no memory for it
+                    go_on_without(self._body.name, error)
+                    return None
         found.instance.lock.acquire()
         return found
 
@@ -211,45 +222,83 @@ class NativeCluster:
                 return None
             if self._loops and 0 in key:
                 return None  # no iterations
-            start = time.perf_counter()
-            report.begin()
             try:
-                with report.LongCompileNote(self._body.name):
-                    ready, reason = self._make(key)
-            except (NotLoweredError, InternalError, ShapeError, RuntimeError) as error:
+                self._make_ready([key])
+            except Exception as error:
                 self._refuse(error)
                 return None
-            if reason:
-                self.events.append(
-                    report.Event(
-                        self._body.name,
-                        reason,
-                        tuple(tuple(s.shape) for s in self._body.specs[: self._body.num_inputs]),
-                        ready.instance.num_kernels,
-                        report.compiles(),
-                        time.perf_counter() - start,
-                        ready.instance.arena_bytes,
-                    )
+            return self._ready[key]
+
+    def prepare(self, batches: Sequence[int]) -> None:
+        """Make what calls on batches of these sizes need: all unknown sizes are those of a batch.
+
+        What all of them need is compiled together. If that fails, each call will see to itself.
+        """
+        shapes = [self._body.specs[i].shape for i in self._arrays]
+        if self._refused or self._sizes or any(shape.rank is None for shape in shapes):
+            return
+        forms: list[Any] = [
+            tuple(tuple(n if d is None else d for d in shape) for shape in shapes) for n in batches
+        ]
+        if any(0 in shape for form in forms for shape in form):
+            return
+        with self._lock, contextlib.suppress(Exception):
+            threads = num_threads()
+            missing = [
+                x for x in forms if x not in self._ready or self._ready[x].threads != threads
+            ]
+            if missing:
+                self._make_ready(missing)
+
+    def _make_ready(self, keys: Sequence[Any]) -> None:
+        """Make instances for shapes; the lock is held."""
+        start = time.perf_counter()
+        report.begin()
+        with report.LongCompileNote(self._body.name):
+            found, reason = self._make(keys)
+        if not reason and any(made.fresh for made in report.compiles()):
+            reason = "products of other sizes have other tiles"
+        if reason:
+            instance = found[0].instance
+            self.events.append(
+                report.Event(
+                    self._body.name,
+                    reason,
+                    tuple(tuple(s.shape) for s in self._body.specs[: self._body.num_inputs]),
+                    instance.num_kernels,
+                    report.compiles(),
+                    time.perf_counter() - start,
+                    instance.arena_bytes,
                 )
-            self._ready[key] = ready
-            return ready
+            )
+        self._ready.update(zip(keys, found, strict=True))
 
     def _refuse(self, error: Exception) -> None:
         """From now on the reference kernels run."""
         self._refused = True
-        _log.debug("%s is not compiled: %s", self._body.name, error)
+        go_on_without(self._body.name, error)
 
-    def _make(self, key: Any) -> tuple[_Ready, str]:
-        """An instance for shapes, and why it had to be compiled, if it had."""
+    def _make(self, keys: Sequence[Any]) -> tuple[list[_Ready], str]:
+        """Instances for shapes, and why something had to be compiled, if it had."""
         if self._recipes is None:
             self._recipes = Recipes(self._body)
-        is_first = not self._ready
-        found = None if dumps.folder() is not None else self._recipes.read(key)
-        if found is not None:
-            return self._with(Instance(*found)), "first run" if is_first else ""
-        recipe, reason = self._planned(key)
-        ready = self._with(Instance(recipe))
-        self._recipes.write(key, recipe)
+        reason = "" if self._ready else "first run"
+        recipes, contents = list[Recipe](), dict[str, bytes]()
+        planned: list[tuple[Any, Recipe]] = []
+        for key in keys:
+            found = None if dumps.folder() is not None else self._recipes.read(key)
+            if found is None:
+                recipe, why = self._planned(key)
+                reason = reason or why
+                planned.append((key, recipe))
+            else:
+                recipe, objects = found
+                contents.update(objects)
+            recipes.append(recipe)
+        addresses_of([code for recipe in recipes for code in recipe.codes], contents)
+        ready = [self._with(Instance(recipe)) for recipe in recipes]
+        for key, recipe in planned:
+            self._recipes.write(key, recipe)
         return ready, reason
 
     def _with(self, instance: Instance) -> _Ready:
@@ -342,12 +391,20 @@ class NativeCompiler:
     def prepare(self) -> None:
         """Load LLVM, and learn what object code depends on."""
         if is_offered():
-            llvm.prepare()
-            sources()
+            try:
+                llvm.prepare()
+                sources()
+            except Exception as error:
+                go_on_without("anything", error)
 
     def accepts(self, operations: Sequence[Operation]) -> list[bool]:
         """Which operations have native code."""
-        return self._acceptance(operations) if is_offered() else [False] * len(operations)
+        if is_offered():
+            try:
+                return self._acceptance(operations)
+            except Exception as error:
+                go_on_without("a graph", error)
+        return [False] * len(operations)
 
     def build(self, body: Body) -> Callable[..., Any] | None:
         """The native function of a body; None where there is no native code."""
@@ -392,4 +449,5 @@ def _layout_is_known() -> bool:
     return True
 
 
+heap.keep_freed()
 set_compiler(NativeCompiler())

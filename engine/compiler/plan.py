@@ -19,8 +19,9 @@ from .codes import Native, native
 from .instance import ARENA, MEMORY, PLAN, Recipe, driver_codes
 from .kernels.launch import Buffer, Code, PlanWord, Scratch, Word, is_block
 from .launches import Launches, Planned, all_of, leaves, num_bytes
-from .layout import arrange
+from .layout import arrange_for_threads
 from .program import Loop
+from .report import dump_code
 from .structure import Structure
 from .threads import num_threads
 
@@ -68,6 +69,9 @@ class Planner:
         self._patches: list[tuple[int, int, int]] = []  # place, array, offset
         self._moving: dict[int, list[tuple[int, int]]] = {}
         self._labels: dict[Code, tuple[str, ...]] = {}
+        # The thread whose words are added; of what each has for itself, how far apart that is.
+        self._thread = 0
+        self._own: dict[object, int] = {}
 
     def plan(self, variables: Sequence[int]) -> Recipe:
         """The recipe; `variables` are the inputs of the cluster that are variables."""
@@ -115,6 +119,8 @@ class Planner:
         moves = np.array([(place, numbers[base]) for place, base in self._moves], np.int64)
         constants = [self._program.storages[base.storage].value for base in kept]
         natives = [native(code, self._labels.get(code, ())) for code in codes]
+        for code in codes:
+            dump_code("+".join(self._labels.get(code, ())) or self._structure.name, code)
         return natives, tuple(c for c in constants if c is not None), moves.reshape(-1, 2)
 
     # Planning
@@ -138,7 +144,18 @@ class Planner:
                     continue
                 ranges[k, scratch.key] = (k, k)
                 sizes[k, scratch.key] = max(sizes.get((k, scratch.key), 0), scratch.bytes)
-        self._offsets, self._arena_bytes = arrange(ranges, sizes)
+        groups = []
+        for planned in all_of(launches):
+            if planned.is_shared and planned.flags & driver.PARALLEL:
+                within = {inner.kernel for inner in all_of(planned.repeated)}
+                made = {n for k in within for n in self._structure.kernels[k].writes}
+                own: set[object] = {self._layout.place[n] for n in made}
+                own |= {key for key in ranges if isinstance(key, tuple) and key[0] in within}
+                group = [piece for piece in ranges if piece in own]
+                groups.append(((planned.kernel, max(within)), group))
+        self._offsets, self._own, self._arena_bytes = arrange_for_threads(
+            ranges, sizes, groups, num_threads()
+        )
 
     def _address(self, number: int) -> tuple[int, _Base]:
         """Where a storage of the arena, or a constant, is."""
@@ -148,7 +165,11 @@ class Planner:
             return 0, _Constant(number)
         if storage.role != "temporary":
             raise InternalError(f"storage {number} has no place of its own")
-        return self._offsets[number], ARENA
+        return self._offset(number), ARENA
+
+    def _offset(self, piece: object) -> int:
+        """Where a piece of the arena begins, for the thread at hand."""
+        return self._offsets[piece] + self._thread * self._own.get(piece, 0)
 
     def _table(self, launches: Sequence[Planned], thread: int | None) -> int:
         """Add a table of kernels, as one thread or all of them take it; gives its place."""
@@ -190,12 +211,15 @@ class Planner:
         self._put(driver.ENDLESS if loop.count is None else self._real(loop.count))
         self._put(8 * table, MEMORY)
         self._put(0)
+        self._put(int(planned.is_shared))
         return start
 
     def _loop_part(self, loop: Loop, planned: Planned, thread: int) -> int:
         """Add what a thread takes of a loop: its kernels, and what it moves on."""
         self._moving.update((number, []) for number in loop.windows)
+        outer, self._thread = self._thread, thread
         kernels = self._table(planned.repeated, thread)
+        self._thread = outer
         moves = len(self._words)
         for number in loop.windows:
             storage = self._program.storages[number]
@@ -242,7 +266,7 @@ class Planner:
             elif isinstance(word, PlanWord):
                 self._put(8 * word.number, PLAN)
             elif isinstance(word, Scratch):
-                self._put(self._offsets[k, word.key], ARENA)
+                self._put(self._offset((k, word.key)), ARENA)
             elif isinstance(word, Code):
                 self._name(word, k)
                 self._put(0, word)

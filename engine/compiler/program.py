@@ -7,7 +7,7 @@ the program runs are stand-ins (see sizes.py), so that no decision can rest on t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -185,6 +185,7 @@ class Library:
         work: how many multiplications there are; 0 where memory takes the time.
         early: whether it runs before all that it does not need, so that others can join kernels
             which come before the place where its result is first used.
+        pieces: the same by pieces, if it can be cut.
     """
 
     name: str
@@ -194,11 +195,27 @@ class Library:
     shape: Shape | None = None
     work: int = 0
     early: bool = False
+    pieces: Pieces | None = None
 
     @property
     def operands(self) -> tuple[Operand, ...]:
         """What it reads."""
         return self.inputs
+
+
+class Pieces(NamedTuple):
+    """How a contraction is cut along the outermost axis of all that it touches.
+
+    Attributes:
+        number: how many pieces there are.
+        step: how many elements of the result lie between them.
+        make: the statement for one piece, given what the storages are replaced by; its `plan` also
+            takes threads=.
+    """
+
+    number: int
+    step: int
+    make: Callable[[Mapping[int, int]], Library]
 
 
 @dataclass(eq=False)
@@ -236,6 +253,8 @@ class Loop:
         carried: storage -> the view that it holds after an iteration.
         inputs: all that it reads of what was made before it, as storages.
         writes: the storages that others read, or that keep their values between iterations.
+        is_shared: whether no iteration needs another, and threads take some each. What only the
+            body has in memory, each thread has for itself.
     """
 
     count: int | None
@@ -246,6 +265,7 @@ class Loop:
     carried: dict[int, View]
     inputs: tuple[View, ...]
     writes: tuple[int, ...]
+    is_shared: bool = False
 
     @property
     def operands(self) -> tuple[Operand, ...]:

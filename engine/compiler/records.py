@@ -1,8 +1,9 @@
 """Recipes on disk: a plan that was made once is read, not made again.
 
 A recipe is looked up by all that decides about it: what a cluster computes, the sizes, the
-processor, the number of threads, and the source code of the compiler. A file holds the recipe and
-the object code of its functions; cache.py says whether its content can be trusted.
+processor and its second cache, the number of threads, and the source code of the compiler. A file
+holds the recipe and the object code of its functions; cache.py says whether its content can be
+trusted.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ import numpy as np
 from ..graph import Array, DType, int64
 from ..ops.cluster import Body
 from ..ops.registry import OpDef
-from . import cache, llvm
-from .amx import has_amx
+from . import cache, host, llvm
 from .codes import Native, content_of
 from .digest import NoDigestError, digest, encoded, is_covered, sources
 from .instance import Recipe
 from .lowerings import LOWERINGS
 from .native_loops import GRAPHS, LOOPS, traced
+from .pair_unit import pair_unit
 from .threads import num_threads
 
 _SUFFIX = ".plan"
@@ -53,8 +54,10 @@ class Recipes:
 
     def _name(self, sizes: Any) -> str:
         vector = llvm.vector_bytes()
-        # What is read may use the matrix unit, which this process must have asked for.
-        identity = f"{llvm.identity(vector)} {vector} {num_threads()} {has_amx()}"
+        # What is read may use the matrix unit, which this process must have asked for. Blocks are
+        # as large as the second cache lets them be; object code does not depend on that.
+        machine = f"{llvm.identity(vector)} {vector} {host.second_cache()}"
+        identity = f"{machine} {num_threads()} {pair_unit()}"
         return digest(identity, sources(), self._digest, repr(sizes)) + _SUFFIX
 
     def read(self, sizes: Any) -> tuple[Recipe, dict[str, bytes]] | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..dumps import dump, folder
 from .kernels.launch import Code
+from .sizes import shown, shown_size
 
 if TYPE_CHECKING:
     from .fused import Kernel
@@ -110,15 +112,22 @@ class LongCompileNote:
         self._timer.cancel()
 
 
+# What stands in a folder: another batch size has the same kernels.
+_dumped: set[tuple[Path, str, Code]] = set()
+
+
 def dump_code(label: str, code: Code) -> None:
-    """Write the IR of a kernel and its assembly."""
-    if folder() is None:
+    """Write the IR of a kernel and its assembly, once for each whom it is for."""
+    place = folder()
+    if place is None or (place, label, code) in _dumped:
         return
+    _dumped.add((place, label, code))
     from . import llvm  # llvmlite loads here
 
     text = code.text()
-    dump(f"{label}.ll", text)
-    dump(f"{label}.s", llvm.assembly(text, code.vector_bytes))
+    name = f"{label}-{code.symbol}"
+    dump(f"{name}.ll", text)
+    dump(f"{name}.s", llvm.assembly(text, code.vector_bytes))
 
 
 def dump_program(name: str, layout: Layout) -> None:
@@ -133,7 +142,7 @@ def dump_program(name: str, layout: Layout) -> None:
         if storage.window is not None:
             kept = f"at {storage.window.base} + {storage.window.offset}, then {storage.window.step}"
         where = kept if number in layout.stored else "registers"
-        lines.append(f"%{number}: {storage.dtype}{list(storage.shape)} {storage.role}, {where}")
+        lines.append(f"%{number}: {storage.dtype}{shown(storage.shape)} {storage.role}, {where}")
     lines.extend(_kernel_lines(program, layout.kernels))
     dump(f"{name}.loops.txt", "\n".join(lines) + "\n")
 
@@ -142,14 +151,15 @@ def _kernel_lines(program: Program, kernels: Sequence[Kernel]) -> Iterator[str]:
     """Kernels with their statements; those of a loop further in."""
     for k, kernel in enumerate(kernels):
         if kernel.loop is not None:
-            yield f"loop {k}, {kernel.loop.count or 'any number of'} times"
+            count = kernel.loop.count
+            yield f"loop {k}, {shown_size(count) if count else 'any number of'} times"
             for name, part in (("test", kernel.test), ("body", kernel.body)):
                 if part:
                     yield f"  {name}"
                     yield from ("    " + line for line in _kernel_lines(program, part))
             continue
         axes = "" if kernel.axes is None else f", reduced {sorted(kernel.axes)}"
-        yield f"kernel {k} over {list(kernel.shape)}{axes}"
+        yield f"kernel {k} over {shown(kernel.shape)}{axes}"
         for statement in kernel.all_statements:
             kind = getattr(statement, "kind", None) or getattr(statement, "name", None) or "map"
             label = program.labels.get(id(statement), "")

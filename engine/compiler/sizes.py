@@ -16,6 +16,8 @@ from .emit import NotLoweredError
 
 # Enough for the sizes of any program; only so that a mistake ends.
 _MOST = 4096
+# So many have a name when a shape is shown.
+_SHOWN = 64
 # What is larger holds a stand-in.
 _LARGEST = 1 << 45
 
@@ -59,6 +61,22 @@ def _is_prime(n: int) -> bool:
 def is_known(size: int) -> bool:
     """Whether a number does not depend on the run."""
     return abs(size) < _LARGEST
+
+
+def shown(shape: Sequence[int]) -> str:
+    """A shape for people."""
+    return f"[{', '.join(map(shown_size, shape))}]"
+
+
+def shown_size(size: int) -> str:
+    """A size for people: n0, n1, ... for stand-ins, and ? for what is made of several."""
+    if is_known(size):
+        return str(size)
+    for number in range(_SHOWN):
+        factor, rest = divmod(size, stand_in(number))
+        if rest == 0 and is_known(factor):
+            return f"n{number}" if factor == 1 else f"{factor}*n{number}"
+    return "?"
 
 
 class Sizes:

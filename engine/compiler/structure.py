@@ -8,7 +8,6 @@ from .fused import Kernel
 from .layout import Layout, in_order
 from .loop_words import Loops
 from .loops import LoopWriter
-from .report import dump_code
 from .sizes import Sizes
 
 
@@ -37,8 +36,6 @@ class Structure:
         for kernel in self.kernels:
             loops = self._write(kernel, vector_bytes)
             self.loops.append(loops)
-            if loops is not None:
-                dump_code(self.label(kernel), loops.code)
 
     def _write(self, kernel: Kernel, vector_bytes: int) -> Loops | None:
         if not kernel.statements:
@@ -51,10 +48,6 @@ class Structure:
         labels = self.layout.program.labels
         names = dict.fromkeys(labels.get(id(s), "") for s in kernel.all_statements)
         return tuple(n for n in names if n)
-
-    def label(self, kernel: Kernel) -> str:
-        """The same in one word."""
-        return "+".join(self.labels(kernel)) or self.name
 
     def sizes(self, values: Sequence[int]) -> Sizes:
         """The real sizes, with those that are derived from them."""

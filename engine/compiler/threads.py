@@ -77,6 +77,10 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
+# A thread has a stack and, while it waits for work, a share of a core: more are a mistake.
+_MOST = 1024
+
+
 class _Setting:
     """How many threads there are to be, and the pools that have them."""
 
@@ -106,12 +110,12 @@ def set_threads(n: int | None) -> None:
     Results do not depend on it.
 
     Raises:
-        InvalidArgumentError: n is not positive.
+        InvalidArgumentError: n is not between 1 and 1024.
     """
-    if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
+    if n is not None and (isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _MOST):
         raise InvalidArgumentError(
-            f"set_threads: expected a positive number of threads, got {n!r}",
-            remedy="give 1 or more, or None for one for each core",
+            f"set_threads: expected a positive number of threads, at most {_MOST}, got {n!r}",
+            remedy="leave it out, or give None, for one for each core",
         )
     with _setting.lock:
         old, _setting.pools = _setting.pools, {}

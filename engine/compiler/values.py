@@ -28,6 +28,8 @@ _LLVM: dict[str, str] = {
     "float32": "float",
     "float64": "double",
 }
+# How the names of LLVM's intrinsics end, by the element type.
+SUFFIXES = {"float": "f32", "double": "f64", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64"}
 # In registers these are float32 that have such a value; arithmetic is done in float32 and rounded.
 HALVES = frozenset({float16, bfloat16})
 

@@ -31,7 +31,7 @@ from ..graph import (
     value_of,
 )
 from ..ops.basic import identity, zeros_like
-from ..ops.cluster import Body, cluster_op
+from ..ops.cluster import Body, cluster_op, prepare_body
 from ..ops.convert import convert_to_tensor
 from ..ops.dispatch import as_input, symbolic_graph
 from ..ops.recording import Record, notify, paused, recorders
@@ -113,6 +113,21 @@ class ConcreteFunction:
             for op in plan.operations
             if op.definition is cluster_op
         ]
+
+    def prepare(self, batches: Sequence[int]) -> None:
+        """Make the native code for calls on batches of these sizes, before there are any.
+
+        All unknown sizes of the inputs are taken to be those of the batch.
+        """
+        plan = self._plan(self.outputs)
+        if isinstance(plan, PartitionedPlan):  # each part has its share of a batch
+            return
+        given = set(map(id, plan.feeds))
+        for op in plan.operations:
+            if op.definition is cluster_op and all(
+                id(x) in given or x.shape.is_fully_defined for x in op.inputs
+            ):
+                prepare_body(op.attrs["body"], batches)
 
     def needed_for(
         self, tensors: Sequence[GraphTensor], effects: Sequence[Operation] = ()

@@ -63,6 +63,10 @@ class Function:
         infer_signature: bool = False,
         jit_compile: bool = True,
     ) -> None:
+        if not isinstance(jit_compile, bool):
+            raise InvalidArgumentError(
+                f"function: jit_compile must be True or False, got {jit_compile!r}"
+            )
         functools.update_wrapper(self, fn)
         self.__name__ = getattr(fn, "__name__", type(fn).__name__)
         self._fn = fn

@@ -139,11 +139,22 @@ class Binder:
     """Brings the calls of one Python function to canonical form."""
 
     def __init__(self, fn: Callable[..., Any], input_signature: Sequence[Any] | None) -> None:
+        if not callable(fn):
+            raise InvalidArgumentError(
+                f"function: expected something that can be called, got {fn!r}",
+                remedy="write @function above a def",
+            )
         self.signature = inspect.signature(fn)
         self.name = getattr(fn, "__name__", type(fn).__name__)
         self._lay_out(list(self.signature.parameters.values()))
         self.patterns: dict[str, Any] = {}
         if input_signature is not None:
+            if not isinstance(input_signature, list | tuple):
+                raise InvalidArgumentError(
+                    f"{self.name}: input_signature is a list with a TensorSpec for each argument, "
+                    f"got {input_signature!r}",
+                    remedy='input_signature=[TensorSpec([None, 4], "float32")]',
+                )
             entries = [as_pattern(entry) for entry in input_signature]
             try:
                 self.patterns = dict(self.signature.bind_partial(*entries).arguments)

@@ -17,6 +17,7 @@ from ..ops.arithmetic import add
 from ..ops.basic import ones_like, zeros_like
 from ..ops.convert import convert_to_tensor
 from ..ops.registry import OpDef
+from ..source import inside_layer, layer_path
 
 
 class AppliedOp(OpView, Protocol):
@@ -134,6 +135,14 @@ def _beside(record: AppliedOp) -> AbstractContextManager[None]:
     return graph.device(where.op.device)
 
 
+def _for_layer(record: AppliedOp) -> AbstractContextManager[None]:
+    """A block whose operations belong to the layer that the record's operation belongs to."""
+    where = record.outputs[0] if record.outputs else None
+    if not isinstance(where, GraphTensor) or not where.op.layer or layer_path():
+        return nullcontext()
+    return inside_layer(where.op.layer)
+
+
 def _gradient_of(record: AppliedOp, douts: list[Tensor | None]) -> Sequence[Tensor | None]:
     definition: OpDef = record.definition
     if definition.gradient is None:
@@ -143,7 +152,7 @@ def _gradient_of(record: AppliedOp, douts: list[Tensor | None]) -> Sequence[Tens
             location=getattr(record, "location", None),
             layer=getattr(record, "layer", None),
         )
-    with _beside(record):
+    with _beside(record), _for_layer(record):
         result = definition.gradient(record, *douts)
     if result is None or isinstance(result, Tensor):
         result = (result,)

@@ -9,9 +9,11 @@ from ..errors import InvalidArgumentError
 
 _PART = re.compile(
     r"/(?:(?P<field>job|replica|task):(?P<value>[A-Za-z_][\w.-]*|\d+|\*)"
-    r"|(?:device:)?(?P<type>[A-Za-z]\w*)(?::(?P<index>\d+|\*))?)",
+    r"|(?P<device>device:)?(?P<type>[A-Za-z]\w*)(?::(?P<index>\d+|\*))?)",
 )
 _WORDS = ("job", "replica", "task", "device")  # a part that lacks its value
+# Types that may stand for themselves. Any other word needs "device:" or an index beside it.
+_COMMON = ("cpu", "gpu", "tpu")
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class DeviceSpec:
             else:
                 kind, index = match["type"].lower(), match["index"]
                 if kind in _WORDS:
+                    break
+                if not match["device"] and index is None and kind not in _COMMON:
                     break
                 found = {
                     "device_type": kind,

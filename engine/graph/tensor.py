@@ -138,7 +138,7 @@ class EagerTensor(Tensor):
         if copy:
             return host.copy()
         view = host.view()
-        view.flags.writeable = False
+        view.setflags(write=False)
         return view
 
     def __dlpack__(self, **options: Any) -> Any:

@@ -32,7 +32,11 @@ class Step(NamedTuple):
     @property
     def label(self) -> str:
         """What people call it."""
-        return "" if self.operation is None else self.operation.name
+        op = self.operation
+        if op is None:
+            return ""
+        within = op.layer and not op.name.startswith(op.layer)  # as operations of gradients
+        return f"{op.layer}/{op.name}" if within else op.name
 
 
 class Body:
@@ -174,17 +178,30 @@ def _run_step(context: Any, step: Step, arguments: Sequence[Any]) -> Any:
 
 @cluster_op.effect
 def _run(context: Any, *inputs: Any, body: Body) -> Any:
-    native = body.native
-    if native is None:
-        compiler = _compiler()
-        native = None if compiler is None else compiler.build(body)
-
-        def one_by_one(context: Any, *inputs: Any) -> list[Any]:
-            return run_steps(context, *inputs, body=body)
-
-        native = body.native = native or one_by_one
-    results = native(context, *inputs)
+    results = (body.native or _built(body))(context, *inputs)
     return results[0] if len(body.outputs) == 1 else results
+
+
+def prepare_body(body: Body, batches: Sequence[int]) -> None:
+    """Make what runs of a body on batches of these sizes need, so that none waits for it.
+
+    All unknown sizes of its inputs are taken to be those of the batch.
+    """
+    prepare = getattr(body.native or _built(body), "prepare", None)
+    if prepare is not None:
+        prepare(batches)
+
+
+def _built(body: Body) -> Callable[..., Any]:
+    """The compiled form of a body, or what runs it without."""
+    compiler = _compiler()
+    native = None if compiler is None else compiler.build(body)
+
+    def one_by_one(context: Any, *inputs: Any) -> list[Any]:
+        return run_steps(context, *inputs, body=body)
+
+    body.native = native or one_by_one
+    return body.native
 
 
 cluster_op.grad(no_gradient)

@@ -49,9 +49,15 @@ def apply(
     Raises:
         LaminarError: what the op's rule or kernel refuses.
     """
-    tensors = [x if isinstance(x, Tensor) else convert_to_tensor(x) for x in inputs]
     graph = building()
-    if graph is None:
+    are_values = graph is None  # and perhaps nothing but tensors at hand, which is common
+    tensors = []
+    for x in inputs:
+        if type(x) is not EagerTensor:
+            are_values = False
+            x = x if isinstance(x, Tensor) else convert_to_tensor(x)
+        tensors.append(x)
+    if graph is None and not are_values:
         graph = symbolic_graph(op.type, tensors)
     if graph is None:
         outputs, full = _compute(op, tensors, attrs)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..errors import InvalidArgumentError, ShapeError
 from ..graph import DENSE, NUMERIC, Array, Dim, OpView, Tensor, TensorSpec
 from .index import strided_slice
@@ -57,7 +59,8 @@ def _pad_kernel(xp: Any, x: Array, *, paddings: Paddings, mode: str, value: floa
     if mode != "constant":
         return xp.pad(x, paddings, mode=mode)
     shape = [n + before + after for n, (before, after) in zip(x.shape, paddings, strict=True)]
-    y = xp.full(shape, value, x.dtype) if value else xp.zeros(shape, x.dtype)
+    is_zero = not any(np.asarray(value).tobytes())  # no bit is set, as one is in -0.0
+    y = xp.zeros(shape, x.dtype) if is_zero else xp.full(shape, value, x.dtype)
     y[_inside(x.shape, paddings)] = x
     return y
 

@@ -86,7 +86,10 @@ def promote(*values: Any, floating: bool = False) -> tuple[Tensor, ...]:
         x, y = values
         dtype = _plain_type(x, y) or _plain_type(y, x)
         if dtype is not None and (dtype.is_differentiable or not floating):
-            return convert_to_tensor(x, dtype), convert_to_tensor(y, dtype)
+            return (
+                x if type(x) is EagerTensor else convert_to_tensor(x, dtype),
+                y if type(y) is EagerTensor else convert_to_tensor(y, dtype),
+            )
     known = [
         v if isinstance(v, bool | int | float | complex) else convert_to_tensor(v) for v in values
     ]

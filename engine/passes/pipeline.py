@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ..dumps import dump, folder
 from ..errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ..graph import GraphTensor, Operation
 from ..ops.dataflow import STEERING
@@ -118,9 +119,21 @@ def run_passes(
         entries = [_passes[_place(n)] for n in names] if names is not None else list(_passes)
     if check:
         verify(program)
-    for entry in entries:
+    ends = [*(y.op for y in program.fetches), *program.targets]
+    name = ends[0].name if ends else "nothing"  # passes may leave another one there
+    _dump(program, f"{name}.passes_0_given")
+    for number, entry in enumerate(entries, 1):
         program = _run(entry, program, check=check)
+        _dump(program, f"{name}.passes_{number}_{entry.name}")
     return program
+
+
+def _dump(program: Program, name: str) -> None:
+    """Write what a program is now, where LAMINAR_DUMP says so."""
+    if folder() is None:
+        return
+    operations = needed_operations(program.fetches, program.targets, program.feeds)
+    dump(f"{name}.txt", "".join(f"{op!r}\n" for op in operations))
 
 
 def _run(entry: _Entry, program: Program, *, check: bool) -> Program:

@@ -7,7 +7,7 @@ variables have in a scope, and `_variables` keeps those variables alive, so that
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgumentError, ShapeError
@@ -66,13 +66,8 @@ class StatelessScope:
         self._variables: dict[int, Variable] = {}
         self._values: dict[int, Tensor] = {}
         self._outer: StatelessScope | None = None
-        for variable, value in state_mapping or ():
-            if not hasattr(variable, "read_value"):
-                raise InvalidArgumentError(
-                    f"StatelessScope: expected pairs (variable, value), got {variable!r}",
-                    remedy="write state_mapping=zip(model.variables, values)",
-                )
-            self.add_update((variable, value))
+        for pair in _pairs(state_mapping):
+            self.add_update(pair)
 
     def add_update(self, update: tuple[Variable, Any]) -> None:
         """Give a variable a value: `(variable, value)`."""
@@ -113,3 +108,27 @@ class StatelessScope:
 
     def __exit__(self, *_: object) -> None:
         _local.scope, self._outer = self._outer, None
+
+
+def _pairs(state_mapping: Any) -> Iterator[tuple[Variable, Any]]:
+    """The (variable, value) pairs of a mapping.
+
+    Raises:
+        InvalidArgumentError: it holds something else.
+    """
+    if not isinstance(state_mapping, Iterable | None):
+        raise _no_pair(state_mapping)
+    for pair in state_mapping or ():
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise _no_pair(pair)
+        variable, value = pair
+        if not hasattr(variable, "read_value"):
+            raise _no_pair(variable)
+        yield variable, value
+
+
+def _no_pair(found: Any) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"StatelessScope: expected pairs (variable, value), got {found!r}",
+        remedy="write state_mapping=zip(model.variables, values)",
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from laminar.engine.errors import InvalidArgumentError
+from laminar.paths import file_name
 
 from .callback import Callback
 from .checks import check_whole
@@ -37,7 +38,8 @@ class BackupAndRestore(Callback):
         delete_checkpoint: bool = True,
     ) -> None:
         super().__init__()
-        if not os.fspath(backup_dir):
+        self.backup_dir = file_name(backup_dir, "BackupAndRestore")
+        if not self.backup_dir:
             raise InvalidArgumentError(
                 "BackupAndRestore: backup_dir is empty", remedy='backup_dir="backup"'
             )
@@ -49,7 +51,6 @@ class BackupAndRestore(Callback):
             )
         if not isinstance(save_freq, str):
             check_whole("BackupAndRestore", 1, save_freq=save_freq)
-        self.backup_dir = os.fspath(backup_dir)
         self.save_freq = save_freq
         self.double_checkpoint = double_checkpoint
         self.delete_checkpoint = delete_checkpoint

@@ -12,6 +12,7 @@ import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.source import warn
+from laminar.paths import file_name, make_folder
 
 from .callback import Callback, Logs
 
@@ -39,7 +40,7 @@ class CSVLogger(Callback):
                 f"CSVLogger: separator must be one character, got {separator!r}",
                 remedy='separator=";" or separator="\\t"',
             )
-        self.filename = os.fspath(filename)
+        self.filename = file_name(filename, "CSVLogger")
         self.sep = separator
         self.append = append
         self._file: TextIO | None = None
@@ -47,7 +48,7 @@ class CSVLogger(Callback):
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         path = Path(self.filename)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent, "CSVLogger")
         goes_on = self.append or self.params.get("resumed", False)
         self._keys = self._header(path) if goes_on else None
         self._file = path.open("a" if goes_on else "w", newline="")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
+from laminar.paths import make_folder
 from laminar.utils.plotting import draw, has_matplotlib, sparklines
 
 from .callback import Callback, Logs
@@ -42,7 +43,7 @@ class LivePlot(Callback):
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         if self._path is not None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self._path.parent, "fit: plot")
             self._path.write_bytes(self._picture())
         elif is_notebook() and has_matplotlib():
             self._show()

@@ -10,6 +10,7 @@ import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError, NotFoundError
 from laminar.engine.source import warn
+from laminar.paths import file_name, make_folder
 
 from .callback import Logs
 from .checks import check_whole
@@ -54,7 +55,7 @@ class ModelCheckpoint(MonitorCallback):
         initial_value_threshold: float | None = None,
     ) -> None:
         super().__init__(monitor, mode, initial_value_threshold)
-        self.filepath = os.fspath(filepath)
+        self.filepath = file_name(filepath, "ModelCheckpoint")
         self.verbose = verbose
         self.save_best_only = save_best_only
         self.save_weights_only = save_weights_only
@@ -117,7 +118,7 @@ class ModelCheckpoint(MonitorCallback):
                 f"ModelCheckpoint: {path} is a folder, expected the name of a file",
                 remedy="remove the folder, or choose another filepath",
             )
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        make_folder(os.path.dirname(path) or ".", "ModelCheckpoint")
         if self.save_weights_only:
             self.model.save_weights(path, overwrite=True)
         else:

@@ -15,6 +15,7 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.io.events import EventWriter
 from laminar.engine.source import warn
 from laminar.layers import Embedding
+from laminar.paths import file_name
 
 from .callback import Callback, LazyLogs, Logs
 from .checks import check_whole
@@ -75,7 +76,7 @@ class TensorBoard(Callback):
             check_whole(who, 1, update_freq=update_freq)
         if profile_batch:
             warn(f"{who}: profile_batch={profile_batch!r} has no effect; use model.profile(x)")
-        self.log_dir = os.fspath(log_dir)
+        self.log_dir = file_name(log_dir, "TensorBoard")
         self.histogram_freq = histogram_freq
         self.write_graph = write_graph
         self.write_images = write_images

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from laminar.engine.errors import UnimplementedError
 from laminar.engine.graph import DType, Tensor, as_dtype
 from laminar.engine.state import Variable
 from laminar.layers.holding import holding
 from laminar.layers.tracking import Tracked
 
-from .. import config, initializers, ops
+from .. import config, initializers
 from ..losses.loss import dtype_of
 from ..naming import auto_name
 from ..recorded import Recorded
@@ -105,7 +107,7 @@ class Metric(Tracked, Recorded):
     def reset_state(self) -> None:
         """Forget all batches: set the variables to 0."""
         for variable in self.variables:
-            variable.assign(ops.zeros(variable.shape, dtype=variable.dtype))
+            variable.assign(np.zeros(variable.shape, variable.dtype.numpy))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Add what a batch contributes, and give the result."""

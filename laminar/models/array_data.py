@@ -14,7 +14,7 @@ from laminar.random import make_default_seed
 from laminar.tree import map_structure
 
 from .arrays import as_arrays, combined_weights, count_examples
-from .batches import Batch, as_tensor, pack_x_y_sample_weight
+from .batches import Batch, as_tensor, pack_x_y_sample_weight, sizes_of_batches
 
 # Batches of fewer bytes are made of fresh memory, which costs nothing then.
 _LARGE_BYTES: Final = 1 << 16
@@ -67,6 +67,11 @@ class ArrayData:
     def num_batches(self) -> int | None:
         """Batches in one pass."""
         return -(-self.size // self.batch_size)
+
+    @property
+    def batch_sizes(self) -> tuple[int, ...]:
+        """The sizes that batches have."""
+        return sizes_of_batches(self.size, self.batch_size)
 
     @property
     def whole(self) -> Batch:

@@ -131,10 +131,27 @@ def combined_weights(y: Any, given: Any, weights: Mapping[int, float], who: str)
     if labels.ndim > 1 and labels.shape[-1] > 1:
         labels = labels.argmax(-1)
     labels = labels.reshape(len(labels), -1)[:, 0].astype(np.int64)
-    table = np.ones(max(int(labels.max(initial=0)), *weights) + 1, config.floatx())
+    _check_class_weight(weights, who)
+    table = np.ones(max(int(labels.max(initial=0)), *weights, 0) + 1, config.floatx())
     for label, weight in weights.items():
         table[int(label)] = weight
     return table[labels]
+
+
+def _check_class_weight(weights: Any, who: str) -> None:
+    if not isinstance(weights, Mapping):
+        raise InvalidArgumentError(
+            f"{who}: class_weight must be a dict of numbers by class, got {weights!r}",
+            remedy="class_weight={0: 1.0, 1: 5.0}",
+        )
+    for label, weight in weights.items():
+        is_class = isinstance(label, int | np.integer) and label >= 0
+        if not is_class or not isinstance(weight, int | float | np.number):
+            raise InvalidArgumentError(
+                f"{who}: class_weight has a number for each class number, "
+                f"got {label!r}: {weight!r}",
+                remedy="number the classes from 0 on",
+            )
 
 
 def nan_report(batch: Any) -> str | None:

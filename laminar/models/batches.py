@@ -87,6 +87,12 @@ def as_tensor(array: Any) -> Tensor:
     return EagerTensor(array) if array.dtype != object else convert_to_tensor(array)
 
 
+def sizes_of_batches(num_examples: int, batch_size: int) -> tuple[int, ...]:
+    """The sizes of the batches that so many examples are cut into, that of the first one first."""
+    whole, rest = divmod(num_examples, batch_size)
+    return (*[batch_size] * bool(whole), *[rest] * bool(rest))
+
+
 def size_of(batch: Batch) -> int:
     """The number of examples of a batch of tensors."""
     while isinstance(batch, tuple | list | dict):

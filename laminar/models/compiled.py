@@ -49,6 +49,11 @@ class Compiled:
         return [self.loss_tracker, *(self.loss.trackers if self.loss is not None else ())]
 
     @property
+    def own_metrics(self) -> list[Any]:
+        """All metrics but those that layers hold."""
+        return [*self.trackers, *self.metrics.metrics, *self.reported]
+
+    @property
     def reported(self) -> list[metrics.Mean]:
         """The means of what layers report with `add_metric`."""
         return list(self._reported.values())

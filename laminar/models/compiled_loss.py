@@ -10,7 +10,7 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.naming import to_snake_case
 from laminar.tree import flatten, is_nested
 
-from .outputs import Outputs
+from .outputs import Outputs, check_arguments
 from .task import by_task
 
 
@@ -134,3 +134,4 @@ def check_loss(loss: Any) -> None:
             continue
         if not callable(losses.get(entry)):
             raise InvalidArgumentError(f"compile: {entry!r} is not a loss")
+        check_arguments(entry, "loss")

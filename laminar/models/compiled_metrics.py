@@ -10,7 +10,7 @@ from laminar.engine.state import Variable
 from laminar.naming import to_snake_case
 from laminar.tree import flatten
 
-from .outputs import Outputs
+from .outputs import Outputs, check_arguments
 from .task import by_task
 
 
@@ -182,3 +182,4 @@ def check_metrics(given: Any) -> None:
     for entry in flatten(given):
         if isinstance(entry, str) and entry.lower() not in _BY_TASK:
             metrics.get(entry)
+        check_arguments(entry, "metric")

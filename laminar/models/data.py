@@ -57,6 +57,11 @@ class Passes:
         return self.data.batch_size
 
     @property
+    def batch_sizes(self) -> tuple[int, ...]:
+        """The sizes that batches have, none when they are not known beforehand."""
+        return self.data.batch_sizes
+
+    @property
     def position(self) -> dict[str, Any]:
         """Where the next batch stands: `seek` goes there."""
         return {

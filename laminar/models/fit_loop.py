@@ -12,6 +12,7 @@ import numpy as np
 from laminar.callbacks import CallbackList
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.source import warn
+from laminar.optimizers import Optimizer
 
 from . import training_state
 from .arrays import nan_report
@@ -19,7 +20,7 @@ from .backup import Backup
 from .data import Passes, ran_out
 from .logs import read_logs
 from .nan_check import NanCheck
-from .step import close_step
+from .step import close_step, prepare_step
 
 Validate = Callable[[], dict[str, Any]]
 
@@ -86,7 +87,8 @@ class FitLoop:
                     self._save()
             if self._backup is not None and not self._done:
                 self._save()
-            model.optimizer.finalize_variable_values(model.trainable_weights)
+            if _has_final_values(model.optimizer):
+                model.optimizer.finalize_variable_values(model.trainable_weights)
             listeners.on_train_end(self._logs)
         if self._backup is not None:
             self._backup.end()
@@ -154,6 +156,7 @@ class FitLoop:
     def _step_for(self, batch: Any) -> Any:
         self._model._prepare(batch, training=True)
         step = self._step = self._model.make_train_function()
+        prepare_step(step, batch, self._passes.batch_sizes)
         if self._finds_nan:
             return NanCheck(self._model, step, self._epoch, self._done)
         return step
@@ -209,6 +212,12 @@ class FitLoop:
         training_state.put(saved, self._model, self._listeners.callbacks)
         if not self._passes.data.ends_for_good:  # the batch that was looked at is made again
             training_state.seek(saved, self._passes, inside=self._done > 0)
+
+
+def _has_final_values(optimizer: Any) -> bool:
+    """Whether the end of training changes weights: most optimizers keep no averages of them."""
+    written = type(optimizer).finalize_variable_values is not Optimizer.finalize_variable_values
+    return written or bool(optimizer.use_ema)
 
 
 def _is_due(epoch: int, frequency: int | Sequence[int]) -> bool:

@@ -108,8 +108,9 @@ class NanCheck:
         )
         inputs = [_described(values[id(x)]) for x in op.inputs if id(x) in values]
         layer = op.layer or _layer_behind(op)
-        where = f" of layer {op.layer!r}" if op.layer else ""
-        if not op.layer:
+        where = f" of layer {layer!r}"
+        # What a layer's call makes has its name in front, unlike what its gradients are made of.
+        if not (op.layer and op.name.startswith(op.layer)):
             where = f" behind layer {layer!r}, in the loss, a gradient or the update"
         raise self._error(
             f"operation {op.name!r} ({op.type}){where} gave {_described(found)} "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
@@ -101,3 +103,20 @@ def _names(y_pred: Any, known: Sequence[str]) -> list[str]:
     if len(known) == len(paths):  # a layer called twice gives two outputs of one name
         return [f"{name}_{i}" if known.count(name) > 1 else name for i, name in enumerate(known)]
     return [f"output_{i + 1}" for i in range(len(paths))]
+
+
+def check_arguments(entry: Any, kind: str) -> None:
+    """Check that a function given to `compile` as a loss or metric takes what it will be given.
+
+    Raises:
+        InvalidArgumentError: it cannot be called with the targets and the outputs.
+    """
+    if not isinstance(entry, FunctionType):
+        return
+    takes = inspect.signature(entry)
+    try:
+        takes.bind(None, None)
+    except TypeError as cause:
+        raise InvalidArgumentError(
+            f"compile: a {kind} is a function of (y_true, y_pred), {entry.__name__!r} takes {takes}"
+        ) from cause

@@ -20,6 +20,7 @@ from laminar.engine.errors import DataLossError, InvalidArgumentError
 from laminar.engine.graph import EagerTensor
 from laminar.engine.source import warn
 from laminar.engine.state import Variable
+from laminar.paths import make_folder
 
 _NAME = re.compile(r"state-(\d{10})\.ckpt")
 _TEMPORARY = re.compile(r"\.state-\d{10}\.ckpt\.[0-9a-f]{16}\.tmp")
@@ -30,7 +31,7 @@ class StateFiles:
     """The files of one folder.
 
     Args:
-        folder: made when the first file is written.
+        folder: made if it is not there.
         keep: how many of the newest files stay.
     """
 
@@ -42,6 +43,7 @@ class StateFiles:
                 f"fit: resume: {os.fspath(folder)!r} is a file, expected a folder",
                 remedy="name a folder, which need not be there yet",
             )
+        make_folder(folder, "fit: resume")
 
     def _paths(self) -> list[Path]:
         """The files, the newest first."""
@@ -53,7 +55,7 @@ class StateFiles:
         """Write a file and remove the old ones."""
         from laminar.saving.archive import write_archive  # it imports this room
 
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder, "fit: resume")  # it may be gone since
         arrays: list[Any] = []
         config = {"training_state": _FORMAT, "state": encode(state, arrays)}
         path = self.folder / f"state-{number:010}.ckpt"

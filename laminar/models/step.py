@@ -49,13 +49,17 @@ class Step:
             self._shared = Function(strategy.shared(step))
             self._least = strategy.num_replicas
         self._concrete: dict[Any, tuple[ConcreteFunction, Pack]] = {}
+        self._prepared: set[tuple[Any, tuple[int, ...]]] = set()
 
     def __call__(self, batch: Any) -> Any:
         """Run the step."""
         if self._function is None:
             return self._step(batch)
         tensors: list[EagerTensor] = []
-        form = self._form(batch, tensors)
+        # As `_form` does; written here, for it runs in each step.
+        form = _form(batch, tensors)
+        if self._least and self._are_few(batch):
+            form = (form, "few")
         found = self._concrete.get(form)
         if found is None:
             found = self._concrete[form] = self._trace(batch)
@@ -65,8 +69,15 @@ class Step:
     @property
     def compiles(self) -> list[Any]:
         """What was compiled for the batches so far, and why (engine/compiler/report.py)."""
-        bodies = [b for concrete, _ in self._concrete.values() for b in concrete.clusters]
-        return [event for body in bodies for event in getattr(body.native, "events", ())]
+        found = []
+        for number, (concrete, _) in enumerate(self._concrete.values()):
+            given = ", ".join(str(x.spec) for x in concrete.inputs)
+            for body in concrete.clusters:
+                for event in getattr(body.native, "events", ()):
+                    if number:  # the first form is what everybody expects
+                        event = event._replace(reason=f"{event.reason} on batches of {given}")
+                    found.append(event)
+        return found
 
     def close(self) -> None:
         """Nothing to do: a call has ended when it returns."""
@@ -85,6 +96,17 @@ class Step:
         if form not in self._concrete:
             self._concrete[form] = self._trace(batch)
         return self._concrete[form][0]
+
+    def prepare(self, batch: Any, sizes: tuple[int, ...]) -> None:
+        """Make what batches of this form with so many examples need, so that none waits for it."""
+        if self._function is None or not self._native or self._least:
+            return
+        key = self._form(batch, []), sizes
+        if key not in self._prepared:
+            concrete = self.trace(batch)
+            assert concrete is not None, "it is traced"
+            concrete.prepare(sizes)
+            self._prepared.add(key)
 
     def _form(self, batch: Any, tensors: list[EagerTensor]) -> Any:
         """What the trace for a batch depends on; its tensors are added to `tensors`."""
@@ -110,6 +132,19 @@ def close_step(step: Any) -> None:
     close = getattr(step, "close", None)
     if close is not None:
         close()
+
+
+def prepare_step(step: Any, batch: Any, sizes: tuple[int, ...]) -> None:
+    """Have a step make what batches need, before it runs on the first one.
+
+    Args:
+        step: models may make steps that know nothing of it.
+        batch: the first one.
+        sizes: those that are known to come.
+    """
+    prepare = getattr(step, "prepare", None)
+    if prepare is not None and len(sizes) > 1 and size_of(batch) in sizes:
+        prepare(batch, sizes)
 
 
 def _packer(concrete: ConcreteFunction) -> Pack:

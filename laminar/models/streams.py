@@ -9,17 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from laminar.datasets.batching import Batched
 from laminar.datasets.dataset import Dataset
 from laminar.datasets.iteration import DatasetIterator
 from laminar.datasets.passes import INFINITE
 from laminar.datasets.py_dataset import PyDataset
+from laminar.datasets.stage import Stage
 from laminar.datasets.worker_processes import WorkerProcesses
 from laminar.datasets.worker_threads import WorkerThreads
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.random import make_default_seed
 
 from .ahead import Ahead, Source
-from .batches import Batch, BatchReader, as_tensors, size_of
+from .batches import Batch, BatchReader, as_tensors, size_of, sizes_of_batches
 
 _AHEAD = 2  # batches that a thread makes ahead, where the data does not say
 
@@ -34,6 +36,7 @@ class Stream:
         passes: how many have begun.
         batch_size: examples in the last batch, None before the first.
         num_batches: in a pass, None when that is not known.
+        batch_sizes: those that batches have, none when they are not known.
         ends_for_good: whether there is one pass only, which goes on from epoch to epoch.
         is_endless: whether it is known that a pass never ends.
         seed: of the order of the batches, where that is random.
@@ -42,6 +45,7 @@ class Stream:
     ends_for_good = False
     is_endless = False
     num_batches: int | None = None
+    batch_sizes: tuple[int, ...] = ()
 
     def __init__(self, reader: BatchReader) -> None:
         self._reader = reader
@@ -160,6 +164,7 @@ class Walked(Stream):
         self._who = who
         size = dataset.cardinality()
         self.num_batches = size if size >= 0 else None
+        self.batch_sizes = _batch_sizes(dataset.stage)
         self.is_endless = size == INFINITE
         self._before = dataset.walks
 
@@ -171,6 +176,17 @@ class Walked(Stream):
         elif first:
             walk.skip(first)
         return Ahead(_FromDataset(walk, self._reader, self._who), _AHEAD)
+
+
+def _batch_sizes(stage: Stage) -> tuple[int, ...]:
+    """The sizes of the batches that are made on the way to a stage, if they are known."""
+    while not isinstance(stage, Batched):
+        if len(stage.sources) != 1:
+            return ()
+        (stage,) = stage.sources
+    count = stage.sources[0].cardinality()
+    is_cut = count >= 0 and not stage.drop_remainder
+    return sizes_of_batches(count, stage.batch_size) if is_cut else ()
 
 
 class _FromDataset(Source):

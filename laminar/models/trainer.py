@@ -34,9 +34,9 @@ from .data import (
 )
 from .dry_run import dry_run as run_dry
 from .fit_loop import FitLoop
-from .logs import in_order, read_logs
+from .logs import read_logs
 from .profile import Profile, profile_model
-from .step import Step, close_step
+from .step import Step, close_step, prepare_step
 from .streams import Iterated
 from .training_steps import TrainingSteps
 
@@ -121,11 +121,15 @@ class Trainer(TrainingSteps):
         if devices is not None:
             self._share_work(DataParallel(devices))
         _check_counts(
-            epochs=epochs,
+            "fit",
+            epochs="none" if epochs is None else epochs,
             initial_epoch=initial_epoch,
             steps_per_epoch=steps_per_epoch,
+            validation_steps=validation_steps,
+            validation_batch_size=validation_batch_size,
             overfit_batches=overfit_batches,
         )
+        _check_frequency(validation_freq)
         epochs = _limited("epochs", epochs, config.max_epochs())
         data = make_data(
             x,
@@ -192,7 +196,8 @@ class Trainer(TrainingSteps):
             print(model.explain_compiles())
 
         A step is compiled when it is first run on batches of some form. Another batch size does not
-        compile it again.
+        compile it again; it may take some kernels of its own, for the tiles at the end of its rows.
+        Those for the last batch are made before the first step, where its size is known.
 
         Returns:
             CompileReport: a list of (step, event); an event has `cluster`, `reason`, `inputs`,
@@ -244,6 +249,7 @@ class Trainer(TrainingSteps):
             dict with `return_dict`.
         """
         self._require_compiled("evaluate")
+        _check_counts("evaluate", steps=steps)
         data = make_data(x, y, sample_weight, batch_size=batch_size, who="evaluate")
         require_end(data, _limited_steps(steps), "evaluate", "steps")
         passes = Passes(data, _limited_steps(steps))
@@ -258,7 +264,7 @@ class Trainer(TrainingSteps):
             return logs
         if len(logs) == 1:
             return next(iter(logs.values()))
-        return in_order(logs, self.metrics_names)
+        return self._values_of(logs)
 
     def _evaluate(self, passes: Passes, listeners: Any) -> dict[str, Any]:
         self.reset_metrics()
@@ -272,6 +278,7 @@ class Trainer(TrainingSteps):
             if step is None:
                 self._prepare(batch, training=False)
                 step = self.make_test_function()
+                prepare_step(step, batch, passes.batch_sizes)
             if done % interval == 0:
                 listeners.on_test_batch_begin(done)
             results = step(batch)
@@ -300,6 +307,7 @@ class Trainer(TrainingSteps):
 
         Args: as those of `fit`.
         """
+        _check_counts("predict", steps=steps)
         data = make_data(x, batch_size=batch_size, who="predict")
         require_end(data, _limited_steps(steps), "predict", "steps")
         passes = Passes(data, _limited_steps(steps))
@@ -313,6 +321,8 @@ class Trainer(TrainingSteps):
         with passes, listeners:
             listeners.on_predict_begin()
             for batch in passes.epoch():
+                if not parts:
+                    prepare_step(step, batch, passes.batch_sizes)
                 if len(parts) == told:
                     listeners.on_predict_batch_begin(told)
                 parts.append(_on_host(step(batch)))
@@ -406,7 +416,8 @@ def _validation(data: Any, batch_size: int | None) -> Data:
 
 
 def _split(data: Data, fraction: float, batch_size: int | None) -> tuple[Data, Data]:
-    if not isinstance(data, ArrayData) or not 0 < fraction < 1:
+    is_number = isinstance(fraction, float | int | np.number)
+    if not isinstance(data, ArrayData) or not is_number or not 0 < fraction < 1:
         raise InvalidArgumentError(
             f"fit: validation_split must be between 0 and 1 and needs arrays, got {fraction!r}",
             remedy="use validation_data= for other data",
@@ -457,7 +468,7 @@ def _tell_outputs(listeners: Any, parts: list[Any], told: int) -> None:
 def _on_host(outputs: Any) -> Any:
     """Outputs as NumPy arrays; the common form, one tensor, without a walk over it."""
     if isinstance(outputs, EagerTensor):
-        return np.asarray(outputs)
+        return outputs.__array__()
     return map_structure(np.asarray, outputs)
 
 
@@ -483,12 +494,23 @@ def _check_enough(who: str, done: int, steps: int | None, *, stopped: bool) -> N
     warn(error.message)
 
 
-def _check_counts(**counts: Any) -> None:
+def _check_counts(who: str, **counts: Any) -> None:
     for name, value in counts.items():
         least = 0 if name == "initial_epoch" else 1
         if value is not None and (
             isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least
         ):
             raise InvalidArgumentError(
-                f"fit: {name} must be a whole number of at least {least}, got {value!r}"
+                f"{who}: {name} must be a whole number of at least {least}, got {value!r}"
+            )
+
+
+def _check_frequency(frequency: Any) -> None:
+    listed = frequency if isinstance(frequency, list | tuple | set | range) else [frequency]
+    for number in listed:
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
+            raise InvalidArgumentError(
+                f"fit: validation_freq must be a positive whole number, or a list of the epochs "
+                f"to validate after, got {frequency!r}",
+                remedy="validation_freq=2, or validation_freq=[1, 5, 10]",
             )

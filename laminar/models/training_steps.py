@@ -28,6 +28,7 @@ from .compiled import Compiled
 from .compiled_loss import check_loss
 from .compiled_metrics import check_metrics
 from .data import unpack_x_y_sample_weight
+from .logs import in_order
 from .step import Step, batch_spec
 
 
@@ -356,11 +357,7 @@ class TrainingSteps(Layer):
     @property
     def metrics(self) -> list[Any]:
         """The metrics: the loss, those of `compile`, those of the layers."""
-        found: list[Any] = []
-        if self._compiled is not None:
-            found += self._compiled.trackers
-            found += self._compiled.metrics.metrics
-            found += self._compiled.reported
+        found = [] if self._compiled is None else self._compiled.own_metrics
         for layer in self.flatten_layers():
             found += layer._own_metrics
         return list({id(metric): metric for metric in found}.values())
@@ -368,8 +365,20 @@ class TrainingSteps(Layer):
     @property
     def metrics_names(self) -> list[str]:
         """The names of the values that `evaluate` gives, in their order."""
+        return self._names_of(self.metrics)
+
+    def _names_of(self, metrics: list[Any]) -> list[str]:
         keys = self._metric_keys()
-        return [keys.get(id(metric), metric.name) for metric in self.metrics]
+        return [keys.get(id(metric), metric.name) for metric in metrics]
+
+    def _values_of(self, logs: Mapping[str, Any]) -> list[Any]:
+        """Reported values in the order of `metrics_names`, others after them by name."""
+        names: list[str] = []
+        if type(self).metrics is TrainingSteps.metrics and self._compiled is not None:
+            names = self._names_of(self._compiled.own_metrics)
+        if not logs.keys() <= set(names):  # those of layers, for which all layers are asked
+            names = self.metrics_names
+        return in_order(logs, names)
 
     def reset_metrics(self) -> None:
         """Set all metrics back."""

@@ -16,6 +16,7 @@ from laminar.engine.ops import padding
 from laminar.engine.ops import shape as engine_shape
 from laminar.engine.ops.axes import canonical_axes
 from laminar.engine.ops.bits import bitcast
+from laminar.engine.ops.convert import to_array
 
 from .arguments import dtype_or_float, known_rank, tensor
 from .recording import public
@@ -207,9 +208,31 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = N
             f"pad: constant_values has a meaning for mode 'constant' only, the mode is {mode!r}"
         )
     x = tensor(x)
-    widths = np.asarray(pad_width).tolist()
-    value = 0 if constant_values is None else np.asarray(constant_values).item()
-    return padding.pad(x, widths, mode, value)
+    return padding.pad(x, _widths(pad_width), mode, _one_number(constant_values))
+
+
+def _widths(pad_width: Any) -> Any:
+    widths = to_array(pad_width, copy=False)[0]
+    is_whole = widths.dtype.kind in "iu" or not widths.size
+    is_paired = widths.shape in ((), (1,)) or (widths.ndim <= 2 and widths.shape[-1] == 2)
+    if not is_whole or (widths.size and not is_paired):
+        raise InvalidArgumentError(
+            f"pad: expected a pair (before, after) for each axis, got pad_width={pad_width!r}",
+            remedy="pad_width=((1, 1), (2, 2)), for two axes",
+        )
+    return widths.tolist()
+
+
+def _one_number(constant_values: Any) -> Any:
+    if constant_values is None:
+        return 0
+    value = np.asarray(constant_values)
+    if value.size != 1 or value.dtype.kind not in "biufc":
+        raise InvalidArgumentError(
+            f"pad: constant_values must be one number, got {constant_values!r}",
+            remedy="join the borders yourself, with concatenate, where they differ",
+        )
+    return value.item()
 
 
 @public

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 from laminar.engine.errors import MissingFileError
+from laminar.paths import no_place
 
 
 @contextmanager
@@ -26,6 +27,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     Raises:
         MissingFileError: its folder does not exist.
+        PermissionDeniedError: no file can be made there.
     """
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
@@ -36,7 +38,10 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         )
     # 32 + 16 random characters: a long name of the user's must not make the temporary one too long.
     temporary = os.path.join(folder, f".{name[:32]}.{secrets.token_hex(8)}.tmp")
-    file = open(temporary, "x+b")  # noqa: SIM115 (closed before the rename, not after the block)
+    try:
+        file = open(temporary, "x+b")  # noqa: SIM115 (closed before the rename, not after the block)
+    except OSError as cause:
+        raise no_place(f"{os.fspath(path)} cannot be written", cause) from cause
     try:
         with file:
             yield file

@@ -15,6 +15,7 @@ from laminar.engine.errors import (
     InvalidArgumentError,
     MissingFileError,
 )
+from laminar.paths import file_name
 from laminar.serialization import checked_custom_objects, serialize_keras_object
 
 from .archive import ArchiveReader, write_archive
@@ -60,7 +61,7 @@ def save_model(
             config.
         AlreadyExistsError: the file exists, `overwrite` is false, and there is nobody to ask.
     """
-    path = os.fspath(filepath)
+    path = file_name(filepath, "save")
     if not path.endswith((".keras", *_H5)) or path.endswith(_WEIGHTS) or zipped is False:
         raise InvalidArgumentError(
             f"save: the file must end in .keras, got {path!r}",
@@ -113,7 +114,7 @@ def load_model(
         NotFoundError: the file names a class that is not known.
         DataLossError: the file is damaged, truncated, hostile, or not a model.
     """
-    path = os.fspath(filepath)
+    path = file_name(filepath, "load_model")
     if not path.endswith((".keras", *_H5)):
         raise InvalidArgumentError(
             f"load_model: the file must end in .keras, got {path!r}",
@@ -143,7 +144,7 @@ def save_weights(
         InvalidArgumentError: another kind of file, or a model without weights.
         AlreadyExistsError: the file exists, `overwrite` is false, and there is nobody to ask.
     """
-    path = os.fspath(filepath)
+    path = file_name(filepath, "save_weights")
     suffix = _WEIGHTS if max_shard_size is None else _SHARDED
     if not path.endswith(suffix):
         raise InvalidArgumentError(
@@ -197,7 +198,7 @@ def load_weights(
     """
     if kwargs:
         raise InvalidArgumentError(f"load_weights: unknown arguments {', '.join(kwargs)}")
-    path = os.fspath(filepath)
+    path = file_name(filepath, "load_weights")
     if not path.endswith((".keras", _SHARDED, *_H5)):
         raise InvalidArgumentError(
             f"load_weights: expected a .weights.h5 or .keras file, got {path!r}"

@@ -24,7 +24,13 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Any:
     Raises:
         InvalidArgumentError: a number outside the range, or no numbers and no `num_classes`.
     """
-    labels = np.asarray(x).astype("int64")
+    given = np.asarray(x)
+    if given.dtype.kind not in "biuf":
+        raise InvalidArgumentError(
+            f"to_categorical: the labels must be numbers, got {given.dtype}",
+            remedy="number the classes first, as with StringLookup",
+        )
+    labels = given.astype("int64")
     if labels.ndim > 1 and labels.shape[-1] == 1:
         labels = labels[..., 0]
     if not labels.size and not num_classes:

@@ -57,7 +57,7 @@ def timeseries_dataset_from_array(
         "sequence_stride": sequence_stride,
         "sampling_rate": sampling_rate,
     }
-    series = to_array(data, copy=False)[0]
+    series = _steps("data", data)
     size = len(series)
     start, end = _bounds(start_index, end_index, size)
     for name, count in counts.items():
@@ -68,7 +68,7 @@ def timeseries_dataset_from_array(
                 f"{_WHO}: {name} must be less than the {size} steps of the data, got {count}"
             )
     windows = end - start - (sequence_length - 1) * sampling_rate
-    wanted = None if targets is None else to_array(targets, copy=False)[0][start:end]
+    wanted = None if targets is None else _steps("targets", targets)[start:end]
     if wanted is not None:
         windows = min(windows, len(wanted))
     begins = np.arange(0, windows, sequence_stride)
@@ -86,9 +86,21 @@ def timeseries_dataset_from_array(
     return found if batch_size is None else found.batch(batch_size)
 
 
+def _steps(name: str, value: Any) -> Any:
+    """An array with the steps along its first axis."""
+    array = to_array(value, copy=False)[0]
+    if not array.ndim:
+        raise InvalidArgumentError(
+            f"{_WHO}: {name} must be an array with a step in each row, got {value!r}",
+            remedy="give an array of at least one axis",
+        )
+    return array
+
+
 def _bounds(start: int | None, end: int | None, size: int) -> tuple[int, int]:
     found = (0 if start is None else start, size if end is None else end)
-    if not 0 <= found[0] < found[1] <= size:
+    are_whole = all(isinstance(n, int | np.integer) for n in found)
+    if not are_whole or not 0 <= found[0] < found[1] <= size:
         raise InvalidArgumentError(
             f"{_WHO}: expected 0 <= start_index < end_index <= {size}, got {start!r} and {end!r}"
         )

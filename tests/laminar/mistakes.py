@@ -11,6 +11,8 @@ import numpy as np
 
 import laminar
 from laminar import layers, metrics, ops, optimizers
+from laminar.utils import timeseries_dataset_from_array as windows
+from laminar.utils import to_categorical
 
 Kinds: TypeAlias = type[BaseException] | tuple[type[BaseException], ...]
 # id, what is done, the class of the error, its first line (a part of it)
@@ -393,5 +395,61 @@ MISTAKES: list[Mistake] = [
         make(lambda: optimizers.LossScaleOptimizer("sgd")),  # type: ignore[arg-type]  # the mistake
         ValueError,
         "LossScaleOptimizer: expected an optimizer to wrap, got 'sgd'",
+    ),
+    # what is not of the kind that is asked for
+    ("scope", make(lambda: laminar.StatelessScope([3])), ValueError, "(variable, value), got 3"),  # type: ignore[list-item]  # the mistake
+    ("scope-3", make(lambda: laminar.StatelessScope(3)), ValueError, "(variable, value), got 3"),  # type: ignore[arg-type]  # the mistake
+    ("input-2.5", make(lambda: layers.Input(2.5)), ValueError, "a shape is a tuple, got 2.5"),  # type: ignore[arg-type]  # the mistake
+    ("input-text", make(lambda: layers.Input("ab")), ValueError, "a tuple, got 'ab'"),  # type: ignore[arg-type]  # the mistake
+    ("input-of-3", make(lambda: layers.Input(tensor=3)), ValueError, "tensor must be a symbolic"),  # type: ignore[arg-type]  # the mistake
+    (
+        "series-text",
+        make(lambda: windows("foo", None, 2)),
+        ValueError,
+        "timeseries_dataset_from_array: data must be an array with a step in each row, got 'foo'",
+    ),
+    ("series-targets", make(lambda: windows(X, 3, 2)), ValueError, "targets must be an array"),
+    (
+        "series-start",
+        make(lambda: windows(X, None, 2, start_index="a")),  # type: ignore[arg-type]  # the mistake
+        ValueError,
+        "expected 0 <= start_index < end_index <= 8, got 'a' and None",
+    ),
+    ("save-3", make(lambda: regressor().save(3)), ValueError, "save: expected the name of a file"),
+    ("load-3", make(lambda: laminar.saving.load_model(3)), ValueError, "load_model: expected the"),  # type: ignore[arg-type]  # the mistake
+    ("categories", make(lambda: to_categorical("a")), ValueError, "the labels must be numbers"),
+    (
+        "not-pairs",
+        make(lambda: optimizers.SGD().apply_gradients([3])),  # type: ignore[list-item]  # the mistake
+        ValueError,
+        "apply_gradients() takes (gradient, variable) pairs, got 3",
+    ),
+    ("function-3", make(lambda: laminar.function(3)), ValueError, "that can be called, got 3"),  # type: ignore[call-overload]  # the mistake
+    (
+        "function-signature",
+        make(lambda: laminar.function(ops.relu, input_signature=3)),  # type: ignore[call-overload]  # the mistake
+        ValueError,
+        "relu: input_signature is a list with a TensorSpec for each argument, got 3",
+    ),
+    (
+        "function-jit",
+        make(lambda: laminar.function(ops.relu, jit_compile="yes")),  # type: ignore[call-overload]  # the mistake
+        ValueError,
+        "function: jit_compile must be True or False, got 'yes'",
+    ),
+    (
+        "threads",
+        make(lambda: laminar.set_threads(10**9)),
+        ValueError,
+        "of threads, at most 1024",
+    ),
+    ("pad-text", make(lambda: ops.pad(X, "a")), ValueError, "a pair (before, after) for each axis"),
+    ("pad-half", make(lambda: ops.pad(X, 1.5)), ValueError, "a pair (before, after) for each axis"),
+    ("pad-three", make(lambda: ops.pad(X, [1, 2, 3])), ValueError, "(before, after) for each axis"),
+    (
+        "pad-values",
+        make(lambda: ops.pad(X, 1, constant_values=[1, 2])),
+        ValueError,
+        "pad: constant_values must be one number, got [1, 2]",
     ),
 ]

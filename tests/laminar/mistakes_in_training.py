@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import laminar
-from laminar import layers, losses, ops
+from laminar import callbacks, layers, losses, ops
 from laminar.engine.errors import LaminarError
 
 from .mistakes import Mistake, X, Y, make, regressor
@@ -480,4 +480,77 @@ MISTAKES_IN_TRAINING: list[Mistake] = [
         ValueError,
         "OneCycle: max_learning_rate must be a number, got '0.1'",
     ),
+    # what fit, evaluate and predict are told
+    ("no-epochs", fit(epochs=None), ValueError, "fit: epochs must be a whole number"),
+    ("split-text", fit(validation_split="a"), ValueError, "validation_split must be between 0 and"),
+    ("steps-text", fit(validation_data=(X, Y), validation_steps="a"), ValueError, "validation_st"),
+    ("rows-0", fit(validation_data=(X, Y), validation_batch_size=0), ValueError, "of at least 1"),
+    ("never", fit(validation_data=(X, Y), validation_freq=0), ValueError, "validation_freq must"),
+    ("epoch-0", fit(validation_data=(X, Y), validation_freq=[0]), ValueError, "list of the epochs"),
+    ("freq", fit(validation_data=(X, Y), validation_freq="a"), ValueError, "validation_freq must"),
+    (
+        "balanced",
+        fit(class_weight="balanced"),
+        ValueError,
+        "class_weight must be a dict of numbers",
+    ),
+    ("classes", fit(class_weight={"a": 1}), ValueError, "a number for each class number, got 'a'"),
+    ("class-below-0", fit(class_weight={-1: 2.0}), ValueError, "for each class number, got -1"),
+    ("class-text", fit(class_weight={0: "a"}), ValueError, "for each class number, got 0: 'a'"),
+    (
+        "predict-steps",
+        make(lambda: regressor().predict(X, steps="a", verbose=0)),
+        ValueError,
+        "predict: steps must be a whole number of at least 1, got 'a'",
+    ),
+    (
+        "evaluate-steps",
+        make(lambda: regressor().evaluate(X, Y, steps=0, verbose=0)),
+        ValueError,
+        "evaluate: steps must be a whole number of at least 1, got 0",
+    ),
+    (
+        "loss-of-one",
+        make(lambda: regressor().compile("sgd", lambda y: y)),
+        ValueError,
+        "compile: a loss is a function of (y_true, y_pred), '<lambda>' takes (y)",
+    ),
+    (
+        "metric-of-nothing",
+        make(lambda: regressor().compile("sgd", "mse", metrics=[lambda: 1])),
+        ValueError,
+        "compile: a metric is a function of (y_true, y_pred), '<lambda>' takes ()",
+    ),
+    # where files go
+    (
+        "resume-in-a-file",
+        lambda folder: fit(resume=a_file(folder) / "run")(folder),
+        PermissionError,
+        "fit: resume: no files can be written into",
+    ),
+    ("resume-null", fit(resume="a\0b"), PermissionError, "embedded null"),
+    (
+        "log-in-a-file",
+        lambda folder: fit(callbacks.CSVLogger(a_file(folder) / "log.csv"))(folder),
+        PermissionError,
+        "CSVLogger: no files can be written into",
+    ),
+    (
+        "checkpoint-in-a-file",
+        lambda folder: fit(callbacks.ModelCheckpoint(a_file(folder) / "m.keras"))(folder),
+        PermissionError,
+        "ModelCheckpoint: no files can be written into",
+    ),
+    (
+        "checkpoint-3",
+        make(lambda: callbacks.ModelCheckpoint(3)),  # type: ignore[arg-type]  # the mistake
+        ValueError,
+        "ModelCheckpoint: expected the name of a file, got 3",
+    ),
 ]
+
+
+def a_file(folder: Path) -> Path:
+    """A file where a folder is needed."""
+    (folder / "file").touch()
+    return folder / "file"

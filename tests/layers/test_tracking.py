@@ -66,6 +66,24 @@ def test_variables_seeds_and_metrics() -> None:
     assert len(holder.metrics_variables) == 3
 
 
+def test_names_that_only_layers_use_are_free_elsewhere() -> None:
+    class Means(metrics.Metric):
+        def __init__(self) -> None:
+            super().__init__()
+            self._losses = [metrics.Mean()]
+
+        def update_state(self, x: Any) -> None:
+            self._losses[0].update_state(x)
+
+        def result(self) -> Any:
+            return self._losses[0].result()
+
+    mean = Means()
+    mean.update_state([2.0, 4.0])
+    mean.reset_state()
+    assert float(mean.result()) == 0
+
+
 def test_weights_without_names_have_different_paths() -> None:
     class Pair(layers.Layer):
         def build(self, shape: Any) -> None:

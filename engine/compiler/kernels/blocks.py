@@ -7,29 +7,33 @@ import math
 from typing import NamedTuple
 
 from ...graph import DType
+from .. import host
 from . import gemm_kernel as kernel
 from .launch import Matrix
 from .tiles import Cut, Grid, Target, choose_grid
 
 # A sum this long is made in one go when B is copied: each further block of k reads C again.
 _LONGEST_INNER = 1024
-# The same when B is read where it is: parts of so many bytes of its rows stay in the second cache,
-# whose lines they share the less evenly the longer the rows are.
-_IN_PLACE_BYTES = 800 * 1024
+# The same when B is read where it is: its rows have so much of the second cache, whose lines they
+# share the less evenly the longer they are.
+_IN_PLACE_SHARE = 25 / 64
 # The same when A is read across its rows, where each k is on another line; and when it is copied
 # for a large result.
 _LONGEST_INNER_ACROSS = 256
 _LONGEST_INNER_COPIED = 512
-_LARGE_RESULT = 1024 * 1024
+# Results of so many elements for each byte of the second cache are large.
+_LARGE_SHARE = 1 / 2
 # The same when B alone is copied for a large result: C, which is far away by then, is read again
 # for each block of k, and that takes longer than reading A for some panels less at a time.
 _LONGEST_INNER_LARGE = 2048
-# Copied panels of B stay in the second cache.
-_PACKED_BYTES = 1024 * 1024
+# Copied panels of B stay in the second cache, of which they have so much; and so do the rows of A
+# that are used for all of them.
+_PACKED_SHARE = 1 / 2
+_PART_SHARE = 5 / 16
 # Rows of B this far apart are read a page at a time: for many rows of A they are copied, unless all
 # of B stays in the second cache.
 _FAR_BYTES = 2048
-_NEAR_TOTAL = 1792 * 1024
+_NEAR_SHARE = 7 / 8
 _FEWEST_ROWS_TO_PACK = 256
 # A panel so narrow has one line of a cache in each row of B: read in place, the lines of a panel
 # fall on few sets of the first cache. So fewer rows of A are enough, still fewer if rows of B are
@@ -38,11 +42,15 @@ _NARROW_BYTES = 64
 _FEWEST_ROWS_TO_PACK_NARROW = 128
 _FEWEST_ROWS_TO_PACK_PAGES = 64
 _PAGE_BYTES = 4096
-_PACKED_NARROW_BYTES = 256 * 1024
+_PACKED_NARROW_SHARE = 1 / 8
+# No tile of a large result is wider than four vectors of 64 bytes.
+_WIDEST_PANEL_BYTES = 256
 # For so many rows a B that is copied as a whole is read faster, wherever it is.
 _MANY_ROWS = 1024
-# A is copied for a result of so many elements if it would be read across its rows.
+# A is copied for a result of so many elements if it would be read across its rows, and for so many
+# panels: fewer come to its lines in the second cache in less time than the copy takes.
 _FEWEST_RESULTS_TO_PACK = 64 * 1024
+_FEWEST_PANELS_TO_PACK = 5
 # Parts have about so many rows: those of C go by in order, a few pages at a time, and stay in the
 # second cache for the epilogue and for the next block of k. Where A is copied, it is read in longer
 # runs if rows of C are short, and also where C is read again for the next block of k.
@@ -53,13 +61,15 @@ _PART_ROWS_AGAIN = 144
 _FEW_ROWS = 128
 # So few use a panel of a transposed B as soon as it is copied, as one part.
 _FEW_ROWS_OF_PANEL = 256
+# So many panels at a time, where an A that is read across its rows takes much of the second cache.
+_PANELS_OF_FAR_A = 4
 # What a vector of B costs where many tiles use it, which makes tiles higher.
 _COST_OF_SHARED_B = 0.3
-# When the epilogue takes much memory of its own, parts of C have about that size, if rows are not
-# too short.
-_STREAMED_BYTES = 128 * 1024
+# When the epilogue takes much memory of its own, parts of C have about that share of the second
+# cache, if rows are not too short.
+_STREAMED_SHARE = 1 / 16
 _STREAMED_ROW = 1024
-_STREAMED_TOTAL = 1024 * 1024
+_STREAMED_TOTAL_SHARE = 1 / 2
 # So many units of work for each thread need not be shared out evenly.
 _MANY_UNITS = 8
 _MANY_VECTORS = 64 * 1024
@@ -112,7 +122,17 @@ def is_turned_first(rows: int, columns: int, inner: int) -> bool:
 
     Otherwise each block of k is to be short, and C is read again for many of them.
     """
-    return rows * columns >= _LARGE_RESULT and inner > _LONGEST_INNER_COPIED
+    return _is_large(rows, columns) and inner > _LONGEST_INNER_COPIED
+
+
+def _is_large(rows: int, columns: int) -> bool:
+    """Whether a result is far away when it is read again."""
+    return rows * columns >= _in_cache(_LARGE_SHARE)
+
+
+def _in_cache(share: float) -> int:
+    """The bytes of a share of the second cache."""
+    return int(host.second_cache() * share)
 
 
 def choose_blocks(
@@ -133,8 +153,10 @@ def choose_blocks(
     """
     size = dtype.size
     row_bytes = columns * size
+    packed_bytes = _in_cache(_PACKED_SHARE)
+    panel_row = -(-columns // grid.vectors.parts) * size
     pack_b = kernel.B_AS_IT_IS
-    is_narrow = -(-columns // grid.vectors.parts) * size <= _NARROW_BYTES
+    is_narrow = panel_row <= _NARROW_BYTES
     fewest = _FEWEST_ROWS_TO_PACK
     if is_narrow:
         is_paged = b.row_stride * size >= _PAGE_BYTES
@@ -142,30 +164,35 @@ def choose_blocks(
     if b.column_stride != 1 and columns > 1:
         pack_b = kernel.B_TRANSPOSED
     elif rows >= fewest and b.row_stride * size >= _FAR_BYTES <= row_bytes:
-        is_near = not is_narrow and row_bytes * inner <= _NEAR_TOTAL
+        is_near = not is_narrow and row_bytes * inner <= _in_cache(_NEAR_SHARE)
         pack_b = kernel.B_AS_IT_IS if is_near else kernel.B_BY_INNER
     is_across = a.column_stride != 1 and rows > 1
     pack_a = is_across and a.row_stride == 1 and rows * columns >= _FEWEST_RESULTS_TO_PACK
+    # Panels depend on the number of threads, and how sums are cut must not: large ones are copied.
+    pack_a &= grid.vectors.parts >= _FEWEST_PANELS_TO_PACK or _is_large(rows, columns)
     # Few rows use a panel of B as soon as it is transposed, and each would need its copy of A.
     by_panel = pack_b == kernel.B_TRANSPOSED and rows <= _FEW_ROWS_OF_PANEL
     pack_a &= not by_panel
     if is_across:
-        is_large = pack_a and rows * columns >= _LARGE_RESULT
+        is_large = pack_a and _is_large(rows, columns)
         longest = _LONGEST_INNER_COPIED if is_large else _LONGEST_INNER_ACROSS
-    elif rows >= _MANY_ROWS and inner <= _LONGEST_INNER and row_bytes * inner <= _PACKED_BYTES:
+    elif rows >= _MANY_ROWS and inner <= _LONGEST_INNER and row_bytes * inner <= packed_bytes:
         pack_b, longest = pack_b or kernel.B_BY_INNER, _LONGEST_INNER
     else:
-        in_place = max(_IN_PLACE_BYTES // (b.row_stride * size), _LONGEST_INNER_ACROSS)
-        copied = _LONGEST_INNER_LARGE if rows * columns >= _LARGE_RESULT else _LONGEST_INNER
+        in_place = max(_in_cache(_IN_PLACE_SHARE) // (b.row_stride * size), _LONGEST_INNER_ACROSS)
+        copied = _LONGEST_INNER_LARGE if _is_large(rows, columns) else _LONGEST_INNER
         longest = copied if pack_b else min(in_place, _LONGEST_INNER)
+    if pack_b:
+        # By the widest panel there is, not by this grid's, which may go by the number of threads.
+        longest = max(1, min(longest, packed_bytes // min(row_bytes, _WIDEST_PANEL_BYTES)))
     depth = Cut.of(inner, longest).large if inner else 1
     tiles, panels = grid.rows.parts, grid.vectors.parts
     # Parts are of whole rows, so the epilogue goes through its memory in order; not where each
     # block of k would copy B again.
-    is_one = depth >= inner and row_bytes * depth <= _PACKED_BYTES
-    streams = is_one and streamed >= _STREAMED_TOTAL and row_bytes >= _STREAMED_ROW
+    is_one = depth >= inner and row_bytes * depth <= packed_bytes
+    streams = is_one and streamed >= _in_cache(_STREAMED_TOTAL_SHARE) and row_bytes >= _STREAMED_ROW
     if streams:
-        height = _STREAMED_BYTES // row_bytes
+        height = _in_cache(_STREAMED_SHARE) // row_bytes
         pack_a = is_across and a.row_stride == 1
         pack_b = pack_b or kernel.B_BY_INNER
     else:
@@ -174,12 +201,16 @@ def choose_blocks(
         height = rows if by_panel or rows <= _FEW_ROWS else part_rows
         if pack_a:
             height = max(height, _PART_RESULTS // columns, _PART_ROWS_AGAIN * (depth < inner))
+        if not by_panel:
+            height = min(height, max(1, _in_cache(_PART_SHARE) // (depth * size)))
         if by_panel:
-            panels = 1
-        elif pack_b and not pack_a:
-            panel_bytes = -(-columns // panels) * depth * size
+            is_far = is_across and rows * inner * size >= packed_bytes
+            most = min(_PANELS_OF_FAR_A, packed_bytes // (panel_row * depth)) if is_far else 1
+            panels = Cut.of(panels, max(1, most)).large
+        elif pack_b:
+            panel_bytes = panel_row * depth
             is_low = is_narrow and rows <= _FEW_ROWS_OF_PANEL
-            most = _PACKED_NARROW_BYTES if is_low else _PACKED_BYTES
+            most = _in_cache(_PACKED_NARROW_SHARE) if is_low else packed_bytes
             panels = Cut.of(panels, max(1, most // panel_bytes)).large
     blocks = Blocks(tiles, tiles, panels, depth, pack_a, pack_b, streams)
     blocks = _shared_out(blocks, grid, num_batches, threads)
@@ -206,7 +237,13 @@ def _shared_out(blocks: Blocks, grid: Grid, num_batches: int, threads: int) -> B
 
     if threads == 1 or num_batches * math.prod(units(blocks)) >= _MANY_UNITS * threads:
         return blocks
-    narrower = range(1 if not blocks.streams else blocks.panels, blocks.panels + 1)
+    # Threads that share many rows, and not columns, find in their own caches what they have made of
+    # the same rows before: the product that is A now.
+    rows = grid.rows.large * tiles - (tiles - grid.rows.num_large)
+    are_many = rows > _FEW_ROWS and tiles >= _MANY_UNITS * threads
+    is_copied = blocks.pack_a or blocks.pack_b != kernel.B_AS_IT_IS
+    is_by_rows = blocks.streams or (are_many and not is_copied)
+    narrower = range(blocks.panels if is_by_rows else 1, blocks.panels + 1)
     lower = sorted({-(-tiles // n) for n in range(1, 2 * threads + 1)})
     found = [blocks._replace(tiles=t, panels=p) for t in lower for p in narrower]
     return min(found, key=lambda b: (longest(b), math.prod(units(b))))

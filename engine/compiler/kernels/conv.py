@@ -15,7 +15,7 @@ from .gemm import plan_gemm
 from .launch import Epilogue, Launch, Matrix, Scratch, Word
 from .microkernel import SHAPE, microkernels
 from .narrow_gradient import is_narrow, plan_narrow_gradient
-from .tiles import Cut, Target, choose_grid, choose_lanewise_grid
+from .tiles import Cut, Grid, Target, choose_grid, choose_lanewise_grid
 from .window import Convolution, Phase, Reach, combined, forward_phases, gradient_phases
 from .winograd import is_winograd, plan_winograd_forward, plan_winograd_input_gradient
 
@@ -23,6 +23,8 @@ from .winograd import is_winograd, plan_winograd_forward, plan_winograd_input_gr
 BAND_BYTES = 192 * 1024
 # Rows of filters this far apart are copied to panels.
 _FAR_BYTES = 512
+# Cycles for a vector of filters, which are read again for each row of the result.
+COST_OF_FILTERS = 0.4
 # Enough units of work for threads to come out even.
 _UNITS_PER_THREAD = 4
 
@@ -41,14 +43,14 @@ class Image(NamedTuple):
         return depth * height * width * pixel, height * width * pixel, width * pixel, pixel
 
 
-class _Geometry(NamedTuple):
+class ConvGeometry(NamedTuple):
     """How a result is made from an operand: phases along each axis, and their reach."""
 
     phases: tuple[list[Phase], list[Phase], list[Phase]]
     reach: tuple[Reach, Reach, Reach]
 
     @classmethod
-    def of(cls, d: list[Phase], h: list[Phase], w: list[Phase]) -> _Geometry:
+    def of(cls, d: list[Phase], h: list[Phase], w: list[Phase]) -> ConvGeometry:
         return cls((d, h, w), (Reach.of(d), Reach.of(h), Reach.of(w)))
 
     @property
@@ -95,7 +97,7 @@ def plan_conv_forward(
         epilogue: is given each finished block of y; rows are pixels.
     """
     depth, height, width = conv.axes
-    geometry = _Geometry.of(*map(forward_phases, (depth, height, width)))
+    geometry = ConvGeometry.of(*map(forward_phases, (depth, height, width)))
     source = Image(x, (depth.size, height.size, width.size), conv.channels)
     result = Image(y, (depth.output, height.output, width.output), conv.filters)
     if is_empty(conv.images, *result.size, conv.filters):
@@ -110,13 +112,11 @@ def plan_conv_forward(
         return plan_depthwise_forward(x, filters, y, conv, dtype, target, epilogue)
     if is_winograd(conv, dtype, target):
         return plan_winograd_forward(x, filters, y, conv, dtype, target, epilogue)
-    plan = _Plan(geometry, source, result, conv, inside, outside, dtype, target)
+    plan = ConvPlan(geometry, source, result, conv, inside, outside, dtype, target)
     row = conv.filters * dtype.size
     if row < _FAR_BYTES:
         group = outside * dtype.size
-        return [
-            plan.launch(_Filters(filters, group, 0, dtype.size, inside * row, row, 0), epilogue)
-        ]
+        return [plan.launch(Filters(filters, group, 0, dtype.size, inside * row, row, 0), epilogue)]
     offsets = [inside * row * tap for tap in range(math.prod(conv.window))]
     pack, packed = plan_pack(
         filters,
@@ -131,7 +131,7 @@ def plan_conv_forward(
         target,
         turned=False,
     )
-    return [pack, plan.launch(_Filters.of(packed), epilogue)]
+    return [pack, plan.launch(Filters.of(packed), epilogue)]
 
 
 def plan_conv_input_gradient(
@@ -163,7 +163,7 @@ def plan_conv_input_gradient(
             f"plan_conv_input_gradient: an epilogue takes strides of 1, not {conv.strides}"
         )
     depth, height, width = conv.axes
-    geometry = _Geometry.of(*map(gradient_phases, (depth, height, width)))
+    geometry = ConvGeometry.of(*map(gradient_phases, (depth, height, width)))
     source = Image(dy, (depth.output, height.output, width.output), conv.filters)
     result = Image(dx, (depth.size, height.size, width.size), conv.channels)
     if is_empty(conv.images, *result.size, conv.channels):
@@ -180,7 +180,7 @@ def plan_conv_input_gradient(
         return plan_depthwise_input_gradient(dy, filters, dx, conv, dtype, target, epilogue)
     if is_winograd(conv, dtype, target):
         return plan_winograd_input_gradient(dy, filters, dx, conv, dtype, target, epilogue)
-    plan = _Plan(geometry, source, result, conv, inside, outside, dtype, target)
+    plan = ConvPlan(geometry, source, result, conv, inside, outside, dtype, target)
     row = conv.filters * dtype.size
     pack, packed = plan_pack(
         filters,
@@ -195,7 +195,7 @@ def plan_conv_input_gradient(
         target,
         turned=not plan.is_lanewise,
     )
-    return [pack, plan.launch(_Filters.of(packed), epilogue)]
+    return [pack, plan.launch(Filters.of(packed), epilogue)]
 
 
 def is_empty(*sizes: int) -> bool:
@@ -219,7 +219,7 @@ def is_pointwise(conv: Convolution) -> bool:
     return ones == {1} and conv.groups == 1 and not any(p for pair in conv.padding for p in pair)
 
 
-class _Filters(NamedTuple):
+class Filters(NamedTuple):
     """Where filters are, with strides in bytes; `panel` or `column` is 0."""
 
     data: Word
@@ -231,16 +231,16 @@ class _Filters(NamedTuple):
     skip: int
 
     @classmethod
-    def of(cls, packed: Packed) -> _Filters:
+    def of(cls, packed: Packed) -> Filters:
         return cls(packed.data, packed.group, packed.panel, 0, packed.tap, packed.row, packed.skip)
 
 
-class _Plan:
+class ConvPlan:
     """The parts of a launch of the kernel of convolutions."""
 
     def __init__(
         self,
-        geometry: _Geometry,
+        geometry: ConvGeometry,
         source: Image,
         result: Image,
         conv: Convolution,
@@ -261,19 +261,26 @@ class _Plan:
         self.groups = 1 if self.is_lanewise else conv.groups
         self.phases = list(combined(geometry.phases))
         self.has_copy = not geometry.stays_inside(source.size)
-        pixels = geometry.counts[2]
-        sums = math.prod(conv.window) * inside
-        vectors = -(-outside // target.lanes(dtype))
-        if self.is_lanewise:
-            grid = choose_lanewise_grid(pixels, vectors, target.registers)
-        else:
-            # Filters are read again for each row of the result.
-            grid = choose_grid(pixels, vectors, sums, target.registers, b_cost=0.4)
+        grid = self._grid()
         self.vectors = grid.vectors
         self.highest = grid.rows.large
         _, height, width = conv.axes
         self._window = height.window, width.window
         self.tap_order = [tap for phase in self.phases for tap in self._taps_of(phase)]
+
+    def _grid(self) -> Grid:
+        pixels = self.geometry.counts[2]
+        sums = math.prod(self.conv.window) * self.inside
+        vectors = -(-self.outside // self.target.lanes(self.dtype))
+        if self.is_lanewise:
+            return choose_lanewise_grid(pixels, vectors, self.target.registers)
+        return choose_grid(pixels, vectors, sums, self.target.registers, b_cost=COST_OF_FILTERS)
+
+    def _microkernels(self, rows: Cut, count: int) -> tuple[Word, ...]:
+        """Those of a phase, for sums of `count` in a row."""
+        return microkernels(
+            rows, self.vectors, self.outside, self.dtype, self.target, lanewise=self.is_lanewise
+        )
 
     def _taps_of(self, phase: tuple[Phase, ...]) -> list[int]:
         """The numbers of the taps of a phase, in the order of their offsets."""
@@ -283,7 +290,7 @@ class _Plan:
             (i * height + j) * width + k for _, i in d.taps for _, j in h.taps for _, k in w.taps
         ]
 
-    def launch(self, filters: _Filters, epilogue: Epilogue | None) -> Launch:
+    def launch(self, filters: Filters, epilogue: Epilogue | None) -> Launch:
         """The launch, with filters in the order of `tap_order`."""
         size = self.dtype.size
         first_d, first_h, first_w = self.reach_first
@@ -390,7 +397,7 @@ class _Plan:
         self,
         phase: tuple[Phase, ...],
         filter_offset: int,
-        filters: _Filters,
+        filters: Filters,
         band: tuple[int, int, int],
     ) -> list[Word]:
         """The words of a phase."""
@@ -399,6 +406,7 @@ class _Plan:
         image, plane, row, pixel = self.result.strides(self.dtype)
         cut = Cut.of(w.count, self.highest)
         offsets, run, spacing = self._offsets(phase, filters, band)
+        count = run if self.is_lanewise else run * self.inside
         shape: dict[str, Word] = {
             "row_stride": w.step * self.source.channels * size,
             "group_stride": 0,
@@ -420,17 +428,10 @@ class _Plan:
             "num_high_tiles": cut.num_large,
             "num_tiles": cut.parts,
             "filter_offset": filter_offset,
-            "count": run if self.is_lanewise else run * self.inside,
+            "count": count,
             "shapes": shapes,
             "row_taps": row_taps,
-            "microkernels": microkernels(
-                cut,
-                self.vectors,
-                self.outside,
-                self.dtype,
-                self.target,
-                lanewise=self.is_lanewise,
-            ),
+            "microkernels": self._microkernels(cut, count),
         }
         return [values[name] for name in kernel.PHASE_WORDS]
 
@@ -439,7 +440,7 @@ class _Plan:
         phase: tuple[Phase, ...],
         shape: dict[str, Word],
         offsets: list[int],
-        filters: _Filters,
+        filters: Filters,
     ) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
         """The shapes of a phase, and for each row its shape and where its filters begin.
 
@@ -465,7 +466,7 @@ class _Plan:
         return tuple(shapes), tuple(rows)
 
     def _offsets(
-        self, phase: tuple[Phase, ...], filters: _Filters, band: tuple[int, int, int]
+        self, phase: tuple[Phase, ...], filters: Filters, band: tuple[int, int, int]
     ) -> tuple[list[int], int, int]:
         """Where the taps of a phase are in the operand, how many are a run, and how far apart.
 

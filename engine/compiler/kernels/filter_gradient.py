@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from ...graph import DType
 from . import filter_gradient_kernel as kernel
@@ -51,6 +52,43 @@ def plan_conv_filter_gradient(
     if is_winograd(conv, dtype, target):
         return plan_winograd_filter_gradient(x, dy, df, conv, dtype, target)
     return _Plan(x, dy, df, conv, dtype, target).launches()
+
+
+def in_parts(
+    df: Word,
+    elements: int,
+    units: int,
+    dtype: DType,
+    vector_bytes: int,
+    words: Callable[[Word, int, int], tuple[Word, ...]],
+) -> list[Launch]:
+    """The launches that make the sums of the parts, and their sum.
+
+    Args:
+        df: where the sum goes.
+        elements: of it.
+        units: bands, which are dealt out to parts.
+        dtype: of the sums.
+        vector_bytes: the size of vectors.
+        words: those of the kernel for (sums, the number of parts, bytes of a part).
+    """
+    sum_bytes = elements * dtype.size
+    parts = max(_FEWEST_PARTS, min(_MOST_PARTS, _PARTS_BYTES // sum_bytes))
+    parts = min(units, 1 << parts.bit_length() - 1)  # even for 2, 4, 8, ... threads
+    part_bytes = -(-sum_bytes // 64) * 64
+    sums = df if parts == 1 else Scratch(part_bytes * parts, "parts")
+    found = [Launch(kernel.code(dtype, vector_bytes), words(sums, parts, part_bytes))]
+    if parts > 1:
+        values: dict[str, Word] = {
+            "to": df,
+            "sums": sums,
+            "sums_part": part_bytes,
+            "parts": parts,
+            "elements": elements,
+        }
+        total = tuple(values[name] for name in kernel.SUM_WORDS)
+        found.append(Launch(kernel.sum_code(dtype, vector_bytes), total))
+    return found
 
 
 class _Plan:
@@ -149,28 +187,10 @@ class _Plan:
 
     def launches(self) -> list[Launch]:
         """The sums of the parts, and their sum."""
-        conv, size = self.conv, self.dtype.size
-        sum_bytes = math.prod(conv.window) * self.inside * conv.filters * size
+        conv = self.conv
+        elements = math.prod(conv.window) * self.inside * conv.filters
         units = conv.images * self.dy.size[0] * self.bands * self.blocks
-        parts = max(_FEWEST_PARTS, min(_MOST_PARTS, _PARTS_BYTES // sum_bytes))
-        parts = min(units, 1 << parts.bit_length() - 1)  # even for 2, 4, 8, ... threads
-        part_bytes = -(-sum_bytes // 64) * 64
-        sums = self.df if parts == 1 else Scratch(part_bytes * parts, "parts")
-        vector_bytes = self.target.vector_bytes
-        found = [
-            Launch(kernel.code(self.dtype, vector_bytes), self._words(sums, parts, part_bytes))
-        ]
-        if parts > 1:
-            values: dict[str, Word] = {
-                "to": self.df,
-                "sums": sums,
-                "sums_part": part_bytes,
-                "parts": parts,
-                "elements": sum_bytes // size,
-            }
-            words = tuple(values[name] for name in kernel.SUM_WORDS)
-            found.append(Launch(kernel.sum_code(self.dtype, vector_bytes), words))
-        return found
+        return in_parts(self.df, elements, units, self.dtype, self.target.vector_bytes, self._words)
 
     def _words(self, sums: Word, parts: int, part_bytes: int) -> tuple[Word, ...]:
         conv, size = self.conv, self.dtype.size

@@ -8,12 +8,13 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph import DType
+from .. import host
 from . import dot_kernel, turn
 from . import gemm_kernel as kernel
 from .blocks import Blocks, choose_blocks, choose_product_grid, is_turned_first
 from .launch import Epilogue, Launch, Matrix, Scratch, Word
 from .microkernel import SHAPE, microkernels
-from .tiles import Grid, Target
+from .tiles import Cut, Grid, Target
 
 _ALIGNMENT = 64
 # Few rows times a transposed matrix are made without transposing it.
@@ -22,6 +23,11 @@ _FEWEST_TERMS = 32
 # One row times a matrix of so many bytes is a sum of so many others, each over a part of the rows.
 _LONG_BYTES = 256 * 1024
 _PARTS = 4
+# Rows of A are fetched with what stands between them if so much of that is used.
+_RUN_SHARE = 7 / 8
+# The first cache keeps so many lines that are a multiple of so many bytes apart, or some more.
+_WAYS = 8
+_WAY_BYTES = 4096
 
 
 def plan_gemm(
@@ -74,11 +80,13 @@ def plan_gemm(
         return [first, *second]
     lanes = target.lanes(dtype)
     grid = choose_product_grid(rows, -(-columns // lanes), inner, num_batches, target)
+    grid = _with_rows_in_cache(grid, a, rows, dtype)
     streams = epilogue.streams if epilogue else ()
     streamed = num_batches * rows * sum(stream.row_bytes for stream in streams)
     blocks = choose_blocks(
         a, b, rows, columns, inner, dtype, grid, num_batches, target.threads, streamed
     )
+    fetch_a = _fetched_a(a, blocks, grid, rows, columns, inner, dtype)
     packed_a, a_words = _packed_a(blocks, grid, dtype, target)
     packed_b, b_words = _packed_b(blocks, grid, dtype, target)
     size = dtype.size
@@ -109,13 +117,19 @@ def plan_gemm(
         "block_inner": blocks.inner,
         "accumulate": int(accumulate),
         "microkernels": microkernels(
-            grid.rows, grid.vectors, columns, dtype, target, ahead=blocks.streams
+            grid.rows,
+            grid.vectors,
+            columns,
+            dtype,
+            target,
+            ahead=blocks.streams or fetch_a != kernel.A_UNFETCHED,
         ),
         "shape": tuple(shape[name] for name in SHAPE),
         "epilogue": epilogue.code if epilogue else 0,
         "epilogue_words": epilogue.words if epilogue else 0,
         "num_streams": len(streams) if blocks.streams else 0,
         "streams": tuple(word for stream in streams for word in stream),
+        "fetch_a": fetch_a,
         **a_words,
         **b_words,
         **_operands(a, b, c, dtype, batch),
@@ -258,6 +272,33 @@ def _operands(
         "b_column": b.column_stride * size,
         "c_row": c.row_stride * size,
     }
+
+
+def _with_rows_in_cache(grid: Grid, a: Matrix, rows: int, dtype: DType) -> Grid:
+    """A grid whose tiles find the lines of their rows of A again for the next k.
+
+    Those of one vector, which are high, do not if rows share few sets of the first cache.
+    """
+    if a.column_stride != 1 or grid.vectors.parts * grid.vectors.large > 1:
+        return grid
+    apart = _WAY_BYTES // math.gcd(a.row_stride * dtype.size, _WAY_BYTES)
+    return grid._replace(rows=Cut.of(rows, min(grid.rows.large, _WAYS * apart)))
+
+
+def _fetched_a(
+    a: Matrix, blocks: Blocks, grid: Grid, rows: int, columns: int, inner: int, dtype: DType
+) -> int:
+    """How what the next part takes of A is fetched, where A and C leave the second cache.
+
+    Rows are one run of memory if little stands between those parts of them that are used.
+    """
+    is_near = rows * (inner + columns) * dtype.size <= host.second_cache()
+    if blocks.streams or blocks.part >= grid.rows.parts or is_near:
+        return kernel.A_UNFETCHED
+    if blocks.pack_a:
+        return kernel.A_BY_INNER
+    is_run = a.column_stride == 1 and blocks.inner >= inner >= _RUN_SHARE * a.row_stride
+    return kernel.A_BY_ROWS if is_run else kernel.A_UNFETCHED
 
 
 def _own_c(

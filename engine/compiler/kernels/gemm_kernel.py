@@ -36,6 +36,7 @@ WORDS = (
     # What the epilogue takes besides, which is fetched while tiles are made: its address, and its
     # bytes for each row of C. Then units are of whole rows.
     *("num_streams", "streams"),
+    "fetch_a",  # how what the next part takes of A is fetched while tiles are made
     # If nobody else reads C, each part is made in the memory of its thread, where the next one
     # finds it in cache. There the thread has the words of the epilogue too, one of which is the
     # address of C.
@@ -45,6 +46,8 @@ WORDS = (
 # "pack_a" says whether A is copied: the rows of a tile for each k. Rows of A are 1 element apart.
 # How B is copied: not; the columns of a panel for each k; the same from a transposed matrix.
 B_AS_IT_IS, B_BY_INNER, B_TRANSPOSED = range(3)
+# How A is fetched: not; its rows, which follow each other; or parts of its columns, which do not.
+A_UNFETCHED, A_BY_ROWS, A_BY_INNER = range(3)
 _LINE = 64
 
 
@@ -110,6 +113,7 @@ class _Writer:
         i, j = quotient(fn, batch, words["batches_2"])
         first_tile = row_block * words["block_tiles"]
         num_tiles = minimum(fn, words["block_tiles"], words["num_tiles"] - first_tile)
+        self.unit_tiles = first_tile, first_tile + num_tiles
         num_parts = self._blocks(num_tiles, words["part_tiles"])
         first_panel = column_block * words["block_panels"]
         last_panel = minimum(fn, first_panel + words["block_panels"], words["num_panels"])
@@ -216,9 +220,10 @@ class _Writer:
                 count,
                 accumulate,
             ]
-            fetches = words["num_streams"] > 0
-            fn.when(fetches, lambda: invoke(fn, *arguments, *self._ahead(panel, t, count)))
-            fn.when(~fetches, lambda: invoke(fn, *arguments))
+            streams, fetches = words["num_streams"] > 0, words["fetch_a"] != A_UNFETCHED
+            fn.when(streams, lambda: invoke(fn, *arguments, *self._ahead(panel, t, count)))
+            fn.when(fetches, lambda: invoke(fn, *arguments, *self._ahead_of_a(panel, t, k, count)))
+            fn.when(~(streams | fetches), lambda: invoke(fn, *arguments))
 
         fn.loop(*self.tiles, 1, tile)
 
@@ -247,6 +252,29 @@ class _Writer:
         at = word(fn, block, 0) + self.first_row * word(fn, block, 1) + part * num_bytes
         # Those that have nothing left to fetch stay in place.
         return fn.select(is_there, at, self.c), fn.select(is_there, fn.number(_LINE), fn.number(0))
+
+    def _ahead_of_a(self, panel: Value, tile: Value, k: Value, count: Value) -> tuple[Value, Value]:
+        """The same for what the next part takes of A.
+
+        After the last part comes the first one, with the next k, or for the next panels. A tile
+        goes along the rows, or down a column of lines, every UNROLL-th of them.
+        """
+        fn, words = self.fn, self.words
+        first, last = self.unit_tiles
+        is_last = self.tiles[1] >= last
+        begin = fn.select(is_last, first, self.tiles[1])
+        end = minimum(fn, begin + words["part_tiles"], last)
+        following = fn.select(k + count < words["inner"], k + count, fn.number(0))
+        num_bytes = (self._row_of(end) - self._row_of(begin)) * words["a_row"]
+        number = (panel - self.panels[0]) * (self.tiles[1] - self.tiles[0]) + tile - self.tiles[0]
+        by_rows = words["fetch_a"] == A_BY_ROWS
+        column, row = quotient(fn, number, fn.number(UNROLL))
+        start = fn.select(by_rows, number * fn.binary("udiv", count, UNROLL), column) * _LINE
+        at = self._a_of(begin, fn.select(is_last, following, k)) + start
+        at = at + fn.select(by_rows, fn.number(0), row * words["a_inner"])
+        step = fn.select(by_rows, fn.number(_LINE), words["a_inner"] * UNROLL)
+        is_there = start < num_bytes
+        return fn.select(is_there, at, self.c), fn.select(is_there, step, fn.number(0))
 
     def _b_of(self, column: Value, k: Value) -> Value:
         return self.b + k * self.words["b_inner"] + column * self.words["b_column"]

@@ -50,11 +50,13 @@ _LINE = 64  # bytes of a line of a cache
 class Tile(NamedTuple):
     """The form of a microkernel.
 
-    masked: the last vector of B may be partial, as that of C may always be.
+    masked: the last vector of B, and so that of C, may be partial.
     lanewise: A has a vector for each vector of B, A[r; o, k, n], instead of one element for all n:
         then C[r, n] is a sum of A[r; o, k, n] * B[o, k; n].
     ahead: the kernel also fetches what is needed later into the second cache, a line for each round
         of k, which is UNROLL of them.
+    pairs: an element of A and of B is two bfloat16 next to each other along the sum, whose products
+        are both added to the float32 of C. For AVX512_BF16, which takes subnormal numbers for 0.
     """
 
     dtype: DType
@@ -65,6 +67,7 @@ class Tile(NamedTuple):
     masked: bool = True
     lanewise: bool = False
     ahead: bool = False
+    pairs: bool = False
 
     @property
     def lanes(self) -> int:
@@ -81,6 +84,7 @@ class Tile(NamedTuple):
         ahead, ahead_step: with `ahead`, an address to fetch, and how far it moves with each round.
         """
         kind = "_masked" * self.masked + "_lanewise" * self.lanewise + "_ahead" * self.ahead
+        kind += "_pairs" * self.pairs
         name = f"microkernel_{self.dtype}_{self.groups}x{self.rows}x{self.vectors}{kind}"
         return Code(name, self.vector_bytes, _write, (name, *self))
 
@@ -103,6 +107,7 @@ def microkernels(
     groups: int = 1,
     lanewise: bool = False,
     ahead: bool = False,
+    pairs: bool = False,
 ) -> tuple[Code, ...]:
     """The four of a grid: high and wide, high and narrow, low and wide, low and narrow.
 
@@ -115,15 +120,28 @@ def microkernels(
         groups: see Tile.
         lanewise: see Tile.
         ahead: see Tile.
+        pairs: see Tile.
     """
     masked = columns % target.lanes(dtype) != 0
     heights = [size // groups for size, _ in rows.sizes] * 2
     widths = [size for size, _ in vectors.sizes] * 2
     return tuple(
-        Tile(dtype, target.vector_bytes, height, width, groups, masked, lanewise, ahead).code
+        Tile(dtype, target.vector_bytes, height, width, groups, masked, lanewise, ahead, pairs).code
         for height in heights[:2]
         for width in widths[:2]
     )
+
+
+def dot_of_pairs(fn: Function, x: Value, y: Value, to: Value) -> Value:
+    """x[0] * y[0] + x[1] * y[1] + to, for pairs of bfloat16 that are in float32 registers.
+
+    Source: "Intel 64 and IA-32 Architectures Software Developer's Manual", volume 2, VDPBF16PS.
+    """
+    name, pairs = "llvm.x86.avx512bf16.dpbf16ps.512", "<32 x bfloat>"
+    fn.module.declarations[name] = f"declare {to.type} @{name}({to.type}, {pairs}, {pairs})"
+    left, right = (fn.named(f"bitcast {v} to {pairs}") for v in (x, y))
+    call = f"call {to.type} @{name}({to}, {pairs} {left}, {pairs} {right})"
+    return fn.instruction(call, to.dtype, to.lanes)
 
 
 class _Writer:
@@ -156,8 +174,12 @@ class _Writer:
         num_sums = tile.groups * tile.rows * tile.vectors
         sums = [zero] * num_sums
         # A C that is read is on its way into the cache while the sums are made. One that is only
-        # written can wait in the store buffer, and A and B are not kept from the lines' way in.
-        fn.when(add != 0, lambda: self._fetch(c, words["c_stride"]))
+        # written can wait in the store buffer, and A and B are not kept from the lines' way in;
+        # where vectors are short, a tile has so few lines that they are in nobody's way.
+        if tile.vector_bytes < _LINE:
+            self._fetch(c, words["c_stride"])
+        else:
+            fn.when(add != 0, lambda: self._fetch(c, words["c_stride"]))
         self.ahead_step = ahead[1:]
         offsets, b_skip = words["offsets"], words["b_skip"]
         whole = fn.binary("and", count, -UNROLL)
@@ -182,8 +204,11 @@ class _Writer:
             store(fn, x, address, mask)
 
     def _fetch(self, c: Value, c_stride: Value) -> None:
-        for address, _ in self._places(c, c_stride):
-            prefetch(self.fn, address, write=True)
+        tile = self.tile
+        places = self._places(c, c_stride)
+        for row in range(0, len(places), tile.vectors):
+            for address, _ in places[row : row + tile.vectors : _LINE // tile.vector_bytes]:
+                prefetch(self.fn, address, write=True)
 
     def _places(self, c: Value, c_stride: Value) -> list[tuple[Value, Value | None]]:
         """Where each vector of the tile is in C, and its mask."""
@@ -191,7 +216,7 @@ class _Writer:
         for r in range(tile.groups * tile.rows):
             c = c + c_stride if r else c
             for v in range(tile.vectors):
-                mask = self.mask if v == tile.vectors - 1 else None
+                mask = self.mask if tile.masked and v == tile.vectors - 1 else None
                 found.append((c + v * tile.vector_bytes if v else c, mask))
         return found
 
@@ -258,9 +283,13 @@ class _Writer:
                 else:
                     xs = [fn.splat(load(fn, address, tile.dtype), tile.lanes)] * tile.vectors
                 for x, y in zip(xs, row, strict=True):
-                    found.append(fn.call("fmuladd", x, y, sums[len(found)]))
+                    found.append(self._added_product(x, y, sums[len(found)]))
         bases = [base + self.a_stride for base in bases]
         return [*found, *bases, b + self.b_stride, *ahead]
+
+    def _added_product(self, x: Value, y: Value, to: Value) -> Value:
+        fn = self.fn
+        return dot_of_pairs(fn, x, y, to) if self.tile.pairs else fn.call("fmuladd", x, y, to)
 
     def _vectors(self, address: Value) -> list[Value]:
         """The vectors of a row of B, or of A."""

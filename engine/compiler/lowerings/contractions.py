@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
 
 from ...graph import DType, bfloat16, float32, float64
 from .. import llvm, threads
-from ..amx import has_amx
 from ..builder import Builder, broadcast, wide
 from ..emit import NotLoweredError
-from ..kernels.amx import plan_amx_products
+from ..fused import squeezed
 from ..kernels.gemm import plan_gemm
 from ..kernels.launch import Buffer, Matrix
+from ..kernels.pair_products import plan_pair_products
+from ..kernels.pairs import PairUnit
 from ..kernels.tiles import Target
-from ..program import Operand, Shape, View, contiguous
+from ..pair_unit import pair_unit
+from ..pieces import piece
+from ..program import Library, Operand, Pieces, Shape, View, contiguous
 from .table import Lowered, lowers
 
 
@@ -56,10 +60,10 @@ def _sums_of_products(b: Builder, x: View, y: View) -> Operand:
 def factors(b: Builder, x: View, y: View) -> tuple[View, View]:
     """The operands of a product as its kernels take them.
 
-    That is bfloat16 for the matrix unit, also where both have been made float32 for the product
-    alone; otherwise halves become float32.
+    That is bfloat16 where the processor multiplies that faster, also where both have been made
+    float32 for the product alone; otherwise halves become float32.
     """
-    if has_amx():
+    if pair_unit() is not None:
         left, right = b.halves_of(x), b.halves_of(y)
         if left is not None and right is not None and b.dtype(left) == b.dtype(right) == bfloat16:
             return left, right
@@ -176,12 +180,20 @@ def _batched(b: Builder, x: View, y: View, lead: Shape, dtype: DType) -> Operand
 
 
 def _joined_batch(lead: Shape, *operands: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """The axes of a batch with the strides of each operand, neighbours put together if all can."""
+    """The axes of a batch with the strides of each operand.
+
+    If there are more than two, neighbours are put together where all can be.
+    """
     found: list[tuple[int, ...]] = []
+    are_few = sum(n != 1 for n in lead) <= 2
     for n, *strides in zip(lead, *operands, strict=True):
         if n == 1:
             continue
-        if found and all(t == s * n for t, s in zip(found[-1][1:], strides, strict=True)):
+        if (
+            found
+            and not are_few
+            and all(t == s * n for t, s in zip(found[-1][1:], strides, strict=True))
+        ):
             found[-1] = (found[-1][0] * n, *strides)
         else:
             found.append((n, *strides))
@@ -208,14 +220,60 @@ def _library(
         shape: of the result.
         places: strides of the result along (batch..., m, n); None: in this order.
     """
-    (m, k), n = x.shape[-2:], y.shape[-1]
-    is_bfloat16 = b.dtype(x) == bfloat16
-    if is_bfloat16:
+    unit = pair_unit() if b.dtype(x) == bfloat16 else None
+    if unit is not None:
         x = _readable(b, x)
-    size = b.dtype(x).size
+    steps = contiguous((*batch, x.shape[-2], y.shape[-1])) if places is None else places
+    made = _Product(x, y, batch, steps, b.dtype(x), dtype, unit)
+    return b.library_on(
+        "matmul",
+        (x, y),
+        shape,
+        dtype,
+        made.plan,
+        work=made.work,
+        epilogue=places is None,
+        pieces=made.pieces,
+    )
 
-    def plan(real: Callable[[int], int], inputs: Any, outputs: Any, epilogue: Any = None) -> Any:
-        rows, inner, columns = real(m), real(k), real(n)
+
+class _Product(NamedTuple):
+    """A product that is to be planned.
+
+    Attributes:
+        x: (batch..., m, k).
+        y: (batch..., k, n).
+        batch: its sizes, at most two.
+        steps: strides of the result along (batch..., m, n).
+        given: the type of the factors.
+        dtype: that of the result.
+        unit: what multiplies bfloat16.
+    """
+
+    x: View
+    y: View
+    batch: Shape
+    steps: Shape
+    given: DType
+    dtype: DType
+    unit: PairUnit | None
+
+    @property
+    def work(self) -> int:
+        """How many multiplications there are."""
+        return math.prod((*self.batch, *self.x.shape[-2:], self.y.shape[-1]))
+
+    def plan(
+        self,
+        real: Callable[[int], int],
+        inputs: Any,
+        outputs: Any,
+        epilogue: Any = None,
+        threads: int | None = None,
+    ) -> Any:
+        """The launches; for `threads` threads, if that is given."""
+        (rows, inner), columns = map(real, self.x.shape[-2:]), real(self.y.shape[-1])
+        size = self.given.size
 
         def matrix(view: View) -> Matrix:
             strides = [real(s) for s in view.strides]
@@ -226,34 +284,29 @@ def _library(
                 Buffer(view.storage, real(view.offset) * size), row, column, tuple(strides[:-2])
             )
 
-        steps = contiguous((*batch, m, n)) if places is None else places
-        *c_batch, row, _ = map(real, steps)
+        *c_batch, row, _ = map(real, self.steps)
         c = Matrix(Buffer(outputs[0]), row, 1, tuple(c_batch))
-        if is_bfloat16:
-            return plan_amx_products(
-                matrix(x),
-                matrix(y),
-                c,
-                rows,
-                columns,
-                inner,
-                target().threads,
-                batch=tuple(real(length) for length in batch),
-                epilogue=epilogue,
+        factors = matrix(self.x), matrix(self.y)
+        sizes = rows, columns, inner
+        batch = tuple(map(real, self.batch))
+        to = target() if threads is None else target()._replace(threads=threads)
+        if self.unit is not None:
+            return plan_pair_products(
+                *factors, c, *sizes, to.threads, self.unit, batch=batch, epilogue=epilogue
             )
-        return plan_gemm(
-            matrix(x),
-            matrix(y),
-            c,
-            rows,
-            columns,
-            inner,
-            dtype,
-            target(),
-            batch=tuple(real(length) for length in batch),
-            epilogue=epilogue,
-        )
+        return plan_gemm(*factors, c, *sizes, self.dtype, to, batch=batch, epilogue=epilogue)
 
-    in_order = places is None
-    work = math.prod((*batch, m, n, k))
-    return b.library_on("matmul", (x, y), shape, dtype, plan, work=work, epilogue=in_order)
+    def pieces(self, whole: Library) -> Pieces | None:
+        """The product by pieces of its first batch axis."""
+        if not self.batch:
+            return None
+
+        def make(numbers: Mapping[int, int]) -> Library:
+            x, y = piece(self.x, numbers), piece(self.y, numbers)
+            made = self._replace(x=x, y=y, batch=self.batch[1:], steps=self.steps[1:])
+            writes = (numbers[whole.writes[0]],)
+            rows = None if whole.shape is None else squeezed(whole.shape)[1:]
+            plan = partial(made.plan, inputs=(), outputs=writes)
+            return Library(whole.name, (x, y), writes, plan, rows, made.work)
+
+        return Pieces(self.batch[0], self.steps[0], make)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...graph import DType, float32, float64
+from ...graph import DType, bfloat16, float32, float64
 from ...ops.conv_transpose import all_pads, out_dims
 from ...ops.windows import Geometry
 from ..builder import Builder
@@ -14,8 +14,16 @@ from ..emit import NotLoweredError
 from ..kernels.conv import plan_conv_forward, plan_conv_input_gradient
 from ..kernels.filter_gradient import plan_conv_filter_gradient
 from ..kernels.launch import Buffer
+from ..kernels.pair_conv import (
+    plan_pair_conv_forward,
+    plan_pair_conv_input_gradient,
+    takes_pairs,
+)
+from ..kernels.pair_filter_gradient import plan_pair_conv_filter_gradient, takes_pixel_pairs
+from ..kernels.pairs import PairUnit
 from ..kernels.window import Convolution
-from ..program import Operand, Shape
+from ..pair_unit import pair_unit
+from ..program import Operand, Shape, View
 from ..sizes import is_known
 from .contractions import target
 from .table import Lowered, filled, lowers
@@ -69,6 +77,22 @@ def _check(*dtypes: DType) -> None:
         raise NotLoweredError(f"a convolution of {dtypes}")
 
 
+def _one_for_unknown(size: int) -> int:
+    return size if is_known(size) else 1
+
+
+def _halves(
+    b: Builder, takes: Callable[[PairUnit], bool], *operands: Operand
+) -> tuple[PairUnit, tuple[View, ...]] | None:
+    """What multiplies the operands as bfloat16, and these; None where it is done in float32."""
+    unit = pair_unit()
+    if unit is None or not takes(unit):
+        return None
+    found = [b.halves_of(x) if isinstance(x, View) else None for x in operands]
+    views = tuple(b.whole(x) for x in found if x is not None and b.dtype(x) == bfloat16)
+    return (unit, views) if len(views) == len(operands) else None
+
+
 @lowers("Conv")
 def forward(b: Builder, step: Lowered, x: Operand, kernel: Operand) -> Operand:
     """y of x and filters (*window, channels / groups, filters)."""
@@ -77,21 +101,18 @@ def forward(b: Builder, step: Lowered, x: Operand, kernel: Operand) -> Operand:
     images, *spatial, channels = b.shape(x)
     *window, _, filters = b.shape(kernel)
     describe, out = _described(step, images, tuple(spatial), channels, filters, tuple(window))
+    sizes = describe(_one_for_unknown)
+    halves = _halves(b, lambda unit: takes_pairs(sizes, channels, unit), x, kernel)
 
     def plan(real: Any, inputs: Any, outputs: Any, epilogue: Any = None) -> Any:
-        return plan_conv_forward(
-            Buffer(inputs[0]),
-            Buffer(inputs[1]),
-            Buffer(outputs[0]),
-            describe(real),
-            dtype,
-            target(),
-            epilogue=epilogue,
-        )
+        operands = Buffer(inputs[0]), Buffer(inputs[1]), Buffer(outputs[0]), describe(real)
+        if halves is not None:
+            return plan_pair_conv_forward(*operands, target(), halves[0], epilogue=epilogue)
+        return plan_conv_forward(*operands, dtype, target(), epilogue=epilogue)
 
     shape = (images, *out, filters)
     work = math.prod(shape) * math.prod(b.shape(kernel)[:-1])
-    views = (b.whole(x), b.whole(kernel))
+    views = (b.whole(x), b.whole(kernel)) if halves is None else halves[1]
     return b.library_on("convolution", views, shape, dtype, plan, work=work)
 
 
@@ -111,19 +132,17 @@ def input_gradient(
         raise NotLoweredError(f"ConvInputGrad of {b.shape(dy)} for {spatial}")
     is_one_phase = all(s == 1 for s in step.attrs["strides"])
 
+    sizes = describe(_one_for_unknown)
+    halves = _halves(b, lambda unit: takes_pairs(sizes, filters, unit), dy, kernel)
+
     def plan(real: Any, inputs: Any, outputs: Any, epilogue: Any = None) -> Any:
-        return plan_conv_input_gradient(
-            Buffer(inputs[0]),
-            Buffer(inputs[1]),
-            Buffer(outputs[0]),
-            describe(real),
-            dtype,
-            target(),
-            epilogue=epilogue,
-        )
+        operands = Buffer(inputs[0]), Buffer(inputs[1]), Buffer(outputs[0]), describe(real)
+        if halves is not None:
+            return plan_pair_conv_input_gradient(*operands, target(), halves[0], epilogue=epilogue)
+        return plan_conv_input_gradient(*operands, dtype, target(), epilogue=epilogue)
 
     shape = (images, *spatial, channels)
-    views = (b.whole(dy), b.whole(kernel))
+    views = (b.whole(dy), b.whole(kernel)) if halves is None else halves[1]
     work = math.prod(b.shape(dy)) * math.prod(b.shape(kernel)[:-1])
     if is_one_phase:
         return b.library_on("convolution gradient", views, shape, dtype, plan, work=work)
@@ -142,19 +161,19 @@ def filter_gradient(b: Builder, step: Lowered, x: Operand, dy: Operand, *dims: O
     if b.shape(dy)[1:-1] != out:
         raise NotLoweredError(f"ConvKernelGrad of {b.shape(x)} and {b.shape(dy)}")
 
+    sizes = describe(_one_for_unknown)
+    halves = _halves(b, lambda unit: takes_pixel_pairs(sizes, unit), x, dy)
+
     def plan(real: Any, inputs: Any, outputs: Any) -> Any:
-        return plan_conv_filter_gradient(
-            Buffer(inputs[0]),
-            Buffer(inputs[1]),
-            Buffer(outputs[0]),
-            describe(real),
-            dtype,
-            target(),
-        )
+        operands = Buffer(inputs[0]), Buffer(inputs[1]), Buffer(outputs[0]), describe(real)
+        if halves is not None:
+            return plan_pair_conv_filter_gradient(*operands, target(), halves[0])
+        return plan_conv_filter_gradient(*operands, dtype, target())
 
     shape = (*window, channels // step.attrs["groups"], filters)
     work = math.prod(b.shape(dy)) * math.prod(shape[:-1])
-    return b.library("filter gradient", (x, dy), [(shape, dtype)], plan, work=work)[0]
+    views = (x, dy) if halves is None else halves[1]
+    return b.library("filter gradient", views, [(shape, dtype)], plan, work=work)[0]
 
 
 @lowers("ConvTranspose")

@@ -179,6 +179,51 @@ def _scatter_nd(b: Builder, step: Lowered, updates: Operand, *rest: Operand) -> 
     return b.reshape(found, shape)
 
 
+def _numbers(b: Builder, ids: Operand) -> Operand:
+    """Numbers of segments; what is out of range stays so."""
+    return ids if b.dtype(ids) in (int32, int64) else b.cast(ids, int64)
+
+
+@lowers("SegmentSum")
+def _segment_sum(b: Builder, step: Lowered, rows: Operand, ids: Operand, *dims: Operand) -> Operand:
+    (size,) = filled((step.attrs["num_segments"],), dims)
+    count, *rest = b.shape(rows)
+    if b.shape(ids) != (count,):
+        raise NotLoweredError(f"SegmentSum of {b.shape(rows)} by {b.shape(ids)}")
+    found = _scattered(b, rows, _numbers(b, ids), 1, size, math.prod(rest))
+    return b.reshape(found, (size, *rest))
+
+
+@lowers("SegmentSpread")
+def _segment_spread(b: Builder, step: Lowered, y: Operand, ids: Operand) -> Operand:
+    view = _view(b, y)
+    start = view._replace(shape=(*b.shape(ids), *view.shape[1:]), strides=(0, *view.strides[1:]))
+    # One outside reads as 0.
+    return _picked(b, start, [_numbers(b, ids)], len(view.shape) - 1, view.strides, [0], view)
+
+
+# Beyond it, halving the rest again and again is faster than to compare with each.
+_MOST_COMPARED = 256
+
+
+@lowers("SearchSorted")
+def _search_sorted(b: Builder, step: Lowered, sequence: Operand, values: Operand) -> Operand:
+    (size,) = b.shape(sequence)
+    if size > _MOST_COMPARED:
+        raise NotLoweredError(f"SearchSorted among {size}")
+    first = step.attrs["side"] == "left"
+
+    def stands_before(s: Any, x: Any, v: Any) -> Any:
+        if first:
+            return (x < v) | ((v != v) & (x == x))  # NaN stands last
+        return (x <= v) | (v != v)
+
+    shape = b.shape(values)
+    each = b.reshape(values, (*shape, 1))
+    before = b.compute(stands_before, sequence, each, dtype=bool_)
+    return b.reduce("sum", b.cast(before, int32), [len(shape)])
+
+
 def _scattered(
     b: Builder, rows: Operand, places: Operand, tables: int, size: int, width: int
 ) -> View:

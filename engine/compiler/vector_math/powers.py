@@ -25,22 +25,37 @@ _USUAL = 2.0**100
 def root_quotient(fn: Function, a: Value, v: Value, epsilon: float) -> Value:
     """a / (sqrt(v) + epsilon).
 
-    A processor makes roots and quotients one after the other, and slowly. Those with AVX-512
-    estimate the inverse of the divisor meanwhile, with a step of Newton's method, to 2 units in the
-    last place of the quotient.
+    A processor makes roots and quotients one after the other, and slowly. Those with AVX2 or
+    AVX-512 estimate the inverse of the divisor meanwhile, and better it by 1 / (1 - error) as a
+    polynomial, to 1.5 units in the last place of the quotient.
     """
     format_of(a)
     divisor = sqrt(fn, v) + epsilon
-    has_estimates = fn.module.vector_bytes == 64 and (a.dtype, a.lanes) == (float32, 16)
-    if not has_estimates or not 1 / _USUAL <= epsilon <= _USUAL:
+    estimate = None
+    if 1 / _USUAL <= epsilon <= _USUAL and a.dtype == float32:
+        estimate = _inverse_estimate(fn, divisor)
+    if estimate is None:
         return a / divisor
-    name = "llvm.x86.avx512.rcp14.ps.512"
-    fn.module.declarations[name] = f"declare {v.type} @{name}({v.type}, {v.type}, i16)"
-    estimate = fn.instruction(
-        f"call {v.type} @{name}({divisor}, {v.type} zeroinitializer, i16 -1)", v.dtype, v.lanes
-    )
-    inverse = fn.fma(estimate, fn.fma(-divisor, estimate, 1.0), estimate)
+    error = fn.fma(-divisor, estimate, 1.0)
+    if fn.module.vector_bytes < 64:  # 12 digits of the estimate are too few for one step
+        error = fn.fma(error, error, error)
+    inverse = fn.fma(estimate, error, estimate)
     return a * fn.select(divisor < math.inf, inverse, estimate)
+
+
+def _inverse_estimate(fn: Function, x: Value) -> Value | None:
+    """1 / x in 12 binary digits or more, if there is an instruction for a vector of such."""
+    lanes = fn.module.vector_bytes // x.dtype.size
+    if x.lanes != lanes or lanes < 8:
+        return None
+    kind = x.type
+    if lanes == 16:
+        name, more = "llvm.x86.avx512.rcp14.ps.512", f", {kind} zeroinitializer, i16 -1"
+        fn.module.declarations[name] = f"declare {kind} @{name}({kind}, {kind}, i16)"
+    else:
+        name, more = "llvm.x86.avx.rcp.ps.256", ""
+        fn.module.declarations[name] = f"declare {kind} @{name}({kind})"
+    return fn.instruction(f"call {kind} @{name}({x}{more})", x.dtype, x.lanes)
 
 
 def _double_cbrt(fn: Function, x: Value) -> Value:

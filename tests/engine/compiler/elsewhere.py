@@ -14,7 +14,7 @@ from laminar.engine.compiler import codes, host, launches, llvm, native, threads
 from laminar.engine.compiler.codes import Native
 from laminar.engine.compiler.instance import Recipe
 from laminar.engine.compiler.kernels.launch import Code
-from laminar.engine.compiler.lowerings import contractions
+from laminar.engine.compiler.lowerings import contractions, convolution
 from laminar.engine.compiler.native import NativeCluster
 
 from .families import Case, key_of
@@ -53,7 +53,8 @@ def planning_for(machine: Machine) -> Iterator[None]:
         for module in (llvm, native):
             patch.setattr(module, "vector_bytes", lambda: machine.vector_bytes)
         patch.setattr(threads, "vector_bytes", lambda: machine.vector_bytes)
-        patch.setattr(contractions, "has_amx", lambda: False)
+        for module in (contractions, convolution):
+            patch.setattr(module, "pair_unit", lambda: None)
         patch.setattr(host, "platform", SimpleNamespace(machine=lambda: machine.name))
         patch.setattr(threads._setting, "count", THREADS)
         patch.setattr(launches, "_PARALLEL_BYTES", 1 << 8)

@@ -28,7 +28,7 @@ REGISTERS = {
 # Families of LLVM's intrinsics that a processor of a kind has.
 INTRINSICS = {
     "SSE2": {"x86.sse2"},
-    "AVX2": {"x86.sse2", "x86.avx2"},
+    "AVX2": {"x86.sse2", "x86.avx", "x86.avx2"},
     "AVX-512": {"x86.sse2", "x86.avx2", "x86.avx512"},
     "NEON": {"aarch64.hint"},
 }

@@ -11,8 +11,10 @@ import pytest
 
 import laminar
 from laminar import ops
+from laminar.engine.compiler import records
 from laminar.engine.compiler.builder import Builder
 from laminar.engine.compiler.emit import Function, NotLoweredError, Value
+from laminar.engine.compiler.kernels import PairUnit
 from laminar.engine.compiler.layout import lay_out
 from laminar.engine.compiler.lowerings import contractions
 from laminar.engine.compiler.native import NativeCluster
@@ -148,8 +150,8 @@ def test_sums_are_rounded_once(name: str) -> None:
 def test_products(name: str, unit: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the matrix unit where there is one, and without: float32 sums, rounded once."""
     if not unit:
-        monkeypatch.setattr(contractions, "has_amx", lambda: False)
-        monkeypatch.setattr("laminar.engine.compiler.records.has_amx", lambda: False)
+        for module in (contractions, records):
+            monkeypatch.setattr(module, "pair_unit", lambda: None)
     x = rng.normal(size=(3, 40, 70)).astype(HALVES[name])
     w = rng.normal(size=(70, 50)).astype(HALVES[name])
     y = rng.normal(size=(3, 50, 70)).astype(HALVES[name])
@@ -191,7 +193,7 @@ def test_variables(name: str) -> None:
 def test_a_product_takes_the_halves_that_its_factors_were(
     is_used: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contractions, "has_amx", lambda: True)
+    monkeypatch.setattr(contractions, "pair_unit", lambda: PairUnit.MATRIX)
     b = Builder()
     x, y = b.storage((6, 8), bfloat16, "input"), b.storage((5, 8), bfloat16, "input")
     left, right = b.cast(x, float32), b.cast(y, float32)

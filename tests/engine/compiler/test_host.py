@@ -8,6 +8,7 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 from laminar import engine, ops
-from laminar.engine.compiler import codes, crc32, driver, host, llvm, native, threads
+from laminar.engine.compiler import codes, crc32, driver, host, llvm, mishaps, native, threads
 from laminar.engine.compiler.kernels.launch import Code
 from laminar.engine.compiler.kernels.tiles import Target
 from laminar.engine.compiler.llvm import vector_bytes
@@ -149,9 +150,10 @@ def test_code_that_cannot_be_linked_is_not_run(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As on systems that let nobody make code, or that lack a function that it calls."""
+    monkeypatch.setenv("LAMINAR_FALLBACK", "always")
     monkeypatch.setattr(codes, "_addresses", {})
     monkeypatch.setattr(llvm, "load_objects", _refuse)
-    with caplog.at_level(logging.DEBUG, native.__name__):
+    with caplog.at_level(logging.DEBUG, mishaps.__name__):
         kinds, _ = _run()
     assert "Cluster" in kinds
     assert "no memory for code" in caplog.text
@@ -176,3 +178,49 @@ def test_code_that_cannot_be_linked_spoils_no_other() -> None:
     with pytest.raises(RuntimeError):
         llvm.load_objects([lacking], ["caller"])
     assert llvm.load_objects([whole], ["alone"])["alone"]
+
+
+def _caches(folder: Path, *cores: tuple[str, str, str]) -> Path:
+    """What Linux says of processors: the size of the second cache, who share it, whose core."""
+    for i, (size, sharing, siblings) in enumerate(cores):
+        for index, level in enumerate(("1", "1", "2", "3")):
+            place = folder / f"cpu{i}" / "cache" / f"index{index}"
+            place.mkdir(parents=True)
+            (place / "level").write_text(f"{level}\n")
+            (place / "size").write_text(f"{size if level == '2' else '48K'}\n")
+            (place / "shared_cpu_map").write_text(f"{sharing}\n")
+        (folder / f"cpu{i}" / "topology").mkdir()
+        (folder / f"cpu{i}" / "topology" / "thread_siblings").write_text(f"{siblings}\n")
+    (folder / "cpufreq").mkdir()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("cores", "expected"),
+    [
+        pytest.param([("2048K", "1", "1"), ("2048K", "2", "2")], 2048, id="of-a-core"),
+        pytest.param([("1M", "3", "3"), ("1M", "3", "3")], 1024, id="of-the-threads-of-a-core"),
+        pytest.param([("2048K", "0,0000000f", "1")], 512, id="of-four-cores"),
+        pytest.param([("2048K", "1", "1"), ("1280K", "2", "2")], 1280, id="of-unlike-cores"),
+        pytest.param([("", "1", "1"), ("512K", "2", "2")], 512, id="one-that-is-silent"),
+        pytest.param([("many", "1", "1")], 1024, id="none-that-is-understood"),
+        pytest.param([], 1024, id="none-there"),
+    ],
+)
+def test_the_second_cache_of_a_core(
+    cores: list[tuple[str, str, str]],
+    expected: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pretend(monkeypatch, "x86_64")
+    monkeypatch.setattr(host, "_PROCESSORS", _caches(tmp_path, *cores))
+    assert host.second_cache.__wrapped__() == expected * 1024
+
+
+def test_another_system_does_not_say_how_large_the_cache_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(monkeypatch, "arm64", "darwin")
+    monkeypatch.setattr(host, "_PROCESSORS", _caches(tmp_path, ("256K", "1", "1")))
+    assert host.second_cache.__wrapped__() == 1024 * 1024

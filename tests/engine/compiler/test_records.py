@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import laminar
-from laminar.engine.compiler import NativeCompiler, acceptance, codes, digest, llvm, native
+from laminar.engine.compiler import NativeCompiler, acceptance, codes, digest, host, llvm, native
 from laminar.engine.compiler.codes import address_of, addresses_of
 from laminar.engine.compiler.codes import native as function_of
 from laminar.engine.compiler.digest import NoDigestError, encoded
@@ -103,6 +103,15 @@ def test_a_size_without_a_plan_is_compiled(monkeypatch: pytest.MonkeyPatch) -> N
     _, read = run(layer)
     np.testing.assert_array_equal(read(StepContext(), X[:3])[0], found[0])
     assert len(read.events) == 1
+
+
+def test_a_plan_for_a_cache_of_another_size_is_not_read(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for size, expected in ((1 << 19, 1), (1 << 21, 2), (1 << 19, 2)):
+        monkeypatch.setattr(host, "second_cache", lambda size=size: size)
+        run(layer)
+        assert len(plans(place)) == expected
 
 
 def test_not_all_of_many_sizes_are_kept(place: Path) -> None:

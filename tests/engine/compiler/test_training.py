@@ -71,14 +71,23 @@ def test_bits_do_not_depend_on_the_number_of_threads() -> None:
             np.testing.assert_array_equal(a, b)
 
 
-def test_a_step_is_one_cluster_and_a_short_batch_compiles_nothing() -> None:
+def test_a_step_is_one_cluster_that_short_batches_run_too() -> None:
     model = convnet()
     train(model)
-    (step, event), *rest = model.explain_compiles()
-    assert not rest
+    ((step, event),) = model.explain_compiles()
     assert (step, event.reason) == ("train", "first run")
     assert event.num_kernels >= 10
     assert "first run" in str(model.explain_compiles())
+
+
+def test_batches_of_another_form_are_the_reason() -> None:
+    model = laminar.Sequential([layers.Input((None, 3)), layers.GlobalMaxPooling1D()])
+    model.compile("sgd", "mse")
+    for length in (4, 6):
+        model.evaluate(np.ones((2, length, 3), "float32"), np.ones((2, 3), "float32"), verbose=0)
+    first, second = (event.reason for _, event in model.explain_compiles())
+    assert first == "first run"
+    assert second == "first run on batches of float32[?, 6, 3], float32[?, 3]"
 
 
 def test_nothing_compiled_is_said() -> None:
@@ -147,6 +156,37 @@ def test_dumps_show_every_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for suffix in (".graph.txt", ".clustered.txt", ".loops.txt", ".ll", ".s"):
         assert any(name.endswith(suffix) for name in names), (suffix, names)
     assert any("top" in name and name.endswith(".ll") for name in names), names
+
+
+def test_dumps_of_a_step_show_what_runs_by_its_layer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMINAR_DUMP", str(tmp_path))
+    monkeypatch.setenv("LAMINAR_CACHE", str(tmp_path / "cache"))
+    model = laminar.Sequential(
+        [layers.Input((7,)), layers.Dense(65, activation="tanh"), layers.Dense(3, name="top")]
+    )
+    model.compile("sgd", "mse")
+    model.fit(np.ones((32, 7), "float32"), np.ones((32, 3), "float32"), verbose=0)
+    names = {path.name for path in tmp_path.iterdir()}
+    # Kernels are those that run: no operation by itself, as when it is tried.
+    assert not any(name.startswith(("Tanh", "Add", "MatMul")) for name in names), names
+    # Products are among them, and so are gradients, by the layer that they are of.
+    assert any("dense_" in name and "-microkernel" in name for name in names), names
+    assert any("_top_MatMul_1" in name for name in names), names
+    (loops,) = (path.read_text() for path in tmp_path.glob("*.loops.txt"))
+    assert "float32[n0, 7] input" in loops
+
+
+def test_a_folder_that_dumps_cannot_be_written_to_is_told_of_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("LAMINAR_DUMP", str(tmp_path / "file"))
+    model = laminar.Sequential([layers.Input((7,)), layers.Dense(3)])
+    assert model.predict(np.ones((2, 7), "float32"), verbose=0).shape == (2, 3)
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert told.startswith(f"LAMINAR_DUMP: {tmp_path / 'file'} cannot be written: ")
 
 
 @pytest.mark.parametrize("width", [16, 32])

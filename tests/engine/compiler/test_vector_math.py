@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -13,7 +13,7 @@ from scipy import special
 
 from laminar.engine.compiler import vector_math as v
 from laminar.engine.compiler.emit import Function, Module, NotLoweredError, Value
-from laminar.engine.compiler.llvm import compile_object
+from laminar.engine.compiler.llvm import compile_object, vector_bytes
 from laminar.engine.graph import as_dtype, float32, float64
 
 from .native import Array, Body, Processor, elementwise, elementwise_module
@@ -377,6 +377,22 @@ def test_what_is_not_offered() -> None:
 ONE: list[Any] = [case.values[0] for case in FUNCTIONS]
 
 
+@pytest.mark.parametrize("epsilon", [1e-7, 1e-3, 1.0])
+def test_root_quotient(epsilon: float) -> None:
+    lanes = max(4, vector_bytes() // 4)  # for whole vectors there may be estimates
+
+    def body(fn: Function, a: Value, x: Value) -> Value:
+        return v.root_quotient(fn, a, x, epsilon)
+
+    a = everywhere("float32", 40)
+    x = np.abs(np.random.default_rng(1).permutation(a))
+    with np.errstate(invalid="ignore", over="ignore"):
+        divisor = np.sqrt(x) + np.float32(epsilon)
+        expected = a.astype(np.float64) / divisor
+        found = elementwise(body, ["float32"] * 2, "float32", lanes=lanes)(a, x)
+        assert ulps(found, expected).max() <= 1.5
+
+
 def test_normal_cdf() -> None:
     """Exact beside 1; what is left of a small share is enough for activations."""
     x = np.concatenate(
@@ -461,3 +477,53 @@ def test_what_avx_512_has_another_form_of(
         for compile_ in (for_any_processor, compile_object):
             found = elementwise(body, ["float32"], "float32", compile=compile_)(x)
             assert ulps(found, expected).max() <= limit
+
+
+STRIDE, CHUNK = 128, 1 << 22  # one in so many of all float32, so many at once
+
+
+def one_in_so_many() -> Iterator[Array]:
+    """Of each `STRIDE` bit patterns that follow each other, one by chance: all over the range."""
+    rng = np.random.default_rng(7)
+    for start in range(0, 1 << 32, CHUNK * STRIDE):
+        heads = np.arange(start, start + CHUNK * STRIDE, STRIDE, dtype=np.uint64)
+        bits = heads + rng.integers(0, STRIDE, heads.size, dtype=np.uint64)
+        found = bits.astype(np.uint32).view(np.float32)
+        found[np.isnan(found)] = np.nan  # none that signals
+        yield found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lanes", [8, 16])
+@pytest.mark.parametrize(("body", "reference", "scale", "limit", "limit_64"), FUNCTIONS)
+def test_the_whole_range(
+    body: Body,
+    reference: Callable[..., Array],
+    scale: float,
+    limit: float,
+    limit_64: float,
+    lanes: int,
+) -> None:
+    """33 million numbers, in the form of this host's widest vectors and in that of others."""
+    compile_ = compile_object if lanes == 16 else for_any_processor
+    function = elementwise(body, ["float32"], "float32", lanes=lanes, compile=compile_)
+    for x in one_in_so_many():
+        with np.errstate(all="ignore"):
+            errors = ulps(function(x), np.asarray(reference(x.astype(np.float64)), np.float64))
+        worst = int(np.argmax(errors))
+        assert errors[worst] <= 2.0, f"{errors[worst]} ulp at {x[worst]!r}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exponent", [-2.5, -0.3, 0.7, 1.5, 33.0])
+def test_powers_of_the_whole_range(exponent: float) -> None:
+    y = np.float32(exponent)
+    function = elementwise(v.power, ["float32"] * 2, "float32")
+    for x in one_in_so_many():
+        exponents = np.full_like(x, y)
+        with np.errstate(all="ignore"):
+            for found, expected in (
+                (function(x, exponents), np.power(x.astype(np.float64), np.float64(y))),
+                (function(exponents, x), np.power(np.float64(y), x.astype(np.float64))),
+            ):
+                assert ulps(found, expected).max() <= 0.51

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import laminar
-from laminar import layers, losses, optimizers
+from laminar import layers, losses, metrics, optimizers
 from laminar.engine.compiler import threads
 from laminar.engine.compiler.native import NativeCluster
 from laminar.engine.errors import InvalidArgumentError
@@ -158,6 +158,34 @@ def autoencoder() -> Case:
     return model, x, x, {"optimizer": "adam", "loss": losses.MeanSquaredError()}
 
 
+def frames() -> Case:
+    model = laminar.Sequential(
+        [
+            layers.Input((3, 8, 8, 2)),
+            layers.TimeDistributed(layers.Conv2D(4, 3, activation="relu")),
+            layers.ConvLSTM2D(3, 3),
+            layers.Flatten(),
+            layers.Dense(4),
+        ]
+    )
+    x = vectors(4, 3, 8, 8, 2)
+    return model, x, vectors(4, 4), {"optimizer": "adam", "loss": losses.MeanSquaredError()}
+
+
+def sentences() -> Case:
+    words = layers.LSTM(5, return_sequences=True)
+    model = laminar.Sequential(
+        [
+            layers.Input((4, 6, 3)),
+            layers.TimeDistributed(words),
+            layers.TimeDistributed(layers.GlobalMaxPooling1D()),
+            layers.GRU(3),
+        ]
+    )
+    x = vectors(4, 4, 6, 3)
+    return model, x, vectors(4, 3), {"optimizer": "adam", "loss": losses.MeanSquaredError()}
+
+
 def dense(optimizer: Any) -> Case:
     model = laminar.Sequential(
         [layers.Input((12,)), layers.Dense(16, activation="tanh"), layers.Dense(4)]
@@ -166,7 +194,7 @@ def dense(optimizer: Any) -> Case:
     return model, vectors(8, 12), vectors(8, 4), options
 
 
-MODELS = [digits, residual, transformer, separable, unet, autoencoder]
+MODELS = [digits, residual, transformer, separable, unet, autoencoder, frames, sentences]
 
 OPTIMIZERS: list[Callable[[], Any]] = [
     lambda: optimizers.SGD(0.01, nesterov=True, momentum=0.9),
@@ -231,6 +259,14 @@ def test_a_step_is_one_native_call(
     check(case, monkeypatch)
 
 
+@pytest.mark.parametrize("case", [frames, sentences])
+def test_a_short_batch_runs_the_same_kernels(case: Callable[[], Case]) -> None:
+    model, x, y, options = case()
+    model.compile(**options)
+    model.fit(x, y, batch_size=3, verbose=0)  # 3 examples, then the last one
+    assert [event.reason for _, event in model.explain_compiles()] == ["first run"]
+
+
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_a_step_of_an_optimizer_is_one_native_call(
     optimizer: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
@@ -263,3 +299,33 @@ def test_the_bits_do_not_depend_on_the_threads(case: Callable[[], Case]) -> None
     assert found[0][0] == found[1][0]
     for a, b in zip(found[0][1], found[1][1], strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        lambda: metrics.AUC(),
+        lambda: metrics.AUC(multi_label=True, num_labels=3),
+        lambda: metrics.PrecisionAtRecall(0.5),
+        lambda: metrics.F1Score(average="macro"),
+        lambda: metrics.MeanIoU(3, sparse_y_true=False, sparse_y_pred=False),
+        lambda: metrics.OneHotIoU(3, target_class_ids=[0, 2]),
+        lambda: metrics.TopKCategoricalAccuracy(k=2),
+    ],
+)
+def test_metrics_are_part_of_a_step(metric: Callable[[], Any]) -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(20, 6)), np.eye(3)[rng.integers(0, 3, 20)]
+
+    def history(**more: Any) -> tuple[list[list[float]], int]:
+        laminar.utils.set_random_seed(7)
+        model = laminar.Sequential(
+            [layers.Input((6,)), layers.Dense(5, "relu"), layers.Dense(3, "softmax")]
+        )
+        model.compile("adam", "categorical_crossentropy", metrics=[metric()], **more)
+        found = model.fit(x, y, batch_size=10, epochs=3, shuffle=False, verbose=0)
+        return list(found.history.values()), len(model.explain_compiles())
+
+    found, number = history()
+    assert number == 1
+    np.testing.assert_allclose(found, history(jit_compile=False)[0], rtol=1e-4, atol=1e-5)

@@ -39,7 +39,10 @@ def test_parse_and_print(text: str, spec: DeviceSpec, canonical: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["/", "//cpu:0", "/job", "/job:", "/task:a", "/device", "/device:0", "/cpu:0/", "/cpu:-1", "?"],
+    [
+        *("/", "//cpu:0", "/job", "/job:", "/task:a", "/device", "/device:0", "/cpu:0/", "/cpu:-1"),
+        *("?", "nonsense", "/nonsense", "/job:a/nonsense"),
+    ],
 )
 def test_garbage(text: str) -> None:
     with pytest.raises(InvalidArgumentError, match="is not a device name"):

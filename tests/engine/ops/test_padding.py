@@ -10,6 +10,7 @@ import pytest
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Graph, TensorShape
 from laminar.engine.ops.basic import constant, placeholder
+from laminar.engine.ops.convert import convert_to_tensor
 from laminar.engine.ops.padding import pad
 
 from .harness import check_op
@@ -79,3 +80,10 @@ def test_static_shapes() -> None:
 def test_errors(paddings: Any, mode: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         pad(constant(np.zeros((2, 3))), paddings, mode)
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0])
+def test_the_sign_of_zero_is_kept(value: float) -> None:
+    y = pad(convert_to_tensor(np.ones(2, "float32")), [(1, 2)], value=value).numpy()
+    np.testing.assert_array_equal(y, [0, 1, 1, 0, 0])
+    assert (np.signbit(y) == ((y == 0) & np.signbit(value))).all()

@@ -40,6 +40,9 @@ def test_nonzero_of_a_scalar() -> None:
         ([1, 2, 2, 5], [[2, 5], [1, -1]]),
         ([1.0, 2.0], 1.5),
         ([], [1.0, 2.0]),
+        ([3.0], [[2.0], [3.0], [np.nan]]),
+        ([-np.inf, 0.0, np.inf, np.nan, np.nan], [np.nan, np.inf, -np.inf, -0.0, 1.0]),
+        (np.arange(300), np.arange(-5, 400, 3)),
     ],
 )
 def test_searchsorted(sequence: Any, values: Any, side: Any) -> None:

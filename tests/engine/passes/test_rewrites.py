@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,20 @@ from laminar.engine.passes import Program, run_passes
 from tests.engine import programs
 
 runs: list[str] = []
+
+
+def test_dumps_show_a_graph_before_and_after_each_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMINAR_DUMP", str(tmp_path))
+    x = eng.placeholder("float32", (2,))
+    y: Any = identity(ar.multiply(x, x), name="top")
+    run_passes(Program.of([y], [x]), ["simplify", "merge_common"])
+    stages = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert sorted(stages) == [
+        f"top.passes_{stage}.txt" for stage in ("0_given", "1_simplify", "2_merge_common")
+    ]
+    assert "Identity" in stages["top.passes_0_given.txt"]
 
 
 @define("TestRewritten", dtypes=DENSE)

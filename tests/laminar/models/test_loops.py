@@ -286,3 +286,60 @@ def test_steps_get_the_data_as_it_was_given() -> None:
         model.compile()
         assert model.fit(x, y, verbose=0).history["total"] == [4.0]
     assert seen == ["GraphTensor", "tuple of 2", "GraphTensor", "tuple of 1"]
+
+
+def test_an_optimizer_is_told_of_the_end_of_training() -> None:
+    told: list[list[str]] = []
+
+    class Final(optimizers.SGD):
+        def finalize_variable_values(self, var_list: Any) -> None:
+            told.append([v.name for v in var_list])
+
+    for optimizer in (Final(0.1), optimizers.LossScaleOptimizer(Final(0.1))):
+        linear(optimizer=optimizer).fit(X, Y, verbose=0)
+    assert told == [["kernel", "bias"]] * 2
+
+
+def test_a_call_goes_over_the_layers_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = linear(optimizer="sgd", metrics=["mae"])
+    model.fit(X, Y, verbose=0)
+    model.train_on_batch(X, Y)
+    walks: list[Any] = []
+    walk = layers.Layer.flatten_layers
+
+    def counted(self: Any, include_self: bool = True) -> Any:
+        walks.append(self)
+        return walk(self, include_self)
+
+    monkeypatch.setattr(layers.Layer, "flatten_layers", counted)
+    model.fit(X, Y, verbose=0)
+    assert len(walks) == 1
+    model.train_on_batch(X, Y)
+    assert len(walks) == 2
+
+
+def test_results_come_in_the_order_of_their_names() -> None:
+    class Counts(layers.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.total = laminar.metrics.Mean(name="a_total")
+
+        def call(self, x: Any) -> Any:
+            self.total.update_state(ops.sum(x))
+            return x
+
+    model = laminar.Sequential([layers.Input((3,)), Counts(), layers.Dense(1)])
+    model.compile("sgd", "mse", metrics=["mae"])
+    named = model.evaluate(X, Y, verbose=0, return_dict=True)
+    assert model.metrics_names == ["loss", "mae", "a_total"]
+    assert model.evaluate(X, Y, verbose=0) == [named[name] for name in model.metrics_names]
+
+    class Reversed(laminar.Sequential):
+        @property
+        def metrics(self) -> Any:
+            return super().metrics[::-1]
+
+    turned = Reversed([layers.Input((3,)), layers.Dense(1)])
+    turned.compile("sgd", "mse", metrics=["mae"])
+    named = turned.evaluate(X, Y, verbose=0, return_dict=True)
+    assert turned.evaluate(X, Y, verbose=0) == [named["mae"], named["loss"]]

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 import laminar
-from laminar.engine.compiler.amx import has_amx
 from laminar.engine.compiler.kernels import (
     Buffer,
     Convolution,
     Launch,
+    PairUnit,
     Stream,
     Target,
     plan_conv_filter_gradient,
@@ -31,9 +31,10 @@ from laminar.engine.compiler.kernels import (
 from laminar.engine.graph import EagerTensor, bfloat16, float32, float64
 from tests.engine.ops.native import every_cluster
 
-from . import amx_products
+from . import pair_products
 from .convolutions import numbers, same, shapes
 from .epilogues import adding
+from .pair_convolutions import cases
 from .products import Product
 from .running import VECTOR_BYTES, Array, Prepared
 
@@ -70,6 +71,14 @@ CONVOLUTIONS = [
     same(2, (7, 35), 8, 16, 3, padding=(2, 0)),
     same(9, (9, 7), 16, 32, 3),
     same(9, (8, 10), 32, 16, 3, padding=(0, 2)),
+]
+
+PAIR_CONVOLUTIONS = [
+    same(2, (9, 38), 8, 20, 3, padding=(0, 0)),
+    same(1, (7, 10), 20, 24, 3, 2, padding=(1, 1)),
+    same(1, (3, 4, 8), 16, 136, 3),
+    same(1, (12,), 32, 16, 4, 1, 2, 2),
+    same(2, (6, 6), 6, 9, 1, padding=(0, 0)),
 ]
 
 
@@ -124,6 +133,11 @@ def run_convolution(conv: Convolution, dtype: Any, vector_bytes: int, *, at_end:
         run(plan(*places, conv, dtype, target), arrays, at_end=at_end)
 
 
+def run_pair_convolution(conv: Convolution, unit: PairUnit, *, at_end: bool) -> None:
+    for arrays, result, launches in cases(conv, unit, 2).values():
+        run(launches, [*arrays, result], at_end=at_end)
+
+
 def run_rows(length: int, dtype: Any, *, at_end: bool) -> None:
     """Rows as native code: written out or in loops, and what is fetched of the next one."""
     x = guarded((3, length), dtype.numpy, at_end=at_end)
@@ -156,9 +170,12 @@ def main() -> None:
         for dtype in (float32, float64, bfloat16):
             for length in (1, 15, 17, 129, 257, 1024, 1030):
                 run_rows(length, dtype, at_end=at_end)
-        for product in PRODUCTS if has_amx() else ():
-            case = replace(product, dtype=bfloat16)
-            run(amx_products.plan(case), amx_products.arrays_of(case), at_end=at_end)
+        for unit in pair_products.UNITS:
+            for product in PRODUCTS:
+                case = replace(product, dtype=bfloat16)
+                run(pair_products.plan(case, unit), pair_products.arrays_of(case), at_end=at_end)
+            for conv in PAIR_CONVOLUTIONS:
+                run_pair_convolution(conv, unit, at_end=at_end)
     print("all inside")
 
 

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from laminar.engine.compiler import host
 from laminar.engine.compiler.kernels import Buffer, Matrix, Stream, Target, gemm_kernel, plan_gemm
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.graph import float32, float64
+from laminar.engine.graph import DType, float32, float64
 
 from .epilogues import adding
 from .products import Product
@@ -35,6 +36,16 @@ def products(draw: st.DrawFn) -> Product:
     )
 
 
+@pytest.fixture(autouse=True)
+def _second_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is copied, and the blocks, depend on it: tests are of a processor with so much."""
+    let_the_second_cache_have(2048, monkeypatch)
+
+
+def let_the_second_cache_have(kilobytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "second_cache", lambda: kilobytes * 1024)
+
+
 def check(product: Product) -> None:
     arrays = product.arrays()
     found = results(product.plan(), *arrays)
@@ -57,6 +68,7 @@ def test_products_of_any_size(product: Product) -> None:
         pytest.param(Product(200, 1, 30), id="one-column"),
         pytest.param(Product(200, 1, 50, transpose_b=True), id="one-column-dots"),
         pytest.param(Product(3, 200, 77, transpose_b=True, accumulate=True), id="dots"),
+        pytest.param(Product(61, 10, 1024, accumulate=True), id="narrow-rows-of-a-page"),
         pytest.param(
             Product(2, 9, 40, transpose_b=True, batch=(2, 3), gap=3), id="dots-of-a-batch"
         ),
@@ -66,6 +78,7 @@ def test_products_of_any_size(product: Product) -> None:
         pytest.param(Product(300, 40, 1800, transpose_a=True), id="copied-a-that-is-large"),
         pytest.param(Product(1024, 70, 600, True, True, accumulate=True), id="both-transposed"),
         pytest.param(Product(1100, 100, 130), id="many-rows-in-parts"),
+        pytest.param(Product(130, 270, 2100, True, True), id="few-panels-of-a-transposed-b"),
         pytest.param(Product(130, 140, 525), id="copied-narrow-panels"),
         pytest.param(Product(70, 270, 1030, accumulate=True), id="copied-narrow-panels-of-pages"),
         pytest.param(Product(1100, 1030, 520, True, gap=1), id="a-that-is-turned-first"),
@@ -81,6 +94,44 @@ def test_products_of_any_size(product: Product) -> None:
 )
 def test_large_products(product: Product, vector_bytes: int) -> None:
     check(replace(product, vector_bytes=vector_bytes))
+
+
+CACHES = [512, 1024, 2048]  # in kilobytes
+
+
+@pytest.mark.parametrize("kilobytes", CACHES)
+@pytest.mark.parametrize(
+    "product",
+    [
+        pytest.param(Product(300, 530, 1100, accumulate=True), id="copied-b"),
+        pytest.param(Product(270, 330, 2500, transpose_b=True), id="transposed-b"),
+        pytest.param(Product(530, 530, 1030, True, gap=1), id="turned-or-copied-a"),
+        pytest.param(Product(600, 700, 300, True, True), id="both-transposed"),
+        pytest.param(Product(140, 60, 525, dtype=float64), id="doubles"),
+    ],
+)
+def test_second_caches_of_other_sizes(
+    product: Product, kilobytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_the_second_cache_have(kilobytes, monkeypatch)
+    check(replace(product, vector_bytes=VECTOR_BYTES[-1]))
+
+
+@pytest.mark.parametrize("kilobytes", CACHES)
+@pytest.mark.parametrize("kind", ["nn", "tn", "nt", "tt"])
+@pytest.mark.parametrize("dtype", [float32, float64])
+@pytest.mark.parametrize("size", [300, 512, 1024, 2048])
+def test_blocks_are_within_the_second_cache(
+    size: int, dtype: DType, kind: str, kilobytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_the_second_cache_have(kilobytes, monkeypatch)
+    x, y = (Matrix(Buffer(i), *((size, 1) if t == "n" else (1, size))) for i, t in enumerate(kind))
+    z = Matrix(Buffer(2), size, 1)
+    launches = plan_gemm(x, y, z, size, size, size, dtype, Target(64, 1))
+    words = dict(zip(gemm_kernel.WORDS, launches[-1].words, strict=True))
+    names = ("tile_rows", "part_tiles", "block_inner", "packed_b_bytes")
+    height, part, inner, block = (int(str(words[name])) for name in names)
+    assert height * part * inner * dtype.size + block <= kilobytes * 1024
 
 
 @pytest.mark.parametrize(
@@ -204,6 +255,33 @@ def test_a_large_result_is_read_again_for_few_blocks_of_k(kind: str, vector_byte
     assert height * part * 2048 * 4 + block < 1536 * 1024, "A and B stay in the second cache"
 
 
+@pytest.mark.parametrize(
+    ("product", "how"),
+    [
+        pytest.param(Product(1030, 400, 520), gemm_kernel.A_BY_ROWS, id="rows"),
+        pytest.param(Product(1030, 400, 520, gap=60), gemm_kernel.A_BY_ROWS, id="rows-near"),
+        pytest.param(Product(1030, 400, 520, gap=200), gemm_kernel.A_UNFETCHED, id="rows-apart"),
+        pytest.param(
+            Product(700, 530, 520, True, accumulate=True), gemm_kernel.A_BY_INNER, id="columns"
+        ),
+        pytest.param(Product(700, 530, 120), gemm_kernel.A_UNFETCHED, id="near"),
+        pytest.param(
+            Product(120, 530, 150, True, batch=(3,)), gemm_kernel.A_UNFETCHED, id="one-part"
+        ),
+    ],
+)
+@pytest.mark.parametrize("vector_bytes", VECTOR_BYTES)
+def test_a_is_fetched_for_the_next_part(
+    product: Product, how: int, vector_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_the_second_cache_have(1900, monkeypatch)
+    product = replace(product, vector_bytes=vector_bytes)
+    (launch,) = product.plan()
+    assert launch.words[gemm_kernel.WORDS.index("fetch_a")] == how
+    assert ("ahead" in str(launch.words)) == (how != gemm_kernel.A_UNFETCHED)
+    check(product)
+
+
 @pytest.mark.parametrize("columns", [128, 512])
 @pytest.mark.parametrize("transpose_b", [False, True])
 def test_threads_share_many_rows_evenly(columns: int, transpose_b: bool) -> None:
@@ -246,3 +324,23 @@ def test_what_no_kernel_takes(
     x, y, z = (Matrix(Buffer(i), *strides) for i, strides in enumerate((a, b, c)))
     with pytest.raises(InvalidArgumentError, match="plan_gemm"):
         plan_gemm(x, y, z, 4, 4, 4, float32, Target(32, 1), batch=batch)
+
+
+@pytest.mark.parametrize(
+    ("row_stride", "column_stride", "highest"),
+    [
+        pytest.param(1024, 1, 8, id="a-page-apart"),
+        pytest.param(3072, 1, 8, id="pages-apart"),
+        pytest.param(512, 1, 16, id="half-a-page-apart"),
+        pytest.param(1000, 1, 29, id="on-many-sets"),
+        pytest.param(1, 1024, 29, id="across"),
+    ],
+)
+def test_rows_of_narrow_tiles_stay_in_the_first_cache(
+    row_stride: int, column_stride: int, highest: int
+) -> None:
+    a = Matrix(Buffer(0), row_stride, column_stride)
+    rest = (Matrix(Buffer(1), 10, 1), Matrix(Buffer(2), 10, 1), 1024, 10, 512)
+    (launch,) = plan_gemm(a, *rest, float32, Target(64, 1))
+    words = dict(zip(gemm_kernel.WORDS, launch.words, strict=True))
+    assert words["tile_rows"] == highest

@@ -22,6 +22,13 @@ def test_sums_stay_in_registers(rows: int, vectors: int) -> None:
             assert not re.findall(r"%zmm\d+, -?\d*\(%rsp\)", assembly)
 
 
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="reads x86 assembly")
+def test_whole_vectors_need_no_mask() -> None:
+    for masked in (False, True):
+        text = Tile(float32, 32, 6, 2, masked=masked).code.text()
+        assert ("vmaskmov" in llvm.assembly(text, 32)) == masked
+
+
 @pytest.mark.parametrize("length", [1, 5, 13, 14, 27, 100])
 @pytest.mark.parametrize("largest", [1, 6, 13, 28])
 def test_a_cut_is_even(length: int, largest: int) -> None:

@@ -1,12 +1,13 @@
-"""Plans of bfloat16 matrix products on the matrix unit (AMX): A and B are copied into tiles."""
+"""Plans of bfloat16 matrix products: A and B are copied into tiles of pairs (see pairs.py)."""
 
 from __future__ import annotations
 
 import math
 
-from . import amx_kernel as kernel
-from . import amx_pack as pack
+from . import pair_pack as pack
+from . import pair_product_kernel as kernel
 from .launch import Epilogue, Launch, Matrix, Scratch, Word
+from .pairs import PairUnit
 
 _SIZE = 2  # bytes of an element of A and B
 _C_SIZE = 4
@@ -16,7 +17,7 @@ _BLOCK_COLUMNS = 8
 _UNITS_PER_THREAD = 4
 
 
-def plan_amx_products(
+def plan_pair_products(
     a: Matrix,
     b: Matrix,
     c: Matrix,
@@ -24,6 +25,7 @@ def plan_amx_products(
     columns: int,
     inner: int,
     threads: int,
+    unit: PairUnit,
     *,
     batch: tuple[int, ...] = (),
     epilogue: Epilogue | None = None,
@@ -38,6 +40,7 @@ def plan_amx_products(
         columns: of B and C.
         inner: columns of A, rows of B; 0 makes C zero.
         threads: how many there may be.
+        unit: what multiplies.
         batch: sizes of the axes of a batch, at most two.
         epilogue: is given each finished block of C; rows are counted through the batch.
     """
@@ -71,11 +74,11 @@ def plan_amx_products(
         "term_tiles": term_tiles,
         "block_rows": block_rows,
         "block_columns": block_columns,
-        "rest": Scratch(threads * kernel.REST_BYTES, "amx_rest"),
+        "rest": Scratch(threads * kernel.REST_BYTES, "rest_of_pairs"),
         "epilogue": epilogue.code if epilogue else 0,
         "epilogue_words": epilogue.words if epilogue else 0,
     }
-    product = Launch(kernel.code(), tuple(values[name] for name in kernel.WORDS))
+    product = Launch(kernel.code(unit), tuple(values[name] for name in kernel.WORDS))
     return [a_launch, b_launch, product]
 
 
@@ -102,7 +105,7 @@ def _packed(
     is_shared = not any(matrix.batch_strides)
     outer, nested = (1, 1) if is_shared else _two(batch, 1)
     strides = (0, 0) if is_shared else _two(matrix.batch_strides, 0)
-    to = Scratch(max(num_bytes, 1) * outer * nested, f"amx_{name}")
+    to = Scratch(max(num_bytes, 1) * outer * nested, f"pairs_of_{name}")
     values: dict[str, Word] = {
         "source": matrix.data,
         "stride": (term_stride if across else line_stride) * _SIZE,

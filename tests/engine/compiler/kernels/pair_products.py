@@ -1,13 +1,31 @@
-"""Products of bfloat16 matrices into float32, for the matrix unit."""
+"""Products of bfloat16 matrices into float32, by pairs, and what can multiply these here."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from laminar.engine.compiler.kernels import Buffer, Epilogue, Launch, Matrix, plan_amx_products
+from laminar.engine.compiler import llvm
+from laminar.engine.compiler.amx import has_amx
+from laminar.engine.compiler.kernels import (
+    Buffer,
+    Epilogue,
+    Launch,
+    Matrix,
+    PairUnit,
+    plan_pair_products,
+)
 
 from .products import Product
 from .running import MOST_THREADS, Array, aligned
+
+UNITS = [
+    unit
+    for unit, is_there in (
+        (PairUnit.MATRIX, has_amx()),
+        (PairUnit.VECTORS, llvm.host_features().get("avx512bf16")),
+    )
+    if is_there
+]
 
 
 def arrays_of(product: Product) -> tuple[Array, Array, Array]:
@@ -18,7 +36,7 @@ def arrays_of(product: Product) -> tuple[Array, Array, Array]:
     return a, b, wide
 
 
-def plan(product: Product, epilogue: Epilogue | None = None) -> list[Launch]:
+def plan(product: Product, unit: PairUnit, epilogue: Epilogue | None = None) -> list[Launch]:
     """Launches for these as buffers 0, 1 and 2."""
     matrices: list[Matrix] = []
     turned = (product.transpose_a, product.transpose_b, False)
@@ -29,7 +47,7 @@ def plan(product: Product, epilogue: Epilogue | None = None) -> list[Launch]:
         batch = (0,) * len(product.batch) if shared else tuple(strides[:-2])
         matrices.append(Matrix(Buffer(i), row, column, batch))
     a, b, c = matrices
-    return plan_amx_products(
+    return plan_pair_products(
         a,
         b,
         c,
@@ -37,6 +55,7 @@ def plan(product: Product, epilogue: Epilogue | None = None) -> list[Launch]:
         product.columns,
         product.inner,
         MOST_THREADS,
+        unit,
         batch=product.batch,
         epilogue=epilogue,
     )

@@ -1,7 +1,7 @@
-"""Copying a bfloat16 matrix into the tiles that the matrix unit multiplies.
+"""Copying a bfloat16 matrix into tiles of pairs, as the matrix unit (AMX) multiplies them.
 
-A tile is 16 lines of 64 bytes. The matrix unit takes terms of a sum two by two: a pair is two
-elements next to each other along k, as 32 bits. A tile of A holds (row, pair), one of B (pair,
+A tile is 16 lines of 64 bytes. Terms of a sum are taken two by two: a pair is two elements next to
+each other along k, as 32 bits. A tile of A holds (row, pair), one of B (pair,
 column), for 16 rows or columns and 16 pairs; what is beyond the matrix is 0. Tiles follow each
 other along k, then along rows or columns ("lines" here), then along the batch.
 """
@@ -14,7 +14,7 @@ from .launch import Code
 from .pack import transposed
 from .words import Words, function, load, minimum, quotient, share, store
 
-SYMBOL = "amx_pack"
+SYMBOL = "pack_pairs"
 LINES = 16  # rows or columns of a tile, and its pairs
 TERMS = 32  # of a sum, in a tile
 TILE_BYTES = 1024

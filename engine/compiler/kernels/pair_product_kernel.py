@@ -1,23 +1,30 @@
-"""The kernel of products on the matrix unit: C[i, m, n] = sum over k of A[i, m, k] B[i, k, n].
+"""The kernel of bfloat16 products: C[i, m, n] = sum over k of A[i, m, k] B[i, k, n].
 
-A and B come in tiles (see amx_pack); C is float32. Two by two tiles of C are held while their sums
-are made, so each tile that is read is used twice. A unit of work is a block of C, whose tiles of A
-and B stay in the second cache; the epilogue is given each block when it is complete.
+A and B come in tiles of pairs (see pair_pack); C is float32. The matrix unit holds two by two tiles
+of C while their sums are made, so each tile that is read is used twice; vectors hold some rows of
+the same block. A unit of work is a block of C, whose tiles of A and B stay in the second cache; the
+epilogue is given each block when it is complete.
 
 The sums are of float32 products of pairs, two terms at a time, and numbers below 2^-126 count as 0.
 
-Source: "Intel 64 and IA-32 Architectures Software Developer's Manual", volume 2, TDPBF16PS.
+Source: "Intel 64 and IA-32 Architectures Software Developer's Manual", volume 2, TDPBF16PS and
+    VDPBF16PS.
 """
 
 from __future__ import annotations
 
+from functools import partial
+
 from ...graph import float32
 from ..emit import Function, Module, Value
-from .amx_pack import LINES, TILE_BYTES
 from .launch import Code
+from .microkernel import dot_of_pairs
+from .pair_pack import LINES, TILE_BYTES
+from .pairs import PairUnit
 from .words import Words, function, invoke, load, minimum, place, quotient, share, store
 
-SYMBOL = "amx_products"
+SYMBOL = "pair_products"
+_VECTOR_ROWS = 8  # whose sums vectors hold: with two vectors for each, most of the registers
 PAIR = 2 * LINES  # rows and columns that are made at once
 _LINE_BYTES = 64
 _VECTOR_BYTES = 64
@@ -40,18 +47,16 @@ WORDS = (
 REST_BYTES = TILE_BYTES  # for each thread: a tile of which a part goes to C
 
 
-def code() -> Code:
+def code(unit: PairUnit) -> Code:
     """The kernel."""
-    return Code(SYMBOL, _VECTOR_BYTES, _write, ())
+    return Code(SYMBOL, _VECTOR_BYTES, _write, (unit.value,))
 
 
-def _write() -> str:
+def _write(unit: str) -> str:
     module = Module()
-    text = "".join(f"\\{byte:02X}" for byte in _CONFIG)
-    config = f'@amx_tiles = private constant [{len(_CONFIG)} x i8] c"{text}", align 64'
-    module.declarations["amx_tiles"] = config
     fn, (args, tid, nth) = function(module, SYMBOL, 3)
-    _Writer(fn, Words(fn, args, WORDS)).write(tid, nth)
+    kind = _MatrixWriter if PairUnit(unit) is PairUnit.MATRIX else _VectorWriter
+    kind(fn, Words(fn, args, WORDS)).write(tid, nth)
     return module.text()
 
 
@@ -60,14 +65,9 @@ class _Writer:
         self.fn = fn
         self.words = words
 
-    def _unit_call(self, name: str, types: str, arguments: str) -> None:
-        self.fn.module.declarations[name] = f"declare void @llvm.x86.{name}({types})"
-        self.fn.line(f"call void @llvm.x86.{name}({arguments})")
-
     def write(self, tid: Value, nth: Value) -> None:
         fn, words = self.fn, self.words
-        self._unit_call("ldtilecfg", "ptr", "ptr @amx_tiles")
-        self.rest = words["rest"] + tid * REST_BYTES
+        self.begin(tid)
         row_blocks = self._blocks(words["row_pairs"], words["block_rows"])
         column_blocks = self._blocks(words["column_pairs"], words["block_columns"])
         units = words["batches"] * words["batches_2"] * row_blocks * column_blocks
@@ -79,7 +79,17 @@ class _Writer:
             self._unit(batch, row_block * words["block_rows"], column_block)
 
         fn.loop(first, last, 1, unit)
-        self._unit_call("tilerelease", "", "")
+        self.end()
+
+    def begin(self, tid: Value) -> None:
+        """Make the unit ready."""
+
+    def end(self) -> None:
+        """Let go of the unit."""
+
+    def block(self, a: Value, b: Value, line_bytes: Value, row: Value, column: Value) -> None:
+        """C from that row and column on, 2 x 2 tiles, of tiles of A and B from there on."""
+        raise NotImplementedError
 
     def _blocks(self, total: Value, size: Value) -> Value:
         return self.fn.binary("udiv", total + (size - 1), size)
@@ -98,8 +108,7 @@ class _Writer:
         def columns(q: Value) -> None:
             def rows(p: Value) -> None:
                 a_tiles, b_tiles = (x + n * (2 * line_bytes) for x, n in ((a, p), (b, q)))
-                self._sums(a_tiles, b_tiles, line_bytes)
-                self._store(p * PAIR, q * PAIR)
+                self.block(a_tiles, b_tiles, line_bytes, p * PAIR, q * PAIR)
 
             fn.loop(row_pair, last_row, 1, rows)
 
@@ -114,6 +123,28 @@ class _Writer:
             invoke(fn, words["epilogue"], *arguments)
 
         fn.when(words["epilogue"] != 0, finish)
+
+
+class _MatrixWriter(_Writer):
+    """With the matrix unit."""
+
+    def _unit_call(self, name: str, types: str, arguments: str) -> None:
+        self.fn.module.declarations[name] = f"declare void @llvm.x86.{name}({types})"
+        self.fn.line(f"call void @llvm.x86.{name}({arguments})")
+
+    def begin(self, tid: Value) -> None:
+        text = "".join(f"\\{byte:02X}" for byte in _CONFIG)
+        config = f'@tiles = private constant [{len(_CONFIG)} x i8] c"{text}", align 64'
+        self.fn.module.declarations["tiles"] = config
+        self._unit_call("ldtilecfg", "ptr", "ptr @tiles")
+        self.rest = self.words["rest"] + tid * REST_BYTES
+
+    def end(self) -> None:
+        self._unit_call("tilerelease", "", "")
+
+    def block(self, a: Value, b: Value, line_bytes: Value, row: Value, column: Value) -> None:
+        self._sums(a, b, line_bytes)
+        self._store(row, column)
 
     def _sums(self, a: Value, b: Value, line_bytes: Value) -> None:
         """Tiles 0 to 3 become the sums of 2 x 2 tiles; 4 and 5 hold A, 6 and 7 hold B."""
@@ -162,3 +193,52 @@ class _Writer:
 
         fn.when(is_whole, whole)
         fn.when(~is_whole & (rows > 0) & (columns > 0), part)
+
+
+class _VectorWriter(_Writer):
+    """With vectors: some rows of a block at a time, all of its columns."""
+
+    def block(self, a: Value, b: Value, line_bytes: Value, row: Value, column: Value) -> None:
+        fn = self.fn
+        for first in range(0, PAIR, _VECTOR_ROWS):
+            tile, line = divmod(first, LINES)
+            lines = a + line_bytes * tile + line * _LINE_BYTES
+            at = row + first
+            some = partial(self._rows, lines, b, line_bytes, at, column)
+            fn.when(at < self.words["rows"], some)
+
+    def _rows(self, a: Value, b: Value, line_bytes: Value, row: Value, column: Value) -> None:
+        fn, words = self.fn, self.words
+        zero = fn.splat(fn.constant(0.0, Value(fn, "", float32, 0)), LINES)
+
+        def tiles(k: Value, sums: list[Value]) -> list[Value]:
+            left, right = a + k * TILE_BYTES, b + k * TILE_BYTES
+
+            def pair(p: Value, sums: list[Value]) -> list[Value]:
+                return self._pair(left + p * _SIZE, right + p * _LINE_BYTES, line_bytes, sums)
+
+            return fn.fold(fn.number(0), fn.number(LINES), 1, sums, pair)
+
+        start = [zero] * (2 * _VECTOR_ROWS)
+        sums = fn.fold(fn.number(0), words["term_tiles"], 1, start, tiles)
+        left = words["columns"] - column
+        masks = [fn.first_lanes(left - v * LINES, LINES) for v in (0, 1)]
+        at = self.c + row * words["c_row"] + column * _SIZE
+        for r in range(_VECTOR_ROWS):
+
+            def put(r: int = r) -> None:
+                for v, mask in enumerate(masks):
+                    place = at + words["c_row"] * r + v * _LINE_BYTES
+                    store(fn, sums[2 * r + v], place, mask)
+
+            fn.when(row + r < words["rows"], put)
+
+    def _pair(self, a: Value, b: Value, line_bytes: Value, sums: list[Value]) -> list[Value]:
+        """The products of a pair of each row, with that of each column."""
+        fn = self.fn
+        columns = [load(fn, b + line_bytes * v, float32, LINES, is_fixed=True) for v in (0, 1)]
+        found = list[Value]()
+        for r in range(_VECTOR_ROWS):
+            x = fn.splat(load(fn, a + r * _LINE_BYTES, float32), LINES)
+            found += [dot_of_pairs(fn, x, y, sums[len(found) + v]) for v, y in enumerate(columns)]
+        return found
