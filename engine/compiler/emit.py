@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..graph import DType, bool_, float32, int32, int64, uint32, uint64
+from ..graph import DType, bool_, float16, float32, float64, int32, int64, uint32, uint64
 from . import control, memory
-from .halves import rounded
+from .halves import rounded, to_odd
 from .values import HALVES as HALVES
 from .values import SUFFIXES, conversion, literal, vector_type
 from .values import NotLoweredError as NotLoweredError
@@ -191,6 +191,8 @@ class Function:
             return x
         if x.dtype in HALVES:
             return self.convert(Value(self, x.name, float32, x.lanes), dtype)
+        if (x.dtype, dtype) == (float64, float16):
+            x = to_odd(self, x)  # the reference rounds once, but for bfloat16
         if dtype in HALVES:
             return rounded(self, self.convert(x, float32), dtype)
         target = vector_type(scalar_type(dtype), x.lanes)

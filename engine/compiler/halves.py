@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..graph import DType, bool_, float16, float32, uint32
+from ..graph import DType, bool_, float16, float32, float64, uint32
 from .llvm import converts_halves
 from .values import HALVES, Value, vector_type
 
@@ -34,6 +34,19 @@ def rounded(fn: Function, x: Value, dtype: DType) -> Value:
     quiet = (bits | 0x400000) & 0xFFFF0000
     found = fn.bits(fn.select(x != x, quiet, near), float32)  # only NaN differs from itself
     return _known(fn, found.name, dtype, x.lanes)
+
+
+def to_odd(fn: Function, x: Value) -> Value:
+    """A float64 as a float32 that becomes the same float16 when it is rounded again.
+
+    It is `x` without the bits that have no room, of which the last one left says whether any was
+    set (Boldo and Melquiond, Emulation of FMA and Correctly Rounded Sums, 2008: rounding to odd).
+    """
+    near = fn.instruction(f"fptrunc {x} to {vector_type('float', x.lanes)}", float32, x.lanes)
+    back = fn.convert(near, float64)
+    bits = fn.bits(near, uint32)
+    less = fn.select(fn.call("fabs", back) > fn.call("fabs", x), bits - 1, bits)
+    return fn.bits(fn.select(back != x, less | 1, bits), float32)
 
 
 def _known(fn: Function, name: str, dtype: DType, lanes: int) -> Value:

@@ -114,20 +114,28 @@ def _places(lanes: Iterable[int]) -> str:
 
 def _load_few(fn: Function, element: str, pointer: str, count: int, lanes: int) -> str:
     """`count` elements, and 0 in the lanes after them."""
-    few = vector_type(element, count)
-    x = fn.named(f"load {few}, ptr {pointer}, align {element_bytes(element)}")
-    places = _places(min(lane, count) for lane in range(lanes))  # the first of the zeros
-    return fn.named(f"shufflevector {few} {x}, {few} zeroinitializer, {places}")
+    few, size = vector_type(element, count), element_bytes(element)
+    x = fn.named(f"load {few}, ptr {pointer}, align {size}")
+    # Of zeros that it sees, LLVM 22 takes the quotient for zero and leaves out a mask.
+    zero = fn.named(f"load {element}, ptr {_no_element(fn)}, align {size}")
+    zeros = fn.named(f"insertelement {few} poison, {element} {zero}, i64 0")
+    places = _places(min(lane, count) for lane in range(lanes))
+    return fn.named(f"shufflevector {few} {x}, {few} {zeros}, {places}")
+
+
+def _no_element(fn: Function) -> str:
+    """The address of a zero that LLVM does not see."""
+    fn.module.declarations["no_element"] = "@no_element = private global i64 0"
+    return "@no_element"
 
 
 def _load_each(
     fn: Function, element: str, pointer: str, stride: Value, lanes: int, count: Value | None
 ) -> str:
     """Elements that stand `stride` bytes apart; lanes from `count` on are 0."""
-    fn.module.declarations["no_element"] = "@no_element = private constant i64 0"
     kind, size = vector_type(element, lanes), element_bytes(element)
     found = "poison"
-    for lane, address in enumerate(_addresses(fn, pointer, stride, lanes, count, "@no_element")):
+    for lane, address in enumerate(_addresses(fn, pointer, stride, lanes, count, _no_element(fn))):
         x = fn.named(f"load {element}, ptr {address}, align {size}")
         found = fn.named(f"insertelement {kind} {found}, {element} {x}, i64 {lane}")
     return found

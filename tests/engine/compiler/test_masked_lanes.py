@@ -75,6 +75,23 @@ def test_lanes_outside_of_the_mask_are_zero(stride: int | None, known: int | Non
     np.testing.assert_array_equal(y, np.where(np.arange(LANES) < num, x[:: stride or 1], 0))
 
 
+@pytest.mark.parametrize("known", [None, 3])
+def test_quotients_outside_of_the_mask_are_left_out(known: int | None) -> None:
+    dtype = as_dtype("float32")
+    module = Module(16)
+    fn = Function(module, "divide", [POINTER, POINTER, "i64"])
+    source, target, argument = fn.arguments
+    count = Value(fn, argument, int64, 0) if known is None else fn.number(known)
+    mask = fn.first_lanes(count, LANES)
+    x = fn.load(source, dtype, LANES, mask)
+    quotient = x / fn.load(source, dtype, LANES, mask)  # 0 / 0 in the last lane
+    fn.store(fn.select(mask, quotient, fn.constant(0.0, quotient)), target)
+    divide = load(module, "divide", lambda t: compile_object(t, 16))
+    y = np.full(LANES, np.nan, np.float32)
+    divide(np.arange(1, 4, dtype=np.float32), y, 3)
+    np.testing.assert_array_equal(y, [1, 1, 1, 0])
+
+
 @pytest.mark.parametrize("stride", [None, 3])
 @pytest.mark.parametrize("known", [None, 3])
 def test_processors_without_masks_do_not_branch(known: int | None, stride: int | None) -> None:

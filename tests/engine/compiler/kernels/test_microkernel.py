@@ -23,6 +23,7 @@ def test_sums_stay_in_registers(rows: int, vectors: int) -> None:
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="reads x86 assembly")
+@pytest.mark.skipif(llvm.vector_bytes() < 32, reason="the host has no AVX")
 def test_whole_vectors_need_no_mask() -> None:
     for masked in (False, True):
         text = Tile(float32, 32, 6, 2, masked=masked).code.text()
