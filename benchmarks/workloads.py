@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from . import contractions, problems, rows
@@ -25,15 +25,19 @@ PEERS = tuple(name for name in FRAMEWORKS if name != "laminar")
 CHECKED_STEPS = 3
 
 GPT_WORDS = 1024
+_ROUNDING = 2.0**-8  # of bfloat16
 
 Judge = Callable[[Sequence[float]], str | None]
 
 
-def trains(losses: Sequence[float], classes: int = CLASSES) -> str | None:
-    """What is wrong with the losses of the first steps on one batch, if anything is."""
+def trains(losses: Sequence[float], classes: int = CLASSES, rounding: float = 0.0) -> str | None:
+    """What is wrong with the losses of the first steps on one batch, if anything is.
+
+    Steps may be smaller than what a loss is rounded by.
+    """
     if not abs(losses[0] - math.log(classes)) < 0.3:
         return f"the first loss is {losses[0]:.4f}, not close to ln({classes})"
-    if not losses[-1] < losses[0]:
+    if not losses[-1] < losses[0] * (1 + rounding):
         return f"the loss does not fall: {', '.join(f'{loss:.5f}' for loss in losses)}"
     return None
 
@@ -108,6 +112,50 @@ def tiny_resnet() -> Problem:
     return problems.resnet(8, 1, batch=2, batches=2)
 
 
+def training() -> Iterator[Workload]:
+    """Training steps in float32, and with products and convolutions of bfloat16."""
+    found = [
+        Workload(
+            "train-mlp",
+            "training step, MLP 784-512-512-10, Adam, batch 128",
+            large_perceptron(128, 20),
+            tiny_perceptron,
+            trains,
+        ),
+        Workload(
+            "train-convnet",
+            "training step, convnet 28x28x1, Adam, batch 128",
+            lambda: problems.convnet(28, (32, 64), 128, batch=128, batches=6),
+            lambda: problems.convnet(8, (3, 4), 5, batch=4, batches=2),
+            trains,
+        ),
+        Workload(
+            "train-resnet20",
+            "training step, ResNet-20 32x32x3, momentum, batch 32",
+            resnet_20(32, 6),
+            tiny_resnet,
+            trains,
+        ),
+        Workload(
+            "train-gpt",
+            "training step, GPT, 4 layers of 128, 64 words, Adam, batch 32",
+            lambda: problems.gpt(4, 128, 4, length=64, words=GPT_WORDS, batch=32, batches=3),
+            lambda: problems.gpt(1, 8, 2, length=5, words=GPT_WORDS, batch=2, batches=2),
+            partial(trains, classes=GPT_WORDS),
+        ),
+    ]
+    yield from found
+    for workload in found:
+        classes = GPT_WORDS if workload.name == "train-gpt" else CLASSES
+        yield replace(
+            workload,
+            name=f"{workload.name}-bf16",
+            title=f"{workload.title}, bfloat16",
+            judge=partial(trains, classes=classes, rounding=_ROUNDING),
+            tolerance=_ROUNDING,
+        )
+
+
 WORKLOADS = {
     workload.name: workload
     for workload in [
@@ -155,27 +203,7 @@ WORKLOADS = {
         Workload(
             "predict-row", "predict() of one row", small_perceptron(1), tiny_perceptron, is_finite
         ),
-        Workload(
-            "train-mlp",
-            "training step, MLP 784-512-512-10, Adam, batch 128",
-            large_perceptron(128, 20),
-            tiny_perceptron,
-            trains,
-        ),
-        Workload(
-            "train-convnet",
-            "training step, convnet 28x28x1, Adam, batch 128",
-            lambda: problems.convnet(28, (32, 64), 128, batch=128, batches=6),
-            lambda: problems.convnet(8, (3, 4), 5, batch=4, batches=2),
-            trains,
-        ),
-        Workload(
-            "train-resnet20",
-            "training step, ResNet-20 32x32x3, momentum, batch 32",
-            resnet_20(32, 6),
-            tiny_resnet,
-            trains,
-        ),
+        *training(),
         *first_steps(),
         Workload(
             "memory-resnet20",
@@ -184,13 +212,6 @@ WORKLOADS = {
             tiny_resnet,
             trains,
             unit="B",
-        ),
-        Workload(
-            "train-gpt",
-            "training step, GPT, 4 layers of 128, 64 words, Adam, batch 32",
-            lambda: problems.gpt(4, 128, 4, length=64, words=GPT_WORDS, batch=32, batches=3),
-            lambda: problems.gpt(1, 8, 2, length=5, words=GPT_WORDS, batch=2, batches=2),
-            partial(trains, classes=GPT_WORDS),
         ),
         Workload(
             "train-lstm",

@@ -9,12 +9,12 @@ from typing import Any
 from .errors import InvalidArgumentError
 
 Path = tuple[Any, ...]
+_CONTAINERS = (list, tuple, dict)
 
 
 def is_nested(structure: Any) -> bool:
     """Whether `structure` is a container rather than a leaf."""
-    is_container = isinstance(structure, list | tuple | dict)
-    return is_container and not hasattr(structure, "is_compatible_with")
+    return isinstance(structure, _CONTAINERS) and not hasattr(structure, "is_compatible_with")
 
 
 def children(x: Any) -> list[tuple[Any, Any]]:

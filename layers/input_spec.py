@@ -94,34 +94,37 @@ def check_inputs(spec: Any, inputs: Any, who: str) -> None:
 
 def _check(spec: InputSpec, shape: TensorShape, dtype: Any, who: str) -> None:
     rank = shape.rank
-    got = f"got shape {tuple(shape) if rank is not None else '(unknown rank)'}"
     if rank is None:
         return
     if spec.ndim is not None and rank != spec.ndim and not _squeezes(spec, shape):
         raise ShapeError(
-            f"{who}: expected {spec.ndim} axes, {got}", remedy=_axes_remedy(spec, rank)
+            f"{who}: expected {spec.ndim} axes, {_got(shape)}", remedy=_axes_remedy(spec, rank)
         )
     if spec.max_ndim is not None and rank > spec.max_ndim:
-        raise ShapeError(f"{who}: expected at most {spec.max_ndim} axes, {got}")
+        raise ShapeError(f"{who}: expected at most {spec.max_ndim} axes, {_got(shape)}")
     if spec.min_ndim is not None and rank < spec.min_ndim:
         raise ShapeError(
-            f"{who}: expected at least {spec.min_ndim} axes, {got}",
+            f"{who}: expected at least {spec.min_ndim} axes, {_got(shape)}",
             remedy="the first axis is the batch: add it, or the missing feature axis",
         )
     if spec.dtype is not None and str(dtype) != str(spec.dtype):
         raise InvalidArgumentError(f"{who}: expected dtype {spec.dtype}, got {dtype}")
     for axis, size in spec.axes.items():
         if not -rank <= axis < rank:
-            raise ShapeError(f"{who}: expected an axis {axis}, {got}")
+            raise ShapeError(f"{who}: expected an axis {axis}, {_got(shape)}")
         if size is not None and shape[axis] not in (size, None):
             raise ShapeError(
-                f"{who}: expected size {size} along axis {axis}, {got}",
+                f"{who}: expected size {size} along axis {axis}, {_got(shape)}",
                 remedy="the layer was built for that size: use a new layer for another",
             )
     if spec.shape is not None and rank == len(spec.shape):
         for size, dim in zip(spec.shape, shape, strict=True):
             if size is not None and dim is not None and size != dim:
-                raise ShapeError(f"{who}: expected shape {tuple(spec.shape)}, {got}")
+                raise ShapeError(f"{who}: expected shape {tuple(spec.shape)}, {_got(shape)}")
+
+
+def _got(shape: TensorShape) -> str:
+    return f"got shape {tuple(shape)}"
 
 
 def _squeezes(spec: InputSpec, shape: TensorShape) -> bool:

@@ -236,9 +236,7 @@ class Layer(Buildable, Operation):
         try:
             kwargs = self._with_training(context, args, kwargs)
             with inside_layer(self.name), _name_scope(self.name):
-                check_inputs(self.input_spec, args[0] if args else None, self.who)
-                self._maybe_build(args, kwargs)
-                check_inputs(self.input_spec, args[0] if args else None, self.who)
+                self._checked_build(args, kwargs)
                 masks = self._masks_of(args, kwargs)
                 graph = plain_graph() if outer is None else None
                 begin = 0 if graph is None else graph.version
@@ -253,6 +251,14 @@ class Layer(Buildable, Operation):
             context.training = before
             current.context = outer
         return outputs
+
+    def _checked_build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Build for inputs that fit; what is expected of them may become clear by building."""
+        was_built, first = self.built, args[0] if args else None
+        check_inputs(self.input_spec, first, self.who)
+        self._maybe_build(args, kwargs)
+        if not was_built:
+            check_inputs(self.input_spec, first, self.who)
 
     @property
     def _casts(self) -> bool:
@@ -339,9 +345,7 @@ class Layer(Buildable, Operation):
 
     def _call_symbolic(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with inside_layer(self.name), _name_scope(self.name):
-            check_inputs(self.input_spec, args[0] if args else None, self.who)
-            self._maybe_build(args, kwargs)
-            check_inputs(self.input_spec, args[0] if args else None, self.who)
+            self._checked_build(args, kwargs)
         return self.symbolic_call(*args, **kwargs)
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:

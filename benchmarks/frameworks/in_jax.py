@@ -95,10 +95,21 @@ class Adam:
         return jax.tree.map(moved, weights, m, v), (m, v, step)
 
 
+def cast(arrays: Any, dtype: str) -> Any:
+    """Floating point numbers as another type."""
+
+    def one(x: Any) -> Any:
+        return x.astype(dtype) if jnp.issubdtype(x.dtype, jnp.floating) else x
+
+    return jax.tree.map(one, arrays)
+
+
 class Training(Case):
     """Steps of a plain training loop."""
 
-    def __init__(self, network: Network, rule: Rule, problem: Problem) -> None:
+    def __init__(
+        self, network: Network, rule: Rule, problem: Problem, dtype: str = "float32"
+    ) -> None:
         self.weights: Any = jax.tree.map(jnp.array, problem.weights)
         self.slots = rule.slots(self.weights)
         x, y, size = jnp.array(problem.x), jnp.array(problem.y), problem.batch
@@ -106,8 +117,8 @@ class Training(Case):
         self.steps = problem.batches
 
         def loss_of(weights: Arrays, x: Any, y: Any) -> tuple[Any, Arrays]:
-            logits, moved = network(weights, x, True)
-            return cross_entropy(logits, y), moved
+            logits, moved = network(cast(weights, dtype), cast(x, dtype), True)
+            return cross_entropy(cast(logits, "float32"), y), moved
 
         def step(weights: Arrays, slots: Any, x: Any, y: Any) -> tuple[Any, Arrays, Any]:
             gradient_of = jax.value_and_grad(loss_of, has_aux=True)
@@ -210,6 +221,9 @@ CASES: dict[str, Callable[[Problem], Case]] = {
     "train-convnet": lambda p: Training(convnet, Adam(1e-5), p),
     "train-resnet20": lambda p: Training(resnet(p), Momentum(1e-3, 0.9), p),
     "train-gpt": lambda p: Training(gpt(p.decoders), Adam(1e-5), p),
+    "train-mlp-bf16": lambda p: Training(perceptron, Adam(1e-5), p, "bfloat16"),
+    "train-convnet-bf16": lambda p: Training(convnet, Adam(1e-5), p, "bfloat16"),
+    "train-gpt-bf16": lambda p: Training(gpt(p.decoders), Adam(1e-5), p, "bfloat16"),
     "train-lstm": lambda p: Training(recurrent, Adam(1e-5), p),
     "infer-mlp-1": lambda p: Inference(perceptron, p),
     "infer-mlp-256": lambda p: Inference(perceptron, p),

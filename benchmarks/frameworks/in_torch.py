@@ -134,7 +134,13 @@ class Training(Case):
     """Steps of a plain training loop."""
 
     def __init__(
-        self, network: Network, optimizer: Callable[..., Any], problem: Problem, is_compiled: bool
+        self,
+        network: Network,
+        optimizer: Callable[..., Any],
+        problem: Problem,
+        is_compiled: bool,
+        *,
+        is_mixed: bool = False,
     ) -> None:
         net = build(network, problem)
         self.optimizer = optimizer(net.parameters())
@@ -142,7 +148,8 @@ class Training(Case):
         self.batch, self.steps = problem.batch, problem.batches
 
         def loss_of(x: Any, y: Any) -> Any:
-            return functional.cross_entropy(net(x).flatten(0, -2), y.flatten())
+            with torch.autocast("cpu", torch.bfloat16, enabled=is_mixed):
+                return functional.cross_entropy(net(x).flatten(0, -2), y.flatten())
 
         self.loss_of = torch.compile(loss_of) if is_compiled else loss_of
 
@@ -200,6 +207,7 @@ class Add(Case):
             a + b
 
 
+mixed = partial(Training, is_mixed=True)
 sgd = partial(torch.optim.SGD, lr=1e-3, fused=True)
 momentum = partial(torch.optim.SGD, lr=1e-3, momentum=0.9, fused=True)
 adam = partial(torch.optim.Adam, lr=1e-5, eps=1e-7, fused=True)
@@ -213,6 +221,10 @@ def network_cases(is_compiled: bool) -> dict[str, Callable[[Problem], Case]]:
         "train-convnet": lambda p: Training(convnet, adam, p, is_compiled),
         "train-resnet20": lambda p: Training(resnet, momentum, p, is_compiled),
         "train-gpt": lambda p: Training(Gpt, adam, p, is_compiled),
+        "train-mlp-bf16": lambda p: mixed(perceptron, adam, p, is_compiled),
+        "train-convnet-bf16": lambda p: mixed(convnet, adam, p, is_compiled),
+        "train-resnet20-bf16": lambda p: mixed(resnet, momentum, p, is_compiled),
+        "train-gpt-bf16": lambda p: mixed(Gpt, adam, p, is_compiled),
         "train-lstm": lambda p: Training(recurrent, adam, p, is_compiled),
         "infer-mlp-1": lambda p: Inference(perceptron, p, is_compiled),
         "infer-mlp-256": lambda p: Inference(perceptron, p, is_compiled),

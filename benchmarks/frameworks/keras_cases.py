@@ -15,7 +15,7 @@ Cases = dict[str, Callable[[Problem], Case]]
 
 def cases(k: Any) -> Cases:
     """By name, what prepares a workload in `k`, one of the two modules."""
-    rules = k.optimizers
+    rules, mixed = k.optimizers, "mixed_bfloat16"
     return {
         "add": lambda _: Add(k),
         "fit-step": lambda p: Training(k, perceptron, rules.SGD(1e-3), p),
@@ -25,6 +25,10 @@ def cases(k: Any) -> Cases:
         "train-convnet": lambda p: Training(k, convnet, rules.Adam(1e-5), p),
         "train-resnet20": lambda p: Training(k, resnet, rules.SGD(1e-3, 0.9), p),
         "train-gpt": lambda p: Training(k, gpt, rules.Adam(1e-5), p),
+        "train-mlp-bf16": lambda p: Training(k, perceptron, rules.Adam(1e-5), p, mixed),
+        "train-convnet-bf16": lambda p: Training(k, convnet, rules.Adam(1e-5), p, mixed),
+        "train-resnet20-bf16": lambda p: Training(k, resnet, rules.SGD(1e-3, 0.9), p, mixed),
+        "train-gpt-bf16": lambda p: Training(k, gpt, rules.Adam(1e-5), p, mixed),
         "train-lstm": lambda p: Training(k, recurrent, rules.Adam(1e-5), p),
         "infer-mlp-1": lambda p: Inference(k, perceptron, p),
         "infer-mlp-256": lambda p: Inference(k, perceptron, p),

@@ -124,9 +124,12 @@ def decoder(k: Any, x: Any, name: str, problem: Problem) -> Any:
     return layers.Add()([x, y])
 
 
-def build(k: Any, network: Network, problem: Problem) -> Any:
+def build(k: Any, network: Network, problem: Problem, policy: str = "float32") -> Any:
     """The network with the weights of the problem."""
+    before = k.mixed_precision.dtype_policy()
+    k.mixed_precision.set_dtype_policy(policy)
     model = network(k, problem)
+    k.mixed_precision.set_dtype_policy(before)
     for name, arrays in problem.weights.items():
         model.get_layer(name).set_weights(arrays)
     return model
@@ -135,9 +138,11 @@ def build(k: Any, network: Network, problem: Problem) -> Any:
 class Training(Case):
     """Steps of `fit` without shuffling."""
 
-    def __init__(self, k: Any, network: Network, optimizer: Any, problem: Problem) -> None:
+    def __init__(
+        self, k: Any, network: Network, optimizer: Any, problem: Problem, policy: str = "float32"
+    ) -> None:
         self.problem = problem
-        self.model = build(k, network, problem)
+        self.model = build(k, network, problem, policy)
         loss = k.losses.SparseCategoricalCrossentropy(from_logits=True)
         self.model.compile(optimizer=optimizer, loss=loss)
         self.steps = problem.batches

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..graph import GraphTensor, Operation, TensorSpec, int32, int64
+from ..graph import Operation, TensorSpec
 from ..ops.cluster import Body, Step
 from ..ops.registry import OpDef
 from . import cache, llvm
@@ -18,6 +18,7 @@ from .mishaps import FOUND_OUT, go_on_without
 from .native_loops import LOOPS
 from .parted_sizes import accept_reshapes, parts_a_size
 from .records import attributes, decides
+from .size_inputs import is_size
 from .sizes import stand_in
 from .structure import Structure
 
@@ -98,7 +99,7 @@ def _kind(op: Operation) -> Any:
         tuple([y.spec for y in op.outputs]),
         tuple(op.attrs.items()),
         tuple(map(type, op.attrs.values())),
-        tuple([_is_size(x) for x in op.inputs]),
+        tuple([is_size(x) for x in op.inputs]),
     )
     try:
         hash(kind)
@@ -111,7 +112,7 @@ def _loop_kind(op: Operation) -> str:
     """The kind of a loop; a number of iterations that is known is part of it."""
     first = op.inputs[0].op
     count = first.attrs["value"] if first.type == "Const" else None
-    specs = [(str(x.spec), _is_size(x)) for x in op.inputs]
+    specs = [(str(x.spec), is_size(x)) for x in op.inputs]
     outputs = [str(y.spec) for y in op.outputs]
     return f"{op.type} {attributes(op.type, op.attrs)} {count} {specs} {outputs}"
 
@@ -135,7 +136,7 @@ def _name(operations: Sequence[Operation]) -> str | None:
             _loop_kind(op)
             if op.type in LOOPS
             else f"{op.definition.type} {encoded(dict(op.attrs))} "
-            f"{[(str(x.spec), _is_size(x)) for x in op.inputs]} {[str(y.spec) for y in op.outputs]}"
+            f"{[(str(x.spec), is_size(x)) for x in op.inputs]} {[str(y.spec) for y in op.outputs]}"
             for op in operations
             if decides(_definition(op))
         ]
@@ -145,21 +146,6 @@ def _name(operations: Sequence[Operation]) -> str | None:
         return None
     vector = llvm.vector_bytes()
     return digest(f"{llvm.identity(vector)} {vector}", sources(), *kinds) + _SUFFIX
-
-
-def _is_size(x: GraphTensor) -> bool:
-    """Whether a scalar is a size, or computed from sizes, so that a shape can be made of it."""
-    if x.shape.rank != 0 or x.dtype not in (int32, int64):
-        return False
-    while True:
-        kind = x.op.type
-        if kind in ("Dim", "Size", "Rank", "Const"):
-            return True
-        if kind in ("Add", "Sub", "Mul"):
-            return all(_is_size(y) for y in x.op.inputs)
-        if kind not in ("Cast", "Identity"):
-            return False
-        x = x.op.inputs[0]
 
 
 def _has_type(spec: TensorSpec) -> bool:
@@ -172,7 +158,7 @@ def _has_type(spec: TensorSpec) -> bool:
 
 def _can_lower(op: Operation) -> bool | None:
     """Whether the operation alone can be lowered and its code written; None after a mistake."""
-    definition, sizes = _definition(op), [_is_size(x) for x in op.inputs]
+    definition, sizes = _definition(op), [is_size(x) for x in op.inputs]
     unknown = stand_in(0)
     specs = [t.spec for t in (*op.inputs, *op.outputs)]
     count = len(op.inputs)

@@ -65,7 +65,6 @@ class Builder:
         self._shared: dict[Any, View] = {}
         self._loop_begins = 0  # the first storage of the innermost loop
         self._num_fences = 0
-        self._halves: dict[int, View] = {}  # storage of float32 -> the halves it was made of
         self.label = ""
 
     # What is known of an operand
@@ -175,14 +174,14 @@ class Builder:
             return Size(x.value, dtype)
         found = self.map(lambda fn, values: fn.convert(values[0], dtype), [x], dtype)
         if dtype == float32 and isinstance(x, View) and self.dtype(x) in HALVES:
-            self._halves[found.storage] = x
+            self.program.halves[found.storage] = x
         return found
 
     def halves_of(self, x: View) -> View | None:
         """The halves that have the values of a view; None where there are none in this order."""
         if self.dtype(x) in HALVES:
             return x
-        source = self._halves.get(x.storage)
+        source = self.program.halves.get(x.storage)
         if source is None or not source.is_contiguous:
             return None
         self.program.spare.add(x.storage)

@@ -39,6 +39,7 @@ _keys: dict[Code, str] = {}
 _codes: dict[str, Code] = {}
 _contents: dict[str, bytes] = {}
 _addresses: dict[tuple[str, str], int] = {}
+_symbols: set[str] = set()  # of those
 _lock = threading.Lock()
 
 
@@ -63,6 +64,23 @@ def _key(code: Code) -> str:
     return digest(identity, sources(), description)
 
 
+def is_loaded(code: Code) -> bool:
+    """Whether the function of `code` has an address."""
+    if code.symbol not in _symbols:  # this takes no digest
+        return False
+    return are_loaded([native(code)])
+
+
+def are_loaded(natives: Sequence[Native]) -> bool:
+    """Whether all of these have an address."""
+    return all((f.key, f.symbol) in _addresses for f in natives)
+
+
+def num_loaded() -> int:
+    """How many functions have an address."""
+    return len(_addresses)
+
+
 def address_of(code: Code) -> int:
     """Where the function of `code` is."""
     (found,) = addresses_of([native(code)])
@@ -78,7 +96,7 @@ def addresses_of(
         natives: the functions.
         contents: object code that is at hand, by its key.
     """
-    if any((f.key, f.symbol) not in _addresses for f in natives):
+    if not are_loaded(natives):
         with _lock:
             _load(natives, contents or {})
     return [_addresses[f.key, f.symbol] for f in natives]
@@ -123,6 +141,7 @@ def _load(natives: Sequence[Native], contents: Mapping[str, bytes]) -> None:
     names = {(f.key, f.symbol): f.symbol + _suffix(f.key) for fs in wanted.values() for f in fs}
     addresses = llvm.load_objects(objects, list(names.values()))
     _addresses.update({pair: addresses[name] for pair, name in names.items()})
+    _symbols.update(symbol for _, symbol in names)
 
 
 def _suffix(key: str) -> str:

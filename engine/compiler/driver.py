@@ -2,6 +2,8 @@
 
     enter(ptr plan, ptr objects, i64 count): checks the arrays, fills in their addresses;
     run(ptr plan, ptr objects): `enter` and `work` on one thread;
+    share(ptr plan, ptr objects): `enter` and `start`, on the pool that the plan names;
+    call(ptr self, ptr list) -> ptr: one of these as a function of Python's (see python_calls.py);
     work(ptr plan, i64 tid, i64 nth): one thread's part of all kernels, with barriers between them;
     loop(ptr words, i64 tid, i64 nth): a kernel that runs a table of kernels many times;
     worker(ptr pool, i64 tid): what a thread of the pool does all its life;
@@ -63,8 +65,13 @@ _WENT_ON, _STOPPED, _FAILED = 0, 1, 2
 JOB, PLAN, QUIT, FINISHED, ARRIVED, ROUND, THREADS, ASLEEP = (i * 8 for i in range(8))
 POOL_WORDS = 64
 
-# Where CPython keeps the parts of an ndarray.
+# Words of `call`: what it runs, the plan, and functions of Python: those that leave its lock and
+# take it again, and the one that makes an int.
+CALL_RUN, CALL_PLAN, CALL_LEAVE, CALL_TAKE, CALL_INT = range(5)
+
+# Where CPython keeps the parts of an ndarray, and the items of a list.
 _REFERENCES, _TYPE, _DATA, _BASE, _FLAGS = 0, 8, 16, 48, 64
+_ITEMS = 24
 _ASKED, _WRITEABLE = 0x101, 0x400  # contiguous and aligned
 
 _SPINS = 4000  # rounds of waiting before a thread gives its core away
@@ -85,6 +92,8 @@ def text() -> str:
     _worker(module)
     _wake(module)
     _start(module)
+    _share(module)
+    _call(module)
     return module.text()
 
 
@@ -436,3 +445,36 @@ def _start(module: Module) -> None:
         return x, _atomic(fn, finished) + 1 < threads
 
     fn.when(_atomic(fn, finished) + 1 < threads, lambda: fn.repeat(fn.number(0), again))
+
+
+def _share(module: Module) -> None:
+    """`share(ptr plan, ptr objects)`: enter and work, on all threads of the plan's pool."""
+    fn = Function(module, "share", [POINTER, POINTER])
+    plan, objects = fn.arguments
+    fn.line(f"call void @enter(ptr {plan}, ptr {objects})")
+    fine = _word(fn, plan, STATUS) == DONE
+
+    def start() -> None:
+        fn.line(f"call void @start(ptr {_pointer(fn, _word(fn, plan, POOL))}, ptr {plan})")
+
+    fn.when(fine, start)
+
+
+def _call(module: Module) -> None:
+    """`call(ptr self, ptr list) -> ptr`: run a plan on the items of a list, and give its status.
+
+    `self` is an array of the words named above. Others may have Python's lock meanwhile.
+    """
+    fn = Function(module, "call", [POINTER, POINTER])
+    held, objects = fn.arguments
+    words = _pointer(fn, _field(fn, held, _DATA, int64))
+    items = _pointer(fn, _field(fn, objects, _ITEMS, int64))
+    run, plan, leave, take, make_int = (
+        _pointer(fn, _word(fn, words, i))
+        for i in (CALL_RUN, CALL_PLAN, CALL_LEAVE, CALL_TAKE, CALL_INT)
+    )
+    thread = fn.named(f"call ptr {leave}()")
+    fn.line(f"call void {run}(ptr {plan}, ptr {items})")
+    fn.line(f"call void {take}(ptr {thread})")
+    status = _word(fn, plan, STATUS)
+    fn.result = f"ptr {fn.named(f'call ptr {make_int}({status})')}"

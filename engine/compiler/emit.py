@@ -67,6 +67,7 @@ class Function:
         self.halves: set[tuple[str, DType]] = set()  # see halves.py
         self.counts: dict[str, Value] = {}  # masks of the first lanes -> how many
         self._has_nowhere = False
+        self.result = "void"  # or a type and what is returned, as `ptr %x`
         module.functions.append(self)
 
     def text(self) -> str:
@@ -77,7 +78,9 @@ class Function:
         if self._has_nowhere:
             lines.insert(1, f"  {_NOWHERE} = alloca [8 x i8], align 8")
         body = "\n".join(lines)
-        return f"define void @{self.name}({declared}) nounwind {{\n{body}\n  ret void\n}}\n"
+        kind, *_ = self.result.split()
+        head = f"define {kind} @{self.name}({declared}) nounwind"
+        return f"{head} {{\n{body}\n  ret {self.result}\n}}\n"
 
     # Names and lines
 

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import ctypes
+import math
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
+
+from . import driver, host
+
+Array = np.ndarray[Any, Any]
+Form = tuple[tuple[int, ...], np.dtype[Any]]
+
+# From so many bytes on, a result takes longer to write than an array to be made for it.
+_LARGE_BYTES = 1 << 19
 
 # glibc goes by freed blocks of less than 32 MB.
 _BYTES = (1 << 25) - (1 << 16)
+# It keeps so much of what is free at the end of its heap: what some results of that size take.
+_KEPT_BYTES = 1 << 28
+_TRIM_THRESHOLD = -1  # its number among the parameters of mallopt
+_CHOSEN = ("MALLOC_", "GLIBC_TUNABLES")
 
 
 def keep_freed() -> None:
@@ -13,9 +31,32 @@ def keep_freed() -> None:
 
     Until a process has freed a large block, each that it frees goes back to the system at once, and
     results take a page fault for every 4 KB again, about as long as computing them. By the size of
-    the largest one freed glibc chooses what it keeps, up to twice as much; here is one that nobody
-    has touched. Where MALLOC_TRIM_THRESHOLD_ or its like are set, these hold.
+    the largest one freed glibc chooses which it hands out from its heap; here is one that nobody
+    has touched. Twice as much is kept at the end of the heap then, which is too little for four
+    such results, so that is raised. Where MALLOC_TRIM_THRESHOLD_ or its like are set, these hold.
 
-    Source: mallopt(3), M_MMAP_THRESHOLD: "the dynamic mmap threshold".
+    Source: mallopt(3), M_MMAP_THRESHOLD: "the dynamic mmap threshold"; M_TRIM_THRESHOLD.
     """
     np.empty(_BYTES, np.uint8)
+    if host.is_linux() and not any(name.startswith(_CHOSEN) for name in os.environ):
+        library = ctypes.CDLL(None)
+        if hasattr(library, "gnu_get_libc_version"):
+            library.mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
+
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """An array that begins at a line of the cache, in memory that nothing else refers to."""
+    num_bytes = math.prod(shape) * dtype.itemsize
+    memory = np.empty(num_bytes + driver.LINE, np.uint8)
+    start = -memory.ctypes.data % driver.LINE
+    found: Array = memory[start : start + num_bytes].view(dtype).reshape(shape)
+    return found
+
+
+def allocator(forms: Sequence[Form]) -> Callable[[tuple[int, ...], np.dtype[Any]], Array]:
+    """What makes arrays of these forms: where one is large, at lines of the cache.
+
+    Elsewhere each vector of a kernel that writes whole lines is written to two of them.
+    """
+    sizes = [math.prod(shape) * dtype.itemsize for shape, dtype in forms]
+    return aligned if max(sizes, default=0) >= _LARGE_BYTES else np.empty

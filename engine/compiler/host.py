@@ -48,6 +48,11 @@ def second_cache() -> int:
     return min(found, default=_SECOND_CACHE)
 
 
+def in_second_cache(share: float) -> int:
+    """The bytes of a share of the second cache."""
+    return int(second_cache() * share)
+
+
 def _share(cache: Path) -> int:
     """The bytes of a cache that each core has which shares it; its threads are one core."""
     size = (cache / "size").read_text().strip()

@@ -2,23 +2,23 @@
 
 A `Recipe` is all that an `Instance` is made of, as data that holds no address: it can be kept on
 disk (see records.py), and each thread that runs the plan at the same time makes its own instance.
+Plans that never run at the same time work in the same `Arena`.
 """
 
 from __future__ import annotations
 
-import ctypes
-import threading
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..graph import Array
 from . import driver
 from .codes import Native, addresses_of, native
+from .python_calls import callable_plan
 from .threads import POOL_FUNCTIONS, Pool, driver_code, num_threads, pool
 
-_FUNCTIONS = ("enter", "run")
-_ENTER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+_FUNCTIONS = ("run", "share", "call")
 _ALIGNMENT = 64
 
 # What numbers of a recipe are relative to; then come its constants, and then its codes.
@@ -54,22 +54,38 @@ class Recipe(NamedTuple):
     is_parallel: bool
 
 
-class Instance:
-    """A recipe with memory of its own.
+class Arena:
+    """Memory for the intermediate values of plans, one of which runs at a time.
 
     Attributes:
-        lock: held while it runs.
+        memory: as much as the largest of them needs.
+    """
+
+    def __init__(self) -> None:
+        self.memory = np.empty(_ALIGNMENT, np.uint8)
+
+    def grow(self, num_bytes: int) -> bool:
+        """Have room for so many bytes; whether the memory is another one from now on."""
+        if num_bytes + _ALIGNMENT <= self.memory.size:
+            return False
+        self.memory = np.empty(num_bytes + _ALIGNMENT, np.uint8)
+        return True
+
+
+class Instance:
+    """A recipe at addresses.
+
+    Attributes:
         refused: of each array of the last run, whether it could not be used.
         address: of what the driver reads.
     """
 
-    def __init__(self, recipe: Recipe) -> None:
-        """Place a recipe in memory."""
-        self.lock = threading.Lock()
+    def __init__(self, recipe: Recipe, memory: Array, num_threads: int) -> None:
+        """Place a recipe for so many threads in the memory of an arena."""
         self.recipe = recipe
-        self._arena = np.empty(recipe.arena_bytes + _ALIGNMENT, np.uint8)
+        self._arena = memory
         self._plan = np.zeros(driver.PLAN_WORDS, np.int64)
-        self._memory = _at_addresses(recipe, self._arena, self._plan)
+        self._memory = _at_addresses(recipe, memory, self._plan)
         base: int = self._memory.ctypes.data
         addresses, kernels, wants = (base + 8 * place for place in recipe.places)
         self._plan[driver.NUM_ADDRESSES], self._plan[driver.NUM_KERNELS], num_arrays = recipe.counts
@@ -81,12 +97,13 @@ class Instance:
         self.refused = np.zeros(num_arrays, np.int64)
         self._plan[driver.REFUSED] = self.refused.ctypes.data
         self.address: int = self._plan.ctypes.data
-        enter, run = addresses_of(driver_codes(is_parallel=False))
-        self._enter, self._run = _ENTER(enter), _ENTER(run)
-        # Whether it uses a pool of threads: `num_threads()` is still the same when it runs.
+        run, share, _ = addresses_of(driver_codes(is_parallel=False))
+        self._alone = callable_plan(run, self.address)
+        self._shared = callable_plan(share, self.address)
+        # Whether it uses a pool of threads, one that has as many as there are words for.
         self._pool: Pool | None = None  # of the last run
-        self._is_shared = recipe.is_parallel and num_threads() > 1
-        self._status = ctypes.c_int64.from_address(self.address + 8 * driver.STATUS)
+        self._num_threads = num_threads
+        self._is_shared = recipe.is_parallel and num_threads > 1
 
     @property
     def num_kernels(self) -> int:
@@ -106,21 +123,23 @@ class Instance:
         """Forget that something was cancelled."""
         self._plan[driver.CANCELLED] = 0
 
-    def run(self, objects: bytes) -> int:
-        """Run on a table of the addresses of array objects; gives a status of the driver."""
-        threads = pool() if self._is_shared else None
+    @property
+    def run(self) -> Callable[[list[Any]], int]:
+        """What runs it on a list of arrays, and gives a status of the driver."""
+        return self._run_shared if self._is_shared else self._alone
+
+    def _run_shared(self, objects: list[Any]) -> int:
+        threads = pool()
+        if threads is not self._pool and threads and threads.num_threads != self._num_threads:
+            threads = None  # another thread has just set another number
         if threads is None or not threads.lock.acquire(blocking=False):
-            self._run(self.address, objects)
-            return self._status.value
+            return self._alone(objects)
         try:
-            self._enter(self.address, objects)
-            if self._status.value == driver.DONE:
-                if threads is not self._pool:
-                    self._plan[driver.POOL], self._pool = threads.address, threads
-                threads.run(self.address)
+            if threads is not self._pool:
+                self._plan[driver.POOL], self._pool = threads.address, threads
+            return self._shared(objects)
         finally:
             threads.lock.release()
-        return self._status.value
 
 
 def driver_codes(is_parallel: bool) -> list[Native]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from .fuse import fuse
 from .fused import Kernel, at_hand, fills, is_column, squeezed
+from .half_reads import read_halves
 from .llvm import vector_bytes
 from .overwriting import overwrite
 from .pieces import in_pieces
@@ -45,7 +46,7 @@ def lay_out(program: Program, copy: Callable[[View], View]) -> Layout:
     """
     _own_outputs(program, copy)
     drop_unread(program)
-    kernels = in_pieces(program, fuse(program))
+    kernels = in_pieces(program, read_halves(program, fuse(program)))
     place = {n: n for n in range(len(program.storages))}
     checked = max((k for k, kernel in enumerate(kernels) if _has_checks(kernel)), default=-1)
     _update_in_place(program, kernels, program.updates, place, checked)

@@ -2,6 +2,7 @@
 
 A cluster has a `Structure` for each pattern of sizes (which of the unknown ones are equal), and an
 `Instance` for each set of real sizes: a batch of another size is planned anew, never compiled anew.
+All of them work in the same memory, as large as the largest needs.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import ctypes
 import functools
 import logging
 import operator
-import struct
 import sys
 import threading
 import time
@@ -31,10 +31,11 @@ from .acceptance import Acceptance
 from .codes import addresses_of
 from .digest import sources
 from .emit import NotLoweredError
-from .instance import Instance, Recipe
+from .instance import Arena, Instance, Recipe
 from .layout import lay_out
 from .llvm import vector_bytes
 from .lower import Lowering
+from .making_do import planning
 from .mishaps import go_on_without
 from .native_loops import LOOPS
 from .plan import Planner
@@ -46,10 +47,8 @@ from .threads import num_threads
 
 _log = logging.getLogger(__name__)
 
-# What refers to a variable's array while a cluster runs: its store, and the list of arrays.
+# What refers to a variable's array while a cluster runs: its store, and the list of objects.
 _OWN_REFERENCES = 2
-_NOTHING = type(None)
-_empty = np.empty
 _shape_of = operator.attrgetter("shape")
 _value_of = operator.attrgetter("value")
 
@@ -58,32 +57,47 @@ class _Ready:
     """An instance with what a call needs besides."""
 
     __slots__ = (
+        "allocate",
         "instance",
         "lock",
         "outputs",
-        "pack",
+        "run",
         "sharing",
         "stores",
+        "stores_of",
         "threads",
-        "variables",
     )
 
     def __init__(
         self,
         instance: Instance,
-        variables: tuple[int, ...],
         outputs: list[tuple[tuple[int, ...], np.dtype[Any]]],
-        count: int,
+        threads: int,
     ) -> None:
         self.instance = instance
-        self.variables = variables
+        self.run = instance.run
+        self.stores_of = _picker(instance.recipe.variables)
         self.outputs = outputs
-        self.pack = struct.Struct(f"{count}q").pack
-        self.threads = num_threads()
+        self.allocate = heap.allocator(outputs)
+        self.threads = threads
         # The stores of the last call and the lock they have, as long as no store gets another.
-        self.stores: list[VariableStore] = []
-        self.lock: threading.Lock | None = None
+        self.stores: tuple[VariableStore, ...] = ()
+        self.lock = threading.Lock()
         self.sharing = -1
+
+    def learn(self, stores: tuple[VariableStore, ...]) -> None:
+        """Note the stores of a call and their lock."""
+        with one_lock(stores):
+            self.stores, self.lock = stores, stores[0].lock
+            self.sharing = Sharing.count
+
+
+class _Place(Arena):
+    """An arena, and what is ready to run in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ready: dict[Any, _Ready] = {}
 
 
 class NativeCluster:
@@ -92,9 +106,12 @@ class NativeCluster:
     def __init__(self, body: Body) -> None:
         self._body = body
         self._lock = threading.Lock()
-        self._ready: dict[Any, _Ready] = {}
-        self._spare: dict[Any, list[_Ready]] = {}  # for calls at the same time
+        # Where nobody runs: a call takes a place out, so calls at the same time each have memory of
+        # their own. It takes the one that was used last, which is nearest in cache.
+        self._places = [_Place()]
+        self._kept: dict[Any, Recipe] = {}  # by the sizes and the number of threads
         self._structures: dict[Any, tuple[Structure, Lowering]] = {}
+        self._making_do: set[Any] = set()  # which of them do with what was loaded: making_do.py
         self._recipes: Recipes | None = None
         self._refused = False
         self.events: list[report.Event] = []
@@ -104,44 +121,39 @@ class NativeCluster:
         self._sizes = sizes_among_inputs(body)
         self._loops = any(step.definition.type in LOOPS for step in body.steps)
         self._arrays = [i for i in self._data if i not in self._sizes]
-        self._takes_arrays = len(self._arrays) == len(specs)
+        self._arrays_of = _picker(self._arrays)
 
     def __call__(self, context: Any, *inputs: Any) -> list[Any]:
         """The outputs for inputs; variables among them are updated."""
-        arrays = inputs if self._takes_arrays else [inputs[i] for i in self._arrays]
+        arrays = self._arrays_of(inputs)
         key: Any = tuple(map(_shape_of, arrays))
         if self._sizes:
             key = (*key, *(int(inputs[i]) for i in self._sizes))
-        ready = self._ready.get(key)
-        if ready is None or ready.threads != num_threads():
-            ready = self._prepare(key)
-            if ready is None:
-                return run_steps(context, *inputs, body=self._body)
-        spare = not ready.instance.lock.acquire(False)
-        if spare:  # another thread runs it: here is one with memory of its own
-            another = self._another(key)
-            if another is None:
-                return run_steps(context, *inputs, body=self._body)
-            ready = another
         try:
-            stores = [inputs[i] for i in ready.variables] if ready.variables else []
-            lock = ready.lock
-            if not stores:
-                found = self._run(context, ready, arrays, stores)
-            elif lock is not None and ready.sharing == Sharing.count and stores == ready.stores:
-                with lock:
-                    found = self._run(context, ready, arrays, stores)
-            else:
-                if len(set(map(id, stores))) < len(stores):  # two handles of one variable
+            place = self._places.pop()
+        except IndexError:
+            place = _Place()
+        try:
+            ready = place.ready.get(key)
+            if ready is None or ready.threads != num_threads():
+                ready = self._prepare(key, place)
+                if ready is None:
                     return run_steps(context, *inputs, body=self._body)
-                with one_lock(stores):
-                    ready.lock, ready.stores = stores[0].lock, stores
-                    ready.sharing = Sharing.count
-                    found = self._run(context, ready, arrays, stores)
+            stores = ready.stores_of(inputs)
+            if stores != ready.stores and len(set(map(id, stores))) < len(stores):
+                # Two handles of one variable.
+                return run_steps(context, *inputs, body=self._body)
+            while stores:
+                if ready.sharing != Sharing.count or stores != ready.stores:
+                    ready.learn(stores)
+                with ready.lock:
+                    if ready.sharing == Sharing.count:  # no store has got another lock meanwhile
+                        found = self._run(context, ready, arrays, stores)
+                        break
+            else:
+                found = self._run(context, ready, arrays, stores)
         finally:
-            ready.instance.lock.release()
-            if spare:
-                self._spare[key].append(ready)
+            self._places.append(place)
         if found is None:  # a check has failed: the reference kernels tell what is wrong
             return run_steps(context, *inputs, body=self._body)
         return found
@@ -153,27 +165,22 @@ class NativeCluster:
         arrays: Sequence[Any],
         stores: Sequence[VariableStore],
     ) -> list[Any] | None:
-        outputs = list(starmap(_empty, ready.outputs))
-        values = list(map(_value_of, stores))
-        if _NOTHING in map(type, values):
-            return None  # the reference kernels say which one is not initialised
-        objects = ready.pack(*map(id, arrays), *map(id, values), *map(id, outputs))
-        instance = ready.instance
-        status = self._call(context, instance, objects) if self._loops else instance.run(objects)
+        outputs = list(starmap(ready.allocate, ready.outputs))
+        objects = [*arrays, *map(_value_of, stores), *outputs]
+        status = self._call(context, ready, objects) if self._loops else ready.run(objects)
         if status == driver.DONE:
             return outputs
         if status == driver.REFUSES:
-            arrays = list(arrays)
+            if any(store.value is None for store in stores):
+                return None  # the reference kernels say which one is not initialised
             refused = ready.instance.refused.tolist()
-            for i, is_refused in enumerate(refused[: len(arrays)]):
-                if is_refused:
-                    arrays[i] = np.require(arrays[i], requirements=["C", "A"]).view(np.ndarray)
-            for store, is_refused in zip(stores, refused[len(arrays) :], strict=False):
-                if is_refused:  # others go on with the old one
-                    store.value = _at_line(store.value)
-            values = [store.value for store in stores]
-            objects = ready.pack(*map(id, arrays), *map(id, values), *map(id, outputs))
-            status = self._call(context, instance, objects)
+            for i, array in enumerate(arrays):
+                if refused[i]:
+                    objects[i] = np.require(array, requirements=["C", "A"]).view(np.ndarray)
+            for i, store in enumerate(stores, len(arrays)):
+                if refused[i]:  # others go on with the old one
+                    store.value = objects[i] = _at_line(store.value)
+            status = self._call(context, ready, objects)
             if status == driver.DONE:
                 return outputs
         if status == driver.CHECK_FAILED:
@@ -181,58 +188,45 @@ class NativeCluster:
         go_on_without(self._body.name, InternalError("the arrays cannot be used in place"))
         return None
 
-    def _call(self, context: Any, instance: Instance, objects: bytes) -> int:
+    def _call(self, context: Any, ready: _Ready, objects: list[Any]) -> int:
         """Run an instance; loops in it end when the step is cancelled."""
         if not self._loops:
-            return instance.run(objects)
+            return ready.run(objects)
+        instance = ready.instance
         instance.go_on()
         token = context.cancellation.register(instance.cancel)
         if token is None:
             raise context.cancelled
         try:
-            return instance.run(objects)
+            return ready.run(objects)
         finally:
             context.cancellation.deregister(token)
 
     # Making what a call needs
 
-    def _another(self, key: Any) -> _Ready | None:
-        """An instance that nobody runs; its lock is held. None where no more can be made."""
-        spares = self._spare.setdefault(key, [])
-        found = None
-        while found is None or found.threads != num_threads():
-            try:
-                found = spares.pop()
-            except IndexError:
-                try:
-                    (found,), _ = self._make([key])
-                except Exception as error:  # as no memory for it
-                    go_on_without(self._body.name, error)
-                    return None
-        found.instance.lock.acquire()
-        return found
-
-    def _prepare(self, key: Any) -> _Ready | None:
+    def _prepare(self, key: Any, place: _Place) -> _Ready | None:
         """What calls with these shapes need; None when no code can be made for them."""
         with self._lock:
-            ready = self._ready.get(key)
-            if ready is not None and ready.threads == num_threads():
-                return ready
             if self._refused or any(0 in shape for shape in key if isinstance(shape, tuple)):
                 return None
             if self._loops and 0 in key:
                 return None  # no iterations
+            has_run = any(count == num_threads() for _, count in self._kept)
             try:
-                self._make_ready([key])
+                self._make_ready([key], place, makes_do=has_run)
             except Exception as error:
-                self._refuse(error)
+                if (key, num_threads()) in self._kept:  # there may be no memory for another place
+                    go_on_without(self._body.name, error)
+                else:
+                    self._refuse(error)
                 return None
-            return self._ready[key]
+            return place.ready[key]
 
     def prepare(self, batches: Sequence[int]) -> None:
         """Make what calls on batches of these sizes need: all unknown sizes are those of a batch.
 
-        What all of them need is compiled together. If that fails, each call will see to itself.
+        What all of them need is compiled together, and none makes do with less. If that fails,
+        each call will see to itself.
         """
         shapes = [self._body.specs[i].shape for i in self._arrays]
         if self._refused or self._sizes or any(shape.rank is None for shape in shapes):
@@ -242,20 +236,24 @@ class NativeCluster:
         ]
         if any(0 in shape for form in forms for shape in form):
             return
+        try:
+            place = self._places.pop()
+        except IndexError:
+            place = _Place()
         with self._lock, contextlib.suppress(Exception):
-            threads = num_threads()
-            missing = [
-                x for x in forms if x not in self._ready or self._ready[x].threads != threads
-            ]
+            threads, ready = num_threads(), place.ready
+            known = {x for x in forms if x in ready and ready[x].threads == threads}
+            missing = [x for x in forms if x not in known or (x, threads) in self._making_do]
             if missing:
-                self._make_ready(missing)
+                self._make_ready(missing, place)
+        self._places.append(place)
 
-    def _make_ready(self, keys: Sequence[Any]) -> None:
-        """Make instances for shapes; the lock is held."""
+    def _make_ready(self, keys: Sequence[Any], place: _Place, *, makes_do: bool = False) -> None:
+        """Make instances for shapes, which may make do with what is loaded; the lock is held."""
         start = time.perf_counter()
         report.begin()
         with report.LongCompileNote(self._body.name):
-            found, reason = self._make(keys)
+            found, reason = self._make(keys, place, makes_do)
         if not reason and any(made.fresh for made in report.compiles()):
             reason = "products of other sizes have other tiles"
         if reason:
@@ -271,44 +269,67 @@ class NativeCluster:
                     instance.arena_bytes,
                 )
             )
-        self._ready.update(zip(keys, found, strict=True))
+        place.ready.update(zip(keys, found, strict=True))
 
     def _refuse(self, error: Exception) -> None:
         """From now on the reference kernels run."""
         self._refused = True
         go_on_without(self._body.name, error)
 
-    def _make(self, keys: Sequence[Any]) -> tuple[list[_Ready], str]:
+    def _make(self, keys: Sequence[Any], place: _Place, makes_do: bool) -> tuple[list[_Ready], str]:
         """Instances for shapes, and why something had to be compiled, if it had."""
         if self._recipes is None:
             self._recipes = Recipes(self._body)
-        reason = "" if self._ready else "first run"
-        recipes, contents = list[Recipe](), dict[str, bytes]()
-        planned: list[tuple[Any, Recipe]] = []
-        for key in keys:
-            found = None if dumps.folder() is not None else self._recipes.read(key)
-            if found is None:
-                recipe, why = self._planned(key)
-                reason = reason or why
-                planned.append((key, recipe))
-            else:
-                recipe, objects = found
-                contents.update(objects)
-            recipes.append(recipe)
+        store = self._recipes
+        reason = "" if self._kept else "first run"
+        threads = 0
+        while threads != num_threads():  # which another thread may set meanwhile
+            threads = num_threads()
+            recipes, contents = list[Recipe](), dict[str, bytes]()
+            planned: list[tuple[Any, Recipe]] = []
+            names, making_do = [(key, threads) for key in keys], set[Any]()
+            for key, name in zip(keys, names, strict=True):
+                found = self._found(store, name, makes_do)
+                if found is None:
+                    recipe, why, has_made_do = self._planned(key, makes_do=makes_do)
+                    reason = reason or why
+                    planned.append((key, recipe))
+                else:
+                    recipe, objects, has_made_do = found
+                    contents.update(objects)
+                if has_made_do:
+                    making_do.add(name)
+                recipes.append(recipe)
         addresses_of([code for recipe in recipes for code in recipe.codes], contents)
-        ready = [self._with(Instance(recipe)) for recipe in recipes]
+        if place.grow(max(recipe.arena_bytes for recipe in recipes)):
+            place.ready.clear()  # what is asked for again moves to the new memory
+        ready = [self._with(Instance(recipe, place.memory, threads), threads) for recipe in recipes]
         for key, recipe in planned:
-            self._recipes.write(key, recipe)
+            store.write(key, threads, recipe, makes_do=(key, threads) in making_do)
+        self._kept.update(zip(names, recipes, strict=True))
+        self._making_do = self._making_do.difference(names) | making_do
         return ready, reason
 
-    def _with(self, instance: Instance) -> _Ready:
-        recipe = instance.recipe
-        dtypes = [self._body.specs[v].dtype.numpy for v in self._body.outputs]
-        outputs = list(zip(recipe.outputs, dtypes, strict=True))
-        return _Ready(instance, recipe.variables, outputs, recipe.counts[-1])
+    def _found(
+        self, store: Recipes, name: tuple[Any, int], makes_do: bool
+    ) -> tuple[Recipe, dict[str, bytes], bool] | None:
+        """A recipe that is there, the object code of it, and whether it makes do: that may be."""
+        if name in self._kept and (makes_do or name not in self._making_do):
+            return self._kept[name], {}, name in self._making_do
+        if dumps.folder() is None:
+            for has_made_do in (False, True)[: 1 + makes_do]:
+                found = store.read(*name, makes_do=has_made_do)
+                if found is not None:
+                    return *found, has_made_do
+        return None
 
-    def _planned(self, key: Any) -> tuple[Recipe, str]:
-        """The recipe for shapes, and why its structure had to be made, if it had."""
+    def _with(self, instance: Instance, threads: int) -> _Ready:
+        dtypes = [self._body.specs[v].dtype.numpy for v in self._body.outputs]
+        outputs = list(zip(instance.recipe.outputs, dtypes, strict=True))
+        return _Ready(instance, outputs, threads)
+
+    def _planned(self, key: Any, *, makes_do: bool = False) -> tuple[Recipe, str, bool]:
+        """The recipe for shapes, why its structure had to be made, and whether it makes do."""
         shapes, values, pattern = self._with_stand_ins(key)
         reason = ""
         try:
@@ -316,16 +337,18 @@ class NativeCluster:
                 reason = "first run"
                 if self._structures:
                     reason = "other sizes are equal than before"
-                elif self._ready:
+                elif self._kept:
                     reason = "sizes for which there is no plan on disk"
                 self._structures[pattern] = self._structure(shapes, len(values))
-            return self._recipe(pattern, values), reason
+            with planning(has_sizes=bool(values), makes_do=makes_do) as has_made_do:
+                recipe = self._recipe(pattern, values)
+                return recipe, reason, has_made_do()
         except (ShapeError, NotLoweredError):  # only right for these very sizes
             pattern = ("exact", key)
             if pattern not in self._structures:
                 reason = "sizes that depend on each other"
                 self._structures[pattern] = self._structure(self._given(key), 0)
-            return self._recipe(pattern, []), reason
+            return self._recipe(pattern, []), reason, False
 
     def _recipe(self, pattern: Any, values: Sequence[int]) -> Recipe:
         """The recipe of a structure for real sizes."""
@@ -422,11 +445,19 @@ def is_offered() -> bool:
     return not reason
 
 
+def _picker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """What takes some items out of a tuple, as a tuple; `places` rise."""
+    if not places:
+        return operator.itemgetter(slice(0))
+    first, last = places[0], places[-1]
+    if last - first == len(places) - 1:
+        return operator.itemgetter(slice(first, last + 1))
+    return operator.itemgetter(*places)
+
+
 def _at_line(x: Array) -> Array:
     """A copy that begins at a line of the cache, in memory that nothing else refers to."""
-    memory = np.empty(x.nbytes + driver.LINE, np.uint8)
-    start = -memory.ctypes.data % driver.LINE
-    found: Array = memory[start : start + x.nbytes].view(x.dtype).reshape(x.shape)
+    found = heap.aligned(x.shape, x.dtype)
     found[...] = x
     return found
 
@@ -446,7 +477,9 @@ def _layout_is_known() -> bool:
             or ctypes.c_int32.from_address(id(a) + 64).value & 0x501 != 0x501
         ):
             return False
-    return True
+    items = [object(), object()]
+    found = ctypes.c_int64.from_address(id(items) + 24).value
+    return [ctypes.c_int64.from_address(found + 8 * i).value for i in (0, 1)] == [*map(id, items)]
 
 
 heap.keep_freed()

@@ -93,6 +93,11 @@ class _Shapes:
         self._specs.update({id(y): spec for y, spec in zip(op.outputs, specs, strict=True)})
         if definition in SCAN:
             self._note_scan(op)
+        if op.attrs.get("num_segments", 0) is None:  # the sums of rows, in so many segments
+            number = self._numbers.get(id(op.inputs[-1]))
+            if number is not None:
+                sizes = [number, *specs[0].shape[1:]]
+                self._specs[id(op.outputs[0])] = TensorSpec(sizes, specs[0].dtype)
         shape = self._filled(op)
         if shape is not None and len(specs) == 1 and specs[0].rank == len(shape):
             if -1 in shape:

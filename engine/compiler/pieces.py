@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from . import host
 from .fused import Kernel, squeezed
 from .program import (
     Gathered,
@@ -29,8 +30,8 @@ from .program import (
 )
 from .sizes import is_known
 
-# What a piece touches stays in the second cache of a core, which has this much room at least.
-_MOST_BYTES = 512 * 1024
+# What a piece touches stays in the second cache of a core, of which it has this much.
+_MOST_SHARE = 1 / 4
 # Beginning an iteration takes as long as going through some kilobytes.
 _FEWEST_BYTES = 32 * 1024
 # If all of it stays in cache in any case, or there are few pieces, nothing is gained.
@@ -141,7 +142,7 @@ class _Run:
             for n, step in self.steps.items()
             if n not in own or n in passed  # the others stay in registers
         )
-        if not _FEWEST_BYTES <= num_bytes <= _MOST_BYTES:
+        if not _FEWEST_BYTES <= num_bytes <= host.in_second_cache(_MOST_SHARE):
             return False
         in_all = num_bytes * self.count
         return self.count >= _FEWEST_PIECES and in_all >= _FEWEST_BYTES_IN_ALL

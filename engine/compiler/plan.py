@@ -88,6 +88,8 @@ class Planner:
         for want in self._wants:
             self._put(want)
         natives, constants, moves = self._bases()
+        others = dict.fromkeys(code for x in all_of(launches) for code in x.launch.others)
+        natives += [native(code) for code in others if code not in self._labels]
         return Recipe(
             np.array(self._words, np.int64),
             moves,

@@ -294,6 +294,7 @@ class Program:
         labels: for a statement (by id), the operation or layer it came from.
         places: stand-ins for places and sizes that whoever derives them answers for.
         spare: storages that need not be made if nobody reads them.
+        halves: storage of float32 -> the halves that it is a copy of.
     """
 
     storages: list[Storage] = field(default_factory=list)
@@ -303,6 +304,7 @@ class Program:
     labels: dict[int, str] = field(default_factory=dict)
     places: set[int] = field(default_factory=set)
     spare: set[int] = field(default_factory=set)
+    halves: dict[int, View] = field(default_factory=dict)
 
     def add(self, storage: Storage) -> int:
         """Number a storage."""

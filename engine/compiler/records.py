@@ -19,13 +19,12 @@ from ..graph import Array, DType, int64
 from ..ops.cluster import Body
 from ..ops.registry import OpDef
 from . import cache, host, llvm
-from .codes import Native, content_of
+from .codes import Native, are_loaded, content_of
 from .digest import NoDigestError, digest, encoded, is_covered, sources
 from .instance import Recipe
 from .lowerings import LOWERINGS
 from .native_loops import GRAPHS, LOOPS, traced
 from .pair_unit import pair_unit
-from .threads import num_threads
 
 _SUFFIX = ".plan"
 _HEADER_BYTES = 8
@@ -33,7 +32,9 @@ _HEADER_BYTES = 8
 _PLAIN = ("places", "counts", "arena_bytes", "outputs", "variables", "is_parallel")
 # Operations of whose attributes nothing gets into native code.
 _ANY_ATTRIBUTES = frozenset({"CustomGradient"})
-_MOST_SIZES = 8  # that a process keeps for one body: a program may come by very many
+# That a process keeps for one body: a program may come by very many. Plans that make do are short.
+_MOST_SIZES = 8
+_MOST_MADE_DO = 64
 _MOST_BYTES = 1 << 22  # of constants; what holds more is not kept
 
 
@@ -46,36 +47,49 @@ class Recipes:
 
     def __init__(self, body: Body) -> None:
         self._labels = [step.label for step in body.steps]
-        self._num_kept = 0
+        self._num_kept = {False: 0, True: 0}
         try:
             self._digest = _digest(body)
         except NoDigestError:
             self._digest = ""
 
-    def _name(self, sizes: Any) -> str:
+    def _name(self, sizes: Any, threads: int, makes_do: bool) -> str:
         vector = llvm.vector_bytes()
         # What is read may use the matrix unit, which this process must have asked for. Blocks are
         # as large as the second cache lets them be; object code does not depend on that.
         machine = f"{llvm.identity(vector)} {vector} {host.second_cache()}"
-        identity = f"{machine} {num_threads()} {pair_unit()}"
-        return digest(identity, sources(), self._digest, repr(sizes)) + _SUFFIX
+        identity = f"{machine} {threads} {pair_unit()}"
+        return digest(identity, sources(), self._digest, repr(sizes), str(makes_do)) + _SUFFIX
 
-    def read(self, sizes: Any) -> tuple[Recipe, dict[str, bytes]] | None:
-        """The recipe for some sizes and the object code of its functions, if they are there."""
+    def read(
+        self, sizes: Any, threads: int, *, makes_do: bool = False
+    ) -> tuple[Recipe, dict[str, bytes]] | None:
+        """The recipe for some sizes and threads and the object code of it, if they are there.
+
+        One that makes do with code that is loaded comes without any; it is not there if some of
+        that is not loaded now.
+        """
         if not self._digest:
             return None
-        content = cache.read(self._name(sizes))
-        return None if content is None else _decoded(content, self._labels)
+        content = cache.read(self._name(sizes, threads, makes_do))
+        found = None if content is None else _decoded(content, self._labels)
+        if makes_do and found is not None and not are_loaded(found[0].codes):
+            return None
+        return found
 
-    def write(self, sizes: Any, recipe: Recipe) -> None:
-        """Keep a recipe."""
-        if not self._digest or self._num_kept == _MOST_SIZES:
+    def write(self, sizes: Any, threads: int, recipe: Recipe, *, makes_do: bool = False) -> None:
+        """Keep a recipe for some sizes and threads.
+
+        The object code is kept with the first ones, unless they make do with code that is loaded.
+        """
+        makes_do |= self._num_kept[False] == _MOST_SIZES
+        if not self._digest or self._num_kept[makes_do] == _MOST_MADE_DO:
             return
         if sum(x.nbytes for x in recipe.constants) > _MOST_BYTES:
             return
-        self._num_kept += 1
-        contents = {f.key: content_of(f.key) for f in recipe.codes}
-        cache.write(self._name(sizes), _encoded(recipe, contents, self._labels))
+        self._num_kept[makes_do] += 1
+        contents = {} if makes_do else {f.key: content_of(f.key) for f in recipe.codes}
+        cache.write(self._name(sizes, threads, makes_do), _encoded(recipe, contents, self._labels))
 
 
 def _digest(body: Body) -> str:

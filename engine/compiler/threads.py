@@ -61,11 +61,11 @@ class Pool:
         self._start(self.address, plan)
 
     def close(self) -> None:
-        """End the threads."""
+        """End the threads; `lock` is kept, so whoever has the pool at hand runs without it."""
         atexit.unregister(self.close)
-        with self.lock:
-            self._words[driver.QUIT] = 1
-            self._wake(self.address)
+        self.lock.acquire()
+        self._words[driver.QUIT] = 1
+        self._wake(self.address)
         for thread in self._threads:
             thread.join(timeout=5)
 
@@ -91,6 +91,8 @@ class _Setting:
 
     def forget(self) -> None:
         """In a forked child the pool's threads are gone."""
+        for pool in self.pools.values():
+            atexit.unregister(pool.close)  # its lock may be held for ever
         self.pools = {}
         self.lock = threading.Lock()
 

@@ -180,6 +180,11 @@ def unknown_shape(rank: int | None = None) -> TensorShape:
     return TensorShape(None if rank is None else [None] * rank)
 
 
+def shape_of_array(shape: tuple[int, ...]) -> TensorShape:
+    """The shape of an array, whose dimensions are whole numbers already."""
+    return tuple.__new__(TensorShape, shape)
+
+
 def broadcast_shapes(who: str, *shapes: TensorShape) -> TensorShape:
     """The shape that NumPy's broadcasting gives, as far as it is known.
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from .dtypes import Array, DType, as_dtype, resource
 from .operators import Operators
-from .shapes import TensorShape
+from .shapes import TensorShape, shape_of_array
 from .spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class EagerTensor(Tensor):
     def shape(self) -> TensorShape:
         shape = self._shape
         if shape is None:
-            shape = self._shape = TensorShape(getattr(self._value, "shape", ()))
+            shape = self._shape = shape_of_array(getattr(self._value, "shape", ()))
         return shape
 
     @property
@@ -132,7 +132,8 @@ class EagerTensor(Tensor):
         return self._host().tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        host = self._host()
+        value = self._value
+        host = value if type(value) is np.ndarray else self._host()
         if dtype is not None and np.dtype(dtype) != host.dtype:
             return host.astype(dtype)
         if copy:

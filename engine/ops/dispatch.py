@@ -14,11 +14,15 @@ from ..errors import (
     InternalError,
     LaminarError,
 )
-from ..graph import EagerTensor, Graph, GraphTensor, Literal, Tensor, building, resource
+from ..graph import EagerTensor, Graph, GraphTensor, Literal, Tensor, resource, stack, value_of
+from ..quiet import hush, restore
 from .convert import convert_to_tensor
 from .failures import kernel_failure
 from .recording import notify, recorders
 from .registry import HOST, OpDef, lookup
+
+_ndarray = np.ndarray
+_SCALARS = (np.generic, int, float, bool)
 
 
 class EagerContext:
@@ -49,7 +53,8 @@ def apply(
     Raises:
         LaminarError: what the op's rule or kernel refuses.
     """
-    graph = building()
+    items = stack.items
+    graph = items[-1] if items else None
     are_values = graph is None  # and perhaps nothing but tensors at hand, which is common
     tensors = []
     for x in inputs:
@@ -95,8 +100,7 @@ def _compute(
     op: OpDef, tensors: Sequence[Tensor], attrs: Mapping[str, Any]
 ) -> tuple[tuple[Tensor, ...], Mapping[str, Any]]:
     specs, full = op.infer_eager(tensors, attrs)
-    arrays = [x._value for x in tensors]  # type: ignore[attr-defined]  # all are eager here
-    result = run_kernel(op, arrays, full)
+    result = run_kernel(op, list(map(value_of, tensors)), full)
     if len(specs) == 1:
         return (EagerTensor(as_array(result), specs[0].dtype),), full
     return tuple(
@@ -106,23 +110,25 @@ def _compute(
 
 def run_kernel(op: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Compute an op on host arrays; what NumPy refuses becomes an error that names the op."""
+    before = hush()
     try:
-        with np.errstate(all="ignore"):  # IEEE values are the result; nothing is printed
-            if op.context_kernel is not None:
-                return op.context_kernel(EAGER, *arrays, **attrs)
-            if op.async_kernel is not None:
-                return wait_for(op.async_kernel, arrays, attrs)
-            kernel = op.kernels.get("cpu")
-            if kernel is not None:
-                return kernel(*arrays, **attrs)
-            if op.reference_kernel is None:
-                raise InternalError(f"{op.type} has no kernel")
-            return op.reference_kernel(HOST, *arrays, **attrs)
+        if op.context_kernel is not None:
+            return op.context_kernel(EAGER, *arrays, **attrs)
+        if op.async_kernel is not None:
+            return wait_for(op.async_kernel, arrays, attrs)
+        kernel = op.kernels.get("cpu")
+        if kernel is not None:
+            return kernel(*arrays, **attrs)
+        if op.reference_kernel is None:
+            raise InternalError(f"{op.type} has no kernel")
+        return op.reference_kernel(HOST, *arrays, **attrs)
     except LaminarError:
         raise
     except Exception as cause:
         kind, message = kernel_failure(op.type, arrays, cause)
         raise kind(message) from cause
+    finally:
+        restore(before)
 
 
 class Completion:
@@ -174,7 +180,9 @@ def wait_for(kernel: Callable[..., None], arrays: Sequence[Any], attrs: Mapping[
 
 def as_array(value: Any) -> Any:
     """NumPy's scalars, which some kernels return, as arrays of rank 0."""
-    return np.asarray(value) if isinstance(value, np.generic | int | float | bool) else value
+    if type(value) is _ndarray or not isinstance(value, _SCALARS):
+        return value
+    return np.asarray(value)
 
 
 def as_input(graph: Graph, x: Tensor) -> GraphTensor:

@@ -23,7 +23,7 @@ from .scalars import array_scalars
 
 # Half-precision types are computed in float32 and rounded once: NumPy's own half loops are slow,
 # and each step of an expression would round.
-_HALVES = tuple(d.numpy for d in (float16, bfloat16))
+_HALVES = frozenset(d.numpy for d in (float16, bfloat16))
 
 
 def elementwise(

@@ -85,7 +85,7 @@ def promote(*values: Any, floating: bool = False) -> tuple[Tensor, ...]:
     if len(values) == 2:
         x, y = values
         dtype = _plain_type(x, y) or _plain_type(y, x)
-        if dtype is not None and (dtype.is_differentiable or not floating):
+        if dtype is not None and (not floating or dtype.is_differentiable):
             return (
                 x if type(x) is EagerTensor else convert_to_tensor(x, dtype),
                 y if type(y) is EagerTensor else convert_to_tensor(y, dtype),
@@ -93,7 +93,8 @@ def promote(*values: Any, floating: bool = False) -> tuple[Tensor, ...]:
     known = [
         v if isinstance(v, bool | int | float | complex) else convert_to_tensor(v) for v in values
     ]
-    dtype = result_type(*known)
+    dtypes = {v.dtype if isinstance(v, Tensor) else None for v in known}
+    dtype = (dtypes.pop() if len(dtypes) == 1 else None) or result_type(*known)
     if floating:
         dtype = to_floating(dtype)
     return tuple(

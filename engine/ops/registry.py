@@ -13,9 +13,9 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import operator
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -29,7 +29,7 @@ from ..errors import (
     NotFoundError,
     UnimplementedError,
 )
-from ..graph import ANY, DType, OpView, Tensor, TensorShape, TensorSpec
+from ..graph import ANY, DType, OpView, Tensor, TensorShape, TensorSpec, resource
 
 F = TypeVar("F", bound=Callable[..., Any])
 Grads: TypeAlias = Sequence[Tensor | None]
@@ -40,6 +40,7 @@ Preparation: TypeAlias = Callable[
 
 # How many inferences one op remembers; a trace repeats few, an eager loop a handful.
 _MEMORY = 512
+_like = operator.attrgetter("_value.shape", "_value.dtype")  # of a tensor at hand, no handle
 
 
 class PlanOptions(NamedTuple):
@@ -131,8 +132,9 @@ class OpDef:
             self.dtypes: Mapping[str, Collection[DType]] = dtypes
         else:
             self.dtypes = dict.fromkeys(self.input_names, dtypes)
+        self._takes_handles = any(resource in d for d in self.dtypes.values() if d)
         self._memory: dict[Any, tuple[TensorSpec, ...]] = {}
-        self._eager_memory: dict[Any, tuple[tuple[TensorSpec, ...], Mapping[str, Any]]] = {}
+        self._eager_memory: dict[Any, tuple[tuple[TensorSpec, ...], dict[str, Any]]] = {}
 
     def _learn_signature(self) -> None:
         self.input_names: list[str] = []
@@ -227,17 +229,24 @@ class OpDef:
     def infer_eager(
         self, tensors: Sequence[Tensor], attrs: Mapping[str, Any]
     ) -> tuple[tuple[TensorSpec, ...], Mapping[str, Any]]:
-        """As `infer`, for values at hand: without attributes, what they are like is remembered."""
-        if attrs:
+        """As `infer`, for values at hand: by the shapes and types of their arrays."""
+        key: Any
+        try:
+            if self._takes_handles:
+                key = tuple([(x.shape, x.dtype) for x in tensors])
+            else:
+                key = tuple(map(_like, tensors))
+            if attrs:
+                key = key, tuple(attrs.items()), tuple(map(type, attrs.values()))
+            found = self._eager_memory.get(key)
+        except (AttributeError, TypeError):  # a handle; an attribute that cannot be hashed
             return self.infer([x.spec for x in tensors], attrs)
-        key = tuple([(x.shape, x.dtype) for x in tensors])
-        found = self._eager_memory.get(key)
         if found is None:
             if len(self._eager_memory) >= _MEMORY:
                 self._eager_memory.clear()
-            specs, full = self.infer([x.spec for x in tensors], attrs)
-            found = self._eager_memory[key] = specs, MappingProxyType(full)
-        return found
+            found = self._eager_memory[key] = self.infer([x.spec for x in tensors], attrs)
+        specs, full = found
+        return specs, {**self.defaults, **attrs} if attrs else full  # 0.0 and -0.0 are equal
 
     def _check_attrs(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
         full = dict(self.defaults)

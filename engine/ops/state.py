@@ -59,8 +59,11 @@ class VariableStore:
 
     def read(self) -> Array:
         """The value; FailedPreconditionError before it is initialised."""
-        with one_lock((self,)):
-            value = self.value
+        while True:
+            with (lock := self.lock):
+                if self.lock is lock:  # it has not been given another meanwhile
+                    value = self.value
+                    break
         if value is None:
             raise FailedPreconditionError(
                 f"variable {self.name!r} is read before it is initialised",

@@ -26,6 +26,7 @@ from ..ops.failures import located
 from ..ops.registry import HOST, OpDef, PlanOptions
 from ..passes import cluster, lower_control_flow, needed_operations, waits_inside
 from ..passes.loop_frames import cycle_error
+from ..quiet import hush, restore
 from .frames import Layout
 from .pool import inter_op_pool, is_worth_threads
 from .running import DataflowRun
@@ -260,10 +261,13 @@ class Plan:
                     raise  # of an operation inside of this one
                 raise located(self.nodes[0].op, inputs, cause) from cause
             return found
-        with np.errstate(all="ignore"):  # IEEE values are the result; nothing is printed
+        before = hush()
+        try:
             if context.runner is not None:
                 return context.runner(self, context, feeds)
             return self.execute(context, feeds)
+        finally:
+            restore(before)
 
     def execute(self, context: StepContext, feeds: Sequence[Any]) -> list[Any]:
         """As `run`, inside a run of another plan: a kernel that runs a graph calls this."""

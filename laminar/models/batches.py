@@ -67,12 +67,12 @@ class BatchReader:
         return len({len(part) for part in raw}) == 1
 
 
-def is_ready(array: Any, floating: Any) -> bool:
+def is_ready(array: Any, floating: np.dtype[Any]) -> bool:
     """Whether it is an array of examples as steps take it: of integers or the floating type."""
     if type(array) is not np.ndarray or not array.ndim or not len(array):
         return False
     dtype = array.dtype
-    return dtype.kind in "biu" or bool(dtype == floating)
+    return dtype.kind in "biu" or dtype == floating
 
 
 def as_tensors(batch: Any) -> Batch:
@@ -84,7 +84,7 @@ def as_tensors(batch: Any) -> Batch:
 
 def as_tensor(array: Any) -> Tensor:
     """An array as a tensor, without a copy; one of texts is encoded."""
-    return EagerTensor(array) if array.dtype != object else convert_to_tensor(array)
+    return EagerTensor(array) if array.dtype.kind != "O" else convert_to_tensor(array)
 
 
 def sizes_of_batches(num_examples: int, batch_size: int) -> tuple[int, ...]:

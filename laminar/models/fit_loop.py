@@ -156,7 +156,8 @@ class FitLoop:
     def _step_for(self, batch: Any) -> Any:
         self._model._prepare(batch, training=True)
         step = self._step = self._model.make_train_function()
-        prepare_step(step, batch, self._passes.batch_sizes)
+        num_steps = self._passes.num_steps if self._epoch + 1 == self._epochs else None
+        prepare_step(step, batch, self._passes.batch_sizes, num_steps)
         if self._finds_nan:
             return NanCheck(self._model, step, self._epoch, self._done)
         return step

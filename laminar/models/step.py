@@ -1,18 +1,20 @@
 """A step of training, evaluation or prediction as one traced function.
 
 The batch dimension is unknown in the trace, so a short last batch or another batch size runs the
-same graph. `_concrete[form]` is the graph for batches of one form (structure, dtypes, sizes),
-and what puts its outputs in order.
+same graph; but where layers keep states for each example, as there is one size for these.
+`_concrete[form]` is the graph for batches of one form (structure, dtypes, sizes), and what puts its
+outputs in order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from laminar.distribute import DataParallel
 from laminar.engine.functions import ConcreteFunction, Function
-from laminar.engine.graph import EagerTensor, GraphTensor, Tensor, TensorSpec
+from laminar.engine.graph import EagerTensor, GraphTensor, Tensor, TensorSpec, value_of
 from laminar.tree import map_structure
 
 from .batches import size_of
@@ -28,6 +30,7 @@ class Step:
         eager: whether to run it op by op, for debugging.
         native: whether to run native code where there is some.
         strategy: which devices run it, and share the calls of models in it.
+        one_size: whether the size of a batch is part of its form.
     """
 
     def __init__(
@@ -37,8 +40,10 @@ class Step:
         eager: bool,
         native: bool = True,
         strategy: DataParallel | None = None,
+        one_size: bool = False,
     ) -> None:
         self._strategy = strategy
+        self._one_size = one_size
         self._step = step
         self._native = native
         self._function = None if eager else Function(step)
@@ -58,8 +63,8 @@ class Step:
         tensors: list[EagerTensor] = []
         # As `_form` does; written here, for it runs in each step.
         form = _form(batch, tensors)
-        if self._least and self._are_few(batch):
-            form = (form, "few")
+        if self._one_size or (self._least and self._are_few(batch)):
+            form = self._form(batch, [])
         found = self._concrete.get(form)
         if found is None:
             found = self._concrete[form] = self._trace(batch)
@@ -86,7 +91,13 @@ class Step:
         """This step if it is traced; else one that is."""
         if self._function is not None:
             return self
-        return Step(self._step, eager=False, native=self._native, strategy=self._strategy)
+        return Step(
+            self._step,
+            eager=False,
+            native=self._native,
+            strategy=self._strategy,
+            one_size=self._one_size,
+        )
 
     def trace(self, batch: Any) -> ConcreteFunction | None:
         """The graph for batches of this form, made if it is not there; None when run op by op."""
@@ -99,7 +110,7 @@ class Step:
 
     def prepare(self, batch: Any, sizes: tuple[int, ...]) -> None:
         """Make what batches of this form with so many examples need, so that none waits for it."""
-        if self._function is None or not self._native or self._least:
+        if self._function is None or not self._native or self._least or self._one_size:
             return
         key = self._form(batch, []), sizes
         if key not in self._prepared:
@@ -111,6 +122,8 @@ class Step:
     def _form(self, batch: Any, tensors: list[EagerTensor]) -> Any:
         """What the trace for a batch depends on; its tensors are added to `tensors`."""
         form = _form(batch, tensors)
+        if self._one_size:
+            form = (form, size_of(batch))
         return (form, "few") if self._are_few(batch) else form
 
     def _are_few(self, batch: Any) -> bool:
@@ -120,7 +133,8 @@ class Step:
     def _trace(self, batch: Any) -> tuple[ConcreteFunction, Pack]:
         function = self._function if self._are_few(batch) else self._shared or self._function
         assert function is not None, "only what is traced gets here"
-        concrete = function.concrete(map_structure(batch_spec, batch))
+        spec = _whole_spec if self._one_size else batch_spec
+        concrete = function.concrete(map_structure(spec, batch))
         if self._strategy is not None:
             concrete.machine = self._strategy.machine
         concrete.compiled = self._native
@@ -134,22 +148,28 @@ def close_step(step: Any) -> None:
         close()
 
 
-def prepare_step(step: Any, batch: Any, sizes: tuple[int, ...]) -> None:
+def prepare_step(step: Any, batch: Any, sizes: tuple[int, ...], num_steps: int | None) -> None:
     """Have a step make what batches need, before it runs on the first one.
+
+    What comes later without being known here makes do with that.
 
     Args:
         step: models may make steps that know nothing of it.
         batch: the first one.
-        sizes: those that are known to come.
+        sizes: those that are known to come, if any are.
+        num_steps: how often it is going to run; one run makes do with what is there.
     """
     prepare = getattr(step, "prepare", None)
-    if prepare is not None and len(sizes) > 1 and size_of(batch) in sizes:
-        prepare(batch, sizes)
+    if prepare is not None and num_steps != 1:
+        size = size_of(batch)
+        prepare(batch, sizes if size in sizes else (size,))
 
 
 def _packer(concrete: ConcreteFunction) -> Pack:
-    """What puts flat outputs in order; a plain dict, as most steps give, without a walk over it."""
+    """What puts flat outputs in order; a tensor or a plain dict, as most give, without a walk."""
     form = concrete.structured_outputs
+    if concrete.gives_tensor:
+        return itemgetter(0)
     if type(form) is not dict or not all(isinstance(v, GraphTensor) for v in form.values()):
         return concrete.pack
     places = {id(output): i for i, output in enumerate(concrete.outputs)}
@@ -163,7 +183,7 @@ def _form(value: Any, tensors: list[EagerTensor]) -> Any:
     """What a trace depends on; the tensors of `value` are added to `tensors`, as flattened."""
     if isinstance(value, EagerTensor):
         tensors.append(value)
-        array = value.value
+        array = value_of(value)
         return array.dtype.num, array.shape[1:]
     if isinstance(value, dict):
         return tuple([(key, _form(value[key], tensors)) for key in sorted(value)])
@@ -177,3 +197,8 @@ def batch_spec(tensor: Any) -> Any:
     if tensor is None:
         return None
     return TensorSpec((None, *tensor.shape[1:]), tensor.dtype)
+
+
+def _whole_spec(tensor: Any) -> Any:
+    """The spec of batches of this very size."""
+    return None if tensor is None else TensorSpec(tensor.shape, tensor.dtype)

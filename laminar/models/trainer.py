@@ -16,11 +16,12 @@ from laminar.callbacks.live_plot import LivePlot
 from laminar.distribute import DataParallel
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import EagerTensor
+from laminar.engine.ops.convert import Defaults
 from laminar.engine.source import warn
 from laminar.tree import map_structure
 
 from .backup import make_backup
-from .batches import BatchReader, as_tensor, is_ready
+from .batches import BatchReader, is_ready
 from .compile_report import CompileReport
 from .data import (
     ArrayData,
@@ -195,9 +196,10 @@ class Trainer(TrainingSteps):
             model.fit(x, y)
             print(model.explain_compiles())
 
-        A step is compiled when it is first run on batches of some form. Another batch size does not
-        compile it again; it may take some kernels of its own, for the tiles at the end of its rows.
-        Those for the last batch are made before the first step, where its size is known.
+        A step is compiled when it is first run on batches of some form. Another batch size compiles
+        nothing: it makes do with the kernels that are there, and gives the same results as with
+        some made for it. Those for sizes that `fit`, `evaluate` or `predict` know of, as that of
+        the last batch, are made before the first step.
 
         Returns:
             CompileReport: a list of (step, event); an event has `cluster`, `reason`, `inputs`,
@@ -278,7 +280,7 @@ class Trainer(TrainingSteps):
             if step is None:
                 self._prepare(batch, training=False)
                 step = self.make_test_function()
-                prepare_step(step, batch, passes.batch_sizes)
+                prepare_step(step, batch, passes.batch_sizes, passes.num_steps)
             if done % interval == 0:
                 listeners.on_test_batch_begin(done)
             results = step(batch)
@@ -322,7 +324,7 @@ class Trainer(TrainingSteps):
             listeners.on_predict_begin()
             for batch in passes.epoch():
                 if not parts:
-                    prepare_step(step, batch, passes.batch_sizes)
+                    prepare_step(step, batch, passes.batch_sizes, passes.num_steps)
                 if len(parts) == told:
                     listeners.on_predict_batch_begin(told)
                 parts.append(_on_host(step(batch)))
@@ -400,8 +402,8 @@ def _one_batch(
     who: str,
     class_weight: Mapping[int, float] | None = None,
 ) -> Batch:
-    if y is None and sample_weight is None and is_ready(x, config.floatx()):
-        return as_tensor(x)
+    if y is None and sample_weight is None and is_ready(x, Defaults.floating.numpy):
+        return EagerTensor(x)
     data = ArrayData(x, y, sample_weight, class_weight=class_weight, who=who)
     data.batch_size = data.size
     return next(iter(data))

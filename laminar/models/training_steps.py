@@ -432,6 +432,7 @@ class TrainingSteps(Layer):
             eager=self.run_eagerly,
             native=self.jit_compile is not False,
             strategy=None if self._compiled is None else self._compiled.strategy,
+            one_size=any(getattr(layer, "stateful", False) for layer in self.flatten_layers()),
         )
 
     def _prepare(self, batch: Any, *, training: bool) -> None:

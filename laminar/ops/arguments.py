@@ -56,8 +56,15 @@ def pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
             return x1, convert_to_tensor(x2, x1.dtype)
     elif type(x1) in (float, int) and isinstance(x2, Tensor) and x2.dtype in FLOATING:
         return convert_to_tensor(x1, x2.dtype), x2
+    x1, x2 = _read(x1), _read(x2)
     dtype = common(x1, x2)
     return tensor(x1, dtype), tensor(x2, dtype)
+
+
+def _read(x: Any) -> Any:
+    """The value of a variable, which is read once; anything else as it is."""
+    value = getattr(x, "__laminar_tensor__", None)
+    return x if value is None else value()
 
 
 def floating_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:

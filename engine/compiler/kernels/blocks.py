@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from typing import NamedTuple
 
 from ...graph import DType
@@ -26,9 +24,10 @@ _LARGE_SHARE = 1 / 2
 # The same when B alone is copied for a large result: C, which is far away by then, is read again
 # for each block of k, and that takes longer than reading A for some panels less at a time.
 _LONGEST_INNER_LARGE = 2048
-# Copied panels of B stay in the second cache, of which they have so much; and so do the rows of A
-# that are used for all of them.
+# Copied panels of B stay in the second cache, of which they have at most so much; less if A need
+# not be copied again for the next ones. So do the rows of A that are used for all of them.
 _PACKED_SHARE = 1 / 2
+_PACKED_PANELS_SHARE = 3 / 8
 _PART_SHARE = 5 / 16
 # Rows of B this far apart are read a page at a time: for many rows of A they are copied, unless all
 # of B stays in the second cache.
@@ -38,11 +37,12 @@ _FEWEST_ROWS_TO_PACK = 256
 # A panel so narrow has one line of a cache in each row of B: read in place, the lines of a panel
 # fall on few sets of the first cache. So fewer rows of A are enough, still fewer if rows of B are
 # pages apart; and few rows want the copies of some panels at a time, next to B in the second cache.
+# So does an A that stays there: it is read again for the next panels at no cost.
 _NARROW_BYTES = 64
 _FEWEST_ROWS_TO_PACK_NARROW = 128
 _FEWEST_ROWS_TO_PACK_PAGES = 64
 _PAGE_BYTES = 4096
-_PACKED_NARROW_SHARE = 1 / 8
+_PACKED_FEW_SHARE = 1 / 8
 # No tile of a large result is wider than four vectors of 64 bytes.
 _WIDEST_PANEL_BYTES = 256
 # For so many rows a B that is copied as a whole is read faster, wherever it is.
@@ -56,7 +56,7 @@ _FEWEST_PANELS_TO_PACK = 5
 # runs if rows of C are short, and also where C is read again for the next block of k.
 _PART_ROWS = 72
 _PART_RESULTS = 36 * 1024
-_PART_ROWS_AGAIN = 144
+_PART_ROWS_AGAIN = 100
 # So few rows are one part.
 _FEW_ROWS = 128
 # So few use a panel of a transposed B as soon as it is copied, as one part.
@@ -77,16 +77,16 @@ _MANY_VECTORS = 64 * 1024
 _READING_A = 0.1
 _COPYING_A = 0.3
 _READING_B = 1.0
+_TRANSPOSING_B = 4.0
 
 
 class Blocks(NamedTuple):
-    """How a product is walked through: in units `tiles` high and `panels` wide, `inner` deep.
+    """How a product is walked through: in units `panels` wide, `inner` deep.
 
     part: how many tiles high the parts of a unit are.
     streams: whether what the epilogue takes besides is fetched meanwhile.
     """
 
-    tiles: int
     part: int
     panels: int
     inner: int
@@ -125,6 +125,11 @@ def is_turned_first(rows: int, columns: int, inner: int) -> bool:
     return _is_large(rows, columns) and inner > _LONGEST_INNER_COPIED
 
 
+def may_be_turned_first(rows: int, columns: int, inner: int) -> bool:
+    """Whether that may be so where some of these are other numbers."""
+    return _is_large(rows, columns) or inner > _LONGEST_INNER_COPIED
+
+
 def _is_large(rows: int, columns: int) -> bool:
     """Whether a result is far away when it is read again."""
     return rows * columns >= _in_cache(_LARGE_SHARE)
@@ -146,17 +151,20 @@ def choose_blocks(
     num_batches: int,
     threads: int,
     streamed: int = 0,
+    *,
+    alone: Grid,
 ) -> Blocks:
     """Blocks that stay in cache, and copies where strides are bad for it.
 
-    `streamed` is how many bytes the epilogue takes besides.
+    `streamed` is how many bytes the epilogue takes besides, `alone` the grid for one thread: how
+    sums are cut must not depend on the number of threads.
     """
     size = dtype.size
     row_bytes = columns * size
     packed_bytes = _in_cache(_PACKED_SHARE)
     panel_row = -(-columns // grid.vectors.parts) * size
     pack_b = kernel.B_AS_IT_IS
-    is_narrow = panel_row <= _NARROW_BYTES
+    is_narrow = -(-columns // alone.vectors.parts) * size <= _NARROW_BYTES
     fewest = _FEWEST_ROWS_TO_PACK
     if is_narrow:
         is_paged = b.row_stride * size >= _PAGE_BYTES
@@ -186,7 +194,7 @@ def choose_blocks(
         # By the widest panel there is, not by this grid's, which may go by the number of threads.
         longest = max(1, min(longest, packed_bytes // min(row_bytes, _WIDEST_PANEL_BYTES)))
     depth = Cut.of(inner, longest).large if inner else 1
-    tiles, panels = grid.rows.parts, grid.vectors.parts
+    panels = grid.vectors.parts
     # Parts are of whole rows, so the epilogue goes through its memory in order; not where each
     # block of k would copy B again.
     is_one = depth >= inner and row_bytes * depth <= packed_bytes
@@ -210,32 +218,45 @@ def choose_blocks(
         elif pack_b:
             panel_bytes = panel_row * depth
             is_low = is_narrow and rows <= _FEW_ROWS_OF_PANEL
-            most = _in_cache(_PACKED_NARROW_SHARE) if is_low else packed_bytes
+            is_kept = not pack_a and rows * inner * size <= packed_bytes
+            share = _PACKED_SHARE if pack_a else _PACKED_PANELS_SHARE
+            most = _in_cache(_PACKED_FEW_SHARE if is_low or is_kept else share)
             panels = Cut.of(panels, max(1, most // panel_bytes)).large
-    blocks = Blocks(tiles, tiles, panels, depth, pack_a, pack_b, streams)
-    blocks = _shared_out(blocks, grid, num_batches, threads)
-    part = -(-height // grid.rows.large)
-    return blocks._replace(part=Cut.of(blocks.tiles, part).large)
+    part = Cut.of(grid.rows.parts, -(-height // grid.rows.large)).large
+    blocks = Blocks(part, panels, depth, pack_a, pack_b, streams)
+    return _shared_out(blocks, grid, num_batches, threads)
 
 
 def _shared_out(blocks: Blocks, grid: Grid, num_batches: int, threads: int) -> Blocks:
-    """Units of a size that gives no thread much more to do than others."""
+    """Units of a width that gives no thread much more to do than others."""
     tiles, panels = grid.rows.parts, grid.vectors.parts
+    num_wide, wide = grid.vectors.num_large, grid.vectors.large
+    starts = [p * wide - max(0, p - num_wide) for p in range(panels + 1)]  # in vectors
+    of_product = tiles * starts[-1]
+    total = num_batches * of_product
 
-    def units(blocks: Blocks) -> tuple[int, int]:
-        return -(-tiles // blocks.tiles), -(-panels // blocks.panels)
+    def time(blocks: Blocks, begin: int, end: int) -> float:
+        """What a thread needs for a run of tiles; each counts as many times as it has vectors."""
+        for_a = _COPYING_A if blocks.pack_a else _READING_A
+        for_b = _TRANSPOSING_B if blocks.pack_b == kernel.B_TRANSPOSED else _READING_B
+        found = 0.0
+        for batch in range(begin // of_product, -(-end // of_product)):
+            for first in range(0, panels, blocks.panels):
+                last = min(first + blocks.panels, panels)
+                before, width = starts[first], starts[last] - starts[first]
+                before = batch * of_product + before * tiles
+                rows = [min(max(n - before, 0) // width, tiles) for n in (begin, end)]
+                if rows[0] < rows[1]:
+                    found += (rows[1] - rows[0] + for_b) * (width / wide + for_a)
+        return found
 
     def longest(blocks: Blocks) -> float:
-        row_blocks, column_blocks = units(blocks)
-        heights = [min(blocks.tiles, tiles - i * blocks.tiles) for i in range(row_blocks)]
-        widths = [min(blocks.panels, panels - i * blocks.panels) for i in range(column_blocks)]
-        for_a = _COPYING_A if blocks.pack_a else _READING_A
-        times = [(h + _READING_B) * (w + for_a) for h in heights for w in widths]
-        times *= num_batches
-        ends = [len(times) * i // threads for i in range(threads + 1)]
-        return max(sum(times[i:j]) for i, j in itertools.pairwise(ends))
+        return max(
+            time(blocks, total * i // threads, total * (i + 1) // threads) for i in range(threads)
+        )
 
-    if threads == 1 or num_batches * math.prod(units(blocks)) >= _MANY_UNITS * threads:
+    units = num_batches * -(-panels // blocks.panels)
+    if threads == 1 or units >= _MANY_UNITS * threads:
         return blocks
     # Threads that share many rows, and not columns, find in their own caches what they have made of
     # the same rows before: the product that is A now.
@@ -243,7 +264,7 @@ def _shared_out(blocks: Blocks, grid: Grid, num_batches: int, threads: int) -> B
     are_many = rows > _FEW_ROWS and tiles >= _MANY_UNITS * threads
     is_copied = blocks.pack_a or blocks.pack_b != kernel.B_AS_IT_IS
     is_by_rows = blocks.streams or (are_many and not is_copied)
-    narrower = range(blocks.panels if is_by_rows else 1, blocks.panels + 1)
-    lower = sorted({-(-tiles // n) for n in range(1, 2 * threads + 1)})
-    found = [blocks._replace(tiles=t, panels=p) for t in lower for p in narrower]
-    return min(found, key=lambda b: (longest(b), math.prod(units(b))))
+    if is_by_rows:
+        return blocks
+    found = [blocks._replace(panels=n) for n in range(blocks.panels, 0, -1)]
+    return min(found, key=longest)

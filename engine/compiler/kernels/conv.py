@@ -1,78 +1,36 @@
-"""Plans of convolutions: forward, and the gradient with respect to the input."""
+"""Plans of convolutions: forward, and the gradient with respect to the input.
+
+Two channels of bfloat16 that are next to each other in memory are a pair (see pairs.py): then only
+filters are rearranged, and all else is as for numbers.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
 
 from ...errors import InvalidArgumentError
 from ...graph import DType
-from . import conv_kernel as kernel
+from .conv_plan import ConvGeometry, ConvPlan, Filters, Image, is_lanewise
 from .depthwise import is_in_rows, plan_depthwise_forward, plan_depthwise_input_gradient
-from .filters import Packed, plan_pack
-from .gemm import plan_gemm
-from .launch import Epilogue, Launch, Matrix, Scratch, Word
-from .microkernel import SHAPE, microkernels
+from .factors import Factors
+from .filters import plan_pack
+from .interleave import plan_interleave
+from .launch import Epilogue, Launch, Matrix, Word
 from .narrow_gradient import is_narrow, plan_narrow_gradient
-from .tiles import Cut, Grid, Target, choose_grid, choose_lanewise_grid
-from .window import Convolution, Phase, Reach, combined, forward_phases, gradient_phases
+from .pairs import PairUnit
+from .products import plan_product
+from .tiles import Target
+from .window import Convolution, forward_phases, gradient_phases
 from .winograd import is_winograd, plan_winograd_forward, plan_winograd_input_gradient
 
-# A band of this size stays in the second cache, with filters and results beside it.
-BAND_BYTES = 192 * 1024
 # Rows of filters this far apart are copied to panels.
 _FAR_BYTES = 512
-# Cycles for a vector of filters, which are read again for each row of the result.
-COST_OF_FILTERS = 0.4
-# Enough units of work for threads to come out even.
-_UNITS_PER_THREAD = 4
 
 
-class Image(NamedTuple):
-    """Images in memory, channels last; `size` is depth, height, width."""
-
-    data: Word
-    size: tuple[int, int, int]
-    channels: int
-
-    def strides(self, dtype: DType) -> tuple[int, int, int, int]:
-        """Bytes from an image, a plane, a row, a pixel to the next one."""
-        pixel = self.channels * dtype.size
-        depth, height, width = self.size
-        return depth * height * width * pixel, height * width * pixel, width * pixel, pixel
-
-
-class ConvGeometry(NamedTuple):
-    """How a result is made from an operand: phases along each axis, and their reach."""
-
-    phases: tuple[list[Phase], list[Phase], list[Phase]]
-    reach: tuple[Reach, Reach, Reach]
-
-    @classmethod
-    def of(cls, d: list[Phase], h: list[Phase], w: list[Phase]) -> ConvGeometry:
-        return cls((d, h, w), (Reach.of(d), Reach.of(h), Reach.of(w)))
-
-    @property
-    def steps(self) -> tuple[int, int, int]:
-        """Elements of the operand for one of the result."""
-        d, h, w = (phases[0].step for phases in self.phases)
-        return d, h, w
-
-    @property
-    def counts(self) -> tuple[int, int, int]:
-        """The most points of a phase along each axis."""
-        d, h, w = (max(p.count for p in phases) for phases in self.phases)
-        return d, h, w
-
-    def stays_inside(self, size: Sequence[int]) -> bool:
-        """Whether no phase reaches beyond the operand."""
-        return all(
-            phase.taps[0][0] >= 0 and (phase.count - 1) * phase.step + phase.taps[-1][0] < length
-            for phases, length in zip(self.phases, size, strict=True)
-            for phase in phases
-            if phase.taps
-        )
+def takes_pairs(conv: Convolution, channels: int, unit: PairUnit) -> bool:
+    """Whether a convolution whose sums are over these channels is made of pairs with profit."""
+    inside = channels // conv.groups
+    return is_pointwise(conv) or (inside % 2 == 0 and unit.pays(inside // 2))
 
 
 def plan_conv_forward(
@@ -83,6 +41,7 @@ def plan_conv_forward(
     dtype: DType,
     target: Target,
     *,
+    unit: PairUnit | None = None,
     epilogue: Epilogue | None = None,
 ) -> list[Launch]:
     """The convolution `conv` of x with filters, to y.
@@ -94,33 +53,40 @@ def plan_conv_forward(
         conv: the sizes.
         dtype: float32 or float64, of all three.
         target: the vectors, and how many threads there may be.
+        unit: what multiplies x and filters if they are bfloat16, and y float32; `takes_pairs` holds
+            for the channels.
         epilogue: is given each finished block of y; rows are pixels.
     """
     depth, height, width = conv.axes
     geometry = ConvGeometry.of(*map(forward_phases, (depth, height, width)))
-    source = Image(x, (depth.size, height.size, width.size), conv.channels)
+    factors = Factors(dtype, unit)
     result = Image(y, (depth.output, height.output, width.output), conv.filters)
     if is_empty(conv.images, *result.size, conv.filters):
         return []
-    inside, outside = _channels(conv, conv.channels, conv.filters)
     if is_pointwise(conv):
-        rows = conv.images * math.prod(source.size)
         a, b = Matrix(x, conv.channels, 1), Matrix(filters, conv.filters, 1)
-        c = Matrix(y, conv.filters, 1)
-        return plan_gemm(a, b, c, rows, outside, inside, dtype, target, epilogue=epilogue)
-    if is_lanewise(conv) and is_in_rows(conv):
+        return _plan_pointwise(
+            a, b, y, conv, conv.channels, conv.filters, factors, target, epilogue
+        )
+    if unit is None and is_lanewise(conv) and is_in_rows(conv):
         return plan_depthwise_forward(x, filters, y, conv, dtype, target, epilogue)
-    if is_winograd(conv, dtype, target):
+    if unit is None and is_winograd(conv, dtype, target):
         return plan_winograd_forward(x, filters, y, conv, dtype, target, epilogue)
-    plan = ConvPlan(geometry, source, result, conv, inside, outside, dtype, target)
+    source = Image(x, (depth.size, height.size, width.size), factors.elements(conv.channels))
+    inside, outside = _channels(conv, source.channels, conv.filters)
+    plan = ConvPlan(geometry, source, result, conv, inside, outside, factors, target)
+    found, taps = list[Launch](), math.prod(conv.window)
+    if unit is not None:
+        first, filters = plan_interleave(filters, taps * inside, conv.filters, "pairs_of_filters")
+        found.append(first)
     row = conv.filters * dtype.size
     if row < _FAR_BYTES:
         group = outside * dtype.size
-        return [plan.launch(Filters(filters, group, 0, dtype.size, inside * row, row, 0), epilogue)]
-    offsets = [inside * row * tap for tap in range(math.prod(conv.window))]
+        near = Filters(filters, group, 0, dtype.size, inside * row, row, 0)
+        return [*found, plan.launch(near, epilogue)]
     pack, packed = plan_pack(
         filters,
-        offsets,
+        [inside * row * tap for tap in range(taps)],
         inside,
         outside,
         plan.groups,
@@ -131,7 +97,7 @@ def plan_conv_forward(
         target,
         turned=False,
     )
-    return [pack, plan.launch(Filters.of(packed), epilogue)]
+    return [*found, pack, plan.launch(Filters.of(packed), epilogue)]
 
 
 def plan_conv_input_gradient(
@@ -142,6 +108,7 @@ def plan_conv_input_gradient(
     dtype: DType,
     target: Target,
     *,
+    unit: PairUnit | None = None,
     epilogue: Epilogue | None = None,
 ) -> list[Launch]:
     """The gradient of plan_conv_forward with respect to x, from dy to dx.
@@ -153,6 +120,8 @@ def plan_conv_input_gradient(
         conv: the sizes.
         dtype: float32 or float64, of all three.
         target: the vectors, and how many threads there may be.
+        unit: what multiplies dy and filters if they are bfloat16, and dx float32; `takes_pairs`
+            holds for the filters.
         epilogue: is given each finished block of dx; for convolutions of stride 1.
 
     Raises:
@@ -164,24 +133,26 @@ def plan_conv_input_gradient(
         )
     depth, height, width = conv.axes
     geometry = ConvGeometry.of(*map(gradient_phases, (depth, height, width)))
-    source = Image(dy, (depth.output, height.output, width.output), conv.filters)
+    factors = Factors(dtype, unit)
     result = Image(dx, (depth.size, height.size, width.size), conv.channels)
     if is_empty(conv.images, *result.size, conv.channels):
         return []
-    inside, outside = _channels(conv, conv.filters, conv.channels)
     if is_pointwise(conv):
-        rows = conv.images * math.prod(source.size)
         a, b = Matrix(dy, conv.filters, 1), Matrix(filters, 1, conv.filters)
-        c = Matrix(dx, conv.channels, 1)
-        return plan_gemm(a, b, c, rows, outside, inside, dtype, target, epilogue=epilogue)
-    if epilogue is None and is_narrow(conv, dtype, target):
+        return _plan_pointwise(
+            a, b, dx, conv, conv.filters, conv.channels, factors, target, epilogue
+        )
+    if unit is None and epilogue is None and is_narrow(conv, dtype, target):
         return plan_narrow_gradient(dy, filters, dx, conv, dtype, target)
-    if is_lanewise(conv) and is_in_rows(conv) and max(conv.strides) == 1:
+    is_in_order = is_lanewise(conv) and max(conv.strides) == 1
+    if unit is None and is_in_order and is_in_rows(conv):
         return plan_depthwise_input_gradient(dy, filters, dx, conv, dtype, target, epilogue)
-    if is_winograd(conv, dtype, target):
+    if unit is None and is_winograd(conv, dtype, target):
         return plan_winograd_input_gradient(dy, filters, dx, conv, dtype, target, epilogue)
-    plan = ConvPlan(geometry, source, result, conv, inside, outside, dtype, target)
-    row = conv.filters * dtype.size
+    source = Image(dy, (depth.output, height.output, width.output), factors.elements(conv.filters))
+    inside, outside = _channels(conv, source.channels, conv.channels)
+    plan = ConvPlan(geometry, source, result, conv, inside, outside, factors, target)
+    row = source.channels * dtype.size
     pack, packed = plan_pack(
         filters,
         [conv.channels // conv.groups * row * tap for tap in plan.tap_order],
@@ -203,294 +174,29 @@ def is_empty(*sizes: int) -> bool:
     return min(sizes) == 0
 
 
-def is_lanewise(conv: Convolution) -> bool:
-    """Whether each channel of y is made of the same channel of x, so that lanes are channels."""
-    return 1 < conv.channels == conv.filters == conv.groups
-
-
-def _channels(conv: Convolution, source: int, result: int) -> tuple[int, int]:
-    """Channels of the operand in a sum, and of the result that are made together."""
-    return (1, result) if is_lanewise(conv) else (source // conv.groups, result // conv.groups)
-
-
 def is_pointwise(conv: Convolution) -> bool:
     """Whether it is a product of matrices."""
     ones = {*conv.window, *conv.strides}
     return ones == {1} and conv.groups == 1 and not any(p for pair in conv.padding for p in pair)
 
 
-class Filters(NamedTuple):
-    """Where filters are, with strides in bytes; `panel` or `column` is 0."""
+def _plan_pointwise(
+    a: Matrix,
+    b: Matrix,
+    to: Word,
+    conv: Convolution,
+    inner: int,
+    columns: int,
+    factors: Factors,
+    target: Target,
+    epilogue: Epilogue | None,
+) -> list[Launch]:
+    """A convolution that is a product: its rows are pixels."""
+    rows = conv.images * math.prod(conv.size)
+    c = Matrix(to, columns, 1)
+    return plan_product(a, b, c, rows, columns, inner, factors, target, epilogue=epilogue)
 
-    data: Word
-    group: int
-    panel: int
-    column: int
-    tap: int
-    row: int
-    skip: int
 
-    @classmethod
-    def of(cls, packed: Packed) -> Filters:
-        return cls(packed.data, packed.group, packed.panel, 0, packed.tap, packed.row, packed.skip)
-
-
-class ConvPlan:
-    """The parts of a launch of the kernel of convolutions."""
-
-    def __init__(
-        self,
-        geometry: ConvGeometry,
-        source: Image,
-        result: Image,
-        conv: Convolution,
-        inside: int,
-        outside: int,
-        dtype: DType,
-        target: Target,
-    ) -> None:
-        self.geometry = geometry
-        self.source = source
-        self.result = result
-        self.conv = conv
-        self.inside = inside
-        self.outside = outside
-        self.dtype = dtype
-        self.target = target
-        self.is_lanewise = is_lanewise(conv)
-        self.groups = 1 if self.is_lanewise else conv.groups
-        self.phases = list(combined(geometry.phases))
-        self.has_copy = not geometry.stays_inside(source.size)
-        grid = self._grid()
-        self.vectors = grid.vectors
-        self.highest = grid.rows.large
-        _, height, width = conv.axes
-        self._window = height.window, width.window
-        self.tap_order = [tap for phase in self.phases for tap in self._taps_of(phase)]
-
-    def _grid(self) -> Grid:
-        pixels = self.geometry.counts[2]
-        sums = math.prod(self.conv.window) * self.inside
-        vectors = -(-self.outside // self.target.lanes(self.dtype))
-        if self.is_lanewise:
-            return choose_lanewise_grid(pixels, vectors, self.target.registers)
-        return choose_grid(pixels, vectors, sums, self.target.registers, b_cost=COST_OF_FILTERS)
-
-    def _microkernels(self, rows: Cut, count: int) -> tuple[Word, ...]:
-        """Those of a phase, for sums of `count` in a row."""
-        return microkernels(
-            rows, self.vectors, self.outside, self.dtype, self.target, lanewise=self.is_lanewise
-        )
-
-    def _taps_of(self, phase: tuple[Phase, ...]) -> list[int]:
-        """The numbers of the taps of a phase, in the order of their offsets."""
-        d, h, w = phase
-        height, width = self._window
-        return [
-            (i * height + j) * width + k for _, i in d.taps for _, j in h.taps for _, k in w.taps
-        ]
-
-    def launch(self, filters: Filters, epilogue: Epilogue | None) -> Launch:
-        """The launch, with filters in the order of `tap_order`."""
-        size = self.dtype.size
-        first_d, first_h, first_w = self.reach_first
-        rows, tiles, band = self._bands()
-        image, plane, row, pixel = self.source.strides(self.dtype)
-        lanes = self.target.lanes(self.dtype)
-        num_tiles = -(-self.geometry.counts[2] // self.highest)
-        blocks: list[Word] = []
-        place = 0
-        for phase in self.phases:
-            blocks.extend(self._phase(phase, place * filters.tap, filters, band))
-            place += len(self._taps_of(phase))
-        band_bytes = -(-math.prod(band) * pixel // 64) * 64
-        steps = self.geometry.steps
-        values: dict[str, Word] = {
-            "x": self.source.data,
-            "x_image": image,
-            "x_plane": plane,
-            "x_row": row,
-            "x_pixel": pixel,
-            "depth": self.source.size[0],
-            "height": self.source.size[1],
-            "width": self.source.size[2],
-            "pixel_elements": self.source.channels,
-            "copy": int(self.has_copy),
-            "band": Scratch(band_bytes * self.target.threads, "band") if self.has_copy else 0,
-            "band_bytes": band_bytes,
-            "band_depth": band[0],
-            "band_height": band[1],
-            "band_width": band[2],
-            "step_d": steps[0],
-            "step_h": steps[1],
-            "step_w": steps[2],
-            "first_d": first_d,
-            "first_h": first_h,
-            "first_w": first_w,
-            "y": self.result.data,
-            "y_image": self.result.strides(self.dtype)[0],
-            "filters": filters.data,
-            "images": self.conv.images,
-            "planes": self.geometry.counts[0],
-            "bands": -(-self.geometry.counts[1] // rows),
-            "band_rows": rows,
-            "band_tiles": tiles,
-            "tile_blocks": -(-num_tiles // tiles),
-            "groups": self.groups,
-            "x_group": self.inside * size,
-            "y_group": self.outside * size,
-            "filter_group": filters.group,
-            "x_column": size if self.is_lanewise else 0,
-            "panel_columns": self.vectors.large * lanes,
-            "num_wide_panels": self.vectors.num_large,
-            "num_panels": self.vectors.parts,
-            "columns": self.outside,
-            "filter_panel": filters.panel,
-            "filter_columns": filters.column,
-            "num_phases": len(self.phases),
-            "phases": tuple(blocks),
-            "epilogue": epilogue.code if epilogue else 0,
-            "epilogue_words": epilogue.words if epilogue else 0,
-        }
-        code = kernel.code(self.dtype, self.target.vector_bytes)
-        return Launch(code, tuple(values[name] for name in kernel.WORDS))
-
-    @property
-    def reach_first(self) -> tuple[int, int, int]:
-        """Where the reach of all phases begins."""
-        d, h, w = (reach.first for reach in self.geometry.reach)
-        return d, h, w
-
-    def _bands(self) -> tuple[int, int, tuple[int, int, int]]:
-        """Rows of a band, tiles of a band, and the size of what is copied for it."""
-        num_rows, num_pixels = self.geometry.counts[1:]
-        (_, step_h, step_w), (d, h, w) = self.geometry.steps, self.geometry.reach
-        pixel = d.span * self.source.channels * self.dtype.size
-        num_tiles = -(-num_pixels // self.highest)
-
-        def taken(rows: int, tiles: int) -> tuple[int, int, int]:
-            pixels = min(tiles * self.highest, num_pixels)
-            return d.span, (rows - 1) * step_h + h.span, (pixels - 1) * step_w + w.span
-
-        def fits(rows: int, tiles: int) -> bool:
-            return math.prod(taken(rows, tiles)[1:]) * pixel <= BAND_BYTES
-
-        blocks = 1
-        if len(self.phases) == 1:
-            while blocks < num_tiles and not fits(1, -(-num_tiles // blocks)):
-                blocks += 1
-        tiles = -(-num_tiles // blocks)
-        rows = num_rows
-        while rows > 1 and not fits(rows, tiles):
-            rows -= 1
-        units = self.conv.images * self.geometry.counts[0] * blocks
-        threads = self.target.threads
-        bands = -(-num_rows // rows)
-        for more in range(bands, num_rows + 1):
-            if units * more % threads == 0 or units * more >= _UNITS_PER_THREAD * threads:
-                bands = more
-                break
-        rows = -(-num_rows // bands)
-        return rows, tiles, taken(rows, tiles)
-
-    def _phase(
-        self,
-        phase: tuple[Phase, ...],
-        filter_offset: int,
-        filters: Filters,
-        band: tuple[int, int, int],
-    ) -> list[Word]:
-        """The words of a phase."""
-        d, h, w = phase
-        size = self.dtype.size
-        image, plane, row, pixel = self.result.strides(self.dtype)
-        cut = Cut.of(w.count, self.highest)
-        offsets, run, spacing = self._offsets(phase, filters, band)
-        count = run if self.is_lanewise else run * self.inside
-        shape: dict[str, Word] = {
-            "row_stride": w.step * self.source.channels * size,
-            "group_stride": 0,
-            "a_stride": spacing if self.is_lanewise else size,
-            "b_stride": filters.row,
-            "b_skip": filters.skip,
-            "c_stride": w.every * pixel,
-        }
-        shapes, row_taps = self._row_taps(phase, shape, offsets, filters)
-        values: dict[str, Word] = {
-            "y_offset": d.first * plane + h.first * row + w.first * pixel,
-            "y_plane": d.every * plane,
-            "y_row": h.every * row,
-            "y_pixel": w.every * pixel,
-            "planes": d.count,
-            "rows": h.count,
-            "pixels": w.count,
-            "tile_rows": cut.large,
-            "num_high_tiles": cut.num_large,
-            "num_tiles": cut.parts,
-            "filter_offset": filter_offset,
-            "count": count,
-            "shapes": shapes,
-            "row_taps": row_taps,
-            "microkernels": self._microkernels(cut, count),
-        }
-        return [values[name] for name in kernel.PHASE_WORDS]
-
-    def _row_taps(
-        self,
-        phase: tuple[Phase, ...],
-        shape: dict[str, Word],
-        offsets: list[int],
-        filters: Filters,
-    ) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
-        """The shapes of a phase, and for each row its shape and where its filters begin.
-
-        In one plane, taps beyond the operand are left out: they would add zeros.
-        """
-        d, h, w = phase
-        each = len(offsets) // max(1, len(d.taps) * len(h.taps))  # offsets for a tap along h
-        kinds: dict[tuple[int, int], int] = {}
-        rows: list[Word] = []
-        for row in range(h.count):
-            inside = [
-                i
-                for i, (offset, _) in enumerate(h.taps)
-                if len(d.taps) != 1 or 0 <= row * h.step + offset < self.source.size[1]
-            ]
-            first, last = (inside[0], inside[-1] + 1) if inside else (0, 0)
-            rows += [kinds.setdefault((first, last), len(kinds)), first * len(w.taps) * filters.tap]
-        shapes: list[Word] = []
-        for first, last in kinds:
-            part = offsets if len(d.taps) != 1 else offsets[first * each : last * each]
-            words = shape | {"num_offsets": len(part), "offsets": tuple(part)}
-            shapes.append(tuple(words[name] for name in SHAPE))
-        return tuple(shapes), tuple(rows)
-
-    def _offsets(
-        self, phase: tuple[Phase, ...], filters: Filters, band: tuple[int, int, int]
-    ) -> tuple[list[int], int, int]:
-        """Where the taps of a phase are in the operand, how many are a run, and how far apart.
-
-        Taps along the width follow each other in memory when they are one pixel apart and there is
-        one group; then a run of them is one tap of more channels. Lanewise, a run may be of any
-        taps that are equally far apart.
-        """
-        _, plane, row, pixel = self.source.strides(self.dtype)
-        if self.has_copy:
-            row = band[2] * pixel
-            plane = band[1] * row
-        d, h, w = phase
-        widths = [offset for offset, _ in w.taps]
-        spacings = {b - a for a, b in zip(widths, widths[1:], strict=False)}
-        if self.is_lanewise:
-            is_run = len(spacings) <= 1
-        else:
-            is_run = spacings <= {1} and self.groups == 1 and not filters.skip
-        run = len(widths) if is_run and widths else 1
-        first_d, first_h, first_w = self.reach_first
-        found = [
-            (i - first_d) * plane + (j - first_h) * row + (k - first_w) * pixel
-            for i, _ in d.taps
-            for j, _ in h.taps
-            for k in widths[::run]
-        ]
-        return found, run, max(spacings, default=1) * pixel
+def _channels(conv: Convolution, source: int, result: int) -> tuple[int, int]:
+    """Channels of the operand in a sum, and of the result that are made together."""
+    return (1, result) if is_lanewise(conv) else (source // conv.groups, result // conv.groups)

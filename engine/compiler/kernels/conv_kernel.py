@@ -14,7 +14,9 @@ from __future__ import annotations
 from ...graph import DType
 from ..emit import Function, Module, Value
 from .launch import Code
+from .own_result import OWN_WORDS, OwnResult
 from .pack import COPY, ZERO, write_copy, write_zero
+from .panels import column_of
 from .words import WORD_BYTES, Words, function, invoke, minimum, quotient, share, word
 
 SYMBOL = "convolve"
@@ -40,7 +42,7 @@ WORDS = (
     *("panel_columns", "num_wide_panels", "num_panels", "columns"),
     *("filter_panel", "filter_columns"),  # bytes for each panel, for each column: one of them is 0
     *("num_phases", "phases"),
-    *("epilogue", "epilogue_words"),
+    *("epilogue", "epilogue_words", *OWN_WORDS),
 )
 
 # For each phase.
@@ -131,6 +133,7 @@ class _Writer:
     def write(self, tid: Value, nth: Value) -> None:
         fn, words = self.fn, self.words
         band = Band(fn, words, tid, self.size)
+        self.own = OwnResult(fn, words, tid)
         units = words["images"] * words["planes"] * words["bands"] * words["tile_blocks"]
         first, last = share(fn, units, tid, nth)
         phases = words["phases"]
@@ -158,53 +161,46 @@ class _Writer:
     def _phase(self, phase: Words, a: Value) -> None:
         fn, words = self.fn, self.words
         image, plane, row, tile = self.unit
-        y = words["y"] + image * words["y_image"] + phase["y_offset"] + plane * phase["y_plane"]
+        y = words["y"] + image * words["y_image"] + phase["y_offset"]
+        self.y = y + plane * phase["y_plane"]
         last_row = minimum(fn, row + words["band_rows"], phase["rows"])
         last_tile = minimum(fn, tile + words["band_tiles"], phase["num_tiles"])
-        # Output pixels before the first row of the band, for the epilogue.
+        # Output pixels before the first row of the plane, for the epilogue.
         pixels = ((image * phase["planes"] + plane) * phase["rows"]) * phase["pixels"]
 
         def group(g: Value) -> None:
             filters = words["filters"] + phase["filter_offset"] + g * words["filter_group"]
-            self._group(phase, a + g * words["x_group"], filters, y + g * words["y_group"], g)
+            self._group(phase, a + g * words["x_group"], filters, g)
 
         self.rows, self.tiles, self.pixels = (row, last_row), (tile, last_tile), pixels
         fn.loop(fn.number(0), words["groups"], 1, group)
 
-    def _column_of(self, panel: Value) -> Value:
-        wide = minimum(self.fn, panel, self.words["num_wide_panels"])
-        found = panel * self.words["panel_columns"] - (panel - wide) * self.lanes
-        return minimum(self.fn, found, self.words["columns"])
-
-    def _group(self, phase: Words, a: Value, filters: Value, y: Value, g: Value) -> None:
+    def _group(self, phase: Words, a: Value, filters: Value, g: Value) -> None:
         fn, words = self.fn, self.words
+        first = _row_of(fn, phase, self.tiles[0])
+        count = _row_of(fn, phase, self.tiles[1]) - first
+        before = first * phase["y_pixel"]
 
         def panel(p: Value) -> None:
-            column = self._column_of(p)
-            columns = self._column_of(p + 1) - column
+            column = column_of(fn, words, p, self.lanes)
+            columns = column_of(fn, words, p + 1, self.lanes) - column
             b = filters + p * words["filter_panel"] + column * words["filter_columns"]
             is_wide = p < words["num_wide_panels"]
             narrow = fn.select(is_wide, fn.number(0), fn.number(1))
             kernels = phase["microkernels"] + narrow * WORD_BYTES
-            c = y + column * self.size
             start = a + column * words["x_column"]
+            columns_at = g * words["y_group"] + column * self.size
 
             def row(r: Value) -> None:
+                place = self.pixels + r * phase["pixels"] + first
+                there = self.y + r * phase["y_row"] + before
+                block, epilogue_words = self.own.place(there, place * phase["y_pixel"])
+                c = block - before + columns_at
                 self._row(phase, r, start, b, c, columns, kernels)
-                place = self.pixels + r * phase["pixels"] + _row_of(fn, phase, self.tiles[0])
-                count = _row_of(fn, phase, self.tiles[1]) - _row_of(fn, phase, self.tiles[0])
 
                 def finish() -> None:
-                    first = g * words["columns"] + column
-                    invoke(
-                        fn,
-                        words["epilogue"],
-                        words["epilogue_words"],
-                        place,
-                        count,
-                        first,
-                        columns,
-                    )
+                    at = g * words["columns"] + column
+                    invoke(fn, words["epilogue"], epilogue_words, place, count, at, columns)
 
                 fn.when(words["epilogue"] != 0, finish)
 
@@ -227,7 +223,6 @@ class _Writer:
         copied = words["band_width"] * words["pixel_elements"] * self.size
         pitch = fn.select(words["copy"] != 0, copied, words["x_row"])
         a = a + (r - self.rows[0]) * words["step_h"] * pitch
-        c = c + r * phase["y_row"]
         step = words["step_w"] * words["x_pixel"]
         first = _row_of(fn, phase, self.tiles[0])
         taps = phase["row_taps"] + r * (2 * WORD_BYTES)

@@ -14,6 +14,7 @@ from ..emit import Function, Module, Value
 from .conv_kernel import BAND_WORDS, Band
 from .launch import Code
 from .pack import write_copy, write_zero
+from .panels import column_of
 from .words import WORD_BYTES, Words, function, invoke, load, minimum, quotient, share, store, word
 
 SYMBOL = "filter_gradient"
@@ -97,17 +98,12 @@ class _Writer:
 
         fn.loop(fn.number(0), words["groups"], 1, group)
 
-    def _column_of(self, panel: Value) -> Value:
-        wide = minimum(self.fn, panel, self.words["num_wide_panels"])
-        found = panel * self.words["panel_columns"] - (panel - wide) * self.lanes
-        return minimum(self.fn, found, self.words["columns"])
-
     def _group(self, a: Value, b: Value, sums: Value) -> None:
         fn, words = self.fn, self.words
 
         def panel(p: Value) -> None:
-            column = self._column_of(p)
-            columns = self._column_of(p + 1) - column
+            column = column_of(fn, words, p, self.lanes)
+            columns = column_of(fn, words, p + 1, self.lanes) - column
             is_wide = p < words["num_wide_panels"]
             kernels = words["microkernels"] + fn.select(
                 is_wide, fn.number(0), fn.number(WORD_BYTES)

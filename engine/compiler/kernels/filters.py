@@ -9,8 +9,9 @@ from ...graph import DType
 from ..emit import Module, Value
 from .launch import Code, Launch, Scratch, Word
 from .pack import COPY, TRANSPOSE, write_copy, write_transpose
+from .panels import column_of
 from .tiles import Cut, Target
-from .words import Words, function, invoke, minimum, quotient, share, word
+from .words import Words, function, invoke, quotient, share, word
 
 SYMBOL = "pack_filters"
 
@@ -105,19 +106,14 @@ def _write(dtype: DType, vector_bytes: int) -> str:
     lanes = vector_bytes // dtype.size
     first, last = share(fn, words["groups"] * words["taps"], tid, nth)
 
-    def column_of(panel: Value) -> Value:
-        wide = minimum(fn, panel, words["num_wide_panels"])
-        found = panel * words["panel_columns"] - (panel - wide) * lanes
-        return minimum(fn, found, words["columns"])
-
     def unit(u: Value) -> None:
         group, tap = quotient(fn, u, words["taps"])
         source = words["filters"] + word(fn, words["offsets"], tap) + group * words["filter_group"]
         target = words["packed"] + group * words["packed_group"] + tap * words["packed_tap"]
 
         def panel(p: Value) -> None:
-            column = column_of(p)
-            columns = column_of(p + 1) - column
+            column = column_of(fn, words, p, lanes)
+            columns = column_of(fn, words, p + 1, lanes) - column
             to, stride = target + p * words["packed_panel"], words["packed_row"]
             rows, row = words["rows"], words["filter_row"]
 

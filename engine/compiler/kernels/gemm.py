@@ -9,25 +9,38 @@ import numpy as np
 from ...errors import InvalidArgumentError
 from ...graph import DType
 from .. import host
-from . import dot_kernel, turn
+from . import any_tile, dot_kernel, turn
 from . import gemm_kernel as kernel
-from .blocks import Blocks, choose_blocks, choose_product_grid, is_turned_first
-from .launch import Epilogue, Launch, Matrix, Scratch, Word
-from .microkernel import SHAPE, microkernels
+from .any_tile import ANY_SHAPE
+from .at_hand import all_at_hand, choose_tiles, parts_of
+from .blocks import Blocks, choose_blocks, choose_product_grid, is_turned_first, may_be_turned_first
+from .launch import Code, Epilogue, Launch, Matrix, Scratch, Word
+from .microkernel import microkernels
 from .tiles import Cut, Grid, Target
 
 _ALIGNMENT = 64
 # Few rows times a transposed matrix are made without transposing it.
 _MOST_ROWS_OF_DOTS = 4
 _FEWEST_TERMS = 32
+# Results of fewer vectors than that in a row are made with their axes exchanged, if that gives more
+# of them; the same if B would have to be transposed otherwise.
+_FEW_VECTORS = 2
+_FEW_VECTORS_OF_TRANSPOSED = 4
 # One row times a matrix of so many bytes is a sum of so many others, each over a part of the rows.
 _LONG_BYTES = 256 * 1024
 _PARTS = 4
+# Tiles of so few rows read B too often for many rows; so there is one for these as well, if their
+# number is not known yet.
+_FEW_ROWS = 2
+_MANY_ROWS = 32
 # Rows of A are fetched with what stands between them if so much of that is used.
 _RUN_SHARE = 7 / 8
 # The first cache keeps so many lines that are a multiple of so many bytes apart, or some more.
 _WAYS = 8
 _WAY_BYTES = 4096
+# Vectors of fewer bytes take so long for a part that what the next one takes comes in time by
+# itself, and fetching it costs them more.
+_LONG_VECTOR = 64
 
 
 def plan_gemm(
@@ -66,11 +79,23 @@ def plan_gemm(
     num_batches = math.prod(batch)
     if not (rows and columns and num_batches):
         return []
+    if target.has_sizes:
+        first, *more = plan_gemm(
+            *(a, b, c, rows, columns, inner, dtype, target._replace(has_sizes=False)),
+            batch=batch,
+            accumulate=accumulate,
+            epilogue=epilogue,
+        )
+        others = _of_other_sizes(a, b, rows, columns, inner, dtype, target)
+        return [first._replace(others=others), *more]
     dots = _as_dots(a, b, c, rows, columns, inner, epilogue is not None)
     if dots:
         return [_plan_dots(*dots, inner, dtype, target, batch, accumulate, epilogue)]
     if rows == 1 and not batch and inner % _PARTS == 0 and _is_long(b, columns, inner, dtype):
         return _plan_in_parts(a, b, c, columns, inner, dtype, target, accumulate, epilogue)
+    is_plain = not (batch or accumulate or epilogue)
+    if is_plain and _is_made_turned(a, b, rows, columns, target.lanes(dtype)):
+        return _plan_made_turned(a, b, c, rows, columns, inner, dtype, target)
     if not batch and a.row_stride == 1 != a.column_stride and is_turned_first(rows, columns, inner):
         first, a = _plan_turn(a, rows, inner, dtype, target)
         rest = (dtype, target)
@@ -79,14 +104,25 @@ def plan_gemm(
         )
         return [first, *second]
     lanes = target.lanes(dtype)
-    grid = choose_product_grid(rows, -(-columns // lanes), inner, num_batches, target)
-    grid = _with_rows_in_cache(grid, a, rows, dtype)
+    sizes = rows, -(-columns // lanes), inner, num_batches
+    grid = _with_rows_in_cache(choose_product_grid(*sizes, target), a, rows, dtype)
+    alone = choose_product_grid(*sizes, target._replace(threads=1))
     streams = epilogue.streams if epilogue else ()
     streamed = num_batches * rows * sum(stream.row_bytes for stream in streams)
+    threads = target.threads
     blocks = choose_blocks(
-        a, b, rows, columns, inner, dtype, grid, num_batches, target.threads, streamed
+        *(a, b, rows, columns, inner, dtype, grid, num_batches, threads, streamed), alone=alone
     )
-    fetch_a = _fetched_a(a, blocks, grid, rows, columns, inner, dtype)
+    fetch_a = _fetched_a(a, blocks, grid, rows, columns, inner, dtype, target)
+    ahead = blocks.streams or fetch_a != kernel.A_UNFETCHED
+    codes = microkernels(grid.rows, grid.vectors, columns, dtype, target, ahead=ahead)
+    if target.stock is not None and not all_at_hand(codes, target.stock):
+        grid, codes = choose_tiles(
+            *(rows, columns, inner, num_batches, dtype, target, ahead, len(target.stock))
+        )
+        blocks = choose_blocks(
+            *(a, b, rows, columns, inner, dtype, grid, num_batches, threads, streamed), alone=alone
+        )
     packed_a, a_words = _packed_a(blocks, grid, dtype, target)
     packed_b, b_words = _packed_b(blocks, grid, dtype, target)
     size = dtype.size
@@ -101,6 +137,8 @@ def plan_gemm(
         "group_stride": 0,
         "b_skip": 0,
     }
+    heights = [height for height, _ in parts_of(grid.rows, rows)]
+    shapes = [tuple((shape | {"rows": n})[name] for name in ANY_SHAPE) for n in heights]
     values: dict[str, Word] = {
         "rows": rows,
         "columns": columns,
@@ -111,20 +149,13 @@ def plan_gemm(
         "panel_columns": grid.vectors.large * lanes,
         "num_wide_panels": grid.vectors.num_large,
         "num_panels": grid.vectors.parts,
-        "block_tiles": blocks.tiles,
         "part_tiles": blocks.part,
         "block_panels": blocks.panels,
         "block_inner": blocks.inner,
         "accumulate": int(accumulate),
-        "microkernels": microkernels(
-            grid.rows,
-            grid.vectors,
-            columns,
-            dtype,
-            target,
-            ahead=blocks.streams or fetch_a != kernel.A_UNFETCHED,
-        ),
-        "shape": tuple(shape[name] for name in SHAPE),
+        "microkernels": codes,
+        "shape": shapes[0],
+        "low_shape": shapes[1],
         "epilogue": epilogue.code if epilogue else 0,
         "epilogue_words": epilogue.words if epilogue else 0,
         "num_streams": len(streams) if blocks.streams else 0,
@@ -137,6 +168,23 @@ def plan_gemm(
     }
     words = tuple(values[name] for name in kernel.WORDS)
     return [Launch(kernel.code(dtype, target.vector_bytes), words)]
+
+
+def _of_other_sizes(
+    a: Matrix, b: Matrix, rows: int, columns: int, inner: int, dtype: DType, target: Target
+) -> tuple[Code, ...]:
+    """The codes that the same product takes for some other rows, columns or terms."""
+    vector = target.vector_bytes
+    found = [kernel.code(dtype, vector), any_tile.code(dtype, vector)]
+    if a.column_stride == 1 == b.row_stride:
+        found.append(dot_kernel.code(dtype, vector))
+    if a.row_stride == 1 != a.column_stride and may_be_turned_first(rows, columns, inner):
+        found.append(turn.code(dtype, vector))
+    if rows <= _FEW_ROWS:
+        vectors = -(-columns // target.lanes(dtype))
+        grid = choose_product_grid(_MANY_ROWS, vectors, inner, 1, target)
+        found += microkernels(grid.rows, grid.vectors, columns, dtype, target)[:1]
+    return tuple(code for code in found if target.stock is None or target.stock.has(code))
 
 
 def _as_dots(
@@ -203,6 +251,40 @@ def _plan_turn(
         *(inner, rows, dtype, target.vector_bytes),
     )
     return launch, Matrix(memory, stride, 1)
+
+
+def _is_made_turned(a: Matrix, b: Matrix, rows: int, columns: int, lanes: int) -> bool:
+    """Whether C' = B' A' is made, where A is read along its columns, which are contiguous.
+
+    Few columns leave lanes of C without work, and tiles that are high read A across. A transposed B
+    would have to be turned besides.
+    """
+    if rows <= columns or not a.row_stride == 1 != a.column_stride:
+        return False
+    if b.column_stride != 1 and columns > 1:
+        return columns <= _FEW_VECTORS_OF_TRANSPOSED * lanes
+    return columns < _FEW_VECTORS * lanes
+
+
+def _plan_made_turned(
+    a: Matrix,
+    b: Matrix,
+    c: Matrix,
+    rows: int,
+    columns: int,
+    inner: int,
+    dtype: DType,
+    target: Target,
+) -> list[Launch]:
+    """The launches of C' = B' A', each block of which is copied to C as soon as it is made."""
+    lanes, size = target.lanes(dtype), dtype.size
+    # Rows begin on different lines of a cache.
+    stride = -(-rows // lanes) * lanes + _ALIGNMENT // size
+    memory = Scratch(columns * stride * size, "turned_c")
+    places = memory, stride * size, c.data, c.row_stride * size
+    epilogue = turn.epilogue(*places, dtype, target.vector_bytes)
+    x, y, z = _turned(b), _turned(a), Matrix(memory, stride, 1)
+    return plan_gemm(x, y, z, columns, rows, inner, dtype, target, epilogue=epilogue)
 
 
 def _turned(matrix: Matrix) -> Matrix:
@@ -286,14 +368,23 @@ def _with_rows_in_cache(grid: Grid, a: Matrix, rows: int, dtype: DType) -> Grid:
 
 
 def _fetched_a(
-    a: Matrix, blocks: Blocks, grid: Grid, rows: int, columns: int, inner: int, dtype: DType
+    a: Matrix,
+    blocks: Blocks,
+    grid: Grid,
+    rows: int,
+    columns: int,
+    inner: int,
+    dtype: DType,
+    target: Target,
 ) -> int:
     """How what the next part takes of A is fetched, where A and C leave the second cache.
 
     Rows are one run of memory if little stands between those parts of them that are used.
     """
     is_near = rows * (inner + columns) * dtype.size <= host.second_cache()
-    if blocks.streams or blocks.part >= grid.rows.parts or is_near:
+    if target.vector_bytes < _LONG_VECTOR or is_near or blocks.streams:
+        return kernel.A_UNFETCHED
+    if blocks.part >= grid.rows.parts:
         return kernel.A_UNFETCHED
     if blocks.pack_a:
         return kernel.A_BY_INNER

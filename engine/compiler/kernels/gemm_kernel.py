@@ -1,13 +1,18 @@
 """The kernel of matrix products: C[i, m, n] (+)= sum over k of A[i, m, k] * B[i, k, n].
 
-It walks over units of work: for each product of a batch, blocks of C that are `block_tiles` tiles
-high and `block_panels` panels wide. Within a unit, k is taken in blocks, for each of which B is
-copied where that pays (see `pack`). Then come parts, `part_tiles` tiles high: the rows of A are
-copied where that pays, and used for all panels. Each tile is a call of a microkernel. A thread
-takes a run of units.
+It walks over units of work: for each product of a batch, blocks of C that are `block_panels` panels
+wide. Within a unit, k is taken in blocks, for each of which B is copied where that pays (see
+`pack`). Then come parts, at most `part_tiles` tiles high: the rows of A are copied where that pays,
+and used for all panels. Each tile is a call of a microkernel.
+
+All threads have as much of C, but for some tiles: a thread takes a run of units, of which it may
+share the first and the last with others, by rows.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
 
 from ...graph import DType
 from ..emit import Function, Module, Value
@@ -26,12 +31,12 @@ WORDS = (
     *("rows", "columns", "inner", "batches", "batches_2"),  # batches_2 is the inner one
     *("tile_rows", "num_high_tiles", "num_tiles"),
     *("panel_columns", "num_wide_panels", "num_panels"),
-    *("block_tiles", "part_tiles", "block_panels", "block_inner"),
+    *("part_tiles", "block_panels", "block_inner"),
     "accumulate",  # 0 or 1
     *("pack_a", "packed_a", "packed_a_bytes", "packed_a_tile", "packed_a_stride"),
     *("pack_b", "packed_b", "packed_b_bytes", "packed_b_panel", "packed_b_stride"),
     "microkernels",  # high and wide, high and narrow, low and wide, low and narrow
-    "shape",  # of the microkernels
+    *("shape", "low_shape"),  # of the microkernels, high and low
     *("epilogue", "epilogue_words"),  # the address of a function, or 0
     # What the epilogue takes besides, which is fetched while tiles are made: its address, and its
     # bytes for each row of C. Then units are of whole rows.
@@ -76,9 +81,10 @@ class _Writer:
         fn, words = self.fn, self.words
         self.packed_a = words["packed_a"] + words["packed_a_bytes"] * tid
         self.packed_b = words["packed_b"] + words["packed_b_bytes"] * tid
-        row_blocks = self._blocks(words["num_tiles"], words["block_tiles"])
-        column_blocks = self._blocks(words["num_panels"], words["block_panels"])
-        units = words["batches"] * words["batches_2"] * row_blocks * column_blocks
+        # A tile counts as many times as it has columns.
+        self.of_product = words["num_tiles"] * words["columns"]
+        total = words["batches"] * words["batches_2"] * self.of_product
+        begin, end = self.share = share(fn, total, tid, nth)
         self.own_words = words["own_c"] + words["own_bytes"] * tid
         self.own_c = self.own_words + words["num_epilogue_words"] * WORD_BYTES
 
@@ -88,36 +94,47 @@ class _Writer:
 
         fn.loop(fn.number(0), words["num_epilogue_words"], 1, copy)
 
-        def unit(u: Value) -> None:
-            rest, column_block = quotient(fn, u, column_blocks)
-            batch, row_block = quotient(fn, rest, row_blocks)
-            self._unit(batch, row_block, column_block)
+        def product(batch: Value) -> None:
+            size = words["block_panels"]
+            units = self._blocks(words["num_panels"], size)
+            fn.loop(fn.number(0), units, 1, lambda u: self._unit(batch, u * size))
 
-        fn.loop(*share(fn, units, tid, nth), 1, unit)
+        past = fn.binary("udiv", end + (self.of_product - 1), self.of_product)
+        fn.loop(fn.binary("udiv", begin, self.of_product), past, 1, product)
 
     def _blocks(self, total: Value, size: Value) -> Value:
         return self.fn.binary("udiv", total + (size - 1), size)
 
     def _row_of(self, tile: Value) -> Value:
-        """The first row of a tile: those after the high ones have one row less."""
+        """The first row of a tile: those after the high ones have one row less, at least."""
         high = minimum(self.fn, tile, self.words["num_high_tiles"])
-        return tile * self.words["tile_rows"] - (tile - high)
+        found = tile * self.words["tile_rows"] - (tile - high)
+        return minimum(self.fn, found, self.words["rows"])
 
     def _column_of(self, panel: Value) -> Value:
         wide = minimum(self.fn, panel, self.words["num_wide_panels"])
         found = panel * self.words["panel_columns"] - (panel - wide) * self.lanes
         return minimum(self.fn, found, self.words["columns"])
 
-    def _unit(self, batch: Value, row_block: Value, column_block: Value) -> None:
+    def _unit(self, batch: Value, first_panel: Value) -> None:
+        """What this thread has of a unit, if anything."""
         fn, words = self.fn, self.words
         i, j = quotient(fn, batch, words["batches_2"])
-        first_tile = row_block * words["block_tiles"]
-        num_tiles = minimum(fn, words["block_tiles"], words["num_tiles"] - first_tile)
-        self.unit_tiles = first_tile, first_tile + num_tiles
-        num_parts = self._blocks(num_tiles, words["part_tiles"])
-        first_panel = column_block * words["block_panels"]
         last_panel = minimum(fn, first_panel + words["block_panels"], words["num_panels"])
         self.panels = first_panel, last_panel
+        column = self._column_of(first_panel)
+        before = batch * self.of_product + column * words["num_tiles"]
+        width = self._column_of(last_panel) - column
+
+        def tile_at(place: Value) -> Value:
+            """The row of tiles at a place in all of C, if it is in this unit."""
+            inside = fn.select(place > before, place - before, fn.number(0))
+            return minimum(fn, fn.binary("udiv", inside, width), words["num_tiles"])
+
+        first_tile, last_tile = (tile_at(place) for place in self.share)
+        self.unit_tiles = first_tile, last_tile
+        num_tiles = last_tile - first_tile
+        num_parts = self._blocks(num_tiles, words["part_tiles"])
         self.a = words["a"] + i * words["a_batch"] + j * words["a_batch_2"]
         self.b = words["b"] + i * words["b_batch"] + j * words["b_batch_2"]
         c = words["c"] + i * words["c_batch"] + j * words["c_batch_2"]
@@ -128,8 +145,9 @@ class _Writer:
             fn.when(words["pack_b"] == B_TRANSPOSED, lambda: self._transpose_b(k, count))
 
             def part(i: Value) -> None:
-                start = first_tile + i * words["part_tiles"]
-                end = minimum(fn, start + words["part_tiles"], first_tile + num_tiles)
+                start, end = (
+                    first_tile + fn.binary("udiv", num_tiles * n, num_parts) for n in (i, i + 1)
+                )
                 self.tiles = start, end
                 self.rows = self._row_of(start), self._row_of(end)
                 self.first_row = batch * words["rows"] + self.rows[0]
@@ -141,7 +159,8 @@ class _Writer:
         # Without a k there is one block all the same: it makes C zero.
         size = words["block_inner"]
         limit = fn.select(words["inner"] > 0, words["inner"], fn.number(1))
-        fn.loop(fn.number(0), self._blocks(limit, size), 1, lambda i: inner_block(i * size))
+        count = fn.select(num_parts > 0, self._blocks(limit, size), fn.number(0))
+        fn.loop(fn.number(0), count, 1, lambda i: inner_block(i * size))
 
     def _place_c(self, c: Value) -> None:
         """Say where this part of C is made, and which words its epilogue is given."""
@@ -177,11 +196,7 @@ class _Writer:
     def _pack_a(self, k: Value, count: Value) -> None:
         """Copy the high tiles of the part, then the low ones: A is read along its rows' axis."""
         fn, words = self.fn, self.words
-        first, last = self.tiles
-        high = minimum(fn, last, words["num_high_tiles"])
-        middle = fn.select(high > first, high, first)
-        height = words["tile_rows"]
-        for begin, end, rows in ((first, middle, height), (middle, last, height - 1)):
+        for begin, end, rows in self._heights():
             invoke(
                 fn,
                 COPY,
@@ -194,6 +209,15 @@ class _Writer:
                 fn.select(rows > 0, rows, fn.number(1)),
                 words["packed_a_tile"],
             )
+
+    def _heights(self) -> tuple[tuple[Value, Value, Value], ...]:
+        """The high tiles of the part, and the low ones: from, to, rows from one to the next."""
+        fn, words = self.fn, self.words
+        first, last = self.tiles
+        high = minimum(fn, last, words["num_high_tiles"])
+        middle = fn.select(high > first, high, first)
+        height = words["tile_rows"]
+        return (first, middle, height), (middle, last, height - 1)
 
     def _packed_tile(self, tile: Value) -> Value:
         return self.packed_a + (tile - self.tiles[0]) * self.words["packed_a_tile"]
@@ -208,24 +232,49 @@ class _Writer:
         narrow = fn.select(panel < words["num_wide_panels"], fn.number(0), fn.number(1))
         accumulate = fn.select(k > 0, fn.number(1), words["accumulate"])
 
-        def tile(t: Value) -> None:
-            low = fn.select(t < words["num_high_tiles"], fn.number(0), fn.number(2))
-            arguments = [
-                word(fn, words["microkernels"], low + narrow),
-                fn.select(words["pack_a"] != 0, self._packed_tile(t), self._a_of(t, k)),
-                b,
-                c + self._row_of(t) * words["c_row"],
-                words["shape"],
-                columns,
-                count,
-                accumulate,
-            ]
-            streams, fetches = words["num_streams"] > 0, words["fetch_a"] != A_UNFETCHED
-            fn.when(streams, lambda: invoke(fn, *arguments, *self._ahead(panel, t, count)))
-            fn.when(fetches, lambda: invoke(fn, *arguments, *self._ahead_of_a(panel, t, k, count)))
-            fn.when(~(streams | fetches), lambda: invoke(fn, *arguments))
+        def tile(kernel: Value, shape: Value, a: Value, c: Value, *ahead: Value) -> None:
+            invoke(fn, kernel, a, b, c, shape, columns, count, accumulate, *ahead)
 
-        fn.loop(*self.tiles, 1, tile)
+        shapes = words["shape"], words["low_shape"]
+        for low, (shape, tiles) in enumerate(zip(shapes, self._heights(), strict=True)):
+            kernel = word(fn, words["microkernels"], narrow + 2 * low)
+            self._tiles(*tiles, c, panel, k, count, partial(tile, kernel, shape))
+
+    def _tiles(
+        self,
+        first: Value,
+        last: Value,
+        rows: Value,
+        c: Value,
+        panel: Value,
+        k: Value,
+        count: Value,
+        tile: Callable[..., None],
+    ) -> None:
+        """Tiles of one height: `tile` is given where A and C begin, and what it is to fetch.
+
+        What comes between two of them is short, to be ready when the sums of the first one are.
+        """
+        fn, words = self.fn, self.words
+        is_copied = words["pack_a"] != 0
+        a = fn.select(is_copied, self._packed_tile(first), self._a_of(first, k))
+        start = [a, c + self._row_of(first) * words["c_row"]]
+        a_step = fn.select(is_copied, words["packed_a_tile"], rows * words["a_row"])
+        steps = a_step, rows * words["c_row"]
+        streams, fetches = words["num_streams"] > 0, words["fetch_a"] != A_UNFETCHED
+        is_alone = ~(streams | fetches)
+
+        def alone(t: Value, at: list[Value]) -> list[Value]:
+            tile(*at)
+            return [x + step for x, step in zip(at, steps, strict=True)]
+
+        def ahead(t: Value, at: list[Value]) -> list[Value]:
+            fn.when(streams, lambda: tile(*at, *self._ahead(panel, t, count)))
+            fn.when(fetches, lambda: tile(*at, *self._ahead_of_a(panel, t, k, count)))
+            return [x + step for x, step in zip(at, steps, strict=True)]
+
+        fn.when(is_alone, lambda: fn.fold(first, last, 1, start, alone))
+        fn.when(~is_alone, lambda: fn.fold(first, last, 1, start, ahead))
 
     def _finish(self, first: Value, last: Value) -> None:
         """The epilogue of some panels."""

@@ -21,9 +21,9 @@ _ROOM = 64  # what kernels may read beyond the end
 
 
 def plan_interleave(source: Word, rows: int, columns: int, key: str) -> tuple[Launch, Scratch]:
-    """The launch for a contiguous matrix with an even number of rows, and where the pairs are."""
-    to = Scratch(rows // 2 * columns * float32.size + _ROOM, key)
-    return Launch(Code(SYMBOL, _VECTOR_BYTES, _write, ()), (source, to, rows // 2, columns)), to
+    """The launch for a contiguous matrix of twice so many rows, and where the pairs are."""
+    to = Scratch(rows * columns * float32.size + _ROOM, key)
+    return Launch(Code(SYMBOL, _VECTOR_BYTES, _write, ()), (source, to, rows, columns)), to
 
 
 def _write() -> str:

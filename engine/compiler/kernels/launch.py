@@ -73,10 +73,14 @@ class Matrix(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """One kernel to run on all threads, and the words at its `args`."""
+    """One kernel to run on all threads, and the words at its `args`.
+
+    `others` are codes that the same takes for other sizes, if those are not known yet.
+    """
 
     code: Code
     words: tuple[Word, ...]
+    others: tuple[Code, ...] = ()
 
 
 class Stream(NamedTuple):

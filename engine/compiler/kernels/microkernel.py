@@ -81,7 +81,8 @@ class Tile(NamedTuple):
         columns: how many of the tile's columns there are; only the last vector may be partial.
         count: how many k.
         accumulate: whether to add to C.
-        ahead, ahead_step: with `ahead`, an address to fetch, and how far it moves with each round.
+        ahead, ahead_step: with `ahead`, an address to fetch, and how far it moves with each round;
+            without, nobody looks at them if they are given.
         """
         kind = "_masked" * self.masked + "_lanewise" * self.lanewise + "_ahead" * self.ahead
         kind += "_pairs" * self.pairs
@@ -167,6 +168,10 @@ class _Writer:
         self.row_stride_5 = self.row_stride * 5
         self.a_stride, self.b_stride = words["a_stride"], words["b_stride"]
         self.fetched = self.b_stride * _FETCHED_AHEAD
+        # Products of short vectors share ports with what adds to addresses: B moves on once in a
+        # round, and its other rows in it are an index away. Longer ones have ports of their own.
+        rows = range(1, UNROLL + 1 if tile.vector_bytes < _LINE else 1)
+        self.b_rows = [self.b_stride * row for row in rows]
         self.mask = fn.first_lanes(columns - (tile.vectors - 1) * tile.lanes, tile.lanes)
         self.counts = list(self._row_counts())
         steps = self._base_steps(words["group_stride"])
@@ -253,8 +258,12 @@ class _Writer:
         return steps
 
     def _steps(self, state: list[Value], unrolled: bool) -> list[Value]:
-        for _ in range(UNROLL if unrolled else 1):
+        place = self.tile.groups * self.tile.rows * self.tile.vectors + len(self.counts)
+        b = state[place]
+        for i in range(UNROLL if unrolled else 1):
             state = self._step(state)
+            if self.b_rows:
+                state[place] = b + self.b_rows[i]
         if self.ahead_step and unrolled:
             prefetch(self.fn, state[-1], level=2)
             state = [*state[:-1], state[-1] + self.ahead_step[0]]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 
 from ...graph import DType
+from .. import host
 from ..emit import Function, Module, Value
 from .gemm import plan_gemm
 from .launch import Buffer, Code, Launch, Matrix, Scratch, Word
@@ -21,7 +22,6 @@ from .window import Convolution, combined, gradient_phases
 from .words import WORD_BYTES, Words, function, load, place, quotient, share, word
 
 SYMBOL = "add_taps"
-_SUMS_BYTES = 2 * 1024 * 1024
 # So many products are worth the way of their sum through memory where lanes are half full at most.
 _FEWEST_FILTERS = 16
 
@@ -55,7 +55,7 @@ def plan_narrow_gradient(
     rows = math.prod(conv.window) * conv.channels
     images = conv.images
     if isinstance(dy, Buffer) and isinstance(dx, Buffer):
-        images = min(images, max(1, _SUMS_BYTES // (rows * pixels * size)))
+        images = min(images, max(1, host.second_cache() // (rows * pixels * size)))
     # An odd number of lines from row to row, for the sake of the first cache.
     pitch = (-(-images * pixels * size // 128) * 2 + 1) * 64
     sums = Scratch(rows * pitch, "taps")

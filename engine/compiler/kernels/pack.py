@@ -99,11 +99,14 @@ def write_zero(module: Module, dtype: DType, vector_bytes: int) -> None:
     fn.when(whole < elements, rest)
 
 
-def write_transpose(module: Module, dtype: DType, vector_bytes: int) -> None:
+def write_transpose(
+    module: Module, dtype: DType, vector_bytes: int, *, is_exact: bool = False
+) -> None:
     """void transpose(to, from, rows, columns, to_stride, from_stride); strides in bytes.
 
-    to[j, i] = from[i, j]. Whole blocks of lanes x lanes are written: `to` has room for as many rows
-    and columns as are a multiple of the lanes. What is in excess holds anything.
+    to[j, i] = from[i, j]. Unless it `is_exact`, whole blocks of lanes x lanes are written: `to` has
+    room for as many rows and columns as are a multiple of the lanes. What is in excess holds
+    anything.
     """
     fn, (to, source, rows, columns, to_stride, from_stride) = function(module, TRANSPOSE, 6)
     lanes = vector_bytes // dtype.size
@@ -122,7 +125,11 @@ def write_transpose(module: Module, dtype: DType, vector_bytes: int) -> None:
             for r, x in enumerate(transposed(fn, vectors)):
                 if r:
                     target = target + to_stride
-                store(fn, x, target)
+                there = None
+                if is_exact:
+                    count = fn.select(j + r < columns, rows - i, fn.number(0))
+                    there = fn.first_lanes(count, lanes)
+                store(fn, x, target, there)
 
         fn.loop(fn.number(0), columns, lanes, block)
 

@@ -19,6 +19,7 @@ from ...graph import float32
 from ..emit import Function, Module, Value
 from .launch import Code
 from .microkernel import dot_of_pairs
+from .own_result import OWN_WORDS, OwnResult
 from .pair_pack import LINES, TILE_BYTES
 from .pairs import PairUnit
 from .words import Words, function, invoke, load, minimum, place, quotient, share, store
@@ -42,7 +43,7 @@ WORDS = (
     *("rows", "columns", "batches", "batches_2"),
     *("row_pairs", "column_pairs", "term_tiles"),
     *("block_rows", "block_columns"),  # in pairs of tiles
-    *("rest", "epilogue", "epilogue_words"),
+    *("rest", "epilogue", "epilogue_words", *OWN_WORDS),
 )
 REST_BYTES = TILE_BYTES  # for each thread: a tile of which a part goes to C
 
@@ -68,6 +69,7 @@ class _Writer:
     def write(self, tid: Value, nth: Value) -> None:
         fn, words = self.fn, self.words
         self.begin(tid)
+        self.own = OwnResult(fn, words, tid)
         row_blocks = self._blocks(words["row_pairs"], words["block_rows"])
         column_blocks = self._blocks(words["column_pairs"], words["block_columns"])
         units = words["batches"] * words["batches_2"] * row_blocks * column_blocks
@@ -97,13 +99,20 @@ class _Writer:
     def _unit(self, batch: Value, row_pair: Value, column_block: Value) -> None:
         fn, words = self.fn, self.words
         i, j = quotient(fn, batch, words["batches_2"])
-        self.c = words["c"] + i * words["c_batch"] + j * words["c_batch_2"]
+        c = words["c"] + i * words["c_batch"] + j * words["c_batch_2"]
         a = words["a"] + batch * words["a_batch"]
         b = words["b"] + batch * words["b_batch"]
         line_bytes = words["term_tiles"] * TILE_BYTES  # of the tiles along k
         last_row = minimum(fn, row_pair + words["block_rows"], words["row_pairs"])
         column_pair = column_block * words["block_columns"]
         last_column = minimum(fn, column_pair + words["block_columns"], words["column_pairs"])
+        row, column = row_pair * PAIR, column_pair * PAIR
+        # Rows before those of the block, in all products of the batch.
+        first = batch * words["rows"] + row
+        before = row * words["c_row"] + column * _SIZE
+        offset = first * words["c_row"] + column * _SIZE
+        block, epilogue_words = self.own.place(c + before, offset)
+        self.c = block - before
 
         def columns(q: Value) -> None:
             def rows(p: Value) -> None:
@@ -115,12 +124,9 @@ class _Writer:
         fn.loop(column_pair, last_column, 1, columns)
 
         def finish() -> None:
-            row, column = row_pair * PAIR, column_pair * PAIR
             num_rows = minimum(fn, last_row * PAIR, words["rows"]) - row
             num_columns = minimum(fn, last_column * PAIR, words["columns"]) - column
-            first = batch * words["rows"] + row
-            arguments = words["epilogue_words"], first, num_rows, column, num_columns
-            invoke(fn, words["epilogue"], *arguments)
+            invoke(fn, words["epilogue"], epilogue_words, first, num_rows, column, num_columns)
 
         fn.when(words["epilogue"] != 0, finish)
 

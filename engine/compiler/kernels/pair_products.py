@@ -7,6 +7,7 @@ import math
 from . import pair_pack as pack
 from . import pair_product_kernel as kernel
 from .launch import Epilogue, Launch, Matrix, Scratch, Word
+from .own_result import plan_own
 from .pairs import PairUnit
 
 _SIZE = 2  # bytes of an element of A and B
@@ -55,14 +56,17 @@ def plan_pair_products(
     wanted = -(-_UNITS_PER_THREAD * threads // row_blocks)
     block_columns = max(1, min(_BLOCK_COLUMNS, column_pairs // wanted))
     strides = _two(c.batch_strides, 0)
+    row_bytes = c.row_stride * _C_SIZE
+    lines = min(block_rows * kernel.PAIR, rows)
+    own = plan_own(epilogue, lines * row_bytes, threads)
     batches, batches_2 = _two(batch, 1)
     values: dict[str, Word] = {
         "a": a_tiles,
         "a_batch": a_bytes,
         "b": b_tiles,
         "b_batch": b_bytes,
-        "c": c.data,
-        "c_row": c.row_stride * _C_SIZE,
+        "c": 0 if own["own"] else c.data,
+        "c_row": row_bytes,
         "c_batch": strides[0] * _C_SIZE,
         "c_batch_2": strides[1] * _C_SIZE,
         "rows": rows,
@@ -77,6 +81,7 @@ def plan_pair_products(
         "rest": Scratch(threads * kernel.REST_BYTES, "rest_of_pairs"),
         "epilogue": epilogue.code if epilogue else 0,
         "epilogue_words": epilogue.words if epilogue else 0,
+        **own,
     }
     product = Launch(kernel.code(unit), tuple(values[name] for name in kernel.WORDS))
     return [a_launch, b_launch, product]

@@ -1,6 +1,7 @@
-"""Adding rows to the rows of a table that indices name, in the order of the indices.
+"""Combining rows with the rows of a table that indices name, in the order of the indices.
 
-Threads share the columns, so each element is added up by one thread, in one order.
+Threads share the columns, or tables with indices of their own, so each element is combined by one
+thread, in one order.
 """
 
 from __future__ import annotations
@@ -9,17 +10,27 @@ from collections.abc import Callable
 
 from ...graph import DType, int64
 from ..emit import Function, Module, Value
+from ..vector_math import maximum, minimum
 from .launch import Buffer, Code, Launch
 from .tiles import Target
 from .words import Words, function, load, share, store
 
-_SYMBOL = "scatter_add"
-_NAMES = ("rows", "indices", "out", "tables", "count", "size", "width")
+_SYMBOL = "scatter"
+_NAMES = ("rows", "indices", "start", "out", "tables", "count", "size", "width")
+_COMBINED: dict[str, Callable[[Function, Value, Value], Value]] = {
+    "update": lambda fn, old, new: new,
+    "add": lambda fn, old, new: old + new,
+    "mul": lambda fn, old, new: old * new,
+    "max": maximum,
+    "min": minimum,
+}
 
 
-def plan_scatter_add(
+def plan_scatter(
+    mode: str,
     rows: Buffer,
     indices: Buffer,
+    start: Buffer | None,
     out: Buffer,
     tables: int,
     count: int,
@@ -28,12 +39,16 @@ def plan_scatter_add(
     dtype: DType,
     index_dtype: DType,
     target: Target,
+    *,
+    own_indices: bool = False,
 ) -> list[Launch]:
-    """out[t, i, c] = sum over the k with indices[k] = i of rows[t, k, c].
+    """out[t, i, c] = start[t, i, c] combined with rows[t, k, c] for each k with indices[k] = i.
 
     Args:
+        mode: "update" (the last one stays), "add", "mul", "max" or "min".
         rows: (tables, count, width).
-        indices: (count,) integers; one that is not in 0 ... size - 1 adds nothing.
+        indices: (count,) integers; for one that is not in 0 ... size - 1 nothing is done.
+        start: (tables, size, width); None: zeros.
         out: (tables, size, width).
         tables: how many there are.
         count: of indices.
@@ -42,55 +57,73 @@ def plan_scatter_add(
         dtype: of the rows.
         index_dtype: of the indices.
         target: the vectors.
+        own_indices: whether each table has its own: (tables, count).
     """
-    parameters = (dtype, index_dtype, target.vector_bytes)
+    parameters = (mode, start is None, own_indices, dtype, index_dtype, target.vector_bytes)
     code = Code(_SYMBOL, target.vector_bytes, _write, parameters)
-    return [Launch(code, (rows, indices, out, tables, count, size, width))]
+    begin = 0 if start is None else start
+    return [Launch(code, (rows, indices, begin, out, tables, count, size, width))]
 
 
-def _write(dtype: DType, index_dtype: DType, vector_bytes: int) -> str:
+def _write(
+    mode: str,
+    from_zeros: bool,
+    own_indices: bool,
+    dtype: DType,
+    index_dtype: DType,
+    vector_bytes: int,
+) -> str:
     module = Module()
     fn, (block, tid, nth) = function(module, _SYMBOL, 3)
     words = Words(fn, block, _NAMES)
     lanes = vector_bytes // dtype.size
-    rows, indices, out, tables, count, size, width = (words[name] for name in _NAMES)
-    first, last = share(fn, fn.binary("udiv", width + (lanes - 1), lanes), tid, nth)
-    begin, stop = first * lanes, last * lanes
-    end = fn.select(stop < width, stop, width)
+    rows, indices, old, out, tables, count, size, width = (words[name] for name in _NAMES)
+    first, last = fn.number(0), tables
+    begin, end = fn.number(0), width
+    if own_indices:
+        first, last = share(fn, tables, tid, nth)
+    else:
+        begin, end = share(fn, fn.binary("udiv", width + (lanes - 1), lanes), tid, nth)
+        begin, end = begin * lanes, minimum(fn, end * lanes, width)
     row_bytes = width * dtype.size
     zero = fn.splat(fn.constant(0, Value(fn, "", dtype, 0)), lanes)
 
     def table(t: Value) -> None:
         own = out + t * size * row_bytes
         given = rows + t * count * row_bytes
+        named = indices + t * count * index_dtype.size if own_indices else indices
 
-        def clear(i: Value) -> None:
-            place = own + i * row_bytes
+        before = t * size * row_bytes
 
+        def prepare(first: Value, last: Value, at: Value) -> None:
             def vector(c: Value, mask: Value | None) -> None:
-                store(fn, zero, place + c * dtype.size, mask)
+                place = at + c * dtype.size
+                value = zero if from_zeros else load(fn, old + place, dtype, lanes, mask)
+                store(fn, value, out + place, mask)
 
-            _columns(fn, begin, end, lanes, vector)
+            _columns(fn, first, last, lanes, vector)
 
-        fn.loop(fn.number(0), size, 1, clear)
+        if own_indices:
+            prepare(fn.number(0), size * width, before)
+        else:
+            fn.loop(fn.number(0), size, 1, lambda i: prepare(begin, end, before + i * row_bytes))
 
-        def add(k: Value) -> None:
-            i = fn.convert(load(fn, indices + k * index_dtype.size, index_dtype), int64)
+        def combine(k: Value) -> None:
+            i = fn.convert(load(fn, named + k * index_dtype.size, index_dtype), int64)
             place = own + i * row_bytes
             source = given + k * row_bytes
 
             def vector(c: Value, mask: Value | None) -> None:
                 at = place + c * dtype.size
-                total = load(fn, at, dtype, lanes, mask) + load(
-                    fn, source + c * dtype.size, dtype, lanes, mask
-                )
-                store(fn, total, at, mask)
+                new = load(fn, source + c * dtype.size, dtype, lanes, mask)
+                found = _COMBINED[mode](fn, load(fn, at, dtype, lanes, mask), new)
+                store(fn, found, at, mask)
 
             fn.when((i >= 0) & (i < size), lambda: _columns(fn, begin, end, lanes, vector))
 
-        fn.loop(fn.number(0), count, 1, add)
+        fn.loop(fn.number(0), count, 1, combine)
 
-    fn.loop(fn.number(0), tables, 1, table)
+    fn.loop(first, last, 1, table)
     return module.text()
 
 

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ...graph import DType
 from ..host import is_arm
+from .launch import Code
+
+
+class Stock(Protocol):
+    """The codes that are at hand, so that they need not be compiled."""
+
+    def has(self, code: Code) -> bool:
+        """Whether a code is among them."""
+        ...
+
+    def __len__(self) -> int: ...
 
 
 class Target(NamedTuple):
@@ -14,10 +25,15 @@ class Target(NamedTuple):
 
     vector_bytes: the size of a vector register.
     threads: how many threads there may be: each has scratch memory of its own.
+    has_sizes: whether the same is going to be planned for other sizes: then a launch tells what
+        they need.
+    stock: what to make do with; None: anything can be compiled.
     """
 
     vector_bytes: int
     threads: int
+    has_sizes: bool = False
+    stock: Stock | None = None
 
     @property
     def registers(self) -> int:
@@ -83,7 +99,7 @@ def choose_grid(
         highest = (registers - 2 - width) // width
         grid = Grid(Cut.of(rows, highest), Cut.of(vectors, width))
         time = sum(
-            tiles * panels * _cycles(height, wide, inner, b_cost)
+            tiles * panels * tile_cycles(height, wide, inner, b_cost)
             for height, tiles in grid.rows.sizes
             for wide, panels in grid.vectors.sizes
         )
@@ -99,7 +115,7 @@ def choose_lanewise_grid(rows: int, vectors: int, registers: int) -> Grid:
     return Grid(Cut.of(rows, (registers - 2) // widths.large - 1), widths)
 
 
-def _cycles(rows: int, vectors: int, inner: int, b_cost: float) -> float:
+def tile_cycles(rows: int, vectors: int, inner: int, b_cost: float = 0.15) -> float:
     """The estimated time of a tile: two multiplications a cycle, or two loads, or their latency.
 
     Loads cost a little even where multiplications take longer.

@@ -1,13 +1,14 @@
-"""The kernel that copies a matrix with its axes exchanged: to[j, i] = from[i, j].
+"""Copying a matrix with its axes exchanged: to[j, i] = from[i, j].
 
-A unit of work is some columns of `from`: they are read along its rows, block by block.
+There is a kernel for whole matrices, where a unit of work is some columns of `from`: they are read
+along its rows, block by block. And there is an epilogue, for a product that is made the other way.
 """
 
 from __future__ import annotations
 
 from ...graph import DType
 from ..emit import Module, Value
-from .launch import Code, Launch, Word
+from .launch import Code, Epilogue, Launch, Word
 from .pack import TRANSPOSE, write_transpose
 from .words import Words, function, invoke, minimum, share
 
@@ -16,6 +17,8 @@ SYMBOL = "turn"
 # Strides are in bytes. There is room for as many rows and columns of `to` as are a multiple of the
 # lanes.
 WORDS = ("from", "from_stride", "to", "to_stride", "rows", "columns")
+_EPILOGUE_SYMBOL = "turn_block"
+_EPILOGUE_WORDS = WORDS[:4]
 
 # Columns of a unit: some lines of each row that is read, and not many rows that are written.
 _BLOCK = 128
@@ -32,8 +35,39 @@ def plan(
     vector_bytes: int,
 ) -> Launch:
     """The launch that copies `rows` of so many columns; arguments are WORDS."""
-    code = Code(SYMBOL, vector_bytes, _write, (dtype, vector_bytes))
-    return Launch(code, (source, from_stride, to, to_stride, rows, columns))
+    words = source, from_stride, to, to_stride, rows, columns
+    return Launch(code(dtype, vector_bytes), words)
+
+
+def code(dtype: DType, vector_bytes: int) -> Code:
+    """The kernel."""
+    return Code(SYMBOL, vector_bytes, _write, (dtype, vector_bytes))
+
+
+def epilogue(
+    source: Word, from_stride: int, to: Word, to_stride: int, dtype: DType, vector_bytes: int
+) -> Epilogue:
+    """What copies each finished block of a product at `source`; `to` need not have room besides."""
+    code = Code(_EPILOGUE_SYMBOL, vector_bytes, _write_epilogue, (dtype, vector_bytes))
+    return Epilogue(code, (source, from_stride, to, to_stride))
+
+
+def _write_epilogue(dtype: DType, vector_bytes: int) -> str:
+    module = Module()
+    write_transpose(module, dtype, vector_bytes, is_exact=True)
+    fn, (args, row, rows, column, columns) = function(module, _EPILOGUE_SYMBOL, 5)
+    words = Words(fn, args, _EPILOGUE_WORDS)
+    invoke(
+        fn,
+        TRANSPOSE,
+        words["to"] + column * words["to_stride"] + row * dtype.size,
+        words["from"] + row * words["from_stride"] + column * dtype.size,
+        rows,
+        columns,
+        words["to_stride"],
+        words["from_stride"],
+    )
+    return module.text()
 
 
 def _write(dtype: DType, vector_bytes: int) -> str:

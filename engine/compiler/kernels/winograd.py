@@ -11,29 +11,29 @@ import math
 from typing import NamedTuple
 
 from ...graph import DType, float32
+from .. import host
+from . import any_tile
 from . import winograd_kernel as kernel
+from .any_tile import ANY_SHAPE
+from .at_hand import Tiles, of_one_thread, parts_of
+from .filter_gradient_plan import num_parts
 from .filters import plan_pack
-from .launch import Epilogue, Launch, Scratch, Word
-from .microkernel import SHAPE, microkernels
+from .launch import Code, Epilogue, Launch, Scratch, Word
 from .tiles import Cut, Grid, Target, choose_grid
 from .window import Convolution
 from .winograd_transforms import POINTS, TAPS, TILE
 
 _NUM_POINTS = POINTS * POINTS
 _LINE = 64
-# The transforms of a unit of work stay in the second cache, with those of the filters beside them;
-# larger filters come from beyond, and are to be worth it for more tiles.
-_UNIT_BYTES = 256 * 1024
-_LARGE_UNIT_BYTES = 1024 * 1024
-_NEAR_FILTER_BYTES = 1024 * 1024
-_MOST_FILTER_BYTES = 4 * 1024 * 1024
+# Shares of the second cache: the transforms of a unit of work stay there, with those of the filters
+# beside them; larger filters come from beyond, and are to be worth it for more tiles.
+_UNIT_SHARE = 1 / 8
+_LARGE_UNIT_SHARE = 1 / 2
+_NEAR_FILTER_SHARE = 1 / 2
+_MOST_FILTER_SHARE = 2
 # The least that is to be gained, as parts of the time: estimates are wrong by that.
 _WORTH = 0.85
 _UNITS_PER_THREAD = 4
-# Parts of the sum over tiles.
-_PARTS_BYTES = 1024 * 1024
-_MOST_PARTS = 16
-_FEWEST_PARTS = 2
 
 
 def is_winograd(conv: Convolution, dtype: DType, target: Target) -> bool:
@@ -44,7 +44,9 @@ def is_winograd(conv: Convolution, dtype: DType, target: Target) -> bool:
         return False
     if not conv.channels or not conv.filters or conv.channels % lanes or conv.filters % lanes:
         return False
-    if _filter_bytes(conv.channels, conv.filters, dtype.size) > _MOST_FILTER_BYTES:
+    if _filter_bytes(conv.channels, conv.filters, dtype.size) > host.in_second_cache(
+        _MOST_FILTER_SHARE
+    ):
         return False
     return _cycles(conv, lanes, dtype.size) < _WORTH * _direct_cycles(conv, lanes)
 
@@ -63,10 +65,10 @@ def _cycles(conv: Convolution, lanes: int, size: int) -> float:
     products = tiles * _NUM_POINTS * conv.channels * of_y / 2 / 0.8
     transforms = tiles * (130 * of_x + 90 * of_y) + 220 * conv.channels * of_y
     filter_bytes = _filter_bytes(conv.channels, conv.filters, size)
-    if filter_bytes <= _NEAR_FILTER_BYTES:
+    if filter_bytes <= host.in_second_cache(_NEAR_FILTER_SHARE):
         return products + transforms
     tile_bytes = _NUM_POINTS * (conv.channels + conv.filters) * size
-    units = -(-tiles * tile_bytes // _LARGE_UNIT_BYTES)
+    units = -(-tiles * tile_bytes // host.in_second_cache(_LARGE_UNIT_SHARE))
     return products + transforms + units * 12 * filter_bytes / _LINE
 
 
@@ -189,6 +191,11 @@ def _plan(
     grid = choose_grid(
         num_tiles, result.channels // lanes, source.channels, target.registers, b_cost=0.4
     )
+    sizes = result.channels, source.channels, dtype, target
+    tiles = of_one_thread(grid, num_tiles, *sizes)
+    grid = Grid(Cut.of(last_tiles, tiles.grid.rows.large), tiles.grid.vectors)
+    last = of_one_thread(grid, last_tiles, *sizes, keep_vectors=True)
+    strides = source.tile_bytes(size), size, row, result.tile_bytes(size)
     image, y_row, pixel = result.strides(size)
     values = {
         **_unit_words(rows, unit_rows, image_rows, row_tiles, source, result, dtype, target),
@@ -202,20 +209,18 @@ def _plan(
         "filters": transformed,
         "filter_point": point,
         "filter_columns": size,
-        **_panel_words(grid, result.channels, lanes),
+        **_panel_words(tiles.grid, result.channels, lanes),
         "product_tile": result.tile_bytes(size),
         "product_point": row,
         "product_vectors": result.channels // lanes,
-        "shape": _shape(source.tile_bytes(size), size, row, result.tile_bytes(size)),
-        "cut": _cut(grid.rows, grid.vectors, result.channels, dtype, target),
-        "last_cut": _cut(
-            Cut.of(last_tiles, grid.rows.large), grid.vectors, result.channels, dtype, target
-        ),
+        "cut": _cut(tiles, num_tiles, *strides),
+        "last_cut": _cut(last, last_tiles, *strides),
         "epilogue": epilogue.code if epilogue else 0,
         "epilogue_words": epilogue.words if epilogue else 0,
     }
     code = kernel.code(kernel.CONVOLVE, dtype, target.vector_bytes)
-    return [first, Launch(code, tuple(values[name] for name in kernel.CONVOLVE_WORDS))]
+    words = tuple(values[name] for name in kernel.CONVOLVE_WORDS)
+    return [first, Launch(code, words, _of_other_sizes(dtype, target))]
 
 
 def plan_winograd_filter_gradient(
@@ -233,12 +238,13 @@ def plan_winograd_filter_gradient(
     unit_rows = _unit_rows(rows, row_tiles, source, result, size, 1)
     point = conv.channels * row + _LINE
     part = point * _NUM_POINTS
-    parts = max(_FEWEST_PARTS, min(_MOST_PARTS, _PARTS_BYTES // part))
-    parts = min(-(-rows // unit_rows), 1 << parts.bit_length() - 1)
+    parts = num_parts(part, -(-rows // unit_rows))
     sums = Scratch(part * parts, "winograd_sums")
     grid = choose_grid(
         conv.channels, conv.filters // lanes, unit_rows * row_tiles, target.registers
     )
+    tiles = of_one_thread(grid, conv.channels, conv.filters, unit_rows * row_tiles, dtype, target)
+    strides = size, source.tile_bytes(size), result.tile_bytes(size), row
     values: dict[str, Word] = {
         **_unit_words(rows, unit_rows, image_rows, row_tiles, source, result, dtype, target),
         "x": _image_words(source, size, lanes),
@@ -248,12 +254,12 @@ def plan_winograd_filter_gradient(
         "sums_point": point,
         "sums_row": row,
         "parts": parts,
-        **_panel_words(grid, conv.filters, lanes),
-        "shape": _shape(size, source.tile_bytes(size), result.tile_bytes(size), row),
-        "cut": _cut(grid.rows, grid.vectors, conv.filters, dtype, target),
+        **_panel_words(tiles.grid, conv.filters, lanes),
+        "cut": _cut(tiles, conv.channels, *strides),
     }
     code = kernel.code(kernel.GRADIENT, dtype, target.vector_bytes)
-    found = [Launch(code, tuple(values[name] for name in kernel.GRADIENT_WORDS))]
+    words = tuple(values[name] for name in kernel.GRADIENT_WORDS)
+    found = [Launch(code, words, _of_other_sizes(dtype, target))]
     values = {
         "sums": sums,
         "sums_part": part,
@@ -275,8 +281,9 @@ def _unit_rows(
 ) -> int:
     """Rows of tiles that are worked on together."""
     row_bytes = row_tiles * (source.tile_bytes(size) + result.tile_bytes(size))
-    is_near = _filter_bytes(source.channels, result.channels, size) <= _NEAR_FILTER_BYTES
-    most = _UNIT_BYTES if is_near else _LARGE_UNIT_BYTES
+    filter_bytes = _filter_bytes(source.channels, result.channels, size)
+    is_near = filter_bytes <= host.in_second_cache(_NEAR_FILTER_SHARE)
+    most = host.in_second_cache(_UNIT_SHARE if is_near else _LARGE_UNIT_SHARE)
     units = -(-rows // max(1, most // row_bytes))
     for more in range(units, rows + 1):
         if more % threads == 0 or more >= _UNITS_PER_THREAD * threads:
@@ -340,17 +347,29 @@ def _panel_words(grid: Grid, columns: int, lanes: int) -> dict[str, Word]:
     }
 
 
-def _cut(rows: Cut, vectors: Cut, columns: int, dtype: DType, target: Target) -> tuple[Word, ...]:
+def _cut(tiles: Tiles, length: int, *strides: int) -> tuple[Word, ...]:
+    """The words about how `length` rows are cut; `strides` as of _shape."""
+    rows = tiles.grid.rows
+    high, low = (height for height, _ in parts_of(rows, length))
     values: dict[str, Word] = {
         "cut_rows": rows.large,
         "num_high": rows.num_large,
         "num_cuts": rows.parts,
-        "microkernels": microkernels(rows, vectors, columns, dtype, target),
+        "microkernels": tiles.codes,
+        "shape": _shape(high, *strides),
+        "low_shape": _shape(low, *strides),
     }
     return tuple(values[name] for name in kernel.CUT_WORDS)
 
 
-def _shape(row_stride: int, a_stride: int, b_stride: int, c_stride: int) -> tuple[Word, ...]:
+def _of_other_sizes(dtype: DType, target: Target) -> tuple[Code, ...]:
+    """The codes that the same takes for other numbers of tiles."""
+    return (any_tile.code(dtype, target.vector_bytes),) if target.has_sizes else ()
+
+
+def _shape(
+    rows: int, row_stride: int, a_stride: int, b_stride: int, c_stride: int
+) -> tuple[Word, ...]:
     """What the microkernel reads: a plain product of matrices."""
     values: dict[str, Word] = {
         "row_stride": row_stride,
@@ -361,5 +380,6 @@ def _shape(row_stride: int, a_stride: int, b_stride: int, c_stride: int) -> tupl
         "c_stride": c_stride,
         "num_offsets": 1,
         "offsets": (0,),
+        "rows": rows,
     }
-    return tuple(values[name] for name in SHAPE)
+    return tuple(values[name] for name in ANY_SHAPE)

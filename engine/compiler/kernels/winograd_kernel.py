@@ -21,6 +21,7 @@ from ...graph import DType
 from ..emit import Function, Module, Value
 from . import winograd_transforms as transforms
 from .launch import Code
+from .panels import column_of
 from .winograd_transforms import POINTS, TAPS, TILE, Transform
 from .words import (
     WORD_BYTES,
@@ -73,19 +74,19 @@ CONVOLVE_WORDS = (
     *("filters", "filter_point", "filter_columns"),
     *_PANEL_WORDS,
     *("product_tile", "product_point", "product_vectors"),
-    *("shape", "cut", "last_cut"),
+    *("cut", "last_cut"),
     *("epilogue", "epilogue_words"),
 )
 
 # How the tiles of a unit are cut into rows of microkernels.
-CUT_WORDS = ("cut_rows", "num_high", "num_cuts", "microkernels")
+CUT_WORDS = ("cut_rows", "num_high", "num_cuts", "microkernels", "shape", "low_shape")
 
 GRADIENT_WORDS = (
     *_UNIT_WORDS,
     *("x", "dy"),
     *("sums", "sums_part", "sums_point", "sums_row", "parts"),
     *_PANEL_WORDS,
-    *("shape", "cut"),
+    "cut",
 )
 
 FINISH_WORDS = (
@@ -263,8 +264,8 @@ class _Units(_Writer):
         size = self.dtype.size
 
         def panel(p: Value) -> None:
-            column = self._column_of(p)
-            columns = self._column_of(p + 1) - column
+            column = column_of(fn, words, p, self.lanes)
+            columns = column_of(fn, words, p + 1, self.lanes) - column
             narrow = fn.select(p < words["num_wide_panels"], fn.number(0), fn.number(WORD_BYTES))
             kernels = cut["microkernels"] + narrow
             b_at, c_at = b + column * b_column, c + column * size
@@ -272,14 +273,15 @@ class _Units(_Writer):
             def block(t: Value) -> None:
                 high = minimum(fn, t, cut["num_high"])
                 i = t * cut["cut_rows"] - (t - high)
-                low = fn.select(t < cut["num_high"], fn.number(0), fn.number(2))
+                is_high = t < cut["num_high"]
+                low = fn.select(is_high, fn.number(0), fn.number(2))
                 invoke(
                     fn,
                     word(fn, kernels, low),
                     a + i * steps[0],
                     b_at,
                     c_at + i * steps[1],
-                    words["shape"],
+                    fn.select(is_high, cut["shape"], cut["low_shape"]),
                     columns,
                     count,
                     add,
@@ -288,11 +290,6 @@ class _Units(_Writer):
             self.each(cut["num_cuts"], block)
 
         self.each(words["num_panels"], panel)
-
-    def _column_of(self, panel: Value) -> Value:
-        wide = minimum(self.fn, panel, self.words["num_wide_panels"])
-        found = panel * self.words["panel_columns"] - (panel - wide) * self.lanes
-        return minimum(self.fn, found, self.words["columns"])
 
 
 class _Convolve(_Units):

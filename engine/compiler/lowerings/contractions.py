@@ -8,24 +8,18 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ...graph import DType, bfloat16, float32, float64
-from .. import llvm, threads
 from ..builder import Builder, broadcast, wide
 from ..emit import NotLoweredError
 from ..fused import squeezed
-from ..kernels.gemm import plan_gemm
+from ..kernels.factors import Factors
 from ..kernels.launch import Buffer, Matrix
-from ..kernels.pair_products import plan_pair_products
 from ..kernels.pairs import PairUnit
-from ..kernels.tiles import Target
+from ..kernels.products import plan_product
+from ..making_do import target
 from ..pair_unit import pair_unit
 from ..pieces import piece
 from ..program import Library, Operand, Pieces, Shape, View, contiguous
 from .table import Lowered, lowers
-
-
-def target() -> Target:
-    """What kernels are planned for now."""
-    return Target(llvm.vector_bytes(), threads.num_threads())
 
 
 @lowers("MatMul")
@@ -290,11 +284,8 @@ class _Product(NamedTuple):
         sizes = rows, columns, inner
         batch = tuple(map(real, self.batch))
         to = target() if threads is None else target()._replace(threads=threads)
-        if self.unit is not None:
-            return plan_pair_products(
-                *factors, c, *sizes, to.threads, self.unit, batch=batch, epilogue=epilogue
-            )
-        return plan_gemm(*factors, c, *sizes, self.dtype, to, batch=batch, epilogue=epilogue)
+        multiplied = Factors(self.dtype, self.unit)
+        return plan_product(*factors, c, *sizes, multiplied, to, batch=batch, epilogue=epilogue)
 
     def pieces(self, whole: Library) -> Pieces | None:
         """The product by pieces of its first batch axis."""

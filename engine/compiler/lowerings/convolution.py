@@ -11,21 +11,15 @@ from ...ops.conv_transpose import all_pads, out_dims
 from ...ops.windows import Geometry
 from ..builder import Builder
 from ..emit import NotLoweredError
-from ..kernels.conv import plan_conv_forward, plan_conv_input_gradient
-from ..kernels.filter_gradient import plan_conv_filter_gradient
+from ..kernels.conv import plan_conv_forward, plan_conv_input_gradient, takes_pairs
+from ..kernels.filter_gradient import plan_conv_filter_gradient, takes_pixel_pairs
 from ..kernels.launch import Buffer
-from ..kernels.pair_conv import (
-    plan_pair_conv_forward,
-    plan_pair_conv_input_gradient,
-    takes_pairs,
-)
-from ..kernels.pair_filter_gradient import plan_pair_conv_filter_gradient, takes_pixel_pairs
 from ..kernels.pairs import PairUnit
 from ..kernels.window import Convolution
+from ..making_do import target
 from ..pair_unit import pair_unit
 from ..program import Operand, Shape, View
 from ..sizes import is_known
-from .contractions import target
 from .table import Lowered, filled, lowers
 
 
@@ -81,16 +75,17 @@ def _one_for_unknown(size: int) -> int:
     return size if is_known(size) else 1
 
 
-def _halves(
+def _factors(
     b: Builder, takes: Callable[[PairUnit], bool], *operands: Operand
-) -> tuple[PairUnit, tuple[View, ...]] | None:
-    """What multiplies the operands as bfloat16, and these; None where it is done in float32."""
+) -> tuple[PairUnit | None, tuple[View, ...]]:
+    """What multiplies the operands as bfloat16, and these; None where it is done as they are."""
     unit = pair_unit()
-    if unit is None or not takes(unit):
-        return None
-    found = [b.halves_of(x) if isinstance(x, View) else None for x in operands]
-    views = tuple(b.whole(x) for x in found if x is not None and b.dtype(x) == bfloat16)
-    return (unit, views) if len(views) == len(operands) else None
+    if unit is not None and takes(unit):
+        found = [b.halves_of(x) if isinstance(x, View) else None for x in operands]
+        views = tuple(b.whole(x) for x in found if x is not None and b.dtype(x) == bfloat16)
+        if len(views) == len(operands):
+            return unit, views
+    return None, tuple(map(b.whole, operands))
 
 
 @lowers("Conv")
@@ -102,17 +97,14 @@ def forward(b: Builder, step: Lowered, x: Operand, kernel: Operand) -> Operand:
     *window, _, filters = b.shape(kernel)
     describe, out = _described(step, images, tuple(spatial), channels, filters, tuple(window))
     sizes = describe(_one_for_unknown)
-    halves = _halves(b, lambda unit: takes_pairs(sizes, channels, unit), x, kernel)
+    unit, views = _factors(b, lambda unit: takes_pairs(sizes, channels, unit), x, kernel)
 
     def plan(real: Any, inputs: Any, outputs: Any, epilogue: Any = None) -> Any:
         operands = Buffer(inputs[0]), Buffer(inputs[1]), Buffer(outputs[0]), describe(real)
-        if halves is not None:
-            return plan_pair_conv_forward(*operands, target(), halves[0], epilogue=epilogue)
-        return plan_conv_forward(*operands, dtype, target(), epilogue=epilogue)
+        return plan_conv_forward(*operands, dtype, target(), unit=unit, epilogue=epilogue)
 
     shape = (images, *out, filters)
     work = math.prod(shape) * math.prod(b.shape(kernel)[:-1])
-    views = (b.whole(x), b.whole(kernel)) if halves is None else halves[1]
     return b.library_on("convolution", views, shape, dtype, plan, work=work)
 
 
@@ -133,16 +125,13 @@ def input_gradient(
     is_one_phase = all(s == 1 for s in step.attrs["strides"])
 
     sizes = describe(_one_for_unknown)
-    halves = _halves(b, lambda unit: takes_pairs(sizes, filters, unit), dy, kernel)
+    unit, views = _factors(b, lambda unit: takes_pairs(sizes, filters, unit), dy, kernel)
 
     def plan(real: Any, inputs: Any, outputs: Any, epilogue: Any = None) -> Any:
         operands = Buffer(inputs[0]), Buffer(inputs[1]), Buffer(outputs[0]), describe(real)
-        if halves is not None:
-            return plan_pair_conv_input_gradient(*operands, target(), halves[0], epilogue=epilogue)
-        return plan_conv_input_gradient(*operands, dtype, target(), epilogue=epilogue)
+        return plan_conv_input_gradient(*operands, dtype, target(), unit=unit, epilogue=epilogue)
 
     shape = (images, *spatial, channels)
-    views = (b.whole(dy), b.whole(kernel)) if halves is None else halves[1]
     work = math.prod(b.shape(dy)) * math.prod(b.shape(kernel)[:-1])
     if is_one_phase:
         return b.library_on("convolution gradient", views, shape, dtype, plan, work=work)
@@ -162,17 +151,14 @@ def filter_gradient(b: Builder, step: Lowered, x: Operand, dy: Operand, *dims: O
         raise NotLoweredError(f"ConvKernelGrad of {b.shape(x)} and {b.shape(dy)}")
 
     sizes = describe(_one_for_unknown)
-    halves = _halves(b, lambda unit: takes_pixel_pairs(sizes, unit), x, dy)
+    unit, views = _factors(b, lambda unit: takes_pixel_pairs(sizes, unit), x, dy)
 
     def plan(real: Any, inputs: Any, outputs: Any) -> Any:
         operands = Buffer(inputs[0]), Buffer(inputs[1]), Buffer(outputs[0]), describe(real)
-        if halves is not None:
-            return plan_pair_conv_filter_gradient(*operands, target(), halves[0])
-        return plan_conv_filter_gradient(*operands, dtype, target())
+        return plan_conv_filter_gradient(*operands, dtype, target(), unit=unit)
 
     shape = (*window, channels // step.attrs["groups"], filters)
     work = math.prod(b.shape(dy)) * math.prod(shape[:-1])
-    views = (x, dy) if halves is None else halves[1]
     return b.library("filter gradient", views, [(shape, dtype)], plan, work=work)[0]
 
 

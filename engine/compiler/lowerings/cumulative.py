@@ -11,8 +11,8 @@ from ..builder import Builder
 from ..emit import NotLoweredError
 from ..kernels.launch import Buffer
 from ..kernels.scan import plan_scan
+from ..making_do import target
 from ..program import Operand, View
-from .contractions import target
 from .table import Lowered, lowers
 
 
@@ -32,10 +32,21 @@ def _recurrence(b: Builder, step: Lowered, factor: Operand, x: Operand) -> Opera
 
 
 def _scan(b: Builder, step: Lowered, kind: str, x: Operand, *factors: Operand) -> View:
-    shape, dtype = b.shape(x), step.dtypes[0]
+    axis = step.attrs["axis"] % len(b.shape(x))
+    return running(b, kind, x, axis, *factors, reverse=step.attrs["reverse"])
+
+
+def running(
+    b: Builder, kind: str, x: Operand, axis: int, *factors: Operand, reverse: bool = False
+) -> View:
+    """Running sums, products or a recurrence (see kernels/scan.py) along an axis.
+
+    Raises:
+        NotLoweredError: they are of a type that the kernels do not have.
+    """
+    shape, dtype = b.shape(x), b.dtype(x)
     if dtype == bool_ or (dtype.is_floating and dtype not in (float32, float64)):
-        raise NotLoweredError(f"{step.type} of {dtype}")
-    axis = step.attrs["axis"] % len(shape)
+        raise NotLoweredError(f"running {kind} of {dtype}")
     sizes = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
 
     def plan(real: Callable[[int], int], inputs: Any, outputs: Any) -> Any:
@@ -49,7 +60,7 @@ def _scan(b: Builder, step: Lowered, kind: str, x: Operand, *factors: Operand) -
             (outer, size, inner),
             dtype,
             target(),
-            reverse=step.attrs["reverse"],
+            reverse=reverse,
         )
 
     return b.library(kind, [x, *factors], [(shape, dtype)], plan)[0]

@@ -1,26 +1,24 @@
-"""Ops that read and write where numbers tell: along an axis, by rows of a table, one-hot."""
+"""Ops that read where numbers tell: along an axis, by rows of a table; and searches."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...graph import bool_, int32, int64
 from ..builder import Builder, broadcast
 from ..emit import NotLoweredError
-from ..kernels.launch import Buffer
-from ..kernels.scatter import plan_scatter_add
 from ..program import Gathered, Operand, Shape, Size, View
-from .contractions import target
-from .table import Lowered, filled, lowers
+from ..sizes import is_known
+from .table import Lowered, lowers
 
 
-def _view(b: Builder, x: Operand) -> View:
+def as_view(b: Builder, x: Operand) -> View:
+    """As memory."""
     return x if isinstance(x, View) else b.copy(x)
 
 
-def _wrapped(b: Builder, indices: Operand, size: int) -> Operand:
+def wrapped(b: Builder, indices: Operand, size: int) -> Operand:
     """Indices from the end made positive."""
     dtype = b.dtype(indices)
     if dtype not in (int32, int64):
@@ -30,7 +28,7 @@ def _wrapped(b: Builder, indices: Operand, size: int) -> Operand:
 
 @lowers("TakeAlongAxis")
 def _take_along(b: Builder, step: Lowered, x: Operand, indices: Operand) -> Operand:
-    view = _view(b, x)
+    view = as_view(b, x)
     rank = len(view.shape)
     axis = step.attrs["axis"] % rank
     own = b.shape(indices)
@@ -41,7 +39,7 @@ def _take_along(b: Builder, step: Lowered, x: Operand, indices: Operand) -> Oper
         [(*view.shape[:axis], 1, *view.shape[axis + 1 :]), (*own[:axis], 1, *own[axis + 1 :])]
     )
     shape = (*lead[:axis], own[axis], *lead[axis + 1 :])
-    places = b.broadcast(_wrapped(b, indices, size), shape)
+    places = b.broadcast(wrapped(b, indices, size), shape)
     b.check(_outside(b, places, size))
     one = view._replace(
         shape=(*view.shape[:axis], 1, *view.shape[axis + 1 :]),
@@ -57,25 +55,11 @@ def _outside(b: Builder, places: Operand, size: int) -> Operand:
     return b.compute(lambda s, i, n: (i < 0) | (i >= n), places, Size(size, dtype), dtype=bool_)
 
 
-@lowers("TakeAlongAxisGrad")
-def _take_along_grad(
-    b: Builder, step: Lowered, dy: Operand, indices: Operand, *dims: Operand
-) -> Operand:
-    shape = filled(step.attrs["shape"], dims)
-    axis = step.attrs["axis"] % len(shape)
-    own = b.shape(dy)
-    if own[axis] != 1:
-        raise NotLoweredError("TakeAlongAxisGrad of several places")
-    places = _wrapped(b, indices, shape[axis])
-    at = b.iota(shape, axis, b.dtype(places))
-    return b.compute(lambda s, i, j, d: s.where(i == j, d, 0), places, at, dy, dtype=b.dtype(dy))
-
-
-def _checked(b: Builder, indices: Operand, size: int) -> Operand:
+def checked(b: Builder, indices: Operand, size: int) -> Operand:
     """Indices as they count from the front; a run stops if one is out of range."""
 
     def make() -> View:
-        places = _wrapped(b, indices, size)
+        places = wrapped(b, indices, size)
         assert isinstance(places, View)
         b.check(_outside(b, places, size))
         return places
@@ -85,19 +69,20 @@ def _checked(b: Builder, indices: Operand, size: int) -> Operand:
 
 @lowers("Gather")
 def _gather(b: Builder, step: Lowered, x: Operand, indices: Operand) -> Operand:
-    if step.attrs["batch_dims"]:
-        raise NotLoweredError("Gather with batch axes")
-    view = _view(b, x)
+    view, common = as_view(b, x), step.attrs["batch_dims"]
     axis = step.attrs["axis"] % len(view.shape)
-    places = b.shape(indices)
+    batch, places = b.shape(indices)[:common], b.shape(indices)[common:]
+    if batch != view.shape[:common]:
+        raise NotLoweredError(f"Gather from {view.shape} by {b.shape(indices)}")
     lead, rest = view.shape[:axis], view.shape[axis + 1 :]
     start = view._replace(
         shape=(*lead, *places, *rest),
         strides=(*view.strides[:axis], *(0 for _ in places), *view.strides[axis + 1 :]),
     )
-    return _picked(
-        b, start, [_checked(b, indices, view.shape[axis])], len(rest), view.strides, [axis], view
-    )
+    found = checked(b, indices, view.shape[axis])
+    if common:  # those of a batch go with all that is before the axis
+        found = b.reshape(found, (*batch, *[1] * (axis - common), *places))
+    return _picked(b, start, [found], len(rest), view.strides, [axis], view)
 
 
 def _picked(
@@ -128,10 +113,10 @@ def _picked(
 
 @lowers("GatherNd")
 def _gather_nd(b: Builder, step: Lowered, x: Operand, *indices: Operand) -> Operand:
-    view = _view(b, x)
+    view = as_view(b, x)
     count = len(indices)
     shape = broadcast([b.shape(i) for i in indices])
-    places = [_checked(b, i, n) for i, n in zip(indices, view.shape, strict=False)]
+    places = [checked(b, i, n) for i, n in zip(indices, view.shape, strict=False)]
     start = view._replace(
         shape=(*shape, *view.shape[count:]),
         strides=(*(0 for _ in shape), *view.strides[count:]),
@@ -141,65 +126,17 @@ def _gather_nd(b: Builder, step: Lowered, x: Operand, *indices: Operand) -> Oper
     )
 
 
-@lowers("GatherGrad")
-def _gather_grad(
-    b: Builder, step: Lowered, dy: Operand, indices: Operand, *dims: Operand
-) -> Operand:
-    if step.attrs["batch_dims"]:
-        raise NotLoweredError("GatherGrad with batch axes")
-    shape = filled(step.attrs["shape"], dims)
-    axis = step.attrs["axis"] % len(shape)
-    places = _checked(b, indices, shape[axis])
-    found = _scattered(
-        b, dy, places, math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
-    )
-    return b.reshape(found, shape)
-
-
-@lowers("ScatterNd")
-def _scatter_nd(b: Builder, step: Lowered, updates: Operand, *rest: Operand) -> Operand:
-    count = step.attrs["num_indices"]
-    shape = filled(step.attrs["shape"], rest[count:])
-    indices = rest[:count]
-    own = broadcast([b.shape(i) for i in indices])
-    row: Operand | None = None
-    for i, n in zip(indices, shape, strict=False):
-        places = b.cast(_checked(b, i, n), int64)
-        row = (
-            places
-            if row is None
-            else b.compute(lambda s, r, p, n: r * n + p, row, places, Size(n, int64))
-        )
-    assert row is not None
-    if b.shape(updates) != (*own, *shape[count:]):
-        raise NotLoweredError(f"ScatterNd of {b.shape(updates)} into {shape}")
-    found = _scattered(
-        b, updates, b.broadcast(row, own), 1, math.prod(shape[:count]), math.prod(shape[count:])
-    )
-    return b.reshape(found, shape)
-
-
-def _numbers(b: Builder, ids: Operand) -> Operand:
+def numbers(b: Builder, ids: Operand) -> Operand:
     """Numbers of segments; what is out of range stays so."""
     return ids if b.dtype(ids) in (int32, int64) else b.cast(ids, int64)
 
 
-@lowers("SegmentSum")
-def _segment_sum(b: Builder, step: Lowered, rows: Operand, ids: Operand, *dims: Operand) -> Operand:
-    (size,) = filled((step.attrs["num_segments"],), dims)
-    count, *rest = b.shape(rows)
-    if b.shape(ids) != (count,):
-        raise NotLoweredError(f"SegmentSum of {b.shape(rows)} by {b.shape(ids)}")
-    found = _scattered(b, rows, _numbers(b, ids), 1, size, math.prod(rest))
-    return b.reshape(found, (size, *rest))
-
-
 @lowers("SegmentSpread")
 def _segment_spread(b: Builder, step: Lowered, y: Operand, ids: Operand) -> Operand:
-    view = _view(b, y)
+    view = as_view(b, y)
     start = view._replace(shape=(*b.shape(ids), *view.shape[1:]), strides=(0, *view.strides[1:]))
     # One outside reads as 0.
-    return _picked(b, start, [_numbers(b, ids)], len(view.shape) - 1, view.strides, [0], view)
+    return _picked(b, start, [numbers(b, ids)], len(view.shape) - 1, view.strides, [0], view)
 
 
 # Beyond it, halving the rest again and again is faster than to compare with each.
@@ -208,43 +145,58 @@ _MOST_COMPARED = 256
 
 @lowers("SearchSorted")
 def _search_sorted(b: Builder, step: Lowered, sequence: Operand, values: Operand) -> Operand:
+    return _place_in(b, sequence, values, first=step.attrs["side"] == "left")
+
+
+@lowers("FindSorted")
+def _find_sorted(b: Builder, step: Lowered, sequence: Operand, values: Operand) -> Operand:
     (size,) = b.shape(sequence)
-    if size > _MOST_COMPARED:
-        raise NotLoweredError(f"SearchSorted among {size}")
-    first = step.attrs["side"] == "left"
+    place = _place_in(b, sequence, values, first=True)
+    found = _element_at(b, sequence, place)
+    return b.compute(
+        lambda s, place, x, v, n: s.where((x == v) & (place < n), place, -1),
+        b.cast(place, int64),
+        found,
+        values,
+        Size(size, int64),
+    )
+
+
+def _element_at(b: Builder, x: Operand, places: Operand) -> View:
+    """Elements of a vector; 0 outside of it."""
+    view = as_view(b, x)
+    start = view._replace(shape=b.shape(places), strides=(0,) * len(b.shape(places)))
+    found = Gathered(start, (places,), view.strides, view.shape)
+    return b.map(lambda fn, given: given[0], [found], b.dtype(x), start.shape)
+
+
+def _place_in(b: Builder, sequence: Operand, values: Operand, *, first: bool) -> View:
+    """How many elements of a sorted vector stand before each value, int32."""
 
     def stands_before(s: Any, x: Any, v: Any) -> Any:
         if first:
             return (x < v) | ((v != v) & (x == x))  # NaN stands last
         return (x <= v) | (v != v)
 
-    shape = b.shape(values)
-    each = b.reshape(values, (*shape, 1))
-    before = b.compute(stands_before, sequence, each, dtype=bool_)
-    return b.reduce("sum", b.cast(before, int32), [len(shape)])
-
-
-def _scattered(
-    b: Builder, rows: Operand, places: Operand, tables: int, size: int, width: int
-) -> View:
-    """Tables of zeros, (tables, size, width), with each row added where its place is."""
-    count = math.prod(b.shape(places))
-    dtype, index_dtype = b.dtype(rows), b.dtype(places)
-    if dtype == bool_ or math.prod(b.shape(rows)) != tables * count * width:
-        raise NotLoweredError(f"a scatter of {b.shape(rows)} {dtype}")
-
-    def plan(real: Callable[[int], int], inputs: Any, outputs: Any) -> Any:
-        return plan_scatter_add(
-            Buffer(inputs[0]),
-            Buffer(inputs[1]),
-            Buffer(outputs[0]),
-            real(tables),
-            real(count),
-            real(size),
-            real(width),
-            dtype,
-            index_dtype,
-            target(),
+    (size,) = b.shape(sequence)
+    if size <= _MOST_COMPARED:
+        shape = b.shape(values)
+        each = b.reshape(values, (*shape, 1))
+        before = b.compute(stands_before, sequence, each, dtype=bool_)
+        return b.reduce("sum", b.cast(before, int32), [len(shape)])
+    if not is_known(size):
+        raise NotLoweredError(f"a search among {size}")
+    place = b.full(b.shape(values), 0, int32)
+    for bit in reversed(range(size.bit_length())):
+        # Whether as many more stand before it.
+        probe = b.compute(lambda s, i, bit=bit: i + ((1 << bit) - 1), place)
+        place = b.compute(
+            lambda s, i, at, x, v, bit=bit: s.where(
+                (at < size) & stands_before(s, x, v), i + (1 << bit), i
+            ),
+            place,
+            probe,
+            _element_at(b, sequence, probe),
+            values,
         )
-
-    return b.library("scatter", [rows, places], [((tables, size, width), dtype)], plan)[0]
+    return place

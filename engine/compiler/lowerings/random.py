@@ -6,17 +6,21 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...graph import bool_, float32, float64, int32, uint32, uint64
+from ...graph import bfloat16, bool_, float16, float32, float64, int32, uint32, uint64
 from .. import vector_math as v
 from ..builder import Builder
 from ..emit import Function, NotLoweredError, Value
 from ..kernels.launch import Buffer
 from ..kernels.philox import plan_random_bools, plan_random_words
+from ..making_do import target
 from ..program import Operand, Shape, View
-from .contractions import target
+from ..sizes import is_known
+from .cumulative import running
 from .table import Lowered, filled, lowers
 
 _WORD_BITS = 32
+# Of uniform numbers of a type: all that it can tell apart in [1/2, 1).
+_UNIFORM_BITS = {bfloat16: 8, float16: 11, float32: 24}
 
 
 @lowers("RandomAdvance")
@@ -85,59 +89,105 @@ def _every(b: Builder, words: View, number: int, start: int) -> View:
     return b.narrow(words, [start], (words.shape[0] // number,), [number])
 
 
-def _pairs(b: Builder, state: Operand, count: int) -> tuple[View, View]:
-    words = _words(b, state, 2 * count)
-    return _every(b, words, 2, 0), _every(b, words, 2, 1)
+def _groups(b: Builder, state: Operand, count: int, size: int) -> list[View]:
+    """The words of a draw in groups: the first of each, then the second, ..."""
+    words = _words(b, state, size * count)
+    return [_every(b, words, size, i) for i in range(size)]
 
 
 @lowers("RandomUniform")
 def _uniform(b: Builder, step: Lowered, state: Operand, *dims: Operand) -> Operand:
     shape = filled(step.attrs["shape"], dims)
     dtype, count = step.dtypes[0], math.prod(shape)
-    if dtype == float32:
+    if dtype == float64:
+        found = b.map(_unit_interval, _groups(b, state, count, 2), dtype)
+        return b.reshape(found, shape)
+    bits = _UNIFORM_BITS[dtype]
 
-        def single(fn: Function, values: Sequence[Value]) -> Value:
-            bits = fn.binary("lshr", values[0], _WORD_BITS - 24)
-            return fn.convert(fn.convert(bits, int32), float32) * 2.0**-24
+    def single(fn: Function, values: Sequence[Value]) -> Value:
+        found = fn.binary("lshr", values[0], _WORD_BITS - bits)
+        return fn.convert(fn.convert(found, int32), float32) * 2.0**-bits
 
-        return b.reshape(b.map(single, [_words(b, state, count)], dtype), shape)
-    if dtype != float64:
-        raise NotLoweredError(f"RandomUniform of {dtype}")
+    return b.reshape(b.map(single, [_words(b, state, count)], dtype), shape)
 
-    def double(fn: Function, values: Sequence[Value]) -> Value:
-        upper, lower = (
-            fn.convert(fn.convert(fn.binary("lshr", x, bits), int32), float64)
-            for x, bits in zip(values, (5, 6), strict=True)
-        )
-        return (upper * 2.0**26 + lower) * 2.0**-53
 
-    return b.reshape(b.map(double, _pairs(b, state, count), dtype), shape)
+def _unit_interval(fn: Function, values: Sequence[Value]) -> Value:
+    """Two words as a float64 in [0, 1), of 53 bits."""
+    upper, lower = (
+        fn.convert(fn.convert(fn.binary("lshr", x, bits), int32), float64)
+        for x, bits in zip(values, (5, 6), strict=True)
+    )
+    return (upper * 2.0**26 + lower) * 2.0**-53
 
 
 @lowers("RandomNormal")
 def _normal(b: Builder, step: Lowered, state: Operand, *dims: Operand) -> Operand:
     shape = filled(step.attrs["shape"], dims)
     dtype, count = step.dtypes[0], math.prod(shape)
-    if dtype != float32 or count % 2:
-        raise NotLoweredError(f"RandomNormal of {count} {dtype}")
-    words = _words(b, state, count)
-    pair = [_every(b, words, 2, 0), _every(b, words, 2, 1)]
+    polar = _double_polar if dtype == float64 else _polar
+    pairs = _half(b, count)
+    y = b.storage((2 * pairs,), dtype)
+    for i, turn in enumerate((v.cos, v.sin)):
 
-    def part(turn: Callable[[Function, Value], Value]) -> Callable[..., Value]:
-        def one(fn: Function, values: Sequence[Value]) -> Value:
-            first, second = values
-            # (k + 1/2) 2**-32: rounded as the reference does, in float32.
-            u = (fn.convert(first, float32) + 0.5) * 2.0**-_WORD_BITS
-            bits = fn.convert(fn.binary("lshr", second, _WORD_BITS - 24), int32)
-            angle = fn.convert(bits, float32) * (2 * math.pi * 2.0**-24)
-            return v.sqrt(fn, v.log(fn, u) * -2.0) * turn(fn, angle)
+        def one(fn: Function, values: Sequence[Value], turn: Callable[..., Value] = turn) -> Value:
+            radius, angle = polar(fn, values)
+            return radius * turn(fn, angle)
 
-        return one
-
-    y = b.storage((count,), dtype)
-    b.map_into(_every(b, y, 2, 0), part(v.cos), pair)
-    b.map_into(_every(b, y, 2, 1), part(v.sin), pair)
+        words = _groups(b, state, pairs, 4 if dtype == float64 else 2)
+        b.map_into(_every(b, y, 2, i), one, words)
+    if 2 * pairs != count:  # one is left over, if the count is odd
+        if not is_known(count):
+            b.program.places.add(count)
+        y = b.copy(y._replace(shape=(count,)))
     return b.reshape(y, shape)
+
+
+def _half(b: Builder, count: int) -> int:
+    """count / 2, rounded up."""
+    if count % 2 == 0 or is_known(count):
+        return (count + 1) // 2
+    return b.derive(lambda real: (real(count) + 1) // 2, ("half", count))
+
+
+def _polar(fn: Function, values: Sequence[Value]) -> tuple[Value, Value]:
+    """The radius and the angle of a pair of normal numbers, of two words."""
+    first, second = values
+    # (k + 1/2) 2**-32: rounded as the reference does, in float32.
+    u = (fn.convert(first, float32) + 0.5) * 2.0**-_WORD_BITS
+    bits = fn.convert(fn.binary("lshr", second, _WORD_BITS - 24), int32)
+    angle = fn.convert(bits, float32) * (2 * math.pi * 2.0**-24)
+    return v.sqrt(fn, v.log(fn, u) * -2.0), angle
+
+
+def _double_polar(fn: Function, values: Sequence[Value]) -> tuple[Value, Value]:
+    """The same in float64, of four words."""
+    u, turn = (_unit_interval(fn, values[i : i + 2]) for i in (0, 2))
+    return v.sqrt(fn, v.log1p(fn, -u) * -2.0), turn * (2 * math.pi)
+
+
+@lowers("RandomCategorical")
+def _categorical(b: Builder, step: Lowered, state: Operand, logits: Operand) -> Operand:
+    number, dtype = step.attrs["num_samples"], step.dtypes[0]
+    batch, classes = b.shape(logits)
+    x = b.cast(logits, float64)
+    greatest = b.reduce("max", x, [1], keepdims=True)
+    weights = b.compute(lambda s, x, most: s.exp(x - most), x, greatest)
+    sums = running(b, "sum", weights, 1)
+    total = b.narrow(sums, [0, classes - 1], (batch, 1), [1, 1])
+    drawn = b.map(_unit_interval, _groups(b, state, batch * number, 2), float64)
+    # Below the total, so that what is found has a weight of its own.
+    place = b.compute(
+        lambda s, u, most: s.min(u * most, s.next_after(most, 0.0)),
+        b.reshape(drawn, (batch, number)),
+        total,
+    )
+    before = b.compute(
+        lambda s, sums, u: sums <= u,
+        b.reshape(sums, (batch, 1, classes)),
+        b.reshape(place, (batch, number, 1)),
+        dtype=bool_,
+    )
+    return b.cast(b.reduce("sum", b.cast(before, int32), [2]), dtype)
 
 
 @lowers("RandomInt")
@@ -156,7 +206,7 @@ def _int(b: Builder, step: Lowered, state: Operand, *dims: Operand) -> Operand:
         found = fn.binary("lshr", upper + fn.binary("lshr", lower, _WORD_BITS), _WORD_BITS)
         return fn.convert(found + low % (1 << 64), dtype)
 
-    return b.reshape(b.map(within, _pairs(b, state, math.prod(shape)), dtype), shape)
+    return b.reshape(b.map(within, _groups(b, state, math.prod(shape), 2), dtype), shape)
 
 
 @lowers("RandomBernoulli")

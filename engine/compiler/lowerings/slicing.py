@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...graph import bool_
+from ...graph import bool_, int64
 from ..builder import Builder
 from ..emit import Function, NotLoweredError, Value
-from ..program import Literal, Operand, Shape, View
+from ..program import Gathered, Literal, Operand, Shape, View
 from ..sizes import is_known
 from .joining import copy_into, part
 from .table import Lowered, filled, known_size, lowers
@@ -40,31 +40,124 @@ def _fits(who: str, n: int, begin: int, size: int) -> None:
         raise NotLoweredError(f"{who}: {size} elements from {begin} of {n}")
 
 
+def _begins(begin: Sequence[int | None], given: Iterator[Operand]) -> list[Any]:
+    """Where a block begins along each axis: a number, or an operand that depends on data."""
+    found: list[Any] = []
+    for n in begin:
+        value: Any = next(given) if n is None else n
+        size = value if isinstance(value, int) else known_size(value)
+        found.append(value if size is None else size)
+    return found
+
+
+def _moving(
+    b: Builder, shape: Shape, begins: Sequence[Any], sizes: Shape
+) -> tuple[list[int], list[Operand]]:
+    """The axes along which a block begins where data says, and where; a run stops if it ends
+    outside of a shape.
+    """
+    axes = [a for a, t in enumerate(begins) if not isinstance(t, int)]
+    places = []
+    for a in axes:
+        if not (is_known(shape[a]) and is_known(sizes[a])):
+            raise NotLoweredError(f"{sizes[a]} elements of {shape[a]} from where data says")
+        last = shape[a] - sizes[a]
+        place = b.cast(begins[a], int64)
+        b.check(b.compute(lambda s, t, last=last: (t < 0) | (t > last), place, dtype=bool_))
+        places.append(place)
+    return axes, places
+
+
 @lowers("Slice")
 def _slice(b: Builder, step: Lowered, x: Operand, *values: Operand) -> Operand:
     given = iter(values)
-    begins = _sizes(step.attrs["begin"], given)
+    begins = _begins(step.attrs["begin"], given)
     sizes = _sizes(step.attrs["size"], given)
     shape = b.shape(x)
-    sizes = [n - t if s == -1 else s for n, t, s in zip(shape, begins, sizes, strict=True)]
-    for n, t, s in zip(shape, begins, sizes, strict=True):
+    for a, (t, size) in enumerate(zip(begins, sizes, strict=True)):
+        if size == -1:
+            if not isinstance(t, int):
+                raise NotLoweredError("a size that depends on data")
+            sizes[a] = shape[a] - t
+    axes, places = _moving(b, shape, begins, tuple(sizes))
+    starts = [0 if a in axes else t for a, t in enumerate(begins)]
+    for n, t, s in zip(shape, starts, sizes, strict=True):
         _fits("Slice", n, t, s)
-    return b.narrow(x, begins, tuple(sizes), [1] * len(shape))
+    found = b.narrow(x, starts, tuple(sizes), [1] * len(shape))
+    if not axes:
+        return found
+    return _at(
+        b,
+        found,
+        axes,
+        [_counted(b, found.shape, a, t) for a, t in zip(axes, places, strict=True)],
+        [shape[a] for a in axes],
+    )
+
+
+def _counted(b: Builder, shape: Shape, axis: int, start: Operand, sign: int = 1) -> Operand:
+    """For each place of a shape start + i, or i - start, with i counted along an axis."""
+    count = b.iota(shape, axis, int64)
+    return b.compute(lambda s, i, t: i + t if sign > 0 else i - t, count, start)
+
+
+def _at(
+    b: Builder, x: View, axes: Sequence[int], places: Sequence[Operand], limits: Sequence[int]
+) -> View:
+    """The elements of a view with their places along some axes; 0 outside of `limits`."""
+    strides = tuple(0 if a in axes else s for a, s in enumerate(x.strides))
+    moved = tuple(x.strides[a] for a in axes)
+    shape = b.shape(places[0])
+    start = x._replace(shape=shape, strides=strides)
+    found = Gathered(start, tuple(places), moved, tuple(limits))
+    return b.map(lambda fn, given: given[0], [found], b.dtype(x), shape)
 
 
 @lowers("SliceUpdate")
 def _slice_update(
     b: Builder, step: Lowered, x: Operand, updates: Operand, *values: Operand
 ) -> Operand:
-    begins = _sizes(step.attrs["begin"], iter(values))
+    begins = _begins(step.attrs["begin"], iter(values))
     shape, sizes = b.shape(x), b.shape(updates)
-    for n, t, s in zip(shape, begins, sizes, strict=True):
+    axes, places = _moving(b, shape, begins, sizes)
+    starts = [0 if a in axes else t for a, t in enumerate(begins)]
+    for n, t, s in zip(shape, starts, sizes, strict=True):
         _fits("SliceUpdate", n, t, s)
+    if axes:
+        return _update_at(b, x, updates, starts, axes, places)
     if sizes == shape:
         return updates
     y = b.copy(x)
-    copy_into(b, b.narrow(y, begins, sizes, [1] * len(shape)), updates)
+    copy_into(b, b.narrow(y, starts, sizes, [1] * len(shape)), updates)
     return y
+
+
+def _update_at(
+    b: Builder,
+    x: Operand,
+    updates: Operand,
+    starts: Sequence[int],
+    axes: Sequence[int],
+    places: Sequence[Operand],
+) -> View:
+    """`x` with a block replaced that begins at `places` along `axes`, at `starts` along others."""
+    shape, sizes = b.shape(x), b.shape(updates)
+    for a, (n, size) in enumerate(zip(shape, sizes, strict=True)):
+        if a not in axes and (starts[a], size) != (0, n):
+            raise NotLoweredError(f"SliceUpdate of {sizes} in {shape} where data says")
+    block = updates if isinstance(updates, View) else b.copy(updates)
+    counts = [_counted(b, shape, a, t, -1) for a, t in zip(axes, places, strict=True)]
+    inside = _at(b, block, axes, counts, [sizes[a] for a in axes])
+    limits = [sizes[a] for a in axes]
+
+    def pick(s: Any, old: Any, new: Any, *counts: Any) -> Any:
+        is_inside = None
+        for count, limit in zip(counts, limits, strict=True):
+            here = (count >= 0) & (count < limit)
+            is_inside = here if is_inside is None else is_inside & here
+        return s.where(is_inside, new, old)
+
+    return b.compute(pick, x, inside, *counts)
 
 
 # Brackets

@@ -120,6 +120,13 @@ def exp(fn: Function, x: Value) -> Value:
     return select(fn, is_nothing, 0.0, scaled(fn, expm1_of_rest(fn, r) + 1.0, biased))
 
 
+def exp_of_two(fn: Function, x: Value, low: Value) -> Value:
+    """e ** (x + low) of float64, where `low` is what x has lost in rounding."""
+    lowest, highest = _LIMITS[x.dtype]
+    biased, r = reduced(fn, clamp(fn, x, lowest, highest), 2 * format_of(x).bias, -low)
+    return scaled(fn, expm1_of_rest(fn, r) + 1.0, biased)
+
+
 def _by_sixteens(fn: Function, function: Callable[[Function, Value], Value], x: Value) -> Value:
     """A function of 16 lanes, of any number up to that, or of a power of two of them."""
     lanes = x.lanes

@@ -70,7 +70,7 @@ def _rest(fn: Function, m: Value) -> Value:
     return m * m * polynomial(fn, m, _LOG1P[m.dtype])
 
 
-def _split(fn: Function, x: Value) -> tuple[Value, Value]:
+def split(fn: Function, x: Value) -> tuple[Value, Value]:
     """e and m: x = 2**e * (1 + m), for positive x."""
     layout = format_of(x)
     is_small = x < layout.least_normal
@@ -93,7 +93,7 @@ def _logarithm(
     fn: Function, x: Value, of_e: tuple[float, float], of_two: tuple[float, float]
 ) -> Value:
     """The logarithm to the base in which e and 2 have the logarithms given."""
-    e, m = _split(fn, x)
+    e, m = split(fn, x)
     rest = _rest(fn, m)
     low = rest if of_e == _NATURAL else fn.fma(rest, of_e[0], m * of_e[1])
     if of_two[1]:

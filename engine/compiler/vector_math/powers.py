@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 from ...graph import float32, float64, int64, uint64
 from ..emit import Function, NotLoweredError, Value
@@ -10,6 +12,7 @@ from .arithmetic import is_inf
 from .exponentials import exp
 from .floats import FORMATS, bits_of, format_of, in_double, magnitude, select, with_sign
 from .logarithms import log
+from .long_power import long_power
 
 
 def sqrt(fn: Function, x: Value) -> Value:
@@ -72,23 +75,33 @@ def cbrt(fn: Function, x: Value) -> Value:
 
 
 def power(fn: Function, x: Value, y: Value) -> Value:
-    """x ** y as exp(y * log |x|), in float64, which has digits to spare for float32 alone.
+    """x ** y as exp(y * log |x|), with more digits between the two than the type has.
 
     Raises:
-        NotLoweredError: the values are not float32, and y is not the constant 2 or 3.
+        NotLoweredError: the values are neither float32 nor float64.
     """
     if y.is_constant and x.is_float and y.name == fn.constant(2.0, y).name:
         return x * x
     if y.is_constant and x.is_float and y.name == fn.constant(3.0, y).name:
         return x * x * x
-    if x.dtype != float32:
+    if x.dtype not in FORMATS:
         raise NotLoweredError(f"a power of {x.dtype}")
-    return in_double(fn, _double_power, x, y)
+    if x.dtype == float64:
+        return _signed_power(fn, x, y, long_power)
+    return in_double(fn, partial(_signed_power, power_of=_double_power), x, y)
 
 
 def _double_power(fn: Function, x: Value, y: Value) -> Value:
+    """As float32 takes it."""
+    return exp(fn, y * log(fn, x))
+
+
+def _signed_power(
+    fn: Function, x: Value, y: Value, power_of: Callable[[Function, Value, Value], Value]
+) -> Value:
+    """x ** y for any x, by `power_of`, which is that of positive ones, 0 and infinity."""
     size = magnitude(fn, x)
-    z = exp(fn, y * log(fn, size))
+    z = power_of(fn, size, y)
     # (-1)**y for a negative x, -0 included; NaN between whole numbers, unless |x| is 0 or infinite.
     is_negative = with_sign(fn, fn.constant(1.0, x), x) < 0
     half = y * 0.5

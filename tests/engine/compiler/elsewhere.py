@@ -64,7 +64,7 @@ def planning_for(machine: Machine) -> Iterator[None]:
 
 def recipe_of(case: Case) -> Recipe:
     """The plan of a cluster."""
-    recipe, _ = NativeCluster(case.body)._planned(key_of(case))
+    recipe, *_ = NativeCluster(case.body)._planned(key_of(case))
     return recipe
 
 

@@ -83,19 +83,18 @@ int main(int count, char **paths) {
         plan[%(KERNELS)d] = (word)(words + n[3]);
         plan[%(ARRAY_TYPE)d] = (word)&main;
         plan[%(REFUSED)d] = (word)aligned(8 * n[11]);
-        native enter = codes[used[n[10]]], run = codes[used[n[10] + 1]];
+        native run = codes[used[n[10]]], share = codes[used[n[10] + 1]];
         if (threads == 1) {
             run(plan, objects);
         } else {
-            native start = codes[used[n[10] + 2]], wake = codes[used[n[10] + 3]];
-            live = (worker)codes[used[n[10] + 4]];
+            native wake = codes[used[n[10] + 4]];
+            live = (worker)codes[used[n[10] + 5]];
             memset(pool, 0, sizeof pool);
             pool[%(THREADS)d] = threads;
             pthread_t others[16];
             for (word t = 1; t < threads; t++) pthread_create(&others[t], 0, thread, (void *)t);
-            enter(plan, objects);
             plan[%(POOL)d] = (word)pool;
-            if (plan[%(STATUS)d] == %(DONE)d) start(pool, plan);
+            share(plan, objects);
             pool[%(QUIT)d] = 1;
             wake(pool, 0);
             for (word t = 1; t < threads; t++) pthread_join(others[t], 0);

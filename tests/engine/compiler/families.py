@@ -62,6 +62,7 @@ def functions(x: Any, y: Any) -> Sequence[Any]:
     found = [f(x) for f in (ops.exp, ops.tanh, ops.erf, ops.sigmoid, ops.sin, ops.log1p, ops.silu)]
     found += [ops.maximum(x, y), ops.floor_divide(x, y), ops.mod(x, y), ops.arctan2(x, y)]
     found += [ops.power(ops.abs(x), y), ops.round(x * 3), ops.ceil(y), ops.where(x > y, x, -y)]
+    found.append(ops.power(ops.cast(ops.abs(x), "float64"), ops.cast(y, "float64")))
     return [*found, x - 0.1 * root_quotient(y, x * x, epsilon=1e-7)]
 
 
@@ -86,6 +87,9 @@ def moved(x: Any, at: Any, y: Any) -> Sequence[Any]:
         *(taken, summed, *gradients([ops.take(x, at, axis=0) * y], [x])),
         *(ops.one_hot(at, 9), ops.pad(x, ((1, 2), (0, 3))), ops.roll(x, 2, axis=1)),
         *(ops.repeat(x, 2, axis=0), ops.tile(x, (1, 2)), ops.flip(x, axis=1)),
+        *(*ops.top_k(x, 5), *ops.top_k(ops.cast(x, "float64"), 3), ops.sort(x), ops.argsort(x)),
+        ops.scatter_update(x, ops.expand_dims(at, -1), y),
+        ops.searchsorted(ops.cumsum(ops.exp(ops.reshape(ops.tile(x, (2, 1)), (-1,)))), y),
     ]
 
 

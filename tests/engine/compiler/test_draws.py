@@ -15,11 +15,13 @@ from laminar.engine.ops.convert import convert_to_tensor
 from laminar.engine.ops.dropout import dropout
 from laminar.engine.ops.random import (
     random_bernoulli,
+    random_categorical,
     random_int,
     random_normal,
     random_uniform,
 )
 from laminar.engine.ops.random_state import next_state
+from laminar.engine.ops.shape import dim_of
 
 from ..ops.native import run_native
 
@@ -64,9 +66,54 @@ def test_draws(draw: Callable[..., Tensor]) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-def test_normal_numbers() -> None:
-    found, expected = both(lambda s: random_normal(s, (50, 8)), [STATE])
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+TOLERANCE = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 1e-5, "float64": 1e-13}
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("shape", [(50, 8), (1,), (3, 5), (129,), (2, 1001)])
+def test_normal_numbers(shape: tuple[int, ...], dtype: str) -> None:
+    found, expected = both(lambda s: random_normal(s, shape, dtype=dtype), [STATE])
+    assert found.dtype == expected.dtype
+    a, b = (x.astype(np.float64) for x in (found, expected))
+    np.testing.assert_allclose(a, b, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype] / 10)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 8, 33])
+@pytest.mark.parametrize("width", [3, 4])
+def test_normal_numbers_of_a_batch(count: int, width: int) -> None:
+    """As many as there are in a batch of unknown size, an odd number too."""
+
+    def noise(state: Tensor, x: Tensor) -> Tensor:
+        y: Tensor = random_normal(state, (dim_of(x, axis=0), width)) + x
+        return y
+
+    x = np.zeros((count, width), np.float32)
+    with Graph().as_default():
+        xs = [placeholder("uint32", (4,)), placeholder("float32", (None, width))]
+        found = run_native([noise(*xs)], xs, [STATE, x])
+    assert found is not None
+    expected = noise(convert_to_tensor(STATE), convert_to_tensor(x)).numpy()
+    np.testing.assert_allclose(found[0], expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_uniform_numbers_of_few_bits(dtype: str) -> None:
+    found, expected = both(lambda s: random_uniform(s, (5, 7), dtype=dtype), [STATE])
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("batch", "classes", "number"), [(1, 1, 1), (5, 3, 40), (2, 1000, 9)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_classes_by_their_logits(batch: int, classes: int, number: int, dtype: str) -> None:
+    logits = np.random.default_rng(1).normal(0, 3, (batch, classes)).astype(dtype)
+    if classes > 1:
+        logits[:, 1] = -np.inf  # never drawn
+    found, expected = both(
+        lambda s, x: random_categorical(s, x, number, dtype="int64"), [STATE, logits]
+    )
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_dropout_of_whole_channels() -> None:

@@ -30,8 +30,17 @@ def test_rows_stay_inside_of_their_arrays(edge: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+# Each takes less than a minute.
+PIECES = 8
+FILES = [
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests/engine/ops").glob("test_*.py")),
+    *(f"tests/engine/compiler/test_{name}.py" for name in ("draws", "pieces", "native_loops")),
+]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("edge", ["end", "begin"])
-def test_all_ops_stay_inside_of_their_arrays(edge: str) -> None:
-    done = run(edge, "tests/engine/ops", "tests/engine/compiler/test_draws.py")
+@pytest.mark.parametrize("piece", range(PIECES))
+def test_all_ops_stay_inside_of_their_arrays(edge: str, piece: int) -> None:
+    done = run(edge, *FILES[piece::PIECES])
     assert done.returncode == 0, done.stdout + done.stderr

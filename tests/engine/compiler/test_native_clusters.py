@@ -18,7 +18,9 @@ from laminar.engine.ops.arithmetic import add, divide, maximum, multiply, subtra
 from laminar.engine.ops.basic import constant, placeholder
 from laminar.engine.ops.cast import cast
 from laminar.engine.ops.compare import greater, where
+from laminar.engine.ops.linalg import matmul
 from laminar.engine.ops.math import exp, sqrt, tanh
+from laminar.engine.ops.reduce import reduce_sum
 from laminar.engine.passes import cluster, needed_operations
 from laminar.engine.runtime import Plan, StepContext
 
@@ -139,6 +141,49 @@ def test_another_size_compiles_nothing() -> None:
         np.testing.assert_allclose(found[0], expected, 1e-5)
     assert codes_known() == codes
     assert len(native.events) == 1
+
+
+def softmax_of_products() -> NativeCluster:
+    graph = Graph()
+    with graph.as_default():
+        x = placeholder("float32", [None, 64])
+        y = reduce_sum(exp(matmul(exp(matmul(x, x, transpose_b=True)), x)), axis=0)
+        assert isinstance(y, GraphTensor)
+    operations, _ = cluster(needed_operations([y], (), [x]), [y], [x])
+    return NativeCluster(operations[0].attrs["body"])
+
+
+def bytes_kept(cluster: NativeCluster) -> int:
+    """Of the memory that plans work in."""
+    (place,) = cluster._places
+    memories = {id(r.instance._arena): r.instance._arena for r in place.ready.values()}
+    return sum(memory.nbytes for memory in memories.values())
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_plans_of_many_sizes_work_in_the_memory_of_one(order: int) -> None:
+    largest = softmax_of_products()
+    largest(StepContext(), rows := normal(60, 64) / 64)
+    many = softmax_of_products()
+    for n in range(1, 61)[::order]:
+        many(StepContext(), rows[:n])
+    assert bytes_kept(many) == bytes_kept(largest) > 60 * 60 * 4
+    for n in (60, 7, 31):  # those that have moved, too
+        a = rows[:n].astype("float64")
+        expected = np.exp(np.exp(a @ a.T) @ a).sum(0)
+        np.testing.assert_allclose(many(StepContext(), rows[:n])[0], expected, rtol=1e-5)
+
+
+def test_calls_at_the_same_time_have_memory_of_their_own() -> None:
+    native = softmax_of_products()
+    rows = {n: normal(n, 64) / 64 for n in (3, 9, 40)}
+    expected = {n: native(StepContext(), a)[0] for n, a in rows.items()}
+    place = native._places.pop()  # as a thread that runs it
+    for n in (3, 40, 9, 3):
+        np.testing.assert_array_equal(native(StepContext(), rows[n])[0], expected[n])
+    (other,) = native._places
+    assert other is not place
+    assert {id(r.instance._arena) for r in other.ready.values()} == {id(other.memory)}
 
 
 def test_what_has_no_native_form_is_not_accepted() -> None:

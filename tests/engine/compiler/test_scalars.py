@@ -38,7 +38,7 @@ ATTRIBUTES: dict[str, list[dict[str, Any]]] = {
 # What has no native code yet, by element type.
 NOT_LOWERED = {
     "float32": {"BesselI", "Complex", "Digamma", "Erfinv", "Lgamma", "Polygamma"},
-    "float64": {"BesselI", "Complex", "Digamma", "Erfinv", "Ldexp", "Lgamma", "Polygamma", "Pow"},
+    "float64": {"BesselI", "Complex", "Digamma", "Erfinv", "Ldexp", "Lgamma", "Polygamma"},
     "int32": {
         *("Gcd", "Lcm", "Pow"),
         # Gradients that make floats of integers, and of functions that take none.

@@ -6,6 +6,7 @@ A run that is refused has updated none.
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ import pytest
 
 from laminar import ops
 from laminar.engine import TensorSpec
+from laminar.engine.compiler.native import NativeCluster
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.functions import function
 from laminar.engine.ops.convert import convert_to_tensor
+from laminar.engine.ops.state import one_lock
 from laminar.engine.state import Variable
 
 
@@ -127,3 +130,70 @@ def test_an_old_value_is_read_before_it_is_written_over(
 
     np.testing.assert_allclose(np.asarray(step(_TABLE)), out, rtol=1e-6)
     np.testing.assert_allclose(array_of(variable), new, rtol=1e-6)
+
+
+def test_a_lock_that_changes_before_it_is_held_is_not_relied_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Variables that two calls share get one lock: a call that waits for an old one asks again."""
+    a, b = Variable(np.zeros(4, np.float32)), Variable(np.ones(4, np.float32))
+
+    @function(jit_compile=True)
+    def step() -> Any:
+        return a.assign_add(ops.exp(a * 2.0 + 1.0))
+
+    step()
+    (body,) = step.concrete().clusters
+    assert isinstance(body.native, NativeCluster)
+    (place,) = body.native._places
+    (ready,) = place.ready.values()
+
+    class Late:
+        """What `ready` takes for the lock; before it is held the variable gets another."""
+
+        def __enter__(self) -> None:
+            with one_lock((b.store, a.store)):
+                pass
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+    held = []
+    run = NativeCluster._run
+
+    def watched(self: NativeCluster, *arguments: Any) -> Any:
+        held.append(a.store.lock.locked())
+        return run(self, *arguments)
+
+    monkeypatch.setattr(NativeCluster, "_run", watched)
+    ready.lock = Late()  # type: ignore[assignment]  # which has no more than `with` asks for
+    step()
+    assert held == [True]
+    assert a.store.lock is b.store.lock is ready.lock
+
+
+def test_calls_at_the_same_time_have_memory_of_their_own() -> None:
+    @function(jit_compile=True)
+    def softmax(x: Any) -> Any:
+        return ops.softmax(ops.matmul(x, x))
+
+    rows = [np.full((96, 96), i / 96, np.float32) for i in range(4)]
+    for row in rows:
+        row[:, 0] += 1
+    expected = [np.asarray(softmax(x)) for x in rows]
+    wrong = []
+
+    def work(i: int) -> None:
+        for _ in range(200):
+            if not np.array_equal(softmax(rows[i]), expected[i]):
+                wrong.append(i)
+
+    threads = [Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    (body,) = softmax.concrete(rows[0]).clusters
+    assert isinstance(body.native, NativeCluster)
+    assert 1 <= len(body.native._places) <= 5

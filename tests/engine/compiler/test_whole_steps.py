@@ -186,6 +186,56 @@ def sentences() -> Case:
     return model, x, vectors(4, 3), {"optimizer": "adam", "loss": losses.MeanSquaredError()}
 
 
+def stateful() -> Case:
+    model = laminar.Sequential(
+        [
+            layers.Input(batch_shape=(4, 6, 3)),
+            layers.LSTM(5, stateful=True, return_sequences=True),
+            layers.GRU(4, stateful=True),
+            layers.Dense(2),
+        ]
+    )
+    return model, vectors(4, 6, 3), vectors(4, 2), {"optimizer": "adam", "loss": "mse"}
+
+
+def doubles() -> Case:
+    """Powers of float64, in what the optimizer divides by."""
+    model = laminar.Sequential(
+        [
+            layers.Input((6,), dtype="float64"),
+            layers.Dense(5, "softplus", dtype="float64"),
+            layers.Dense(3, dtype="float64"),
+        ]
+    )
+    x, y = (vectors(8, n).astype(np.float64) for n in (6, 3))
+    return model, x, y, {"optimizer": optimizers.Nadam(0.01), "loss": "mse"}
+
+
+def encoded() -> Case:
+    """Categories of an example as one vector."""
+    inputs = layers.Input((3,))
+    numbers = layers.Discretization(bin_boundaries=[-1.0, 0.0, 1.0])(inputs)
+    some = layers.CategoryEncoding(4, output_mode="multi_hot")(numbers)
+    known = layers.IntegerLookup(vocabulary=[0, 2, 3])(numbers)
+    many = layers.CategoryEncoding(4, output_mode="count")(known)
+    outputs = layers.Dense(2)(layers.Concatenate()([some, many]))
+    model = laminar.Model(inputs, outputs)
+    return model, vectors(8, 3), vectors(8, 2), {"optimizer": "adam", "loss": "mse"}
+
+
+def experts() -> Case:
+    """Each example takes the two of four experts that a gate likes best."""
+    inputs = layers.Input((6,))
+    scores, chosen = laminar.ops.top_k(layers.Dense(4)(inputs), 2)
+    each = layers.Reshape((4, 5))(layers.Dense(20, "tanh")(inputs))
+    taken = laminar.ops.take_along_axis(each, laminar.ops.expand_dims(chosen, -1), 1)
+    weights = laminar.ops.expand_dims(laminar.ops.softmax(scores), -1)
+    outputs = layers.Dense(2)(laminar.ops.sum(taken * weights, 1))
+    sparse = layers.Activation("sparsemax")(layers.Dense(3)(inputs))
+    model = laminar.Model(inputs, layers.Concatenate()([outputs, sparse]))
+    return model, vectors(8, 6), vectors(8, 5), {"optimizer": "adam", "loss": "mse"}
+
+
 def dense(optimizer: Any) -> Case:
     model = laminar.Sequential(
         [layers.Input((12,)), layers.Dense(16, activation="tanh"), layers.Dense(4)]
@@ -195,6 +245,7 @@ def dense(optimizer: Any) -> Case:
 
 
 MODELS = [digits, residual, transformer, separable, unet, autoencoder, frames, sentences]
+MODELS += [stateful, doubles, encoded, experts]
 
 OPTIMIZERS: list[Callable[[], Any]] = [
     lambda: optimizers.SGD(0.01, nesterov=True, momentum=0.9),
@@ -311,6 +362,7 @@ def test_the_bits_do_not_depend_on_the_threads(case: Callable[[], Case]) -> None
         lambda: metrics.MeanIoU(3, sparse_y_true=False, sparse_y_pred=False),
         lambda: metrics.OneHotIoU(3, target_class_ids=[0, 2]),
         lambda: metrics.TopKCategoricalAccuracy(k=2),
+        lambda: metrics.Precision(top_k=2),
     ],
 )
 def test_metrics_are_part_of_a_step(metric: Callable[[], Any]) -> None:

@@ -69,7 +69,7 @@ def test_a_result_that_is_given_twice() -> None:
 
 def test_without_native_code_nothing_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     """IEEE values are the result of the reference kernels too, from the second run on as well."""
-    monkeypatch.setattr(NativeCluster, "_prepare", lambda self, key: None)
+    monkeypatch.setattr(NativeCluster, "_prepare", lambda self, key, place: None)
     f = Function(lambda x: laminar.ops.log(x) / x)
     for _ in range(3):
         assert np.isnan(f(*tensors(np.full((64, 64), -1, np.float32)))).all()

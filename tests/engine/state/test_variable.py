@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from laminar import engine as eng
+from laminar import ops
 from laminar.engine import GraphKeys
 from laminar.engine.errors import (
     DTypeError,
@@ -339,3 +340,34 @@ def test_collections(options: Any, keys: set[str]) -> None:
 def test_container_argument() -> None:
     with eng.Graph().as_default(), eng.container("scope"):
         assert eng.Variable(1.0, container="mine").op.attrs["container"] == "mine"
+
+
+def test_a_read_asks_again_where_the_lock_has_changed() -> None:
+    """As where a call that shares it with others has given it theirs, while the read waited."""
+    v, other = eng.Variable(np.zeros(2, np.float32)), eng.Variable(np.ones(2, np.float32))
+
+    class Late:
+        """A lock that is no longer the variable's when it is held."""
+
+        def __enter__(self) -> None:
+            v.store.lock = threading.Lock()
+            v.store.value = np.full(2, 7, np.float32)
+
+        def __exit__(self, *error: object) -> None:
+            v.store.value = other.store.value
+
+    v.store.lock = Late()  # type: ignore[assignment]  # which has no more than `with` asks for
+    np.testing.assert_array_equal(v.numpy(), [1, 1])
+
+
+@pytest.mark.parametrize("kind", [float, np.float32, eng.Variable])
+def test_an_operand_is_read_once(kind: Any) -> None:
+    v, other = eng.Variable(np.array([3, 4], np.float32)), kind(2.0)
+    for x, y in ((v, other), (other, v), (v, v)):
+        f = eng.function(lambda x=x, y=y: ops.add(x, y))
+        read = {id(x) for x in (x, y) if isinstance(x, eng.Variable)}
+        operations = f.concrete().graph.operations
+        # The same variable on both sides is read for each.
+        expected = 2 if x is y else len(read)
+        assert sum(op.type == "ReadVariable" for op in operations) == expected
+        np.testing.assert_array_equal(f(), np.asarray(x) + np.asarray(y))

@@ -25,9 +25,9 @@ class Log(callbacks.Callback):
         self.seen: list[Any] = []
         make = native.NativeCluster._make
 
-        def noted(cluster: Any, keys: Any) -> Any:
+        def noted(cluster: Any, keys: Any, *how: Any) -> Any:
             self.seen.append([key[0][0] for key in keys])
-            return make(cluster, keys)
+            return make(cluster, keys, *how)
 
         monkeypatch.setattr(native.NativeCluster, "_make", noted)
 

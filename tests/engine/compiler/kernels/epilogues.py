@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
+
 from laminar.engine.compiler.emit import Module, Value
-from laminar.engine.compiler.kernels import Buffer, Code, Epilogue
+from laminar.engine.compiler.kernels import Buffer, Code, Epilogue, Launch
 from laminar.engine.compiler.kernels.words import function, load, store, word
 from laminar.engine.graph import float32
+
+from .running import Array, Prepared
 
 
 def adding(
@@ -19,6 +25,34 @@ def adding(
     """to[row, column] = C[row, column] + of_rows[row] + of_columns[column] in float32; C itself."""
     code = Code("epilogue", vector_bytes, _write, ())
     return Epilogue(code, (c, row_bytes, of_rows, of_columns, to or c))
+
+
+def check_own_result(
+    plan: Callable[[Epilogue], list[Launch]],
+    operands: list[Array],
+    wanted: Array,
+    vector_bytes: int,
+    threads: int,
+) -> None:
+    """That an epilogue which alone reads the result sees all of it, and no memory has it.
+
+    Args:
+        plan: gives launches for the operands as buffers 0 and 1, and the result as buffer 2.
+        operands: two of them.
+        wanted: the result, of float32.
+        vector_bytes: the size of vectors.
+        threads: how many run it.
+    """
+    channels = wanted.shape[-1]
+    of_rows = np.arange(wanted.size // channels, dtype=np.float32)
+    of_columns = np.arange(channels, dtype=np.float32) * 0.5
+    own, to = np.full(wanted.shape, 7, np.float32), np.zeros(wanted.shape, np.float32)
+    epilogue = adding(Buffer(2), channels * 4, Buffer(3), Buffer(4), vector_bytes, Buffer(5))
+    launches = plan(epilogue._replace(result=0))
+    Prepared(launches, [*operands, own, of_rows, of_columns, to]).run(threads)
+    wanted = wanted.reshape(-1, channels) + of_rows[:, None] + of_columns
+    np.testing.assert_allclose(to.reshape(-1, channels), wanted, rtol=1e-5, atol=1e-3)
+    assert (own == 7).all()
 
 
 def _write() -> str:

@@ -35,7 +35,7 @@ from . import pair_products
 from .convolutions import numbers, same, shapes
 from .epilogues import adding
 from .pair_convolutions import cases
-from .products import Product
+from .products import Product, Tiles
 from .running import VECTOR_BYTES, Array, Prepared
 
 _PAGE = mmap.PAGESIZE
@@ -51,6 +51,8 @@ PRODUCTS = [
     Product(258, 530, 300),
     Product(300, 513, 70, transpose_b=True),
     Product(1024, 20, 70, transpose_a=True),
+    Product(70, 3, 20, transpose_a=True),
+    Product(70, 5, 20, transpose_a=True, transpose_b=True),
     Product(1029, 1021, 515, transpose_a=True),
     Product(5, 6, 7, batch=(2, 3), repeat_b=True),
 ]
@@ -133,6 +135,30 @@ def run_convolution(conv: Convolution, dtype: Any, vector_bytes: int, *, at_end:
         run(plan(*places, conv, dtype, target), arrays, at_end=at_end)
 
 
+def run_in_own_memory(unit: PairUnit, *, at_end: bool) -> None:
+    """Run contractions of which only the epilogue is stored, in memory of its own."""
+    product = Product(70, 90, 40, dtype=bfloat16)
+    a, b, c = pair_products.arrays_of(product)
+    row_bytes = c.strides[-2]
+    epilogue = adding(Buffer(2), row_bytes, Buffer(3), Buffer(4), 64, Buffer(5))._replace(result=0)
+    sums = np.zeros(product.rows, np.float32), np.zeros(product.columns, np.float32)
+    run(pair_products.plan(product, unit, epilogue), [a, b, c[:0], *sums, c], at_end=at_end)
+    conv = PAIR_CONVOLUTIONS[0]
+    x, filters, dy = numbers(conv, bfloat16.numpy)
+    places = Buffer(0), Buffer(1), Buffer(2)
+    for plan, operand, like in (
+        (plan_conv_forward, x, dy),
+        (plan_conv_input_gradient, dy, x),
+    ):
+        result: Array = np.zeros(like.shape, np.float32)
+        channels = result.shape[-1]
+        epilogue = adding(Buffer(2), channels * 4, Buffer(3), Buffer(4), 64, Buffer(5))
+        own = epilogue._replace(result=0)
+        launches = plan(*places, conv, float32, Target(64, 2), unit=unit, epilogue=own)
+        sums = np.zeros(result.size // channels, np.float32), np.zeros(channels, np.float32)
+        run(launches, [operand, filters, result[:0], *sums, result], at_end=at_end)
+
+
 def run_pair_convolution(conv: Convolution, unit: PairUnit, *, at_end: bool) -> None:
     for arrays, result, launches in cases(conv, unit, 2).values():
         run(launches, [*arrays, result], at_end=at_end)
@@ -164,6 +190,8 @@ def main() -> None:
                 for product in PRODUCTS:
                     case = replace(product, dtype=dtype, vector_bytes=vector_bytes)
                     run(case.plan(), case.arrays(), at_end=at_end)
+                    made_do = replace(case, stock=Tiles())
+                    run(made_do.plan(), made_do.arrays(), at_end=at_end)
                 run_streamed(replace(STREAMED, vector_bytes=vector_bytes), at_end=at_end)
                 for conv in CONVOLUTIONS:
                     run_convolution(conv, dtype, vector_bytes, at_end=at_end)
@@ -174,6 +202,7 @@ def main() -> None:
             for product in PRODUCTS:
                 case = replace(product, dtype=bfloat16)
                 run(pair_products.plan(case, unit), pair_products.arrays_of(case), at_end=at_end)
+            run_in_own_memory(unit, at_end=at_end)
             for conv in PAIR_CONVOLUTIONS:
                 run_pair_convolution(conv, unit, at_end=at_end)
     print("all inside")

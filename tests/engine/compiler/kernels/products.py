@@ -16,6 +16,9 @@ from laminar.engine.compiler.kernels import (
     Target,
     plan_gemm,
 )
+from laminar.engine.compiler.kernels.launch import Code
+from laminar.engine.compiler.kernels.microkernel import Tile
+from laminar.engine.compiler.kernels.tiles import Stock
 from laminar.engine.graph import DType, float32
 
 from .running import MOST_THREADS, Array, aligned
@@ -23,9 +26,27 @@ from .running import MOST_THREADS, Array, aligned
 Allocate = Callable[[Sequence[int], Any], Array]
 
 
+class Tiles:
+    """The microkernels of some heights and widths, and no others, are at hand."""
+
+    def __init__(self, *sizes: tuple[int, int]) -> None:
+        self.sizes = sizes
+
+    def has(self, code: Code) -> bool:
+        """Whether a code is one of them."""
+        tile = Tile(*code.parameters[1:])  # type: ignore[arg-type]
+        return (tile.rows, tile.vectors) in self.sizes
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+
 @dataclass(frozen=True)
 class Product:
-    """C = op(A) op(B); `gap` elements stand between the rows of each matrix."""
+    """C = op(A) op(B); `gap` elements stand between the rows of each matrix.
+
+    `stock` is what it makes do with.
+    """
 
     rows: int
     columns: int
@@ -38,6 +59,7 @@ class Product:
     accumulate: bool = False
     dtype: DType = float32
     vector_bytes: int = 32
+    stock: Stock | None = None
 
     def arrays(self, allocate: Allocate = aligned) -> tuple[Array, Array, Array]:
         """Operands and a result full of numbers."""
@@ -77,7 +99,7 @@ class Product:
             self.columns,
             self.inner,
             self.dtype,
-            Target(self.vector_bytes, MOST_THREADS),
+            Target(self.vector_bytes, MOST_THREADS, stock=self.stock),
             batch=self.batch,
             accumulate=self.accumulate,
             epilogue=epilogue,

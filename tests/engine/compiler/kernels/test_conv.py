@@ -21,7 +21,7 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import DType, float32, float64
 
 from .convolutions import expected, numbers, same
-from .epilogues import adding
+from .epilogues import adding, check_own_result
 from .running import MOST_THREADS, VECTOR_BYTES, Prepared, aligned, results
 
 PLANS: dict[str, Callable[..., list[Launch]]] = {
@@ -187,6 +187,36 @@ def test_the_epilogue_sees_each_element_once(conv: Convolution, is_gradient: boo
     Prepared(launches, [operand, filters, found, of_rows, of_columns]).run(3)
     wanted = wanted.reshape(-1, channels) + of_rows[:, None] + of_columns
     np.testing.assert_allclose(found.reshape(-1, channels), wanted, rtol=1e-5, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "conv",
+    [
+        same(2, (9, 8), 5, 40, 3),
+        same(1, (1500,), 70, 20, 5),
+        same(3, (6, 6), 8, 20, 3, groups=4),
+        same(2, (3, 4, 5), 3, 3, 2),
+    ],
+)
+@pytest.mark.parametrize("is_gradient", [False, True])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_result_that_only_the_epilogue_reads_is_not_stored(
+    conv: Convolution, is_gradient: bool, threads: int
+) -> None:
+    x, filters, dy = numbers(conv, np.float32)
+    y, dx, _ = expected(conv, x, filters, dy)
+    plan = plan_conv_input_gradient if is_gradient else plan_conv_forward
+    operand, wanted = (dy, dx) if is_gradient else (x, y)
+    target = Target(VECTOR_BYTES[-1], MOST_THREADS)
+    check_own_result(
+        lambda epilogue: plan(
+            *(Buffer(0), Buffer(1), Buffer(2), conv, float32, target), epilogue=epilogue
+        ),
+        [operand, filters],
+        wanted,
+        VECTOR_BYTES[-1],
+        threads,
+    )
 
 
 @pytest.mark.parametrize(

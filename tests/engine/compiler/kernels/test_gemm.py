@@ -13,7 +13,7 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import DType, float32, float64
 
 from .epilogues import adding
-from .products import Product
+from .products import Product, Tiles
 from .running import VECTOR_BYTES, Prepared, aligned, results
 
 sizes = st.integers(0, 40) | st.sampled_from([63, 64, 65, 130])
@@ -94,6 +94,54 @@ def test_products_of_any_size(product: Product) -> None:
 )
 def test_large_products(product: Product, vector_bytes: int) -> None:
     check(replace(product, vector_bytes=vector_bytes))
+
+
+STOCKS = [Tiles(), Tiles((1, 1)), Tiles((4, 2), (3, 2)), Tiles((2, 4), (5, 1)), Tiles((3, 3))]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(products(), st.sampled_from(STOCKS))
+def test_what_is_at_hand_gives_the_same_bits(product: Product, stock: Tiles) -> None:
+    arrays = product.arrays()
+    found = results(replace(product, stock=stock).plan(), *arrays)
+    np.testing.assert_array_equal(found, results(product.plan(), *arrays))
+    np.testing.assert_allclose(found, product.expected(*arrays), rtol=0, atol=product.tolerance)
+
+
+@pytest.mark.parametrize("vector_bytes", VECTOR_BYTES)
+@pytest.mark.parametrize(
+    "product",
+    [
+        pytest.param(Product(1, 200, 400, accumulate=True), id="one-row-in-parts"),
+        pytest.param(Product(130, 140, 525), id="copied-narrow-panels"),
+        pytest.param(Product(300, 530, 1100), id="copied-b-and-blocks-of-k"),
+        pytest.param(Product(270, 40, 1100, transpose_b=True), id="transposed-b"),
+        pytest.param(Product(300, 40, 1800, transpose_a=True), id="copied-a"),
+        pytest.param(Product(600, 300, 530, True, True), id="both-transposed"),
+        pytest.param(Product(1100, 1030, 520, True, gap=1), id="a-that-is-turned-first"),
+        pytest.param(Product(1030, 400, 520, gap=60), id="fetched-ahead"),
+    ],
+)
+def test_large_products_of_what_is_at_hand(product: Product, vector_bytes: int) -> None:
+    product = replace(product, vector_bytes=vector_bytes)
+    arrays = product.arrays()
+    expected = results(product.plan(), *arrays)
+    for stock in (Tiles(), Tiles((4, 2))):
+        found = results(replace(product, stock=stock).plan(), *arrays)
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+def test_any_tile_keeps_to_its_rows_and_columns(special: float) -> None:
+    """Numbers that are not finite stay in the row and the column that they are in."""
+    product = Product(7, 21, 5, stock=Tiles())
+    a, b, c = product.arrays()
+    a[3, 2] = special
+    found = results(product.plan(), a, b, c)
+    with np.errstate(invalid="ignore"):
+        expected = product.expected(a, b, c)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=product.tolerance)
+    assert np.isfinite(np.delete(found, 3, axis=0)).all()
 
 
 CACHES = [512, 1024, 2048]  # in kilobytes
@@ -276,28 +324,11 @@ def test_a_is_fetched_for_the_next_part(
 ) -> None:
     let_the_second_cache_have(1900, monkeypatch)
     product = replace(product, vector_bytes=vector_bytes)
+    how = how if vector_bytes == 64 else gemm_kernel.A_UNFETCHED
     (launch,) = product.plan()
     assert launch.words[gemm_kernel.WORDS.index("fetch_a")] == how
     assert ("ahead" in str(launch.words)) == (how != gemm_kernel.A_UNFETCHED)
     check(product)
-
-
-@pytest.mark.parametrize("columns", [128, 512])
-@pytest.mark.parametrize("transpose_b", [False, True])
-def test_threads_share_many_rows_evenly(columns: int, transpose_b: bool) -> None:
-    x, y = (
-        Matrix(Buffer(0), 128, 1),
-        Matrix(Buffer(1), *((1, 128) if transpose_b else (columns, 1))),
-    )
-    z = Matrix(Buffer(2), columns, 1)
-    (launch,) = plan_gemm(x, y, z, 2048, columns, 128, float32, Target(64, 3))
-    words = dict(zip(gemm_kernel.WORDS, launch.words, strict=True))
-    tiles, panels, height, width = (
-        words[name] for name in ("num_tiles", "num_panels", "block_tiles", "block_panels")
-    )
-    assert isinstance(tiles, int)
-    assert width == panels, "each thread copies B once"
-    assert height == -(-tiles // 3), "and has as many tiles as others"
 
 
 def test_nan_and_infinity_stay_in_their_rows() -> None:
@@ -341,6 +372,30 @@ def test_rows_of_narrow_tiles_stay_in_the_first_cache(
 ) -> None:
     a = Matrix(Buffer(0), row_stride, column_stride)
     rest = (Matrix(Buffer(1), 10, 1), Matrix(Buffer(2), 10, 1), 1024, 10, 512)
-    (launch,) = plan_gemm(a, *rest, float32, Target(64, 1))
+    (launch,) = plan_gemm(a, *rest, float32, Target(64, 1), accumulate=True)
     words = dict(zip(gemm_kernel.WORDS, launch.words, strict=True))
     assert words["tile_rows"] == highest
+
+
+@pytest.mark.parametrize(
+    ("product", "is_turned"),
+    [
+        pytest.param(Product(130, 10, 70, True, gap=3), True, id="few-columns"),
+        pytest.param(Product(300, 1, 40, True, gap=1), True, id="one-column"),
+        pytest.param(Product(37, 7, 0, True, gap=3), True, id="no-inner"),
+        pytest.param(Product(65, 11, 33, True, True, dtype=float64), True, id="doubles"),
+        pytest.param(Product(130, 13, 300, True, True, gap=3), True, id="b-transposed-too"),
+        pytest.param(Product(130, 10, 70), False, id="a-by-rows"),
+        pytest.param(Product(130, 70, 70, True, True), False, id="many-columns"),
+        pytest.param(Product(9, 10, 70, True), False, id="fewer-rows"),
+        pytest.param(Product(130, 10, 70, True, accumulate=True), False, id="added"),
+        pytest.param(Product(30, 10, 70, True, batch=(3,)), False, id="batch"),
+    ],
+)
+@pytest.mark.parametrize("vector_bytes", VECTOR_BYTES)
+def test_few_columns_are_made_as_rows(product: Product, is_turned: bool, vector_bytes: int) -> None:
+    product = replace(product, vector_bytes=vector_bytes)
+    is_few = product.columns * product.dtype.size < 2 * vector_bytes or product.transpose_b
+    is_few &= product.columns * product.dtype.size <= 4 * vector_bytes
+    assert ("turn_block" in str(product.plan())) == (is_turned and is_few)
+    check(product)

@@ -24,6 +24,17 @@ def test_sums_stay_in_registers(rows: int, vectors: int) -> None:
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="reads x86 assembly")
 @pytest.mark.skipif(llvm.vector_bytes() < 32, reason="the host has no AVX")
+def test_rounds_of_short_vectors_add_little_to_addresses() -> None:
+    """B moves on once for both products of a round; A does for each, and there is a counter."""
+    assembly = llvm.assembly(Tile(float32, 32, 6, 2, masked=False).code.text(), 32)
+    assert not re.findall(r"%ymm\d+, -?\d*\(%rsp\)", assembly)
+    blocks = re.split(r"\n\.LBB\w+:", assembly)
+    (loop,) = (block.partition("\tj")[0] for block in blocks if block.count("vfmadd") == 24)
+    assert len(re.findall(r"\t(?:add|sub|lea|inc|mov)q?\t", loop)) == 4
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="reads x86 assembly")
+@pytest.mark.skipif(llvm.vector_bytes() < 32, reason="the host has no AVX")
 def test_whole_vectors_need_no_mask() -> None:
     for masked in (False, True):
         text = Tile(float32, 32, 6, 2, masked=masked).code.text()

@@ -11,14 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laminar.engine.compiler.kernels import Buffer, Convolution, PairUnit, Target
-from laminar.engine.compiler.kernels.pair_conv import (
-    plan_pair_conv_forward,
-    plan_pair_conv_input_gradient,
+from laminar.engine.compiler.kernels import (
+    Buffer,
+    Convolution,
+    Epilogue,
+    Launch,
+    PairUnit,
+    Target,
+    plan_conv_forward,
+    plan_conv_input_gradient,
 )
+from laminar.engine.graph import float32
 
 from .convolutions import expected, numbers, same
-from .epilogues import adding
+from .epilogues import adding, check_own_result
 from .pair_convolutions import VECTOR_BYTES, Array, cases
 from .pair_products import UNITS
 from .running import MOST_THREADS, Prepared, results
@@ -93,6 +99,13 @@ def test_convolutions(conv: Convolution, unit: PairUnit) -> None:
 
 
 @EACH_UNIT
+@pytest.mark.parametrize("channels", [3, 7])
+def test_pixels_of_an_odd_number_of_channels(channels: int, unit: PairUnit) -> None:
+    """Pairs are of pixels there, as for the first layer of a network."""
+    assert check(same(2, (8, 8), channels, 16, 3), unit) >= {"filter-gradient"}
+
+
+@EACH_UNIT
 @pytest.mark.parametrize("channels", [1, 2, 3, 7])
 def test_what_is_left_to_float32(channels: int, unit: PairUnit) -> None:
     """Channels that are no pairs, or so few; rows of dy of an odd length."""
@@ -128,20 +141,42 @@ def test_the_epilogue_sees_each_element_once_when_it_is_complete(unit: PairUnit)
     x, filters, dy = numbers(conv, ml_dtypes.bfloat16)
     y, dx, _ = expected(conv, x, filters, dy)
     target = Target(VECTOR_BYTES, MOST_THREADS)
-    places = Buffer(0), Buffer(1), Buffer(2), conv, target, unit
+    places = Buffer(0), Buffer(1), Buffer(2), conv, float32, target
     for plan, operands, exact in (
-        (plan_pair_conv_forward, (x, filters), y),
-        (plan_pair_conv_input_gradient, (dy, filters), dx),
+        (plan_conv_forward, (x, filters), y),
+        (plan_conv_input_gradient, (dy, filters), dx),
     ):
         result: Array = np.full(exact.shape, 7, np.float32)
         of_rows = np.arange(result[..., 0].size, dtype=np.float32)
         of_columns = np.arange(result.shape[-1], dtype=np.float32) * 0.5
         row = result.strides[-2]
         epilogue = adding(Buffer(2), row, Buffer(3), Buffer(4), VECTOR_BYTES)
-        launches = plan(*places, epilogue=epilogue)
+        launches = plan(*places, unit=unit, epilogue=epilogue)
         Prepared(launches, [*operands, result, of_rows, of_columns]).run(2)
         wanted = exact.reshape(len(of_rows), -1) + of_rows[:, None] + of_columns
         np.testing.assert_allclose(result.reshape(wanted.shape), wanted, rtol=1e-5, atol=1e-3)
+
+
+@EACH_UNIT
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_result_that_only_the_epilogue_reads_is_not_stored(
+    groups: int, threads: int, unit: PairUnit
+) -> None:
+    conv = same(3, (9, 10), 16, 40, 3, groups=groups)
+    x, filters, dy = numbers(conv, ml_dtypes.bfloat16)
+    y, dx, _ = expected(conv, x, filters, dy)
+    places = Buffer(0), Buffer(1), Buffer(2), conv, float32, Target(VECTOR_BYTES, MOST_THREADS)
+    for plan, operands, wanted in (
+        (plan_conv_forward, [x, filters], y),
+        (plan_conv_input_gradient, [dy, filters], dx),
+    ):
+
+        def with_epilogue(epilogue: Epilogue, plan: Any = plan) -> list[Launch]:
+            found: list[Launch] = plan(*places, unit=unit, epilogue=epilogue)
+            return found
+
+        check_own_result(with_epilogue, operands, wanted, VECTOR_BYTES, threads)
 
 
 @EACH_UNIT

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from laminar.engine.compiler.kernels import Buffer, PairUnit
 from laminar.engine.graph import bfloat16
 
-from .epilogues import adding
+from .epilogues import adding, check_own_result
 from .pair_products import UNITS, arrays_of, plan
 from .products import Product
 from .running import Prepared, results
@@ -86,6 +86,24 @@ def test_the_epilogue_sees_each_element_once_when_it_is_complete(
     prepared.run(2)
     expected = expected.reshape(num_rows, -1) + of_rows[:, None] + of_columns
     np.testing.assert_allclose(c.reshape(num_rows, -1), expected, rtol=1e-5, atol=1e-3)
+
+
+@EACH_UNIT
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    "product",
+    [
+        Product(37, 90, 20, dtype=bfloat16),
+        Product(300, 600, 1100, dtype=bfloat16),
+        Product(65, 33, 8, batch=(2, 3), dtype=bfloat16),
+    ],
+)
+def test_a_result_that_only_the_epilogue_reads_is_not_stored(
+    product: Product, threads: int, unit: PairUnit
+) -> None:
+    a, b, c = arrays_of(product)
+    wanted = product.expected(a, b, c)
+    check_own_result(lambda epilogue: plan(product, unit, epilogue), [a, b], wanted, 64, threads)
 
 
 @EACH_UNIT

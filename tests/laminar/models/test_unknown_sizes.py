@@ -1,0 +1,52 @@
+"""Batches of sizes that nobody knows beforehand: after the first, none waits for a compile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import laminar
+from laminar.engine.compiler import native
+
+from .changing_sizes import MODELS, batches, dense, made
+
+ROOT = Path(__file__).parents[3]
+
+pytestmark = pytest.mark.skipif(not native.is_offered(), reason="there is no native code here")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_nothing_is_compiled_after_the_first_step(name: str, tmp_path: Path) -> None:
+    """Nothing is in the cache, and results have the bits of a plan made for their size."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.laminar.models.changing_sizes", name],
+        cwd=ROOT,
+        env=os.environ | {"LAMINAR_CACHE": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "nothing is compiled\n", done.stderr
+
+
+def test_a_loop_over_known_batches_does_not_make_do() -> None:
+    model = made(dense)
+    sizes = [5, 40]
+    for x, y in batches(model, sizes):
+        model.train_on_batch(x, y)
+    (cluster,) = clusters(model)
+    assert {key[0][0] for key, _ in cluster._making_do} <= {40}
+    ((x, y),) = batches(model, [120])
+    model.fit(x, y, batch_size=40, verbose=0)
+    assert not cluster._making_do
+
+
+def clusters(model: laminar.Model) -> list[native.NativeCluster]:
+    """Those of the training step."""
+    assert model._compiled is not None
+    concretes = model._compiled.steps["train"]._concrete.values()
+    return [body.native for concrete, _ in concretes for body in concrete.clusters]
