@@ -6,7 +6,6 @@ a Session and in `fit` alike; what happens every n-th step only is chosen by `wh
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -28,11 +27,12 @@ from .conditional import assign, assign_add, assign_sub, only_if
 from .groups import Groups
 from .options import check_options
 from .schedules import LearningRateSchedule
+from .weight_decay import WeightDecay
 
 LearningRate: TypeAlias = "float | LearningRateSchedule | Callable[[], Any]"
 
 
-class Optimizer(Averages):
+class Optimizer(Averages, WeightDecay):
     """Base of the optimizers. A rule of its own overrides two methods:
 
         def build(self, variables):  # the slots: optimizer variables, one per model variable
@@ -100,8 +100,6 @@ class Optimizer(Averages):
         self._groups: Groups | None = None
         self.group_changes = 0
         self._accumulators: list[Variable] = []
-        self._undecayed: frozenset[int] = frozenset()
-        self._undecayed_names: re.Pattern[str] | None = None
         self._iterations = self._scalar("iteration", 0, "int32")
         self._learning_rate = self._as_learning_rate(learning_rate)
 
@@ -438,32 +436,6 @@ class Optimizer(Averages):
     def scale_loss(self, loss: Any) -> Any:
         """The loss times `loss_scale_factor`: small float16 gradients stay above zero."""
         return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
-
-    # Weight decay
-
-    def exclude_from_weight_decay(
-        self,
-        var_list: Iterable[Variable] | None = None,
-        var_names: Iterable[str] | None = None,
-    ) -> None:
-        """Name variables that weight decay leaves alone; call it before the first step.
-
-        Args:
-            var_list: the variables themselves.
-            var_names: patterns; a variable in whose name one is found is excluded.
-        """
-        self._undecayed = frozenset(id(v) for v in var_list or ())
-        patterns = "|".join(var_names or ())
-        self._undecayed_names = re.compile(patterns) if patterns else None
-
-    def _decays(self, variable: Variable) -> bool:
-        names = self._undecayed_names
-        excluded = names is not None and names.search(variable.name) is not None
-        return not excluded and id(variable) not in self._undecayed
-
-    def _weight_decay_of(self, variable: Variable) -> float | None:
-        """The rate at which a variable decays, None if it does not."""
-        return self.weight_decay if self._decays(variable) else None
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an optimizer like this one, as data."""

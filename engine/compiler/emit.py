@@ -15,6 +15,7 @@ import numpy as np
 from ..graph import DType, bool_, float16, float32, float64, int32, int64, uint32, uint64
 from . import control, memory
 from .halves import rounded, to_odd
+from .llvm import has_fma
 from .values import HALVES as HALVES
 from .values import SUFFIXES, conversion, literal, vector_type
 from .values import NotLoweredError as NotLoweredError
@@ -185,8 +186,17 @@ class Function:
         )
 
     def fma(self, a: Value, b: Any, c: Any) -> Value:
-        """a * b + c, rounded once."""
-        return self.call("fma", a, self.constant(b, a), self.constant(c, a))
+        """a * b + c, rounded once.
+
+        Processors without such an instruction have float32 products and sums in float64, where the
+        product is exact. The sum is rounded there too, which is half a unit of float64, and seen
+        only where it makes a tie of float32. A call for each element would take ten times as long.
+        """
+        b, c = self.constant(b, a), self.constant(c, a)
+        if a.dtype == float32 and not has_fma(self.module.vector_bytes):
+            x, y, z = (self.convert(v, float64) for v in (a, b, c))
+            return self.convert(x * y + z, float32)
+        return self.call("fma", a, b, c)
 
     def convert(self, x: Value, dtype: DType) -> Value:
         """`x` as another element type, as Cast defines it."""

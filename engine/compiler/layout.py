@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from .fuse import fuse
@@ -10,6 +10,7 @@ from .fused import Kernel, at_hand, fills, is_column, squeezed
 from .half_reads import read_halves
 from .llvm import vector_bytes
 from .overwriting import overwrite
+from .phases import last_use, moment, phases_of
 from .pieces import in_pieces
 from .program import Gathered, Map, Program, Reduce, View, views_of
 from .row_places import kept_for_later, rows_on_the_stack
@@ -124,12 +125,13 @@ def _update_in_place(
         for number in (n for s in kernel.all_statements for n in s.writes):
             homes.setdefault(number, []).append(k)
     last = {v.storage: k for k, kernel in enumerate(kernels) for v in kernel.views}  # that reads it
+    new = {view.storage for view in updates.values()}
     for variable, view in updates.items():
         first, *others = homes[view.storage]
         read = last.get(variable, -1)
         is_free = checked < first and all(kernels[k].loop is None for k in homes[view.storage])
         if is_free and read == first and first not in others:
-            is_free = _may_overwrite(kernels[first], view.storage, variable)
+            is_free = _may_overwrite(kernels[first], view.storage, variable, new)
         elif read >= first:
             is_free = False
         if is_free:
@@ -142,8 +144,11 @@ def _update_in_place(
         kernels.append(Kernel(squeezed(target.shape), [statement]))
 
 
-def _may_overwrite(kernel: Kernel, number: int, variable: int) -> bool:
-    """Whether a kernel has read each element of a variable when it writes the same of a storage."""
+def _may_overwrite(kernel: Kernel, number: int, variable: int, stored: Collection[int]) -> bool:
+    """Whether a kernel has read each element of a variable when it writes the same of a storage.
+
+    Of what it makes, `stored` is in memory in any case.
+    """
     (writer,) = (s for s in kernel.all_statements if number in s.writes)
     if not isinstance(writer, Map | Reduce):
         return False  # the statements behind it read later
@@ -157,10 +162,19 @@ def _may_overwrite(kernel: Kernel, number: int, variable: int) -> bool:
         return False
     if kernel.axes is None:
         return all(at_hand(v, kernel) for v in (writer.target, *views))
-    if kernel.is_along or not all(is_column(v, kernel) for v in (writer.target, *views)):
+    is_on_rows = writer.target.storage in kernel.rows
+    covers = is_column if is_on_rows or not kernel.is_along else at_hand
+    if not all(covers(v, kernel) for v in (writer.target, *views)):
         return False
-    # Down the rows of a column all is read before the first value for the column is written. These
-    # come one by one: the reductions, then what is made of them.
+    if kernel.is_along:
+        phases = phases_of(kernel)
+        now = moment(writer, kernel, phases)
+        if last_use(variable, kernel, phases, stored) > now:
+            return False
+        if not is_on_rows or isinstance(writer, Reduce):
+            return True
+    # The values for a row, or a column, come one by one: the reductions, then what is made of them.
+    # Down the rows of a column all is read before the first of them is written.
     behind = kernel.statements
     if isinstance(writer, Map):
         behind = behind[behind.index(writer) + 1 :]

@@ -94,6 +94,11 @@ def converts_halves(vector: int) -> bool:
     return not is_x86() or "+f16c" in features(vector or vector_bytes())
 
 
+def has_fma(vector: int) -> bool:
+    """Whether processors with vectors of `vector` bytes (0: this one) round a * b + c once."""
+    return not is_x86() or "+fma" in features(vector or vector_bytes())
+
+
 def has_masks(vector: int, size: int) -> bool:
     """Whether processors with vectors of `vector` bytes (0: this one) have masked loads and stores.
 

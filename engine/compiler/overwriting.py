@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from .fused import Kernel, at_hand, fills, strides_over
-from .phases import Phases, phases_of
+from .phases import Phases, last_use, moment, phases_of
 from .program import Gathered, Map, Program, View, contiguous, views_of
 
 
@@ -73,24 +73,24 @@ def _within(kernel: Kernel, k: int, known: _Places) -> None:
     phases = phases_of(kernel)
     taken: set[int] = set()
     for s in _whole_maps(kernel, known):
-        target, phase = s.target.storage, phases.of[id(s)]
+        target, now = s.target.storage, moment(s, kernel, phases)
         if known.place[target] != target or target in known.kept:
             continue
         # What is kept of a row for later phases, and read for the last time when this is written.
         # Such a row is not also written over what the first phases read: the rows of a softmax of
         # 1024 took a fourth more time then.
-        kept = next(_kept_for(target, phase, kernel, k, phases, known), None)
+        kept = next(_kept_for(target, now, kernel, k, phases, known), None)
         if kept is not None:
             known.place[kept] = target
         elif target not in phases.crossing and known.is_free(target):
-            found = next(_ended_by(target, phase, kernel, k, phases, known, taken), None)
+            found = next(_ended_by(target, now, kernel, k, phases, known, taken), None)
             if found is not None:
                 known.place[target] = found
                 taken.add(found)
 
 
 def _kept_for(
-    target: int, phase: int, kernel: Kernel, k: int, phases: Phases, known: _Places
+    target: int, now: int, kernel: Kernel, k: int, phases: Phases, known: _Places
 ) -> Iterator[int]:
     """What a kernel keeps for later phases and reads last in that which writes `target`."""
     for number in sorted(phases.crossing & kernel.writes - {target}):
@@ -99,14 +99,14 @@ def _kept_for(
             and known.is_free(number)
             and known.last[number] == k
             and known.are_alike(number, target)
-            and _last_use(number, kernel, phases, known) == phase
+            and last_use(number, kernel, phases, known.stored) == now
         ):
             yield number
 
 
 def _ended_by(
     target: int,
-    phase: int,
+    now: int,
     kernel: Kernel,
     k: int,
     phases: Phases,
@@ -123,7 +123,7 @@ def _ended_by(
             and known.is_free(root)
             and known.are_alike(number, target)
             and _is_at_hand(number, kernel)
-            and _last_use(number, kernel, phases, known) <= phase
+            and last_use(number, kernel, phases, known.stored) <= now
         ):
             yield root
 
@@ -155,20 +155,3 @@ def _is_at_hand(number: int, kernel: Kernel) -> bool:
                 if operand.offset or steps != contiguous(kernel.shape):
                     return False
     return True
-
-
-def _last_use(number: int, kernel: Kernel, phases: Phases, known: _Places) -> int:
-    """The last phase in which a storage is read, by what is computed again there too."""
-    last = 0
-    of: dict[int, int] = {number: len(kernel.statements)}  # what is made of it -> its phase
-    for s in kernel.statements:
-        phase = phases.of[id(s)]
-        for view in views_of(s.operands):
-            made = of.get(view.storage)
-            is_loaded = view.storage in phases.crossing and view.storage in known.stored
-            if made is None or (view.storage != number and made < phase and is_loaded):
-                continue
-            last = max(last, phase)
-            if isinstance(s, Map) and s.target.storage not in kernel.rows:
-                of[s.target.storage] = phase
-    return last

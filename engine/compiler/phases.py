@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from .fused import Kernel
-from .program import Gathered, Map, Operand, Reduce, View, views_of
+from .program import Gathered, Map, Operand, Reduce, Statement, View, views_of
 
 
 @dataclass
@@ -51,3 +52,34 @@ def phases_of(kernel: Kernel) -> Phases:
                 crossing.add(number)
                 asked += [v.storage for v in views_of(t.operands) if v.storage not in asked]
     return Phases(of, 1 + max(of.values(), default=0), crossing)
+
+
+def moment(statement: Statement, kernel: Kernel, phases: Phases) -> int:
+    """When a statement runs, in order: those on rows come between the phases."""
+    assert isinstance(statement, Map | Reduce)
+    is_on_rows = isinstance(statement, Map) and statement.target.storage in kernel.rows
+    return 2 * phases.of[id(statement)] + (not is_on_rows)
+
+
+def last_use(number: int, kernel: Kernel, phases: Phases, stored: Collection[int]) -> int:
+    """The last moment at which a storage is read, by what is computed again there too.
+
+    Args:
+        number: the storage.
+        kernel: what reads it.
+        phases: those of the kernel.
+        stored: what is in memory: later phases load that.
+    """
+    last = 0
+    of: dict[int, int] = {number: len(kernel.statements)}  # what is made of it -> its phase
+    for s in kernel.statements:
+        phase = phases.of[id(s)]
+        for view in views_of(s.operands):
+            made = of.get(view.storage)
+            is_loaded = view.storage in phases.crossing and view.storage in stored
+            if made is None or (view.storage != number and made < phase and is_loaded):
+                continue
+            last = max(last, moment(s, kernel, phases))
+            if isinstance(s, Map) and s.target.storage not in kernel.rows:
+                of[s.target.storage] = phase
+    return last

@@ -45,7 +45,9 @@ def callable_plan(run: int, plan: int) -> Callable[[Sequence[Any]], int]:
     words = np.zeros(5, np.int64)
     words[driver.CALL_RUN], words[driver.CALL_PLAN] = run, plan
     words[driver.CALL_LEAVE :] = _python_functions()
-    found: Callable[[Sequence[Any]], int] = _maker()(ctypes.byref(_method()), words, None)
+    method = _method()
+    # It keeps what it takes for its module, here what it is: Python reads that when it is dropped.
+    found: Callable[[Sequence[Any]], int] = _maker()(ctypes.byref(method), words, method)
     return found
 
 
@@ -59,13 +61,13 @@ def _python_functions() -> tuple[int, ...]:
 @functools.cache
 def _maker() -> Any:
     kind = ctypes.PYFUNCTYPE(
-        ctypes.py_object, ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_void_p
+        ctypes.py_object, ctypes.POINTER(_Method), ctypes.py_object, ctypes.py_object
     )
     return kind(("PyCFunction_NewEx", ctypes.pythonapi))
 
 
 @functools.cache
 def _method() -> _Method:
-    """What all these functions are; it must live as long as they."""
+    """What all these functions are."""
     (address,) = addresses_of([native(driver_code("call"))])
     return _Method(b"native_plan", address, _ONE_ARGUMENT, None)

@@ -7,6 +7,7 @@ from typing import Any
 from ..errors import InvalidArgumentError, ShapeError
 from ..graph import DENSE, REAL, STRING, Array, Tensor, TensorSpec, int32, int64
 from .join import one_or_all
+from .precision import in_order
 from .registry import define, no_gradient
 
 
@@ -55,7 +56,8 @@ def _search_sorted(sequence: TensorSpec, values: TensorSpec, *, side: str) -> Te
 
 @_search_sorted.reference
 def _search_sorted_kernel(xp: Any, sequence: Array, values: Array, *, side: str) -> Array:
-    return xp.searchsorted(sequence, values, side=side).astype(xp.int32)
+    found = xp.searchsorted(in_order(xp, sequence), in_order(xp, values), side=side)
+    return found.astype(xp.int32)
 
 
 _search_sorted.grad(no_gradient)
@@ -84,7 +86,7 @@ def _find_sorted(sequence: TensorSpec, values: TensorSpec) -> TensorSpec:
 def _find_sorted_kernel(xp: Any, sequence: Array, values: Array) -> Array:
     if not len(sequence):
         return xp.full(values.shape, -1, xp.int64)
-    places = xp.searchsorted(sequence, values)
+    places = xp.searchsorted(in_order(xp, sequence), in_order(xp, values))
     places = xp.minimum(places, len(sequence) - 1)
     return xp.where(sequence[places] == values, places, -1).astype(xp.int64)
 

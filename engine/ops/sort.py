@@ -25,6 +25,7 @@ from ..graph import (
 from .along import put_along_axis
 from .axes import canonical_axis
 from .basic import zeros_like
+from .precision import in_order
 from .registry import Grads, define, no_gradient
 
 _ORDERED = REAL | BOOLEAN
@@ -44,7 +45,7 @@ def _sort(x: TensorSpec, *, axis: int, descending: bool) -> TensorSpec:
 
 @_sort.reference
 def _sort_kernel(xp: Any, x: Array, *, axis: int, descending: bool) -> Array:
-    y = xp.sort(x, axis=axis)
+    y = xp.sort(in_order(xp, x), axis=axis).astype(x.dtype, copy=False)
     return xp.flip(y, axis) if descending else y
 
 
@@ -71,6 +72,7 @@ def _argsort_kernel(xp: Any, x: Array, *, axis: int, descending: bool, stable: b
 
 
 def _order(xp: Any, x: Array, axis: int, descending: bool, kind: str | None) -> Array:
+    x = in_order(xp, x)
     if not descending:
         return xp.argsort(x, axis=axis, kind=kind)
     # The order of the reversed line, reversed: so equal elements stay in their order.
@@ -242,10 +244,14 @@ def _unique(
 
 @_unique.reference
 def _unique_kernel(xp: Any, x: Array, *, axis: int | None) -> tuple[Array, ...]:
-    found = xp.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
-    values, first, inverse, counts = found
+    comparable = in_order(xp, x)
+    values, first, inverse, counts = xp.unique(
+        comparable, return_index=True, return_inverse=True, return_counts=True, axis=axis
+    )
     inverse = inverse.reshape(x.shape if axis is None else (x.shape[axis],))
-    return values, *(i.astype(xp.int32) for i in (first, inverse, counts))
+    return values.astype(x.dtype, copy=False), *(
+        i.astype(xp.int32) for i in (first, inverse, counts)
+    )
 
 
 _unique.grad(no_gradient)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,29 +15,18 @@ from laminar.callbacks.live_plot import LivePlot
 from laminar.distribute import DataParallel
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import EagerTensor
-from laminar.engine.ops.convert import Defaults
-from laminar.engine.source import warn
 from laminar.tree import map_structure
 
 from .backup import make_backup
-from .batches import BatchReader, is_ready
 from .compile_report import CompileReport
-from .data import (
-    ArrayData,
-    Batch,
-    Data,
-    Passes,
-    make_data,
-    ran_out,
-    require_end,
-    unpack_x_y_sample_weight,
-)
+from .counts import check_counts, check_enough, check_frequency, limited, limited_steps
+from .data import Data, Passes, make_data, require_end, unpack_x_y_sample_weight
 from .dry_run import dry_run as run_dry
+from .fit_data import first_batches, make_validation_data, one_batch, split_data
 from .fit_loop import FitLoop
 from .logs import read_logs
 from .profile import Profile, profile_model
 from .step import Step, close_step, prepare_step
-from .streams import Iterated
 from .training_steps import TrainingSteps
 
 
@@ -121,7 +109,7 @@ class Trainer(TrainingSteps):
         self._require_compiled("fit")
         if devices is not None:
             self._share_work(DataParallel(devices))
-        _check_counts(
+        check_counts(
             "fit",
             epochs="none" if epochs is None else epochs,
             initial_epoch=initial_epoch,
@@ -130,8 +118,8 @@ class Trainer(TrainingSteps):
             validation_batch_size=validation_batch_size,
             overfit_batches=overfit_batches,
         )
-        _check_frequency(validation_freq)
-        epochs = _limited("epochs", epochs, config.max_epochs())
+        check_frequency(validation_freq)
+        epochs = limited("epochs", epochs, config.max_epochs())
         data = make_data(
             x,
             y,
@@ -143,15 +131,15 @@ class Trainer(TrainingSteps):
         )
         validation: Data | None = None
         if validation_data is not None:
-            validation = _validation(validation_data, validation_batch_size or batch_size)
+            validation = make_validation_data(validation_data, validation_batch_size or batch_size)
         elif validation_split:
-            data, validation = _split(data, validation_split, validation_batch_size)
+            data, validation = split_data(data, validation_split, validation_batch_size)
         if overfit_batches is not None:
-            data = _first_batches(data, overfit_batches)
-        require_end(data, _limited_steps(steps_per_epoch), "fit", "steps_per_epoch")
-        for_validation = _limited_steps(validation_steps)
+            data = first_batches(data, overfit_batches)
+        require_end(data, limited_steps(steps_per_epoch), "fit", "steps_per_epoch")
+        for_validation = limited_steps(validation_steps)
         require_end(validation, for_validation, "fit: validation_data", "validation_steps")
-        passes = Passes(data, _limited_steps(steps_per_epoch))
+        passes = Passes(data, limited_steps(steps_per_epoch))
         if dry_run:
             return self._dry_run(passes, None if validation is None else Passes(validation))
         listeners = self._listeners(
@@ -228,7 +216,7 @@ class Trainer(TrainingSteps):
         Returns:
             Profile: `.layers`, `.seconds`; printed, a table.
         """
-        (batch, _, _) = unpack_x_y_sample_weight(_one_batch(x, None, None, "profile"))
+        (batch, _, _) = unpack_x_y_sample_weight(one_batch(x, None, None, "profile"))
         return profile_model(self, batch, training=training)
 
     def evaluate(
@@ -251,10 +239,10 @@ class Trainer(TrainingSteps):
             dict with `return_dict`.
         """
         self._require_compiled("evaluate")
-        _check_counts("evaluate", steps=steps)
+        check_counts("evaluate", steps=steps)
         data = make_data(x, y, sample_weight, batch_size=batch_size, who="evaluate")
-        require_end(data, _limited_steps(steps), "evaluate", "steps")
-        passes = Passes(data, _limited_steps(steps))
+        require_end(data, limited_steps(steps), "evaluate", "steps")
+        passes = Passes(data, limited_steps(steps))
         listeners = self._listeners(callbacks, verbose, epochs=1, steps=passes.num_steps)
         listeners.watch(passes)
         with passes, listeners:
@@ -292,7 +280,7 @@ class Trainer(TrainingSteps):
                 break
         if done > told:  # the last, shorter group
             listeners.on_test_batch_end(done - 1, partial(read_logs, results))
-        _check_enough("evaluate", done, passes.steps, stopped=self.stop_evaluating)
+        check_enough("evaluate", done, passes.steps, stopped=self.stop_evaluating)
         logs = read_logs(results)
         listeners.on_test_end(logs)
         return logs
@@ -309,10 +297,10 @@ class Trainer(TrainingSteps):
 
         Args: as those of `fit`.
         """
-        _check_counts("predict", steps=steps)
+        check_counts("predict", steps=steps)
         data = make_data(x, batch_size=batch_size, who="predict")
-        require_end(data, _limited_steps(steps), "predict", "steps")
-        passes = Passes(data, _limited_steps(steps))
+        require_end(data, limited_steps(steps), "predict", "steps")
+        passes = Passes(data, limited_steps(steps))
         listeners = self._listeners(callbacks, verbose, epochs=1, steps=passes.num_steps)
         listeners.watch(passes)
         self.stop_predicting = False
@@ -335,7 +323,7 @@ class Trainer(TrainingSteps):
                     break
             if len(parts) > told:  # the last, shorter group
                 _tell_outputs(listeners, parts, told)
-            _check_enough("predict", len(parts), passes.steps, stopped=self.stop_predicting)
+            check_enough("predict", len(parts), passes.steps, stopped=self.stop_predicting)
             listeners.on_predict_end()
         return (
             _joined(*parts) if isinstance(parts[0], np.ndarray) else map_structure(_joined, *parts)
@@ -370,7 +358,7 @@ class Trainer(TrainingSteps):
     ) -> Any:
         """Train on one batch; gives the loss and the metrics of this batch, as `evaluate` does."""
         self._require_compiled("train_on_batch")
-        batch = _one_batch(x, y, sample_weight, "train_on_batch", class_weight)
+        batch = one_batch(x, y, sample_weight, "train_on_batch", class_weight)
         self._prepare(batch, training=True)
         self.reset_metrics()
         step = self.make_train_function()
@@ -384,78 +372,15 @@ class Trainer(TrainingSteps):
     ) -> Any:
         """The loss and the metrics of one batch, as `evaluate` gives them."""
         self._require_compiled("test_on_batch")
-        batch = _one_batch(x, y, sample_weight, "test_on_batch")
+        batch = one_batch(x, y, sample_weight, "test_on_batch")
         self._prepare(batch, training=False)
         self.reset_metrics()
         return self._results(read_logs(self.make_test_function()(batch)), return_dict)
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch, as NumPy arrays."""
-        batch = _one_batch(x, None, None, "predict_on_batch")
+        batch = one_batch(x, None, None, "predict_on_batch")
         return _on_host(self.make_predict_function()(batch))
-
-
-def _one_batch(
-    x: Any,
-    y: Any,
-    sample_weight: Any,
-    who: str,
-    class_weight: Mapping[int, float] | None = None,
-) -> Batch:
-    if y is None and sample_weight is None and is_ready(x, Defaults.floating.numpy):
-        return EagerTensor(x)
-    data = ArrayData(x, y, sample_weight, class_weight=class_weight, who=who)
-    data.batch_size = data.size
-    return next(iter(data))
-
-
-def _validation(data: Any, batch_size: int | None) -> Data:
-    who = "fit: validation_data"
-    if isinstance(data, list | tuple):
-        x, y, weight = unpack_x_y_sample_weight(tuple(data))
-        return make_data(x, y, weight, batch_size=batch_size, who=who)
-    return make_data(data, who=who)
-
-
-def _split(data: Data, fraction: float, batch_size: int | None) -> tuple[Data, Data]:
-    is_number = isinstance(fraction, float | int | np.number)
-    if not isinstance(data, ArrayData) or not is_number or not 0 < fraction < 1:
-        raise InvalidArgumentError(
-            f"fit: validation_split must be between 0 and 1 and needs arrays, got {fraction!r}",
-            remedy="use validation_data= for other data",
-        )
-    first, kept = data.split(fraction)
-    kept.shuffle = False
-    kept.batch_size = batch_size or kept.batch_size
-    return first, kept
-
-
-def _first_batches(data: Data, count: int) -> Data:
-    """The first batches of the data alone, the same ones in each pass."""
-    if isinstance(data, ArrayData):
-        data.shuffle = False
-    batches = list(islice(data, count))
-    data.close()
-    if not batches:
-        raise ran_out("fit: overfit_batches", 0, count)
-    if len(batches) < count:
-        warn(f"fit: overfit_batches={count}, but the data has only {len(batches)} batches")
-    return Iterated(batches, BatchReader("fit"), "fit")
-
-
-def _limited(what: str, count: int, most: int | None) -> int:
-    """`count`, or less when a limit for trying scripts out says so."""
-    if most is None or count <= most:
-        return count
-    warn(f"{what} is limited to {most}, as set in laminar.config")
-    return most
-
-
-def _limited_steps(steps: int | None) -> int | None:
-    most = config.max_steps_per_epoch()
-    if most is None:
-        return steps
-    return most if steps is None else _limited("steps_per_epoch", steps, most)
 
 
 def _tell_outputs(listeners: Any, parts: list[Any], told: int) -> None:
@@ -484,35 +409,3 @@ def _finds_nan(check: str | None) -> bool:
             f"fit: check must be None or 'nan', got {check!r}", remedy="check='nan'"
         )
     return check == "nan"
-
-
-def _check_enough(who: str, done: int, steps: int | None, *, stopped: bool) -> None:
-    """An error when there was no data, a warning when there was less than asked for."""
-    if done >= (steps or 1) or (done and stopped):
-        return
-    error = ran_out(who, done, steps or 1)
-    if not done:
-        raise error
-    warn(error.message)
-
-
-def _check_counts(who: str, **counts: Any) -> None:
-    for name, value in counts.items():
-        least = 0 if name == "initial_epoch" else 1
-        if value is not None and (
-            isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least
-        ):
-            raise InvalidArgumentError(
-                f"{who}: {name} must be a whole number of at least {least}, got {value!r}"
-            )
-
-
-def _check_frequency(frequency: Any) -> None:
-    listed = frequency if isinstance(frequency, list | tuple | set | range) else [frequency]
-    for number in listed:
-        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-            raise InvalidArgumentError(
-                f"fit: validation_freq must be a positive whole number, or a list of the epochs "
-                f"to validate after, got {frequency!r}",
-                remedy="validation_freq=2, or validation_freq=[1, 5, 10]",
-            )

@@ -68,11 +68,11 @@ def test_a_folder_with_contents_is_kept(tmp_path: Path) -> None:
     assert (out / "a.txt").read_bytes() == b"mine"
 
 
-def special(kind: bytes, name: str = "link") -> Callable[[Path], Path]:
+def special(kind: bytes) -> Callable[[Path], Path]:
     def make(folder: Path) -> Path:
         path = folder / "a.tar"
         with tarfile.open(path, "w") as archive:
-            info = tarfile.TarInfo(name)
+            info = tarfile.TarInfo("link")
             info.type = kind
             info.linkname = "/etc/passwd"
             archive.addfile(info)

@@ -65,9 +65,9 @@ def test_damage_is_told(place: int, byte: int, element: Any) -> None:
         decode(bytes(data), "test")
 
 
-def forged(header: Any, data: bytes = b"") -> bytes:
+def forged(header: Any) -> bytes:
     text = json.dumps(header).encode()
-    return struct.pack("<I", len(text)) + text + data
+    return struct.pack("<I", len(text)) + text
 
 
 @pytest.mark.parametrize(

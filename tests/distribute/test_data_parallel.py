@@ -52,9 +52,9 @@ def trained(model: Any, **options: Any) -> dict[str, list[float]]:
     return history
 
 
-def check_same(one: Any, several: Any, tolerance: float = 1e-6) -> None:
+def check_same(one: Any, several: Any) -> None:
     for a, b in zip(one.get_weights(), several.get_weights(), strict=True):
-        np.testing.assert_allclose(b, a, rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(b, a, rtol=1e-6, atol=1e-6)
 
 
 # Synchronous

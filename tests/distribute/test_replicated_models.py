@@ -52,9 +52,9 @@ def check_same(build: Callable[[], Any], devices: Any = 2, **options: Any) -> An
     return several
 
 
-def devices_of(model: Any, kind: str = "train") -> set[str]:
+def devices_of(model: Any) -> set[str]:
     """Where the step multiplies matrices."""
-    traces = model._compiled.steps[kind]._concrete.values()
+    traces = model._compiled.steps["train"]._concrete.values()
     return {op.device for c, _ in traces for op in c.operations if op.type == "MatMul"}
 
 

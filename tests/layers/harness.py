@@ -38,10 +38,6 @@ def random_inputs(shapes: Shapes, ids: int = 0) -> Any:
     return [one(s) for s in shapes] if isinstance(shapes, list) else one(shapes)
 
 
-def values_of(outputs: Any) -> list[Array]:
-    return [y.numpy() for y in flatten(outputs)]
-
-
 def check_layer(
     cls: Callable[..., layers.Layer],
     kwargs: Mapping[str, Any],
@@ -50,7 +46,6 @@ def check_layer(
     expected_output_shape: Shape | None = None,
     expected_weights: Mapping[str, Shape] | None = None,
     trains: bool = True,
-    empty_batch: bool = True,
     mixed: bool = True,
     tolerance: float = 1e-6,
 ) -> layers.Layer:
@@ -63,7 +58,6 @@ def check_layer(
         expected_output_shape: for these inputs.
         expected_weights: shapes by name, in order.
         trains: whether a training step is to lower a loss, if there are trainable weights.
-        empty_batch: whether no example is an input.
         mixed: whether the output is of the compute dtype.
         tolerance: of values that are computed in another way.
     """
@@ -88,9 +82,8 @@ def check_layer(
     passes_masks = layer.supports_masking and type(layer).compute_mask is COMPUTE_MASK
     if passes_masks and not isinstance(inputs, list) and value.ndim > 2:
         check_mask(layer, inputs)
-    if empty_batch:
-        none = layer(map_structure(lambda x: x[:0], inputs))
-        assert tuple(none.shape) == (0, *value.shape[1:])
+    none = layer(map_structure(lambda x: x[:0], inputs))  # no example at all
+    assert tuple(none.shape) == (0, *value.shape[1:])
     return layer
 
 
@@ -179,8 +172,6 @@ def check_agreement(
     *,
     training: bool | None = None,
     mask: Any = None,
-    rtol: float = 1e-4,
-    atol: float = 2e-5,
 ) -> None:
     """The layer of that name computes what Keras's does, and has equal weights and configs."""
     keras = pytest.importorskip("keras")
@@ -206,9 +197,9 @@ def check_agreement(
     ours.set_weights(values)
     expected, found = np.asarray(theirs(inputs, **call)), ours(inputs, **call).numpy()
     assert found.dtype == expected.dtype
-    np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-5)
     for after, wanted in zip(ours.get_weights(), theirs.weights, strict=True):
-        np.testing.assert_allclose(after, np.asarray(wanted.value), rtol=rtol, atol=atol)
+        np.testing.assert_allclose(after, np.asarray(wanted.value), rtol=1e-4, atol=2e-5)
     check_same_config(theirs, ours)
 
 

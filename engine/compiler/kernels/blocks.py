@@ -187,7 +187,8 @@ def choose_blocks(
     elif rows >= _MANY_ROWS and inner <= _LONGEST_INNER and row_bytes * inner <= packed_bytes:
         pack_b, longest = pack_b or kernel.B_BY_INNER, _LONGEST_INNER
     else:
-        in_place = max(_in_cache(_IN_PLACE_SHARE) // (b.row_stride * size), _LONGEST_INNER_ACROSS)
+        b_row = max(b.row_stride, 1) * size  # rows that are all one have a stride of 0
+        in_place = max(_in_cache(_IN_PLACE_SHARE) // b_row, _LONGEST_INNER_ACROSS)
         copied = _LONGEST_INNER_LARGE if _is_large(rows, columns) else _LONGEST_INNER
         longest = copied if pack_b else min(in_place, _LONGEST_INNER)
     if pack_b:

@@ -21,7 +21,12 @@ from .pairs import PairUnit
 from .products import plan_product
 from .tiles import Target
 from .window import Convolution, forward_phases, gradient_phases
-from .winograd import is_winograd, plan_winograd_forward, plan_winograd_input_gradient
+from .winograd import (
+    codes_for_more_images,
+    is_winograd,
+    plan_winograd_forward,
+    plan_winograd_input_gradient,
+)
 
 # Rows of filters this far apart are copied to panels.
 _FAR_BYTES = 512
@@ -76,6 +81,7 @@ def plan_conv_forward(
     inside, outside = _channels(conv, source.channels, conv.filters)
     plan = ConvPlan(geometry, source, result, conv, inside, outside, factors, target)
     found, taps = list[Launch](), math.prod(conv.window)
+    others = () if unit else codes_for_more_images(conv, dtype, target)
     if unit is not None:
         first, filters = plan_interleave(filters, taps * inside, conv.filters, "pairs_of_filters")
         found.append(first)
@@ -83,7 +89,7 @@ def plan_conv_forward(
     if row < _FAR_BYTES:
         group = outside * dtype.size
         near = Filters(filters, group, 0, dtype.size, inside * row, row, 0)
-        return [*found, plan.launch(near, epilogue)]
+        return [*found, plan.launch(near, epilogue)._replace(others=others)]
     pack, packed = plan_pack(
         filters,
         [inside * row * tap for tap in range(taps)],
@@ -97,7 +103,7 @@ def plan_conv_forward(
         target,
         turned=False,
     )
-    return [*found, pack, plan.launch(Filters.of(packed), epilogue)]
+    return [*found, pack, plan.launch(Filters.of(packed), epilogue)._replace(others=others)]
 
 
 def plan_conv_input_gradient(
@@ -166,7 +172,8 @@ def plan_conv_input_gradient(
         target,
         turned=not plan.is_lanewise,
     )
-    return [pack, plan.launch(Filters.of(packed), epilogue)]
+    others = () if unit else codes_for_more_images(conv, dtype, target)
+    return [pack, plan.launch(Filters.of(packed), epilogue)._replace(others=others)]
 
 
 def is_empty(*sizes: int) -> bool:

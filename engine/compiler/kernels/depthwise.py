@@ -119,7 +119,9 @@ def plan_depthwise_filter_gradient(
         "parts": parts,
     }
     code = _form(conv, steps, dtype, target).code(is_gradient=True)
-    found = [Launch(code, tuple(values[name] for name in GRADIENT_WORDS))]
+    total = sum_code(dtype, target.vector_bytes)
+    others = (total,) if target.has_sizes else ()  # another number of images may have parts
+    found = [Launch(code, tuple(values[name] for name in GRADIENT_WORDS), others)]
     if parts > 1:
         of_sum: dict[str, Word] = {
             "to": df,
@@ -129,7 +131,7 @@ def plan_depthwise_filter_gradient(
             "elements": num_taps * conv.channels,
         }
         words = tuple(of_sum[name] for name in SUM_WORDS)
-        found.append(Launch(sum_code(dtype, target.vector_bytes), words))
+        found.append(Launch(total, words))
     return found
 
 

@@ -17,7 +17,7 @@ from .pairs import PairUnit
 from .products import plan_product
 from .tiles import Cut, Grid, Target, choose_grid
 from .window import Convolution, Reach, forward_phases
-from .winograd import is_winograd, plan_winograd_filter_gradient
+from .winograd import codes_for_more_images, is_winograd, plan_winograd_filter_gradient
 
 # Taps of a tile when each channel is by itself: few enough for registers.
 _LANEWISE_ROWS = 12
@@ -68,7 +68,9 @@ def plan_conv_filter_gradient(
         return plan_depthwise_filter_gradient(x, dy, df, conv, dtype, target)
     if is_winograd(conv, dtype, target):
         return plan_winograd_filter_gradient(x, dy, df, conv, dtype, target)
-    return _BandedGradient(x, dy, df, conv, dtype, target).launches()
+    first, *rest = _BandedGradient(x, dy, df, conv, dtype, target).launches()
+    more = codes_for_more_images(conv, dtype, target, is_gradient=True)
+    return [first._replace(others=(*first.others, *more)), *rest]
 
 
 class _BandedGradient(FilterGradientPlan):

@@ -102,7 +102,9 @@ class FilterGradientPlan:
         part_bytes = -(-elements * dtype.size // 64) * 64
         sums = self.df if parts == 1 else Scratch(part_bytes * parts, "parts")
         words = self._words(sums, parts, part_bytes)
-        found = [Launch(kernel.code(dtype, vector_bytes), words)]
+        sum_code = kernel.sum_code(dtype, vector_bytes)
+        others = (sum_code,) if self.target.has_sizes else ()  # another number may have parts
+        found = [Launch(kernel.code(dtype, vector_bytes), words, others)]
         if parts > 1:
             values: dict[str, Word] = {
                 "to": self.df,
@@ -112,7 +114,7 @@ class FilterGradientPlan:
                 "elements": elements,
             }
             total = tuple(values[name] for name in kernel.SUM_WORDS)
-            found.append(Launch(kernel.sum_code(dtype, vector_bytes), total))
+            found.append(Launch(sum_code, total))
         return found
 
     def _words(self, sums: Word, parts: int, part_bytes: int) -> tuple[Word, ...]:

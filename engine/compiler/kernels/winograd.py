@@ -7,6 +7,7 @@ spread, as NaN does, to the tiles of 4 x 4 pixels that take them.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import NamedTuple
 
@@ -34,6 +35,8 @@ _MOST_FILTER_SHARE = 2
 # The least that is to be gained, as parts of the time: estimates are wrong by that.
 _WORTH = 0.85
 _UNITS_PER_THREAD = 4
+# Beyond so many images it is known which way is faster.
+_MANY_IMAGES = 1 << 16
 
 
 def is_winograd(conv: Convolution, dtype: DType, target: Target) -> bool:
@@ -49,6 +52,27 @@ def is_winograd(conv: Convolution, dtype: DType, target: Target) -> bool:
     ):
         return False
     return _cycles(conv, lanes, dtype.size) < _WORTH * _direct_cycles(conv, lanes)
+
+
+def codes_for_more_images(
+    conv: Convolution, dtype: DType, target: Target, *, is_gradient: bool = False
+) -> tuple[Code, ...]:
+    """The codes that a convolution takes if more images come and it is faster this way then.
+
+    Args:
+        conv: one that is not.
+        dtype: of its operands.
+        target: what kernels are for.
+        is_gradient: whether it is that with respect to the filters.
+    """
+    many = dataclasses.replace(conv, images=_MANY_IMAGES)
+    if not target.has_sizes or not is_winograd(many, dtype, target):
+        return ()
+    kinds = (kernel.FILTERS, kernel.CONVOLVE)
+    if is_gradient:
+        kinds = (kernel.GRADIENT, kernel.FINISH)
+    codes = [kernel.code(kind, dtype, target.vector_bytes) for kind in kinds]
+    return (*codes, *_of_other_sizes(dtype, target))
 
 
 def _direct_cycles(conv: Convolution, lanes: int) -> float:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laminar.engine.compiler import instance, native
+from laminar.engine.compiler import instance
 from laminar.engine.compiler.lowerings import LOWERINGS
 from laminar.engine.compiler.native import NativeCluster
 
@@ -62,12 +62,12 @@ def _guards(monkeypatch: pytest.MonkeyPatch) -> None:
         for array in arrays:
             copies.append(empty(array.shape, array.dtype))
             copies[-1][...] = array
+        ready.allocate = empty
         return original(cluster, context, ready, copies, stores)
 
     original = NativeCluster._run
     names = {name: getattr(np, name) for name in dir(np) if not name.startswith("_")}
     monkeypatch.setattr(NativeCluster, "_run", run)
-    monkeypatch.setattr(native, "_empty", empty)
     monkeypatch.setattr(instance, "np", SimpleNamespace(**{**names, "empty": empty}))
 
 

@@ -16,7 +16,7 @@ from .native import Processor
 # What native code may call: of the system, and where a processor lacks instructions for them.
 SYSTEM = {"sched_yield", "syscall"}
 FUNCTIONS = {
-    "SSE2": {"fma", "fmaf", "floorf", "ceilf", "trunc", "roundeven", "roundevenf"},
+    "SSE2": {"fma", "floorf", "ceilf", "trunc", "roundeven", "roundevenf"},
 }
 # Registers, as assembly writes them, that a processor of a kind does not have.
 REGISTERS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import sys
 import threading
@@ -113,6 +114,14 @@ def test_a_function_keeps_what_it_reads() -> None:
     assert run([np.ones(2)]) == driver.DONE
     del run, waiting.run
     assert alive() is None
+
+
+def test_a_function_keeps_what_python_reads_when_it_is_dropped() -> None:
+    """Its PyMethodDef, which at the end of the interpreter has nobody else left."""
+    run = Waiting().run
+    address = ctypes.c_void_p.from_address(id(run) + 16).value  # m_ml, after the header
+    kept = [x for x in gc.get_referents(run) if isinstance(x, ctypes.Structure)]
+    assert address in [ctypes.addressof(x) for x in kept]
 
 
 def test_it_takes_one_argument() -> None:

@@ -23,10 +23,6 @@ UNIT = rng.uniform(-0.9, 0.9, size=(3, 4))
 HALF = ["float32", "float16", "bfloat16"]
 
 
-def sinc_slope(x: Any) -> Any:
-    return np.cos(np.pi * x) / x - np.sin(np.pi * x) / (np.pi * x * x)
-
-
 UNARY = [
     pytest.param(m.sqrt, np.sqrt, POSITIVE, id="sqrt"),
     pytest.param(m.rsqrt, lambda x: 1 / np.sqrt(x), POSITIVE, id="rsqrt"),

@@ -11,7 +11,7 @@ from laminar.engine.errors import DTypeError, ShapeError
 from laminar.engine.graph import Graph
 from laminar.engine.ops.basic import constant, placeholder
 from laminar.engine.ops.index import boolean_mask
-from laminar.engine.ops.search import nonzero, searchsorted
+from laminar.engine.ops.search import find_sorted, nonzero, searchsorted
 
 from .harness import check_op
 
@@ -30,6 +30,15 @@ def test_nonzero_of_a_scalar() -> None:
         nonzero(constant(np.array(1.0)))
     with Graph().as_default(), pytest.raises(ShapeError, match="known number of axes"):
         nonzero(placeholder("float32", None))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
+def test_nan_stands_last(dtype: str) -> None:
+    sequence = constant(np.array([1, 2, 3, np.nan, np.nan]), dtype)
+    values = constant(np.array([np.nan, 3, 9, 0]), dtype)
+    assert searchsorted(sequence, values).numpy().tolist() == [3, 2, 3, 0]
+    assert searchsorted(sequence, values, "right").numpy().tolist() == [5, 3, 3, 0]
+    assert find_sorted(sequence, values).numpy().tolist() == [-1, 2, -1, -1]
 
 
 @pytest.mark.parametrize("side", ["left", "right"])

@@ -68,8 +68,8 @@ def given_matrix(dtype: str = "float32", shape: Any = (2, 3), name: str = "x") -
     return eng.placeholder(dtype, shape, name=name)
 
 
-def rewritten(*fetches: Any, feeds: Any = (), targets: Any = ()) -> Program:
-    return run_passes(Program.of(fetches, feeds, targets), check=True)
+def rewritten(*fetches: Any, feeds: Any = ()) -> Program:
+    return run_passes(Program.of(fetches, feeds), check=True)
 
 
 def left(*fetches: Any, feeds: Any = ()) -> list[str]:

@@ -25,8 +25,8 @@ def linear(**options: Any) -> laminar.Sequential:
     return model
 
 
-def errors_of(model: Any, outputs: list[Any], y: Any = Y) -> list[float]:
-    return [float(((np.asarray(p) - y) ** 2).mean()) for p in outputs]
+def errors_of(model: Any, outputs: list[Any]) -> list[float]:
+    return [float(((np.asarray(p) - Y) ** 2).mean()) for p in outputs]
 
 
 # Outputs by name and place

@@ -43,10 +43,10 @@ def interrupt(after: int) -> callbacks.Callback:
     return callbacks.LambdaCallback(on_train_batch_end=count)
 
 
-def dropped(optimizer: Any = None) -> laminar.Sequential:
+def dropped() -> laminar.Sequential:
     laminar.set_random_seed(3)
     model = laminar.Sequential([layers.Dense(8, "tanh"), layers.Dropout(0.4), layers.Dense(1)])
-    model.compile(optimizer or optimizers.Adam(0.01), "mse", metrics=["mae"])
+    model.compile(optimizers.Adam(0.01), "mse", metrics=["mae"])
     return model
 
 

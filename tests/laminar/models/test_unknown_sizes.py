@@ -19,11 +19,13 @@ ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(not native.is_offered(), reason="there is no native code here")
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_nothing_is_compiled_after_the_first_step(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "first"), [*((name, 6) for name in MODELS), ("convolutional", 1), ("residual", 1)]
+)
+def test_nothing_is_compiled_after_the_first_step(name: str, first: int, tmp_path: Path) -> None:
     """Nothing is in the cache, and results have the bits of a plan made for their size."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.laminar.models.changing_sizes", name],
+        [sys.executable, "-m", "tests.laminar.models.changing_sizes", name, str(first)],
         cwd=ROOT,
         env=os.environ | {"LAMINAR_CACHE": str(tmp_path)},
         capture_output=True,

@@ -90,10 +90,6 @@ _ONE_REAL = names("""
     nanstd nanvar nanmedian nancumsum nancumprod nanargmax nanargmin zeros_like ones_like
     rot90 diagflat trapezoid nonzero stop_gradient
 """)
-_REDUCING = names("""
-    sum mean max min prod std var all any argmax argmin median ptp count_nonzero nansum logsumexp
-    norm
-""")
 _ONE_FLOAT = names("""
     elu celu gelu sigmoid silu swish relu6 hard_tanh glu erf erfc layer_normalization
     rms_normalization logsumexp norm normalize corrcoef

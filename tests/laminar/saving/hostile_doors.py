@@ -137,12 +137,12 @@ def run_corpus(folder: Path) -> list[str]:
     return [problem for problem in problems if problem is not None]
 
 
-def fuzz(folder: Path, count: int, seed: int = 0) -> list[str]:
+def fuzz(folder: Path, count: int) -> list[str]:
     """Flip bits of good files, and load them."""
     write_corpus(folder)
     model = _warmed_up(folder)
     watch = Watch(folder)
-    chance = random.Random(seed)
+    chance = random.Random(0)
     kinds = {suffix: (folder / f"good{suffix}").read_bytes() for suffix in (".keras", ".h5")}
     kinds[".weights.h5"] = (folder / "good.weights.h5").read_bytes()
     problems = []

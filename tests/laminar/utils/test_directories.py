@@ -51,11 +51,11 @@ def texts(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def write_wav(path: Path, samples: Any, width: int = 2, rate: int = 8000) -> None:
+def write_wav(path: Path, samples: Any, width: int) -> None:
     with wave.open(str(path), "wb") as file:
         file.setnchannels(samples.shape[1])
         file.setsampwidth(width)
-        file.setframerate(rate)
+        file.setframerate(8000)
         scaled = np.round(samples * (2 ** (8 * width - 1) - 1)).astype("<i4")
         if width == 1:
             file.writeframes((scaled + 128).astype("uint8").tobytes())

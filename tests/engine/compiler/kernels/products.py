@@ -34,7 +34,7 @@ class Tiles:
 
     def has(self, code: Code) -> bool:
         """Whether a code is one of them."""
-        tile = Tile(*code.parameters[1:])  # type: ignore[arg-type]
+        tile = Tile(*code.parameters[1:])  # type: ignore[arg-type]  # what a tile is made of
         return (tile.rows, tile.vectors) in self.sizes
 
     def __len__(self) -> int:

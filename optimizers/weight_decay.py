@@ -1,0 +1,49 @@
+"""Which variables of a model weight decay takes, and which it leaves alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from laminar.engine.state import Variable
+
+from .slots import Slots
+
+
+class WeightDecay(Slots):
+    """The part of `Optimizer` that says at which rate a variable decays.
+
+    Left alone are the variables whose `id` is in `_undecayed`, and those in whose name
+    `_undecayed_names` is found.
+    """
+
+    weight_decay: float | None
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self._undecayed: frozenset[int] = frozenset()
+        self._undecayed_names: re.Pattern[str] | None = None
+
+    def exclude_from_weight_decay(
+        self,
+        var_list: Iterable[Variable] | None = None,
+        var_names: Iterable[str] | None = None,
+    ) -> None:
+        """Name variables that weight decay leaves alone; call it before the first step.
+
+        Args:
+            var_list: the variables themselves.
+            var_names: patterns; a variable in whose name one is found is excluded.
+        """
+        self._undecayed = frozenset(id(v) for v in var_list or ())
+        patterns = "|".join(var_names or ())
+        self._undecayed_names = re.compile(patterns) if patterns else None
+
+    def _decays(self, variable: Variable) -> bool:
+        names = self._undecayed_names
+        excluded = names is not None and names.search(variable.name) is not None
+        return not excluded and id(variable) not in self._undecayed
+
+    def _weight_decay_of(self, variable: Variable) -> float | None:
+        """The rate at which a variable decays, None if it does not."""
+        return self.weight_decay if self._decays(variable) else None
