@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ...graph import DType
 from . import any_tile
 from .launch import Code
-from .microkernel import Tile, microkernels
+from .microkernel import LINE, Tile, microkernels
 from .tiles import Cut, Grid, Stock, Target, tile_cycles
 
 # Cycles for a vector of B in `any_tile`, which reads it again for each part.
@@ -154,17 +154,22 @@ def _forms(
 ) -> dict[tuple[int, int], Code]:
     """The microkernels at hand by height and width.
 
-    One that fetches nothing ahead can be called as one that does.
+    One that fetches nothing ahead can be called as one that does, and one that paces as any.
     """
     assert target.stock is not None
     has, found = target.stock.has, dict[tuple[int, int], Code]()
-    kinds = list(itertools.product((True, False)[: 2 - masked], (False, True)[: 1 + ahead]))
+    kinds = list(
+        itertools.product(
+            (True, False)[: 2 - masked],
+            (False, True)[: 1 + (target.vector_bytes >= LINE)],
+            (False, True)[: 1 + ahead],
+        )
+    )
     for width in range(1, target.registers // 2):
         for height in range(1, (target.registers - 2) // width):
-            for masks, fetches in kinds:
-                tile = Tile(
-                    *(dtype, target.vector_bytes, height, width), masked=masks, ahead=fetches
-                )
+            for masks, paces, fetches in kinds:
+                form = dtype, target.vector_bytes, height, width
+                tile = Tile(*form, masked=masks, ahead=fetches, paced=paces)
                 if has(tile.code):
                     found[height, width] = tile.code
     return found

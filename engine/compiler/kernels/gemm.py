@@ -15,7 +15,7 @@ from .any_tile import ANY_SHAPE
 from .at_hand import all_at_hand, choose_tiles, parts_of
 from .blocks import Blocks, choose_blocks, choose_product_grid, is_turned_first, may_be_turned_first
 from .launch import Code, Epilogue, Launch, Matrix, Scratch, Word
-from .microkernel import microkernels
+from .microkernel import LINE, microkernels
 from .tiles import Cut, Grid, Target
 
 _ALIGNMENT = 64
@@ -41,6 +41,8 @@ _WAY_BYTES = 4096
 # Vectors of fewer bytes take so long for a part that what the next one takes comes in time by
 # itself, and fetching it costs them more.
 _LONG_VECTOR = 64
+# A result as large as that is far away when it is written: what it is made of takes the rest.
+_FAR_SHARE = 1 / 2
 
 
 def plan_gemm(
@@ -115,7 +117,11 @@ def plan_gemm(
     )
     fetch_a = _fetched_a(a, blocks, grid, rows, columns, inner, dtype, target)
     ahead = blocks.streams or fetch_a != kernel.A_UNFETCHED
-    codes = microkernels(grid.rows, grid.vectors, columns, dtype, target, ahead=ahead)
+    codes = microkernels(
+        *(grid.rows, grid.vectors, columns, dtype, target),
+        ahead=ahead,
+        paced=_is_far(rows, columns, dtype, target) and not _is_own(blocks, accumulate, epilogue),
+    )
     if target.stock is not None and not all_at_hand(codes, target.stock):
         grid, codes = choose_tiles(
             *(rows, columns, inner, num_batches, dtype, target, ahead, len(target.stock))
@@ -392,6 +398,18 @@ def _fetched_a(
     return kernel.A_BY_ROWS if is_run else kernel.A_UNFETCHED
 
 
+def _is_far(rows: int, columns: int, dtype: DType, target: Target) -> bool:
+    """Whether the memory of a result is beyond the second cache."""
+    num_bytes = rows * columns * dtype.size
+    return target.vector_bytes >= LINE and num_bytes >= host.in_second_cache(_FAR_SHARE)
+
+
+def _is_own(blocks: Blocks, accumulate: bool, epilogue: Epilogue | None) -> bool:
+    """Whether each thread has memory for C, which is not needed in its own place."""
+    is_result = epilogue is not None and epilogue.result is not None
+    return is_result and not accumulate and blocks.streams
+
+
 def _own_c(
     c: Matrix,
     blocks: Blocks,
@@ -402,7 +420,7 @@ def _own_c(
     epilogue: Epilogue | None,
 ) -> dict[str, Word]:
     """The words about C in the memory of each thread, if it is not needed in its own place."""
-    if epilogue is None or epilogue.result is None or accumulate or not blocks.streams:
+    if epilogue is None or epilogue.result is None or not _is_own(blocks, accumulate, epilogue):
         return {"own_c": 0, "own_bytes": 0, "num_epilogue_words": 0, "c_word": 0}
     count = -(-len(epilogue.words) // 8) * 8
     block = blocks.part * grid.rows.large * c.row_stride * dtype.size

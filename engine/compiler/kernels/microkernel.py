@@ -44,7 +44,10 @@ UNROLL = 2
 # ones have no time to spare for that.
 _FETCHED_AHEAD = 8
 _FEWEST_ROWS_TO_FETCH = 4
-_LINE = 64  # bytes of a line of a cache
+LINE = 64  # bytes of a line of a cache
+# Rounds of the innermost loop in which a line of C is on its way into the first cache. Lines from
+# beyond the second one take long, and hold few places meanwhile, which lines of A and B need too.
+_ROUNDS_OF_LINE = 2
 
 
 class Tile(NamedTuple):
@@ -55,6 +58,8 @@ class Tile(NamedTuple):
         then C[r, n] is a sum of A[r; o, k, n] * B[o, k; n].
     ahead: the kernel also fetches what is needed later into the second cache, a line for each round
         of k, which is UNROLL of them.
+    paced: C is far away: its lines are fetched one after the other while the sums are made, if
+        these are long enough. For vectors of a whole line.
     pairs: an element of A and of B is two bfloat16 next to each other along the sum, whose products
         are both added to the float32 of C. For AVX512_BF16, which takes subnormal numbers for 0.
     """
@@ -67,6 +72,7 @@ class Tile(NamedTuple):
     masked: bool = True
     lanewise: bool = False
     ahead: bool = False
+    paced: bool = False
     pairs: bool = False
 
     @property
@@ -85,7 +91,7 @@ class Tile(NamedTuple):
             without, nobody looks at them if they are given.
         """
         kind = "_masked" * self.masked + "_lanewise" * self.lanewise + "_ahead" * self.ahead
-        kind += "_pairs" * self.pairs
+        kind += "_paced" * self.paced + "_pairs" * self.pairs
         name = f"microkernel_{self.dtype}_{self.groups}x{self.rows}x{self.vectors}{kind}"
         return Code(name, self.vector_bytes, _write, (name, *self))
 
@@ -108,6 +114,7 @@ def microkernels(
     groups: int = 1,
     lanewise: bool = False,
     ahead: bool = False,
+    paced: bool = False,
     pairs: bool = False,
 ) -> tuple[Code, ...]:
     """The four of a grid: high and wide, high and narrow, low and wide, low and narrow.
@@ -121,13 +128,15 @@ def microkernels(
         groups: see Tile.
         lanewise: see Tile.
         ahead: see Tile.
+        paced: see Tile.
         pairs: see Tile.
     """
     masked = columns % target.lanes(dtype) != 0
     heights = [size // groups for size, _ in rows.sizes] * 2
     widths = [size for size, _ in vectors.sizes] * 2
+    kind = masked, lanewise, ahead, paced, pairs
     return tuple(
-        Tile(dtype, target.vector_bytes, height, width, groups, masked, lanewise, ahead, pairs).code
+        Tile(dtype, target.vector_bytes, height, width, groups, *kind).code
         for height in heights[:2]
         for width in widths[:2]
     )
@@ -170,7 +179,7 @@ class _Writer:
         self.fetched = self.b_stride * _FETCHED_AHEAD
         # Products of short vectors share ports with what adds to addresses: B moves on once in a
         # round, and its other rows in it are an index away. Longer ones have ports of their own.
-        rows = range(1, UNROLL + 1 if tile.vector_bytes < _LINE else 1)
+        rows = range(1, UNROLL + 1 if tile.vector_bytes < LINE else 1)
         self.b_rows = [self.b_stride * row for row in rows]
         self.mask = fn.first_lanes(columns - (tile.vectors - 1) * tile.lanes, tile.lanes)
         self.counts = list(self._row_counts())
@@ -181,10 +190,16 @@ class _Writer:
         # A C that is read is on its way into the cache while the sums are made. One that is only
         # written can wait in the store buffer, and A and B are not kept from the lines' way in;
         # where vectors are short, a tile has so few lines that they are in nobody's way.
-        if tile.vector_bytes < _LINE:
-            self._fetch(c, words["c_stride"])
+        # Far lines come one after the other instead.
+        self.c, self.c_stride = c, words["c_stride"]
+        if tile.vector_bytes < LINE:
+            self._fetch()
+        elif tile.paced:
+            height = fn.number(tile.groups * tile.rows)
+            self.num_paced = fn.select(count >= height * self._paced, height, fn.number(0))
+            fn.when((add != 0) & (self.num_paced <= 0), self._fetch)
         else:
-            fn.when(add != 0, lambda: self._fetch(c, words["c_stride"]))
+            fn.when(add != 0, self._fetch)
         self.ahead_step = ahead[1:]
         offsets, b_skip = words["offsets"], words["b_skip"]
         whole = fn.binary("and", count, -UNROLL)
@@ -196,30 +211,35 @@ class _Writer:
             for step in steps:
                 bases.append(bases[-1] + step)
             state = [*sums, *bases, *carried[num_sums:]]
-            state = fn.fold(fn.number(0), whole, UNROLL, state, lambda k, s: self._steps(s, True))
+            state = self._rounds(whole, state)
             state = fn.fold(whole, count, 1, state, lambda k, s: self._steps(s, False))
             b, *later = state[num_sums + len(bases) :]
             return [*state[:num_sums], b + b_skip, *later]
 
         start = [*sums, b, *ahead[:1]]
         sums = fn.fold(fn.number(0), words["num_offsets"], 1, start, taps)[:num_sums]
-        places = self._places(c, words["c_stride"])
+        places = self._places()
         sums = fn.replaced(add != 0, sums, lambda: self._added(sums, places))
         for x, (address, mask) in zip(sums, places, strict=True):
             store(fn, x, address, mask)
 
-    def _fetch(self, c: Value, c_stride: Value) -> None:
+    @property
+    def _paced(self) -> int:
+        """How many k go by while the lines of a row of C are fetched."""
+        return self.tile.vectors * _ROUNDS_OF_LINE * UNROLL
+
+    def _fetch(self) -> None:
         tile = self.tile
-        places = self._places(c, c_stride)
+        places = self._places()
         for row in range(0, len(places), tile.vectors):
-            for address, _ in places[row : row + tile.vectors : _LINE // tile.vector_bytes]:
+            for address, _ in places[row : row + tile.vectors : LINE // tile.vector_bytes]:
                 prefetch(self.fn, address, write=True)
 
-    def _places(self, c: Value, c_stride: Value) -> list[tuple[Value, Value | None]]:
+    def _places(self) -> list[tuple[Value, Value | None]]:
         """Where each vector of the tile is in C, and its mask."""
-        tile, found = self.tile, list[tuple[Value, Value | None]]()
+        tile, c, found = self.tile, self.c, list[tuple[Value, Value | None]]()
         for r in range(tile.groups * tile.rows):
-            c = c + c_stride if r else c
+            c = c + self.c_stride if r else c
             for v in range(tile.vectors):
                 mask = self.mask if tile.masked and v == tile.vectors - 1 else None
                 found.append((c + v * tile.vector_bytes if v else c, mask))
@@ -257,6 +277,29 @@ class _Writer:
                 steps.append(group_stride - self.row_stride * reached)
         return steps
 
+    def _rounds(self, whole: Value, state: list[Value]) -> list[Value]:
+        """All whole rounds: first those in which rows of C are fetched, then what is left."""
+        fn = self.fn
+        if not self.tile.paced:
+            return fn.fold(fn.number(0), whole, UNROLL, state, lambda k, s: self._steps(s, True))
+
+        def row(r: Value, state: list[Value]) -> list[Value]:
+            is_row = r < self.num_paced
+            begin = r * self._paced
+            end = fn.select(is_row, begin + self._paced, whole)
+            # After the last row a line of the first one is fetched again, which takes no time.
+            place = self.c + fn.select(is_row, r, fn.number(0)) * self.c_stride
+            step = fn.select(is_row, fn.number(LINE // _ROUNDS_OF_LINE), fn.number(0))
+
+            def steps(k: Value, state: list[Value]) -> list[Value]:
+                *state, place = state
+                prefetch(fn, place, write=True)
+                return [*self._steps(state, True), place + step]
+
+            return fn.fold(begin, end, UNROLL, [*state, place], steps)[:-1]
+
+        return fn.fold(fn.number(0), self.num_paced + 1, 1, state, row)
+
     def _steps(self, state: list[Value], unrolled: bool) -> list[Value]:
         place = self.tile.groups * self.tile.rows * self.tile.vectors + len(self.counts)
         b = state[place]
@@ -278,7 +321,7 @@ class _Writer:
         b, *ahead = state[num_sums + num_bases :]
         row = self._vectors(b)
         if tile.groups * tile.rows >= _FEWEST_ROWS_TO_FETCH and not tile.lanewise:
-            for line in range(0, tile.vectors * tile.vector_bytes, _LINE):
+            for line in range(0, tile.vectors * tile.vector_bytes, LINE):
                 prefetch(fn, b + self.fetched + line)
         found = list[Value]()
         for base, count in zip(bases, self.counts, strict=True):

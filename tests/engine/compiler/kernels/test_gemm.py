@@ -331,6 +331,27 @@ def test_a_is_fetched_for_the_next_part(
     check(product)
 
 
+@pytest.mark.parametrize(
+    ("product", "is_far"),
+    [
+        pytest.param(Product(700, 401, 530), True, id="tail"),
+        pytest.param(Product(700, 401, 90, True, accumulate=True), True, id="short-sums"),
+        pytest.param(Product(700, 401, 20, batch=(2,)), True, id="shorter-sums"),
+        pytest.param(Product(460, 301, 130, dtype=float64), True, id="float64"),
+        pytest.param(Product(440, 401, 530), False, id="near"),
+    ],
+)
+@pytest.mark.parametrize("vector_bytes", VECTOR_BYTES)
+def test_lines_of_a_far_result_come_one_after_the_other(
+    product: Product, is_far: bool, vector_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_the_second_cache_have(1900, monkeypatch)
+    product = replace(product, vector_bytes=vector_bytes)
+    (launch,) = product.plan()
+    assert ("paced" in str(launch.words)) == (is_far and vector_bytes == 64)
+    check(product)
+
+
 def test_nan_and_infinity_stay_in_their_rows() -> None:
     product = Product(20, 20, 20)
     a, b, c = product.arrays()

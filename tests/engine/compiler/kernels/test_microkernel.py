@@ -16,8 +16,8 @@ from laminar.engine.graph import float32, float64
 @pytest.mark.parametrize(("rows", "vectors"), [(6, 4), (8, 3), (13, 2), (28, 1), (4, 5), (1, 15)])
 def test_sums_stay_in_registers(rows: int, vectors: int) -> None:
     for dtype in (float32, float64):
-        for ahead in (False, True):
-            text = Tile(dtype, 64, rows, vectors, ahead=ahead).code.text()
+        for kind in ({}, {"ahead": True}, {"paced": True}, {"ahead": True, "paced": True}):
+            text = Tile(dtype, 64, rows, vectors, **kind).code.text()
             assembly = llvm.assembly(text, 64)
             assert not re.findall(r"%zmm\d+, -?\d*\(%rsp\)", assembly)
 
