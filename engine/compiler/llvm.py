@@ -78,15 +78,24 @@ def vector_bytes() -> int:
     """
     host = binding().get_host_cpu_features()
     widest = 64 if host.get("avx512f") else 32 if host.get("avx") else 16
+    return min(widest, asked_vector_bytes() or widest)
+
+
+def asked_vector_bytes() -> int:
+    """The size of the vector registers that the user asks for; 0: those of the host.
+
+    Raises:
+        InvalidArgumentError: LAMINAR_ISA is not the name of instructions.
+    """
     chosen = os.environ.get("LAMINAR_ISA")
     if not chosen:
-        return widest
+        return 0
     if chosen not in _ISAS:
         raise InvalidArgumentError(
             f"LAMINAR_ISA: expected one of {', '.join(_ISAS)}, got {chosen!r}",
             remedy="correct the environment variable, or remove it",
         )
-    return min(widest, _ISAS[chosen])
+    return _ISAS[chosen]
 
 
 def converts_halves(vector: int) -> bool:

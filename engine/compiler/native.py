@@ -436,13 +436,19 @@ class NativeCompiler:
 
 @functools.cache
 def is_offered() -> bool:
-    """Whether native code can be made and run here; where it cannot, all runs without."""
+    """Whether native code can be made and run here; where it cannot, all runs without.
+
+    Raises:
+        InvalidArgumentError: LAMINAR_ISA is not the name of instructions.
+    """
     reason = host.why_not()
     if not reason and not _layout_is_known():
         reason = "this Python lays out its arrays otherwise"
     if reason:
         _log.debug("no native code is made: %s", reason)
-    return not reason
+        return False
+    llvm.asked_vector_bytes()  # what it raises is no mistake of the compiler
+    return True
 
 
 def _picker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
