@@ -28,11 +28,12 @@ START_SECONDS = 3.0  # until a framework is loaded, has built its model and is w
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    width = max(map(len, WORKLOADS))
     parser = argparse.ArgumentParser(
         "python -m benchmarks",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="\n".join(f"{w.name:20}{w.title}" for w in WORKLOADS.values()),
+        epilog="\n".join(f"{w.name:{width}} {w.title}" for w in WORKLOADS.values()),
     )
     add = parser.add_argument
     add("--workload", nargs="+", choices=WORKLOADS, default=[*WORKLOADS], metavar="NAME")
@@ -47,7 +48,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     options.cores = options.cores or machine.usable_cores()
     if not 1 <= min(options.threads) <= max(options.threads) <= len(options.cores):
-        parser.error(f"--threads: there are {len(options.cores)} cores, a thread needs one")
+        parser.error(f"--threads: from 1 to {len(options.cores)}, each needs a core")
+    if not options.seconds > 0:
+        parser.error("--seconds: must be more than 0")
+    if options.json is not None and not options.json.parent.is_dir():
+        parser.error(f"--json: there is no folder {options.json.parent}")
     return options
 
 

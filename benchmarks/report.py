@@ -11,7 +11,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from .isa import UNRESTRICTED
 from .measurement import Entry, Result, Spread
 from .processes import Framework
 
@@ -106,12 +105,6 @@ def notes(results: Sequence[Result], machine: Mapping[str, str]) -> list[str]:
     peers = {entry.framework for result in results for entry in result.entries}
     if machine.get("vendor") == "AuthenticAMD" and "torch" in peers:
         found.append(TORCH_ON_AMD)
-    free = [name for name in UNRESTRICTED if name in peers]
-    if "kept to" in machine and free:
-        found.append(
-            f"{', '.join(free)}: what XLA writes is kept to {machine['kept to']}, but the products "
-            "that it leaves to a library use all that the processor has."
-        )
     return found
 
 

@@ -21,6 +21,7 @@ from typing import IO, Any
 
 from . import fresh
 from .cases import Case
+from .isa import keep_products
 from .machine import pin, versions
 from .problems import Problem
 from .workloads import FRAMEWORKS, WORKLOADS
@@ -114,6 +115,7 @@ def main() -> None:
     os.dup2(2, 1)
     if options.cores:
         pin(options.cores)
+    keep_products(options.framework, os.environ)
     cases = cases_of(options.framework, options.tiny)
     if options.workload is None:
         packages = FRAMEWORKS[options.framework][1]

@@ -33,7 +33,9 @@ def dump(name: str, text: str) -> None:
         return
     safe = re.sub(r"[^\w.\-]+", "_", name)
     stem, *suffixes = safe.split(".", 1)
-    stem, suffix = stem[-_LONGEST_NAME:], "".join(f".{s}" for s in suffixes)
+    if len(stem) > _LONGEST_NAME:  # a layer begins it, what is made for it ends it
+        stem = f"{stem[: _LONGEST_NAME // 2]}--{stem[-_LONGEST_NAME // 2 :]}"
+    suffix = "".join(f".{s}" for s in suffixes)
     try:
         place.mkdir(parents=True, exist_ok=True)
         path, count = place / f"{stem}{suffix}", 1

@@ -13,7 +13,8 @@ import pytest
 from rich.console import Console
 
 from benchmarks import fresh, machine, measurement, problems, processes, report, rows
-from benchmarks.__main__ import START_SECONDS, expected, found_frameworks, main
+from benchmarks.__main__ import START_SECONDS, expected, found_frameworks, main, parse
+from benchmarks.isa import keep_products
 from benchmarks.measurement import Entry, Result
 from benchmarks.processes import Framework, Worker, WorkerError
 from benchmarks.report import line, notes
@@ -67,11 +68,36 @@ def test_all_are_kept_to_an_instruction_set(monkeypatch: pytest.MonkeyPatch) -> 
         assert worker.receive()["workloads"]
 
 
-def test_it_says_who_is_not_kept_to_an_instruction_set() -> None:
-    results = [Result(TRAINING, 1, [entry("torch", [], [1.0]), entry("jax", [], [1.0])])]
-    (note,) = notes(results, {"kept to": "avx2"})
-    assert note.startswith("jax: ")
-    assert not notes(results, {})
+@pytest.mark.parametrize(
+    ("framework", "flags", "library", "added"),
+    [
+        ("jax", "--xla_cpu_max_isa=AVX2", b"..xla_cpu_experimental_ynn_fusion_type..", True),
+        ("keras", "--a --xla_cpu_max_isa=AVX2", b"xla_cpu_experimental_ynn_fusion_type", True),
+        ("jax", "--xla_cpu_max_isa=AVX2", b"a jaxlib without that flag", False),
+        (
+            "keras-tensorflow",
+            "--xla_cpu_max_isa=AVX2",
+            b"xla_cpu_experimental_ynn_fusion_type",
+            False,
+        ),
+        ("jax", "--a", b"xla_cpu_experimental_ynn_fusion_type", False),
+    ],
+)
+def test_xla_leaves_products_to_what_is_kept(
+    framework: str, flags: str, library: bytes, added: bool, tmp_path: Path
+) -> None:
+    """A flag that a library does not know would end its process."""
+    (tmp_path / "libjax_common.so").write_bytes(library)
+    variables = {"XLA_FLAGS": flags}
+    keep_products(framework, variables, tmp_path)
+    wanted = [*flags.split(), *["--xla_cpu_experimental_ynn_fusion_type="] * added]
+    assert variables["XLA_FLAGS"].split() == wanted
+
+
+def test_the_xla_that_is_there_takes_its_flags() -> None:
+    pytest.importorskip("jax")
+    with Worker("jax", workload="matmul-128", tiny=True, isa="avx2") as worker:
+        assert worker.receive()["checks"]
 
 
 def test_modules_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,6 +227,30 @@ def test_peers_that_are_not_there_are_left_out(
     assert all(f"without {peer}: nothing is installed" in printed for peer in PEERS)
     with pytest.raises(SystemExit, match="torch: nothing is installed"):
         list(found_frameworks(["torch"], pythons, None, Console()))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--seconds", "0"], "--seconds: must be more than 0"),
+        (["--seconds", "nan"], "--seconds: must be more than 0"),
+        (["--threads", "0"], "--threads: from 1 to "),
+        (["--json", "nowhere/found.json"], "--json: there is no folder nowhere"),
+    ],
+)
+def test_wrong_options_are_told_before_anything_runs(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parse(arguments)
+    assert message in capsys.readouterr().err
+
+
+def test_names_and_titles_stand_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(["--help"])
+    told = capsys.readouterr().out
+    assert all(f"\n{name} " in told for name in WORKLOADS)
 
 
 def test_it_says_how_long_it_takes() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..graph import Array, DType, bool_, float32, int32
 from .emit import HALVES, Function, NotLoweredError, Value
+from .kernels.tiles import Target
 from .program import (
     Check,
     Expression,
@@ -285,13 +286,13 @@ class Builder:
         early: bool = False,
         work: int = 0,
     ) -> list[View]:
-        """Kernels that are planned with real sizes: plan(real, input numbers, output numbers).
+        """Kernels that are planned with real sizes: plan(real, target, inputs, outputs).
 
         Args:
             name: what it is.
             inputs: made contiguous.
             outputs: shapes and types.
-            plan: gives the launches.
+            plan: gives the launches, from the numbers of what goes in and out; see `Library`.
             early: whether they run before all others that they do not need.
             work: the number of multiplications, if they take the time.
         """
@@ -299,8 +300,8 @@ class Builder:
         made = [self.storage(shape, dtype) for shape, dtype in outputs]
         numbers = tuple(v.storage for v in views), tuple(v.storage for v in made)
 
-        def planned(real: Callable[[int], int], **more: Any) -> Any:
-            return plan(real, *numbers, **more)
+        def planned(real: Callable[[int], int], target: Target, **more: Any) -> Any:
+            return plan(real, target, *numbers, **more)
 
         self._add(Library(name, views, numbers[1], planned, early=early, work=work))
         return made
@@ -331,8 +332,8 @@ class Builder:
         made = self.storage(shape, dtype)
         numbers = tuple(v.storage for v in views), (made.storage,)
 
-        def planned(real: Callable[[int], int], **more: Any) -> Any:
-            return plan(real, *numbers, **more)
+        def planned(real: Callable[[int], int], target: Target, **more: Any) -> Any:
+            return plan(real, target, *numbers, **more)
 
         rows = made.shape if epilogue else None
         statement = Library(name, tuple(views), numbers[1], planned, rows, work)

@@ -8,7 +8,6 @@ There are so many files and bytes at most; what has not been read for the longes
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
 import stat
@@ -23,6 +22,7 @@ _MOST_BYTES = 1 << 22
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _MODE = 0o700
 _FAILURES = (OSError, RuntimeError)  # the second where nobody knows the user's home
+_PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK  # no link is followed, no pipe waited for
 
 
 def folder() -> Path:
@@ -84,7 +84,8 @@ def _content(place: Path, name: str) -> bytes:
     try:
         if not _is_private(os.fstat(opened)):
             raise PermissionError(f"{place} is not private")
-        with open(name, "rb", opener=functools.partial(os.open, dir_fd=opened)) as file:
+        handle = os.open(name, os.O_RDONLY | _PLAIN, dir_fd=opened)
+        with os.fdopen(handle, "rb") as file:
             return file.read()
     finally:
         os.close(opened)

@@ -76,6 +76,18 @@ def are_loaded(natives: Sequence[Native]) -> bool:
     return all((f.key, f.symbol) in _addresses for f in natives)
 
 
+def kept_of(natives: Sequence[Native]) -> dict[str, bytes] | None:
+    """The object code of those that have no address, by its key; None if some is not on disk."""
+    found = dict[str, bytes]()
+    for f in natives:
+        if (f.key, f.symbol) not in _addresses and f.key not in found:
+            content = _contents.get(f.key) or cache.read(f.key + _SUFFIX)
+            if content is None:
+                return None
+            found[f.key] = content
+    return found
+
+
 def num_loaded() -> int:
     """How many functions have an address."""
     return len(_addresses)

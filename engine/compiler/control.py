@@ -71,12 +71,12 @@ def fold(
 
 def when(fn: Function, condition: Value, body: Callable[[], object]) -> None:
     """Run `body` if a scalar condition holds."""
-    inside, after = fn.label(), fn.label()
-    fn.line(f"br i1 {condition.name}, label %{inside}, label %{after}")
-    fn.start(inside)
-    body()
-    fn.line(f"br label %{after}")
-    fn.start(after)
+
+    def run() -> list[Value]:
+        body()
+        return []
+
+    replaced(fn, condition, [], run)
 
 
 def any_lane(fn: Function, condition: Value) -> Value:

@@ -3,7 +3,6 @@
     enter(ptr plan, ptr objects, i64 count): checks the arrays, fills in their addresses;
     run(ptr plan, ptr objects): `enter` and `work` on one thread;
     share(ptr plan, ptr objects): `enter` and `start`, on the pool that the plan names;
-    call(ptr self, ptr list) -> ptr: one of these as a function of Python's (see python_calls.py);
     work(ptr plan, i64 tid, i64 nth): one thread's part of all kernels, with barriers between them;
     loop(ptr words, i64 tid, i64 nth): a kernel that runs a table of kernels many times;
     worker(ptr pool, i64 tid): what a thread of the pool does all its life;
@@ -24,15 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..graph import DType, int32, int64, uint8
+from ..graph import int32, int64, uint8
 from . import host
 from .emit import POINTER, Function, Module, Value
+from .words import BASE, DATA, FLAGS, REFERENCES, TYPE, at, field, pointer, put, word
 
 # An array must be contiguous and aligned. A variable's begins at a line of the cache, for vectors
 # that cross lines take twice as long. One that is written in place must also belong to nobody else:
 # then this is asked of it, with the number of references it may have in the bits above.
 WANT_LINE, WANT_OWN = 1, 2
-LINE = 64
 
 # Flags of a kernel. The result of a check stops the run, or, with STOP, the loop it is in. With
 # SETTLE threads meet again when they have looked: the next iteration makes another result.
@@ -65,13 +64,7 @@ _WENT_ON, _STOPPED, _FAILED = 0, 1, 2
 JOB, PLAN, QUIT, FINISHED, ARRIVED, ROUND, THREADS, ASLEEP = (i * 8 for i in range(8))
 POOL_WORDS = 64
 
-# Words of `call`: what it runs, the plan, and functions of Python: those that leave its lock and
-# take it again, and the one that makes an int.
-CALL_RUN, CALL_PLAN, CALL_LEAVE, CALL_TAKE, CALL_INT = range(5)
-
-# Where CPython keeps the parts of an ndarray, and the items of a list.
-_REFERENCES, _TYPE, _DATA, _BASE, _FLAGS = 0, 8, 16, 48, 64
-_ITEMS = 24
+# Flags of an ndarray.
 _ASKED, _WRITEABLE = 0x101, 0x400  # contiguous and aligned
 
 _SPINS = 4000  # rounds of waiting before a thread gives its core away
@@ -93,66 +86,44 @@ def text() -> str:
     _wake(module)
     _start(module)
     _share(module)
-    _call(module)
     return module.text()
-
-
-def _word(fn: Function, base: str, index: int | Value) -> Value:
-    return fn.load(_at(fn, base, index), int64, 0)
-
-
-def _at(fn: Function, base: str, index: int | Value) -> str:
-    place = fn.number(index) if isinstance(index, int) else index
-    return fn.offset(base, place, 8)
-
-
-def _pointer(fn: Function, address: Value) -> str:
-    return fn.named(f"inttoptr {address} to ptr")
-
-
-def _store(fn: Function, base: str, index: int | Value, value: Value) -> None:
-    fn.store(value, _at(fn, base, index))
-
-
-def _field(fn: Function, held: str, offset: int, dtype: DType) -> Value:
-    return fn.load(fn.offset(held, fn.number(offset), 1), dtype, 0)
 
 
 def _enter(module: Module) -> None:
     fn = Function(module, "enter", [POINTER, POINTER])
     plan, objects = fn.arguments
-    count = _word(fn, plan, NUM_ARRAYS)
-    wants = _pointer(fn, _word(fn, plan, WANTS))
-    array_type = _word(fn, plan, ARRAY_TYPE)
-    refused = _pointer(fn, _word(fn, plan, REFUSED))
+    count = word(fn, plan, NUM_ARRAYS)
+    wants = pointer(fn, word(fn, plan, WANTS))
+    array_type = word(fn, plan, ARRAY_TYPE)
+    refused = pointer(fn, word(fn, plan, REFUSED))
 
     def check(i: Value, carried: list[Value]) -> list[Value]:
-        held = _pointer(fn, _word(fn, objects, i))
-        is_array = _field(fn, held, _TYPE, int64) == array_type
+        held = pointer(fn, word(fn, objects, i))
+        is_array = field(fn, held, TYPE, int64) == array_type
         (bad,) = fn.replaced(is_array, [fn.splat(carried[0] | True, 0)], lambda: [look(held, i)])
-        _store(fn, refused, i, fn.select(bad, fn.number(1), fn.number(0)))
+        put(fn, refused, i, fn.select(bad, fn.number(1), fn.number(0)))
         return [carried[0] | bad]
 
     def look(held: str, i: Value) -> Value:
         """Whether an array is not as it must be."""
-        want = _word(fn, wants, i)
-        flags = _field(fn, held, _FLAGS, int32)
+        want = word(fn, wants, i)
+        flags = field(fn, held, FLAGS, int32)
         bad = fn.binary("and", flags, _ASKED) != _ASKED
         own = fn.binary("and", want, WANT_OWN) != 0
         at_line = fn.binary("and", want, WANT_LINE) != 0
-        beside = fn.binary("and", _field(fn, held, _DATA, int64), LINE - 1) != 0
+        beside = fn.binary("and", field(fn, held, DATA, int64), host.LINE - 1) != 0
         known = fn.binary("lshr", want, 8)
-        base = _field(fn, held, _BASE, int64)
+        base = field(fn, held, BASE, int64)
 
         def lent() -> list[Value]:
             """Whether what holds the memory has other views, or is no array."""
-            holder = _pointer(fn, base)
-            views = _field(fn, holder, _REFERENCES, int64)
-            return [(views != 1) | (_field(fn, holder, _TYPE, int64) != array_type)]
+            holder = pointer(fn, base)
+            views = field(fn, holder, REFERENCES, int64)
+            return [(views != 1) | (field(fn, holder, TYPE, int64) != array_type)]
 
         (is_lent,) = fn.replaced(base != 0, [base != base], lent)
         shared = (
-            (_field(fn, held, _REFERENCES, int64) > known)
+            (field(fn, held, REFERENCES, int64) > known)
             | is_lent
             | (fn.binary("and", flags, _WRITEABLE) == 0)
         )
@@ -161,21 +132,21 @@ def _enter(module: Module) -> None:
     no = fn.number(0) != 0
     (found,) = fn.fold(fn.number(0), count, 1, [no], check)
     status = fn.select(found, fn.number(REFUSES), fn.number(DONE))
-    _store(fn, plan, STATUS, status)
-    addresses = _pointer(fn, _word(fn, plan, ADDRESSES))
+    put(fn, plan, STATUS, status)
+    addresses = pointer(fn, word(fn, plan, ADDRESSES))
 
     def fill(i: Value) -> None:
         row = fn.offset(addresses, i, 24)
-        target = _pointer(fn, _word(fn, row, 0))
-        held = _pointer(fn, _word(fn, objects, _word(fn, row, 1)))
-        data = _field(fn, held, _DATA, int64)
-        fn.store(data + _word(fn, row, 2), target)
+        target = pointer(fn, word(fn, row, 0))
+        held = pointer(fn, word(fn, objects, word(fn, row, 1)))
+        data = field(fn, held, DATA, int64)
+        fn.store(data + word(fn, row, 2), target)
 
-    back = _word(fn, plan, THERE)
-    _store(fn, plan, THERE, fn.number(1) - back)
-    _store(fn, plan, BACK, back)
-    _store(fn, plan, BACKWARD, fn.number(1))
-    total = fn.select(found, fn.number(0), _word(fn, plan, NUM_ADDRESSES))
+    back = word(fn, plan, THERE)
+    put(fn, plan, THERE, fn.number(1) - back)
+    put(fn, plan, BACK, back)
+    put(fn, plan, BACKWARD, fn.number(1))
+    total = fn.select(found, fn.number(0), word(fn, plan, NUM_ADDRESSES))
     fn.loop(fn.number(0), total, 1, fill)
 
 
@@ -231,7 +202,7 @@ def _wait(module: Module) -> None:
     fn = Function(module, "wait", [POINTER, "i64"])
     pool = fn.arguments[0]
     nth = Value(fn, fn.arguments[1], int64, 0)
-    round_place, arrived = _at(fn, pool, ROUND), _at(fn, pool, ARRIVED)
+    round_place, arrived = at(fn, pool, ROUND), at(fn, pool, ARRIVED)
     round = _atomic(fn, round_place)
     last = _add(fn, arrived, 1) + 1 == nth
 
@@ -260,16 +231,16 @@ def _walk(module: Module) -> None:
     fn = Function(module, "walk", [POINTER, POINTER, "i64", "i64", "i64", POINTER])
     plan, kernels, _, _, _, end = fn.arguments
     count, tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[2:5])
-    pool = _pointer(fn, _word(fn, plan, POOL))
+    pool = pointer(fn, word(fn, plan, POOL))
     fn.store(fn.number(_WENT_ON), end)
 
     def one(i: Value) -> tuple[Value, Value]:
         row = fn.offset(kernels, i, 8 * ROW_WORDS)
-        flags = _word(fn, row, 2)
+        flags = word(fn, row, 2)
         parallel = fn.binary("and", flags, PARALLEL) != 0
         mine = parallel | (tid == 0)
-        code = _pointer(fn, _word(fn, row, 0))
-        words = _pointer(fn, _word(fn, row, 1))
+        code = pointer(fn, word(fn, row, 0))
+        words = pointer(fn, word(fn, row, 1))
         threads = fn.select(parallel, nth, fn.number(1))
         fn.when(mine, lambda: fn.line(f"call void {code}(ptr {words}, {tid}, {threads})"))
         several = nth > 1
@@ -277,8 +248,8 @@ def _walk(module: Module) -> None:
 
         def ask() -> None:
             failed = fn.convert(fn.number(_FAILED), uint8)
-            cancelled = _atomic(fn, _at(fn, plan, CANCELLED)) != 0
-            fn.when(cancelled, lambda: fn.store(failed, _pointer(fn, _word(fn, row, 3))))
+            cancelled = _atomic(fn, at(fn, plan, CANCELLED)) != 0
+            fn.when(cancelled, lambda: fn.store(failed, pointer(fn, word(fn, row, 3))))
 
         fn.when(stops & (tid == 0), ask)
         meet = (fn.binary("and", flags, BARRIER) != 0) & several
@@ -287,7 +258,7 @@ def _walk(module: Module) -> None:
         checked = fn.binary("and", flags, CHECK | STOP) != 0
 
         def look() -> list[Value]:
-            result = fn.load(_pointer(fn, _word(fn, row, 3)), uint8, 0)
+            result = fn.load(pointer(fn, word(fn, row, 3)), uint8, 0)
             bad = result != 0
             is_stop = stops & (result == _STOPPED)
             ended = fn.select(is_stop, fn.number(_STOPPED), fn.number(_FAILED))
@@ -319,37 +290,37 @@ def _work(module: Module) -> None:
     fn = Function(module, "work", [POINTER, "i64", "i64"])
     plan = fn.arguments[0]
     tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
-    kernels = _pointer(fn, _word(fn, plan, KERNELS))
-    failed = _walk_on(fn, plan, kernels, _word(fn, plan, NUM_KERNELS), tid, nth)() == _FAILED
-    fn.when(failed, lambda: _store(fn, plan, STATUS, fn.number(CHECK_FAILED)))
+    kernels = pointer(fn, word(fn, plan, KERNELS))
+    failed = _walk_on(fn, plan, kernels, word(fn, plan, NUM_KERNELS), tid, nth)() == _FAILED
+    fn.when(failed, lambda: put(fn, plan, STATUS, fn.number(CHECK_FAILED)))
 
 
 def _loop(module: Module) -> None:
     fn = Function(module, "loop", [POINTER, "i64", "i64"])
     words = fn.arguments[0]
     tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
-    plan = _pointer(fn, _word(fn, words, LOOP_PLAN))
-    is_shared = _word(fn, words, LOOP_SHARED) != 0
-    count = _word(fn, words, LOOP_COUNT)
+    plan = pointer(fn, word(fn, words, LOOP_PLAN))
+    is_shared = word(fn, words, LOOP_SHARED) != 0
+    count = word(fn, words, LOOP_COUNT)
     begin = fn.select(is_shared, fn.binary("udiv", count * tid, nth), fn.number(0))
     end = fn.select(is_shared, fn.binary("udiv", count * (tid + 1), nth), count)
-    part = _pointer(fn, _word(fn, _pointer(fn, _word(fn, words, LOOP_THREADS)), tid))
-    kernels = _pointer(fn, _word(fn, part, PART_KERNELS))
-    moves = _pointer(fn, _word(fn, part, PART_MOVES))
-    num_moves = _word(fn, part, PART_NUM_MOVES)
+    part = pointer(fn, word(fn, pointer(fn, word(fn, words, LOOP_THREADS)), tid))
+    kernels = pointer(fn, word(fn, part, PART_KERNELS))
+    moves = pointer(fn, word(fn, part, PART_MOVES))
+    num_moves = word(fn, part, PART_NUM_MOVES)
     within = fn.select(is_shared, fn.number(0), tid), fn.select(is_shared, fn.number(1), nth)
-    walk = _walk_on(fn, plan, kernels, _word(fn, part, PART_NUM_KERNELS), *within)
-    fn.when(tid == 0, lambda: _store(fn, words, LOOP_FAILED, fn.number(0)))
+    walk = _walk_on(fn, plan, kernels, word(fn, part, PART_NUM_KERNELS), *within)
+    fn.when(tid == 0, lambda: put(fn, words, LOOP_FAILED, fn.number(0)))
 
     def iteration(t: Value) -> tuple[Value, Value]:
         def move(i: Value) -> None:
             row = fn.offset(moves, i, 8 * MOVE_WORDS)
-            place = _pointer(fn, _word(fn, row, 0))
-            fn.store(_word(fn, row, 1) + t * _word(fn, row, 2), place)
+            place = pointer(fn, word(fn, row, 0))
+            fn.store(word(fn, row, 1) + t * word(fn, row, 2), place)
 
         fn.loop(fn.number(0), num_moves, 1, move)
         way = walk()
-        fn.when(way == _FAILED, lambda: _store(fn, words, LOOP_FAILED, fn.number(1)))
+        fn.when(way == _FAILED, lambda: put(fn, words, LOOP_FAILED, fn.number(1)))
         following = t + 1
         return following, (way == _WENT_ON) & (following < end)
 
@@ -380,7 +351,7 @@ def _run(module: Module) -> None:
     fn = Function(module, "run", [POINTER, POINTER])
     plan, objects = fn.arguments
     fn.line(f"call void @enter(ptr {plan}, ptr {objects})")
-    fine = _word(fn, plan, STATUS) == DONE
+    fine = word(fn, plan, STATUS) == DONE
     fn.when(fine, lambda: fn.line(f"call void @work(ptr {plan}, i64 0, i64 1)"))
 
 
@@ -388,13 +359,13 @@ def _worker(module: Module) -> None:
     fn = Function(module, "worker", [POINTER, "i64", "i64"])
     pool = fn.arguments[0]
     tid, first = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
-    job_place = _at(fn, pool, JOB)
+    job_place = at(fn, pool, JOB)
 
     def life(seen: Value) -> tuple[Value, Value]:
         job, changed = _until_changed(fn, job_place, seen, _SPINS * 8)
 
         def sleep() -> list[Value]:
-            asleep = _at(fn, pool, ASLEEP)
+            asleep = at(fn, pool, ASLEEP)
             _add(fn, asleep, 1)
             _futex(fn, job_place, _FUTEX_WAIT, seen)
             _add(fn, asleep, -1)
@@ -402,13 +373,13 @@ def _worker(module: Module) -> None:
             return [now, now != seen]
 
         job, changed = fn.replaced(~changed, [job, changed], sleep)
-        quit = _atomic(fn, _at(fn, pool, QUIT)) != 0
+        quit = _atomic(fn, at(fn, pool, QUIT)) != 0
 
         def run() -> None:
-            plan = _pointer(fn, _word(fn, pool, PLAN))
-            threads = _word(fn, pool, THREADS)
+            plan = pointer(fn, word(fn, pool, PLAN))
+            threads = word(fn, pool, THREADS)
             fn.line(f"call void @work(ptr {plan}, {tid}, {threads})")
-            _add(fn, _at(fn, pool, FINISHED), 1)
+            _add(fn, at(fn, pool, FINISHED), 1)
 
         fn.when(changed & ~quit, run)
         return fn.select(changed, job, seen), ~quit
@@ -420,20 +391,20 @@ def _wake(module: Module) -> None:
     """`wake(ptr pool)`: there is a new job."""
     fn = Function(module, "wake", [POINTER])
     pool = fn.arguments[0]
-    threads = _word(fn, pool, THREADS)
-    _add(fn, _at(fn, pool, JOB), 1)
-    asleep = _atomic(fn, _at(fn, pool, ASLEEP))
-    fn.when(asleep > 0, lambda: _futex(fn, _at(fn, pool, JOB), _FUTEX_WAKE, threads))
+    threads = word(fn, pool, THREADS)
+    _add(fn, at(fn, pool, JOB), 1)
+    asleep = _atomic(fn, at(fn, pool, ASLEEP))
+    fn.when(asleep > 0, lambda: _futex(fn, at(fn, pool, JOB), _FUTEX_WAKE, threads))
 
 
 def _start(module: Module) -> None:
     fn = Function(module, "start", [POINTER, POINTER])
     pool, plan = fn.arguments
     address = fn.instruction(f"ptrtoint ptr {plan} to i64", int64, 0)
-    _store(fn, pool, PLAN, address)
-    finished = _at(fn, pool, FINISHED)
+    put(fn, pool, PLAN, address)
+    finished = at(fn, pool, FINISHED)
     _publish(fn, fn.number(0), finished)
-    threads = _word(fn, pool, THREADS)
+    threads = word(fn, pool, THREADS)
     fn.line(f"call void @wake(ptr {pool})")
     fn.line(f"call void @work(ptr {plan}, i64 0, {threads})")
 
@@ -452,29 +423,9 @@ def _share(module: Module) -> None:
     fn = Function(module, "share", [POINTER, POINTER])
     plan, objects = fn.arguments
     fn.line(f"call void @enter(ptr {plan}, ptr {objects})")
-    fine = _word(fn, plan, STATUS) == DONE
+    fine = word(fn, plan, STATUS) == DONE
 
     def start() -> None:
-        fn.line(f"call void @start(ptr {_pointer(fn, _word(fn, plan, POOL))}, ptr {plan})")
+        fn.line(f"call void @start(ptr {pointer(fn, word(fn, plan, POOL))}, ptr {plan})")
 
     fn.when(fine, start)
-
-
-def _call(module: Module) -> None:
-    """`call(ptr self, ptr list) -> ptr`: run a plan on the items of a list, and give its status.
-
-    `self` is an array of the words named above. Others may have Python's lock meanwhile.
-    """
-    fn = Function(module, "call", [POINTER, POINTER])
-    held, objects = fn.arguments
-    words = _pointer(fn, _field(fn, held, _DATA, int64))
-    items = _pointer(fn, _field(fn, objects, _ITEMS, int64))
-    run, plan, leave, take, make_int = (
-        _pointer(fn, _word(fn, words, i))
-        for i in (CALL_RUN, CALL_PLAN, CALL_LEAVE, CALL_TAKE, CALL_INT)
-    )
-    thread = fn.named(f"call ptr {leave}()")
-    fn.line(f"call void {run}(ptr {plan}, ptr {items})")
-    fn.line(f"call void {take}(ptr {thread})")
-    status = _word(fn, plan, STATUS)
-    fn.result = f"ptr {fn.named(f'call ptr {make_int}({status})')}"

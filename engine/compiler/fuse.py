@@ -83,6 +83,9 @@ class _Fuser:
             return
         self._release([n for n in statement.writes if n in self.waiting])  # written over in part
         needed = self._awaited([*views_of(statement.operands)])
+        if len(needed) >= _MOST_STATEMENTS:  # more than a kernel takes
+            self._release(needed)
+            needed = []
         if isinstance(statement, Library | Check | Loop):
             self._release(needed)
             shape = squeezed(statement.shape or ()) if isinstance(statement, Library) else ()

@@ -5,18 +5,18 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from . import driver, host
+from . import host
 
 Array = np.ndarray[Any, Any]
 Form = tuple[tuple[int, ...], np.dtype[Any]]
 
-# From so many bytes on, a result takes longer to write than an array to be made for it.
-_LARGE_BYTES = 1 << 19
+# From so many bytes on, writing a result beside lines of the cache takes longer than to place it.
+_LARGE_BYTES = 1 << 14
 
 # glibc goes by freed blocks of less than 32 MB.
 _BYTES = (1 << 25) - (1 << 16)
@@ -47,16 +47,22 @@ def keep_freed() -> None:
 def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """An array that begins at a line of the cache, in memory that nothing else refers to."""
     num_bytes = math.prod(shape) * dtype.itemsize
-    memory = np.empty(num_bytes + driver.LINE, np.uint8)
-    start = -memory.ctypes.data % driver.LINE
+    memory = np.empty(num_bytes + host.LINE, np.uint8)
+    start = -memory.ctypes.data % host.LINE
     found: Array = memory[start : start + num_bytes].view(dtype).reshape(shape)
     return found
 
 
-def allocator(forms: Sequence[Form]) -> Callable[[tuple[int, ...], np.dtype[Any]], Array]:
-    """What makes arrays of these forms: where one is large, at lines of the cache.
+def is_large(form: Form) -> bool:
+    """Whether an array is so large that it is to begin at a line of the cache.
 
-    Elsewhere each vector of a kernel that writes whole lines is written to two of them.
+    Elsewhere each vector of a kernel that writes whole lines is written to two of them, and threads
+    write to the same lines where their shares meet.
     """
-    sizes = [math.prod(shape) * dtype.itemsize for shape, dtype in forms]
-    return aligned if max(sizes, default=0) >= _LARGE_BYTES else np.empty
+    shape, dtype = form
+    return math.prod(shape) * dtype.itemsize >= _LARGE_BYTES
+
+
+def made(forms: Sequence[Form]) -> list[Array]:
+    """Arrays of these forms."""
+    return [aligned(*form) if is_large(form) else np.empty(*form) for form in forms]

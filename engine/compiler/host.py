@@ -7,6 +7,8 @@ import platform
 import sys
 from pathlib import Path
 
+# Bytes of a line of a cache. Memory for vectors begins at one, so none of them is in two lines.
+LINE = 64
 _X86 = frozenset({"x86_64", "amd64"})
 _ARM = frozenset({"aarch64", "arm64"})
 _PROCESSORS = Path("/sys/devices/system/cpu")
@@ -46,6 +48,11 @@ def second_cache() -> int:
         except (OSError, ValueError):  # a core that goes, or an entry that says nothing
             continue
     return min(found, default=_SECOND_CACHE)
+
+
+def whole_lines(num_bytes: int) -> int:
+    """The bytes of the lines of a cache that so many take."""
+    return -(-num_bytes // LINE) * LINE
 
 
 def in_second_cache(share: float) -> int:

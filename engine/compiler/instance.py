@@ -7,19 +7,19 @@ Plans that never run at the same time work in the same `Arena`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..graph import Array
-from . import driver
+from . import driver, host, python_code
 from .codes import Native, addresses_of, native
+from .heap import Form
 from .python_calls import callable_plan
 from .threads import POOL_FUNCTIONS, Pool, driver_code, num_threads, pool
 
-_FUNCTIONS = ("run", "share", "call")
-_ALIGNMENT = 64
+_FUNCTIONS = ("run", "share")
 
 # What numbers of a recipe are relative to; then come its constants, and then its codes.
 MEMORY, ARENA, PLAN = range(3)
@@ -62,13 +62,13 @@ class Arena:
     """
 
     def __init__(self) -> None:
-        self.memory = np.empty(_ALIGNMENT, np.uint8)
+        self.memory = np.empty(host.LINE, np.uint8)
 
     def grow(self, num_bytes: int) -> bool:
         """Have room for so many bytes; whether the memory is another one from now on."""
-        if num_bytes + _ALIGNMENT <= self.memory.size:
+        if num_bytes + host.LINE <= self.memory.size:
             return False
-        self.memory = np.empty(num_bytes + _ALIGNMENT, np.uint8)
+        self.memory = np.empty(num_bytes + host.LINE, np.uint8)
         return True
 
 
@@ -76,13 +76,22 @@ class Instance:
     """A recipe at addresses.
 
     Attributes:
+        results: the form of each output.
         refused: of each array of the last run, whether it could not be used.
         address: of what the driver reads.
     """
 
-    def __init__(self, recipe: Recipe, memory: Array, num_threads: int) -> None:
-        """Place a recipe for so many threads in the memory of an arena."""
+    def __init__(
+        self,
+        recipe: Recipe,
+        memory: Array,
+        num_threads: int,
+        given: Sequence[tuple[int, ...]],
+        results: Sequence[Form],
+    ) -> None:
+        """Place a recipe for so many threads, inputs and results in the memory of an arena."""
         self.recipe = recipe
+        self.results = results
         self._arena = memory
         self._plan = np.zeros(driver.PLAN_WORDS, np.int64)
         self._memory = _at_addresses(recipe, memory, self._plan)
@@ -97,9 +106,9 @@ class Instance:
         self.refused = np.zeros(num_arrays, np.int64)
         self._plan[driver.REFUSED] = self.refused.ctypes.data
         self.address: int = self._plan.ctypes.data
-        run, share, _ = addresses_of(driver_codes(is_parallel=False))
-        self._alone = callable_plan(run, self.address)
-        self._shared = callable_plan(share, self.address)
+        run, share, *_ = addresses_of(driver_codes(is_parallel=False))
+        self._alone = callable_plan(run, self.address, num_arrays, given, results)
+        self._shared = callable_plan(share, self.address, num_arrays, given, results)
         # Whether it uses a pool of threads, one that has as many as there are words for.
         self._pool: Pool | None = None  # of the last run
         self._num_threads = num_threads
@@ -124,11 +133,11 @@ class Instance:
         self._plan[driver.CANCELLED] = 0
 
     @property
-    def run(self) -> Callable[[list[Any]], int]:
-        """What runs it on a list of arrays, and gives a status of the driver."""
+    def run(self) -> Callable[[list[Any]], Any]:
+        """What runs it on a list of arrays: see `callable_plan`."""
         return self._run_shared if self._is_shared else self._alone
 
-    def _run_shared(self, objects: list[Any]) -> int:
+    def _run_shared(self, objects: list[Any]) -> Any:
         threads = pool()
         if threads is not self._pool and threads and threads.num_threads != self._num_threads:
             threads = None  # another thread has just set another number
@@ -144,8 +153,9 @@ class Instance:
 
 def driver_codes(is_parallel: bool) -> list[Native]:
     """The functions of the driver that a plan needs."""
-    names = (*_FUNCTIONS, *POOL_FUNCTIONS) if is_parallel and num_threads() > 1 else _FUNCTIONS
-    return [native(driver_code(name)) for name in names]
+    more = POOL_FUNCTIONS if is_parallel and num_threads() > 1 else ()
+    entries = (python_code.code(name) for name in ("call", "tensors"))
+    return [native(code) for code in (*map(driver_code, (*_FUNCTIONS, *more)), *entries)]
 
 
 def _at_addresses(recipe: Recipe, arena: Array, plan: Array) -> Array:
@@ -154,7 +164,7 @@ def _at_addresses(recipe: Recipe, arena: Array, plan: Array) -> Array:
     start: int = arena.ctypes.data
     bases = [
         memory.ctypes.data,
-        start + -start % _ALIGNMENT,
+        start + -start % host.LINE,
         plan.ctypes.data,
         *(constant.ctypes.data for constant in recipe.constants),
         *addresses_of(recipe.codes),

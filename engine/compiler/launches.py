@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from . import driver
 from .fused import Kernel, strides_over
 from .kernels.launch import Buffer, Epilogue, Launch, PlanWord, Stream, Word, is_block
-from .layout import live_ranges
+from .kernels.tiles import Target
 from .loop_words import BufferWord, ModeWord, NumberWord, PartWord, TurnWord, WordSpec
-from .program import Library, Loop, Program, contiguous, views_of
+from .program import Library, Loop, contiguous, views_of
 from .structure import Structure
 from .threads import driver_code, num_threads
 from .turning import NEXT
@@ -58,19 +59,22 @@ class Launches:
     Args:
         structure: the code.
         real: gives the real size of a stand-in.
+        target: what kernels are for.
 
     Attributes:
         ranges: storage of the arena -> the first and the last kernel that needs its memory.
         unused: storages that need no memory after all.
     """
 
-    def __init__(self, structure: Structure, real: Callable[[int], int]) -> None:
+    def __init__(self, structure: Structure, real: Callable[[int], int], target: Target) -> None:
         self._structure = structure
         self._layout = structure.layout
         self._program = self._layout.program
         self._real = real
+        self._target = target
         self._numbers = {id(kernel): k for k, kernel in enumerate(structure.kernels)}
-        self.ranges = live_ranges(self._layout)
+        self.ranges = structure.ranges
+        self._bytes: dict[int, int] = {}
         self.unused: set[int] = set()
 
     def make(self) -> list[Planned]:
@@ -104,8 +108,7 @@ class Launches:
             if kernel.library is not None:
                 turn = driver.FORWARD
                 more: dict[str, Any] = {}
-                if is_shared:
-                    more["threads"] = 1
+                target = self._target._replace(threads=1) if is_shared else self._target
                 if kernel.library.shape is not None:
                     more["epilogue"] = None
                     if loops is not None:
@@ -113,7 +116,7 @@ class Launches:
                         result = self._own_result(kernel.library, words, k)
                         streams = self.streams(kernel)
                         more["epilogue"] = Epilogue(loops.code, words, streams, result)
-                planned = kernel.library.plan(self._real, **more)
+                planned = kernel.library.plan(self._real, target, **more)
                 self._note_unused(kernel.library, planned)
                 found.extend(Planned(launch, flags, k) for launch in planned)
             elif kernel.check is not None:
@@ -169,10 +172,19 @@ class Launches:
         load = 0.0
         if kernel.library is not None:
             load = self._real(kernel.library.work) / _PARALLEL_WORK
-        for number in {v.storage for v in kernel.views} | kernel.writes:
-            if number in self._layout.stored:
-                load += num_bytes(self._program, number, self._real) / _PARALLEL_BYTES
+        for number in self._structure.touched[self._numbers[id(kernel)]]:
+            load += self.num_bytes(number) / _PARALLEL_BYTES
         return load
+
+    def num_bytes(self, number: int) -> int:
+        """The size of a storage."""
+        found = self._bytes.get(number)
+        if found is None:
+            storage = self._program.storages[number]
+            found = self._bytes[number] = storage.dtype.size * math.prod(
+                map(self._real, storage.shape)
+            )
+        return found
 
     def streams(self, kernel: Kernel) -> tuple[Stream, ...]:
         """The memory besides its result that an epilogue goes through element by element.
@@ -211,9 +223,15 @@ class Launches:
     def _note_unused(self, library: Library, launches: Sequence[Launch]) -> None:
         """Note what a library statement makes, if no launch has to do with the memory of it."""
         places = self._layout.place
-        words = [word for launch in launches for word in leaves(launch.words)]
         made = {places[number] for number in library.writes}
-        self.unused |= {n for n in made if not any(self._is_at(word, n) for word in words)}
+        self.unused |= {n for n in made if not any(self._reaches(x.words, n) for x in launches)}
+
+    def _reaches(self, words: Sequence[Word], place: int) -> bool:
+        """Whether a word of a block, or of those that it points to, is an address there."""
+        return any(
+            self._reaches(word, place) if is_block(word) else self._is_at(word, place)
+            for word in words
+        )
 
     def _is_at(self, word: Word, place: int) -> bool:
         """Whether a word is an address in the memory of a storage."""
@@ -236,24 +254,6 @@ class Launches:
             return -(-real(spec.size) // real(spec.parts)) * real(spec.inner)
         assert isinstance(spec, ModeWord)
         return int(real(spec.outer) < _FEW_ROWS < real(spec.inner))
-
-
-def num_bytes(program: Program, number: int, real: Callable[[int], int]) -> int:
-    """The size of a storage."""
-    storage = program.storages[number]
-    count = storage.dtype.size
-    for n in storage.shape:
-        count *= real(n)
-    return count
-
-
-def leaves(words: Sequence[Word]) -> Iterator[Word]:
-    """The words, and those of the blocks that they point to."""
-    for word in words:
-        if is_block(word):
-            yield from leaves(word)
-        else:
-            yield word
 
 
 def _with_barriers(launches: Sequence[Planned], *, is_inside: bool = False) -> list[Planned]:

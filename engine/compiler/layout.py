@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from . import host
 from .fuse import fuse
 from .fused import Kernel, at_hand, fills, is_column, squeezed
 from .half_reads import read_halves
@@ -17,7 +19,8 @@ from .row_places import kept_for_later, rows_on_the_stack
 from .short_rows import has_short_rows
 from .unread import drop_unread
 
-_ALIGNMENT = 64
+# What is needed for a short time meets few others: they are listed for so many kernels together.
+_WINDOW = 16
 
 
 @dataclass(eq=False)
@@ -289,20 +292,27 @@ def arrange(
         in the lowest gap that holds it.
     """
     offsets: dict[object, int] = {}
-    placed: list[tuple[int, int, int, int]] = []  # offset, end, first, last
+    # Those that are placed, all of them and by windows of time: offset, end, first, last.
+    placed: list[tuple[int, int, int, int]] = []
+    windows: dict[int, list[tuple[int, int, int, int]]] = {}
     total = 0
     for piece in sorted(ranges, key=lambda p: -sizes[p]):
         first, last = ranges[piece]
-        size = -(-max(sizes[piece], 1) // _ALIGNMENT) * _ALIGNMENT
+        size = host.whole_lines(max(sizes[piece], 1))
+        touched = range(first // _WINDOW, last // _WINDOW + 1)
+        near = windows.setdefault(touched[0], []) if len(touched) == 1 else placed
         at = 0
-        for low, high, begin, end in placed:
+        for low, high, begin, end in near:
             if begin <= last and first <= end:
                 if low - at >= size:
                     break
-                at = max(at, high)
+                if high > at:
+                    at = high
         offsets[piece] = at
-        placed.append((at, at + size, first, last))
-        placed.sort()
+        entry = at, at + size, first, last
+        bisect.insort(placed, entry)
+        for number in touched:
+            bisect.insort(windows.setdefault(number, []), entry)
         total = max(total, at + size)
     return offsets, total
 

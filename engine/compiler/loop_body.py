@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..graph import DType, int32
+from . import host
 from .combine import Combine
 from .emit import Value
 from .loop_values import Spot
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 # Vectors of columns that are reduced side by side, and of a row that are summed apart.
 WIDE = 4
-_LINE, PAGE = 64, 4096  # bytes
+PAGE = 4096  # bytes
 # Phases with more statements than that are not unrolled.
 _LARGE = 8
 
@@ -260,7 +261,7 @@ class Row:
         ) -> list[Value]:
             spot = Spot(self, offsets, i, mask, lanes, phase)
             for access, place in ahead:
-                if u * lanes * access.dtype.size % _LINE == 0:
+                if u * lanes * access.dtype.size % host.LINE == 0:
                     fn.prefetch(fn.offset(place, i, access.dtype.size))
             given = self._given(spot, self._elements(spot, full, {}), reduces, combines)
             found = self._combined(combines, values[u * width : (u + 1) * width], given)

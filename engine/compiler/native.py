@@ -1,8 +1,8 @@
 """Native functions of clusters: made for the shapes that come, called on NumPy arrays.
 
-A cluster has a `Structure` for each pattern of sizes (which of the unknown ones are equal), and an
-`Instance` for each set of real sizes: a batch of another size is planned anew, never compiled anew.
-All of them work in the same memory, as large as the largest needs.
+A cluster has a `Structure` for each pattern of sizes (structures.py), and an `Instance` for each
+set of real sizes: a batch of another size is planned anew, never compiled anew. All of them work in
+the same memory, as large as the largest needs.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from itertools import starmap
 from typing import Any
 
 import numpy as np
 
 from .. import dumps
-from ..errors import InternalError, ShapeError
+from ..errors import InternalError
 from ..graph import Array, Operation, resource
 from ..ops.cluster import Body, run_steps, set_compiler
 from ..ops.state import Sharing, VariableStore, one_lock
@@ -30,25 +29,18 @@ from . import driver, heap, host, llvm, report
 from .acceptance import Acceptance
 from .codes import addresses_of
 from .digest import sources
-from .emit import NotLoweredError
 from .instance import Arena, Instance, Recipe
-from .layout import lay_out
-from .llvm import vector_bytes
-from .lower import Lowering
-from .making_do import planning
 from .mishaps import go_on_without
 from .native_loops import LOOPS
-from .plan import Planner
+from .python_calls import make_tensors_natively, makes_arrays
+from .python_code import OTHER_SHAPES
 from .records import Recipes
 from .size_inputs import sizes_among_inputs
-from .sizes import stand_in
-from .structure import Structure
+from .structures import Structures
 from .threads import num_threads
 
 _log = logging.getLogger(__name__)
 
-# What refers to a variable's array while a cluster runs: its store, and the list of objects.
-_OWN_REFERENCES = 2
 _shape_of = operator.attrgetter("shape")
 _value_of = operator.attrgetter("value")
 
@@ -57,10 +49,11 @@ class _Ready:
     """An instance with what a call needs besides."""
 
     __slots__ = (
-        "allocate",
         "instance",
+        "is_plain",
         "lock",
-        "outputs",
+        "made_here",
+        "places",
         "run",
         "sharing",
         "stores",
@@ -68,17 +61,15 @@ class _Ready:
         "threads",
     )
 
-    def __init__(
-        self,
-        instance: Instance,
-        outputs: list[tuple[tuple[int, ...], np.dtype[Any]]],
-        threads: int,
-    ) -> None:
+    def __init__(self, instance: Instance, threads: int, *, has_loops: bool) -> None:
         self.instance = instance
         self.run = instance.run
         self.stores_of = _picker(instance.recipe.variables)
-        self.outputs = outputs
-        self.allocate = heap.allocator(outputs)
+        # For the results: None, where the call makes them.
+        self.places = (None,) * len(instance.results)
+        self.made_here = not makes_arrays()
+        # Whether a call is to do nothing besides.
+        self.is_plain = not (instance.recipe.variables or self.made_here or has_loops)
         self.threads = threads
         # The stores of the last call and the lock they have, as long as no store gets another.
         self.stores: tuple[VariableStore, ...] = ()
@@ -93,11 +84,20 @@ class _Ready:
 
 
 class _Place(Arena):
-    """An arena, and what is ready to run in it."""
+    """An arena, and what is ready to run in it.
+
+    `last` is what has run last: as most calls are like the one before, they are tried on that.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.ready: dict[Any, _Ready] = {}
+        self.last: _Ready | None = None
+
+    def forget(self) -> None:
+        """Nothing is ready any more."""
+        self.ready.clear()
+        self.last = None
 
 
 class NativeCluster:
@@ -110,7 +110,6 @@ class NativeCluster:
         # their own. It takes the one that was used last, which is nearest in cache.
         self._places = [_Place()]
         self._kept: dict[Any, Recipe] = {}  # by the sizes and the number of threads
-        self._structures: dict[Any, tuple[Structure, Lowering]] = {}
         self._making_do: set[Any] = set()  # which of them do with what was loaded: making_do.py
         self._recipes: Recipes | None = None
         self._refused = False
@@ -122,41 +121,63 @@ class NativeCluster:
         self._loops = any(step.definition.type in LOOPS for step in body.steps)
         self._arrays = [i for i in self._data if i not in self._sizes]
         self._arrays_of = _picker(self._arrays)
+        self._structures = Structures(body, self._arrays, self._sizes)
 
     def __call__(self, context: Any, *inputs: Any) -> list[Any]:
         """The outputs for inputs; variables among them are updated."""
-        arrays = self._arrays_of(inputs)
-        key: Any = tuple(map(_shape_of, arrays))
-        if self._sizes:
-            key = (*key, *(int(inputs[i]) for i in self._sizes))
         try:
             place = self._places.pop()
         except IndexError:
             place = _Place()
         try:
-            ready = place.ready.get(key)
-            if ready is None or ready.threads != num_threads():
-                ready = self._prepare(key, place)
-                if ready is None:
-                    return run_steps(context, *inputs, body=self._body)
-            stores = ready.stores_of(inputs)
-            if stores != ready.stores and len(set(map(id, stores))) < len(stores):
-                # Two handles of one variable.
-                return run_steps(context, *inputs, body=self._body)
-            while stores:
-                if ready.sharing != Sharing.count or stores != ready.stores:
-                    ready.learn(stores)
-                with ready.lock:
-                    if ready.sharing == Sharing.count:  # no store has got another lock meanwhile
-                        found = self._run(context, ready, arrays, stores)
-                        break
+            ready = place.last
+            if ready is not None and ready.threads == num_threads():
+                if ready.is_plain:
+                    found = ready.run([*self._arrays_of(inputs), *ready.places])
+                    if type(found) is list:
+                        return found
+                found = self._run_locked(context, ready, inputs)
+                if type(found) is list:
+                    return found
             else:
-                found = self._run(context, ready, arrays, stores)
+                found = OTHER_SHAPES
+            if found == OTHER_SHAPES:
+                ready = self._ready_for(inputs, place)
+                found = None if ready is None else self._run_locked(context, ready, inputs)
+                if type(found) is list:
+                    return found
         finally:
             self._places.append(place)
-        if found is None:  # a check has failed: the reference kernels tell what is wrong
-            return run_steps(context, *inputs, body=self._body)
-        return found
+        return run_steps(context, *inputs, body=self._body)
+
+    def _ready_for(self, inputs: Sequence[Any], place: _Place) -> _Ready | None:
+        """What is ready for inputs, made if it is not there; None if it cannot be made."""
+        key: Any = tuple(map(_shape_of, self._arrays_of(inputs)))
+        if self._sizes:
+            key = (*key, *(int(inputs[i]) for i in self._sizes))
+        ready = place.ready.get(key)
+        if ready is None or ready.threads != num_threads():
+            ready = self._prepare(key, place)
+        if not self._sizes:  # a call looks at shapes alone
+            place.last = ready
+        return ready
+
+    def _run_locked(
+        self, context: Any, ready: _Ready, inputs: Sequence[Any]
+    ) -> list[Any] | int | None:
+        """The outputs, or OTHER_SHAPES; None if the reference kernels are to run."""
+        arrays = self._arrays_of(inputs)
+        stores = ready.stores_of(inputs)
+        if not stores:
+            return self._run(context, ready, arrays, stores)
+        if stores != ready.stores and len(set(map(id, stores))) < len(stores):
+            return None  # two handles of one variable
+        while True:
+            if ready.sharing != Sharing.count or stores != ready.stores:
+                ready.learn(stores)
+            with ready.lock:
+                if ready.sharing == Sharing.count:  # no store has got another lock meanwhile
+                    return self._run(context, ready, arrays, stores)
 
     def _run(
         self,
@@ -164,13 +185,14 @@ class NativeCluster:
         ready: _Ready,
         arrays: Sequence[Any],
         stores: Sequence[VariableStore],
-    ) -> list[Any] | None:
-        outputs = list(starmap(ready.allocate, ready.outputs))
-        objects = [*arrays, *map(_value_of, stores), *outputs]
-        status = self._call(context, ready, objects) if self._loops else ready.run(objects)
-        if status == driver.DONE:
-            return outputs
-        if status == driver.REFUSES:
+    ) -> list[Any] | int | None:
+        objects = [*arrays, *map(_value_of, stores), *ready.places]
+        if ready.made_here:
+            objects[len(arrays) + len(stores) :] = heap.made(ready.instance.results)
+        found = self._call(context, ready, objects) if self._loops else ready.run(objects)
+        if type(found) is list:
+            return found
+        if found == driver.REFUSES:
             if any(store.value is None for store in stores):
                 return None  # the reference kernels say which one is not initialised
             refused = ready.instance.refused.tolist()
@@ -180,15 +202,16 @@ class NativeCluster:
             for i, store in enumerate(stores, len(arrays)):
                 if refused[i]:  # others go on with the old one
                     store.value = objects[i] = _at_line(store.value)
-            status = self._call(context, ready, objects)
-            if status == driver.DONE:
-                return outputs
-        if status == driver.CHECK_FAILED:
-            return None
-        go_on_without(self._body.name, InternalError("the arrays cannot be used in place"))
+            found = self._call(context, ready, objects)
+            if type(found) is list:
+                return found
+        if found == OTHER_SHAPES:
+            return OTHER_SHAPES
+        if found != driver.CHECK_FAILED:  # of which the reference kernels tell what is wrong
+            go_on_without(self._body.name, InternalError("the arrays cannot be used in place"))
         return None
 
-    def _call(self, context: Any, ready: _Ready, objects: list[Any]) -> int:
+    def _call(self, context: Any, ready: _Ready, objects: list[Any]) -> Any:
         """Run an instance; loops in it end when the step is cancelled."""
         if not self._loops:
             return ready.run(objects)
@@ -211,9 +234,8 @@ class NativeCluster:
                 return None
             if self._loops and 0 in key:
                 return None  # no iterations
-            has_run = any(count == num_threads() for _, count in self._kept)
             try:
-                self._make_ready([key], place, makes_do=has_run)
+                self._make_ready([key], place, makes_do=self._has_run())
             except Exception as error:
                 if (key, num_threads()) in self._kept:  # there may be no memory for another place
                     go_on_without(self._body.name, error)
@@ -222,11 +244,17 @@ class NativeCluster:
                 return None
             return place.ready[key]
 
+    def _has_run(self) -> bool:
+        """Whether something is loaded to make do with."""
+        return any(count == num_threads() for _, count in self._kept)
+
     def prepare(self, batches: Sequence[int]) -> None:
         """Make what calls on batches of these sizes need: all unknown sizes are those of a batch.
 
-        What all of them need is compiled together, and none makes do with less. If that fails,
-        each call will see to itself.
+        What all of them need is compiled together, and none makes do with less. Once something has
+        run, this holds for the first size alone: the last batch of an epoch is one of many, and to
+        wait for its best kernels would take longer than they save. If making fails, each call will
+        see to itself.
         """
         shapes = [self._body.specs[i].shape for i in self._arrays]
         if self._refused or self._sizes or any(shape.rank is None for shape in shapes):
@@ -242,6 +270,8 @@ class NativeCluster:
             place = _Place()
         with self._lock, contextlib.suppress(Exception):
             threads, ready = num_threads(), place.ready
+            if self._has_run():
+                del forms[1:]
             known = {x for x in forms if x in ready and ready[x].threads == threads}
             missing = [x for x in forms if x not in known or (x, threads) in self._making_do]
             if missing:
@@ -270,6 +300,7 @@ class NativeCluster:
                 )
             )
         place.ready.update(zip(keys, found, strict=True))
+        place.last = None  # which another may stand for now
 
     def _refuse(self, error: Exception) -> None:
         """From now on the reference kernels run."""
@@ -291,7 +322,8 @@ class NativeCluster:
             for key, name in zip(keys, names, strict=True):
                 found = self._found(store, name, makes_do)
                 if found is None:
-                    recipe, why, has_made_do = self._planned(key, makes_do=makes_do)
+                    made = self._structures.planned(key, makes_do=makes_do)
+                    recipe, why, has_made_do = made
                     reason = reason or why
                     planned.append((key, recipe))
                 else:
@@ -301,9 +333,13 @@ class NativeCluster:
                     making_do.add(name)
                 recipes.append(recipe)
         addresses_of([code for recipe in recipes for code in recipe.codes], contents)
+        make_tensors_natively()
         if place.grow(max(recipe.arena_bytes for recipe in recipes)):
-            place.ready.clear()  # what is asked for again moves to the new memory
-        ready = [self._with(Instance(recipe, place.memory, threads), threads) for recipe in recipes]
+            place.forget()  # what is asked for again moves to the new memory
+        ready = []
+        for key, recipe in zip(keys, recipes, strict=True):
+            instance = Instance(recipe, place.memory, threads, *self._forms(key, recipe))
+            ready.append(_Ready(instance, threads, has_loops=self._loops))
         for key, recipe in planned:
             store.write(key, threads, recipe, makes_do=(key, threads) in making_do)
         self._kept.update(zip(names, recipes, strict=True))
@@ -323,86 +359,10 @@ class NativeCluster:
                     return *found, has_made_do
         return None
 
-    def _with(self, instance: Instance, threads: int) -> _Ready:
+    def _forms(self, key: Any, recipe: Recipe) -> tuple[Sequence[tuple[int, ...]], list[heap.Form]]:
+        """The shapes of the arrays of a call, and the forms of its results."""
         dtypes = [self._body.specs[v].dtype.numpy for v in self._body.outputs]
-        outputs = list(zip(instance.recipe.outputs, dtypes, strict=True))
-        return _Ready(instance, outputs, threads)
-
-    def _planned(self, key: Any, *, makes_do: bool = False) -> tuple[Recipe, str, bool]:
-        """The recipe for shapes, why its structure had to be made, and whether it makes do."""
-        shapes, values, pattern = self._with_stand_ins(key)
-        reason = ""
-        try:
-            if pattern not in self._structures:
-                reason = "first run"
-                if self._structures:
-                    reason = "other sizes are equal than before"
-                elif self._kept:
-                    reason = "sizes for which there is no plan on disk"
-                self._structures[pattern] = self._structure(shapes, len(values))
-            with planning(has_sizes=bool(values), makes_do=makes_do) as has_made_do:
-                recipe = self._recipe(pattern, values)
-                return recipe, reason, has_made_do()
-        except (ShapeError, NotLoweredError):  # only right for these very sizes
-            pattern = ("exact", key)
-            if pattern not in self._structures:
-                reason = "sizes that depend on each other"
-                self._structures[pattern] = self._structure(self._given(key), 0)
-            return self._recipe(pattern, []), reason, False
-
-    def _recipe(self, pattern: Any, values: Sequence[int]) -> Recipe:
-        """The recipe of a structure for real sizes."""
-        structure, lowering = self._structures[pattern]
-        variables = sorted(lowering.variables)
-        externals: dict[int, int] = {}
-        wants: list[int] = []
-        for i in self._arrays:
-            externals[lowering.inputs[i]] = len(wants)
-            wants.append(0)
-        for i in variables:
-            written = lowering.variables[i] in lowering.program.updates
-            externals[lowering.variables[i]] = len(wants)
-            own = driver.WANT_OWN | _OWN_REFERENCES << 8 if written else 0
-            wants.append(driver.WANT_LINE | own)
-        for view in lowering.program.outputs:
-            externals[view.storage] = len(wants)
-            wants.append(0)
-        return Planner(structure, values, externals, wants).plan(variables)
-
-    def _given(self, key: Any) -> list[Any]:
-        """What each input is: a shape, or the number that a size is."""
-        given: list[Any] = [()] * self._body.num_inputs
-        for i, part in zip((*self._arrays, *self._sizes), key, strict=True):
-            given[i] = part
-        return given
-
-    def _with_stand_ins(self, key: Any) -> tuple[list[Any], list[int], Any]:
-        """The same with a stand-in for each unknown size, their real values, and the pattern."""
-        given = self._given(key)
-        numbers: dict[int, int] = {}
-        pattern = []
-
-        def stand(real: int) -> int:
-            number = numbers.setdefault(real, len(numbers))
-            pattern.append(number)
-            return stand_in(number)
-
-        for i in (*self._arrays, *self._sizes):
-            part = given[i]
-            if isinstance(part, int):
-                given[i] = stand(part)
-                continue
-            spec = self._body.specs[i].shape
-            given[i] = tuple(stand(n) if d is None else n for d, n in zip(spec, part, strict=True))
-        return given, list(numbers), tuple(pattern)
-
-    def _structure(self, shapes: Sequence[Any], num_sizes: int) -> tuple[Structure, Lowering]:
-        lowering = Lowering(self._body, shapes, num_sizes)
-        layout = lay_out(lowering.program, lowering.builder.copy)
-        lowering.program.verify()
-        report.dump_program(self._body.name, layout)
-        structure = Structure(layout, lowering.builder.derived, vector_bytes(), self._body.name)
-        return structure, lowering
+        return key[: len(self._arrays)], list(zip(recipe.outputs, dtypes, strict=True))
 
 
 class NativeCompiler:

@@ -18,7 +18,8 @@ from . import driver
 from .codes import Native, native
 from .instance import ARENA, MEMORY, PLAN, Recipe, driver_codes
 from .kernels.launch import Buffer, Code, PlanWord, Scratch, Word, is_block
-from .launches import Launches, Planned, all_of, leaves, num_bytes
+from .kernels.tiles import Target
+from .launches import Launches, Planned, all_of
 from .layout import arrange_for_threads
 from .program import Loop
 from .report import dump_code
@@ -45,6 +46,7 @@ class Planner:
         values: the real sizes of the stand-ins.
         externals: storage -> its place in the table of arrays, of those that come with each run.
         wants: for each array of the table, what it must be.
+        target: what kernels are for.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Planner:
         values: Sequence[int],
         externals: dict[int, int],
         wants: Sequence[int],
+        target: Target,
     ) -> None:
         self._structure = structure
         self._layout = structure.layout
@@ -60,7 +63,7 @@ class Planner:
         self._externals = externals
         self._wants = wants
         self._real = structure.sizes(values).real
-        self._launches = Launches(structure, self._real)
+        self._launches = Launches(structure, self._real, target)
         # State: blocks of words, one after the other; what words are relative to, by place; the
         # words that the driver fills in; those that loops move on, by window: their places, and how
         # far into the window they are; whom each function is for.
@@ -138,12 +141,10 @@ class Planner:
         for number in ranges:
             assert isinstance(number, int)
             # Arrays that share it have the same number of elements, of the same type.
-            sizes[number] = num_bytes(self._program, number, self._real)
+            sizes[number] = self._launches.num_bytes(number)
         for planned in all_of(launches):
             k = planned.kernel
-            for scratch in leaves(planned.launch.words):
-                if not isinstance(scratch, Scratch):
-                    continue
+            for scratch in _scratch_of(planned.launch.words):
                 ranges[k, scratch.key] = (k, k)
                 sizes[k, scratch.key] = max(sizes.get((k, scratch.key), 0), scratch.bytes)
         groups = []
@@ -260,10 +261,14 @@ class Planner:
 
     def _block(self, words: Sequence[Word], k: int) -> int:
         """Add a block of words, after those that it points to; gives the place of the first."""
-        blocks = {i: self._block(word, k) for i, word in enumerate(words) if is_block(word)}
-        start = len(self._words)
-        for i, word in enumerate(words):
-            if isinstance(word, Buffer):
+        blocks = [self._block(word, k) for word in words if is_block(word)]
+        start, inner = len(self._words), iter(blocks)
+        for word in words:
+            if isinstance(word, int):  # most are
+                self._words.append(word)
+            elif is_block(word):
+                self._put(8 * next(inner), MEMORY)
+            elif isinstance(word, Buffer):
                 self._put_address(word.value, word.offset)
             elif isinstance(word, PlanWord):
                 self._put(8 * word.number, PLAN)
@@ -272,11 +277,20 @@ class Planner:
             elif isinstance(word, Code):
                 self._name(word, k)
                 self._put(0, word)
-            elif i in blocks:
-                self._put(8 * blocks[i], MEMORY)
             else:
                 assert not isinstance(word, tuple)
                 self._put(int(word))
         if not words:
             self._put(0)
         return start
+
+
+def _scratch_of(words: Sequence[Word]) -> list[Scratch]:
+    """The memory of its own that a block of words tells of, or one that it points to."""
+    found = []
+    for word in words:
+        if is_block(word):
+            found += _scratch_of(word)
+        elif isinstance(word, Scratch):
+            found.append(word)
+    return found

@@ -178,8 +178,8 @@ class Library:
         name: what it is, for reading.
         inputs: the views it reads.
         writes: the storages it fills.
-        plan: launches for real sizes: plan(real) with `real` turning numbers into real ones. Their
-            buffers are numbered as the storages are.
+        plan: launches for real sizes: plan(real, target) with `real` turning numbers into real
+            ones, and what kernels are for. Their buffers are numbered as the storages are.
         shape: of its one output, if an epilogue may go on with rows of it that are finished; then
             `plan` also takes epilogue=.
         work: how many multiplications there are; 0 where memory takes the time.
@@ -209,8 +209,7 @@ class Pieces(NamedTuple):
     Attributes:
         number: how many pieces there are.
         step: how many elements of the result lie between them.
-        make: the statement for one piece, given what the storages are replaced by; its `plan` also
-            takes threads=.
+        make: the statement for one piece, given what the storages are replaced by.
     """
 
     number: int

@@ -19,7 +19,7 @@ from ..graph import Array, DType, int64
 from ..ops.cluster import Body
 from ..ops.registry import OpDef
 from . import cache, host, llvm
-from .codes import Native, are_loaded, content_of
+from .codes import Native, content_of, kept_of
 from .digest import NoDigestError, digest, encoded, is_covered, sources
 from .instance import Recipe
 from .lowerings import LOWERINGS
@@ -66,15 +66,17 @@ class Recipes:
     ) -> tuple[Recipe, dict[str, bytes]] | None:
         """The recipe for some sizes and threads and the object code of it, if they are there.
 
-        One that makes do with code that is loaded comes without any; it is not there if some of
-        that is not loaded now.
+        One that makes do with code that was loaded comes with what is not loaded now; it is not
+        there if some of that is not on disk.
         """
         if not self._digest:
             return None
         content = cache.read(self._name(sizes, threads, makes_do))
         found = None if content is None else _decoded(content, self._labels)
-        if makes_do and found is not None and not are_loaded(found[0].codes):
-            return None
+        if makes_do and found is not None:
+            recipe, _ = found
+            contents = kept_of(recipe.codes)
+            return None if contents is None else (recipe, contents)
         return found
 
     def write(self, sizes: Any, threads: int, recipe: Recipe, *, makes_do: bool = False) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 from .fused import Kernel
-from .layout import Layout, in_order
+from .layout import Layout, in_order, live_ranges
 from .loop_words import Loops
 from .loops import LoopWriter
 from .sizes import Sizes
@@ -42,6 +43,20 @@ class Structure:
             return None
         writer = LoopWriter(self.layout, kernel, vector_bytes)
         return writer.write() if kernel.library is None else writer.write_epilogue()
+
+    @functools.cached_property
+    def ranges(self) -> dict[int, tuple[int, int]]:
+        """The first and the last kernel that need a storage's memory; see `live_ranges`."""
+        return live_ranges(self.layout)
+
+    @functools.cached_property
+    def touched(self) -> list[tuple[int, ...]]:
+        """For each kernel, the storages in memory that it reads or writes."""
+        stored = self.layout.stored
+        return [
+            tuple(sorted(stored & ({v.storage for v in kernel.views} | kernel.writes)))
+            for kernel in self.kernels
+        ]
 
     def labels(self, kernel: Kernel) -> tuple[str, ...]:
         """The operations that a kernel came from."""

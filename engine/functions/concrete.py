@@ -28,6 +28,7 @@ from ..graph import (
     building,
     resource,
     stack,
+    tensors_of,
     value_of,
 )
 from ..ops.basic import identity, zeros_like
@@ -38,8 +39,9 @@ from ..ops.recording import Record, notify, paused, recorders
 from ..ops.state import VariableStore
 from ..passes import needed_operations
 from ..runtime import Machine, PartitionedPlan, Plan, StepContext, default_machine
-from ..tree import flatten, map_structure
+from ..tree import flatten
 from .func_graph import FuncGraph
+from .packing import packer
 
 _CONTEXT = StepContext()
 
@@ -53,7 +55,7 @@ class ConcreteFunction:
         outputs: its output tensors, flat.
         structured_outputs: the outputs in the structure that a call gives; None stands where it
             gives None.
-        gives_tensor: whether a call gives one tensor, in no structure.
+        pack: puts flat outputs in that structure.
         captured: the tensors and resource handles that it uses from outside.
         captured_inputs: the placeholders of `captured`.
         effects: operations that a call runs although no output needs them.
@@ -74,7 +76,7 @@ class ConcreteFunction:
         self.name = name
         self.inputs = list(inputs)
         self.structured_outputs = structured_outputs
-        self.gives_tensor = isinstance(structured_outputs, GraphTensor)
+        self.pack = packer(structured_outputs)
         self.outputs: list[GraphTensor] = [
             leaf for leaf in flatten(structured_outputs) if isinstance(leaf, GraphTensor)
         ]
@@ -145,16 +147,6 @@ class ConcreteFunction:
             ]
         return self.pack(self.call_flat(leaves))
 
-    def pack(self, flat: Sequence[Tensor]) -> Any:
-        """Flat outputs in the structure that a call gives."""
-        if self.gives_tensor:
-            return flat[0]
-        values = iter(flat)
-        return map_structure(
-            lambda leaf: next(values) if isinstance(leaf, GraphTensor) else leaf,
-            self.structured_outputs,
-        )
-
     def call_flat(self, arguments: Sequence[Tensor]) -> list[Tensor]:
         """Run on flat arguments, or add a copy of the graph to the one that is being built."""
         self._check(arguments)
@@ -178,7 +170,7 @@ class ConcreteFunction:
             direct = self._direct = plan, captured, [y.dtype for y in self.outputs]
         plan, captured, dtypes = direct
         found = plan.run([*map(value_of, arguments), *captured], self._context)
-        return list(map(EagerTensor, found, dtypes))
+        return tensors_of(found, dtypes)
 
     def _check(self, arguments: Sequence[Tensor]) -> None:
         if len(arguments) != len(self.inputs):
@@ -219,7 +211,7 @@ class ConcreteFunction:
     def _run(self, arguments: Sequence[Tensor], fetches: Sequence[GraphTensor]) -> list[Tensor]:
         plan = self._plan(fetches)
         found = plan.run([_value(t) for t in (*arguments, *self.captured)], self._context)
-        return [EagerTensor(v, t.dtype) for v, t in zip(found, fetches, strict=True)]
+        return tensors_of(found, [t.dtype for t in fetches])
 
     def _run_recorded(self, arguments: Sequence[Tensor]) -> list[Tensor]:
         inputs = [*arguments, *self.captured]

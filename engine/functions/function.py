@@ -2,7 +2,8 @@
 
 State of a `Function`: `_concrete[key]` is the graph of a trace key (see signature.py), replaced as
 a whole under `_lock` and read without it; `_known[form]` is what a call on tensors at hand, arrays
-and plain values has found before; `_made` are the variables that its first trace made;
+and plain values has found before, and `_last` the form of the last such call with what it found, as
+most are like the one before; `_made` are the variables that its first trace made;
 `_methods[id]` is the function of an instance; `_calls` counts for the warning alone, roughly.
 
 Source: "RFC: Functions, not sessions", 2018.
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from ..errors import FailedPreconditionError, InvalidArgumentError
-from ..graph import EagerTensor, building, dtype_and_value_of, get_default_graph, resource
+from ..graph import EagerTensor, building, form_of, get_default_graph
 from ..ops.convert import convert_to_tensor
 from ..ops.dispatch import as_input
 from ..ops.recording import paused
@@ -76,6 +77,7 @@ class Function:
         self._infers = infer_signature
         self._concrete: dict[Any, ConcreteFunction] = {}
         self._known: dict[Any, _Known] = {}
+        self._last: tuple[list[Any] | None, _Known | None] = [], None
         self._made: list[weakref.ref[variables.Variable]] = []
         self._lock = threading.RLock()
         self._calls = 0
@@ -100,7 +102,11 @@ class Function:
         if current_scope() is not None:  # a graph would read the variables themselves
             return self._fn(*args, **kwargs)
         form, tensors = _form_at_hand(args, kwargs)
-        known = self._known.get(form)
+        last, known = self._last
+        if form != last:
+            known = None if form is None else self._known.get(tuple(form))
+            if known is not None:
+                self._last = form, known
         if known is not None:
             concrete, order, converts = known
             self._calls += 1
@@ -111,11 +117,12 @@ class Function:
             if order is not None:
                 tensors = [tensors[i] for i in order]
             found = concrete.call_matching(tensors)
-            return found[0] if concrete.gives_tensor else concrete.pack(found)
+            return concrete.pack(found)
         arguments = self._binder.bind(args, kwargs)
         concrete = self._lookup(arguments)
         if form is not None and concrete.fits(None):
-            self._remember(form, concrete, arguments, [*args, *kwargs.values()], list(kwargs))
+            given = [*args, *kwargs.values()]
+            self._remember(tuple(form), concrete, arguments, given, list(kwargs))
         return concrete.pack(concrete.call_flat(arguments.tensors))
 
     def _remember(
@@ -274,7 +281,9 @@ def _context() -> Any:
 _PLAIN = frozenset((bool, int, str, bytes, type(None)))
 
 
-def _form_at_hand(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, list[Any]]:
+def _form_at_hand(
+    args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[list[Any] | None, list[Any]]:
     """What decides about a trace of tensors with values, arrays and plain values; the tensors.
 
     The form is None where there is anything else.
@@ -288,9 +297,13 @@ def _form_at_hand(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, 
     for x in given:
         kind = type(x)
         if kind is EagerTensor:
-            dtype, value = dtype_and_value_of(x)
-            dtype = dtype or x.dtype
-            form += (dtype, None if dtype == resource else value.shape)
+            try:
+                known = form_of(x)
+                if known[0] is None:
+                    known = x.dtype, known[1]
+            except AttributeError:  # a resource has no shape
+                known = x.dtype, None
+            form.append(known)
             tensors.append(x)
         elif kind is np.ndarray:
             form += (kind, x.dtype, x.shape)
@@ -301,7 +314,7 @@ def _form_at_hand(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, 
             form += (kind, x.hex())  # NaN equals itself, -0.0 differs from 0.0
         else:
             return None, []
-    return tuple(form), tensors
+    return form, tensors
 
 
 def _are_same(found: Sequence[Any], given: Sequence[Any]) -> bool:

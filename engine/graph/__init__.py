@@ -16,9 +16,7 @@ from .dtypes import INEXACT as INEXACT
 from .dtypes import INTEGER as INTEGER
 from .dtypes import NUMERIC as NUMERIC
 from .dtypes import REAL as REAL
-from .dtypes import SIGNED as SIGNED
 from .dtypes import STRING as STRING
-from .dtypes import UNSIGNED as UNSIGNED
 from .dtypes import Array as Array
 from .dtypes import DType as DType
 from .dtypes import as_dtype as as_dtype
@@ -53,5 +51,7 @@ from .tensor import EagerTensor as EagerTensor
 from .tensor import GraphTensor as GraphTensor
 from .tensor import Literal as Literal
 from .tensor import Tensor as Tensor
-from .tensor import dtype_and_value_of as dtype_and_value_of
+from .tensor import form_of as form_of
+from .tensor import set_tensor_maker as set_tensor_maker
+from .tensor import tensors_of as tensors_of
 from .tensor import value_of as value_of

@@ -62,9 +62,9 @@ class Tensor(Operators):
 
 
 # The array of an EagerTensor, as its `value`, for calls that cost little else; and its dtype, None
-# until somebody asks for it.
+# until somebody asks for it, with the shape of the array, which a resource does not have.
 value_of: Callable[[Any], Any] = operator.attrgetter("_value")
-dtype_and_value_of: Callable[[Any], Any] = operator.attrgetter("_dtype", "_value")
+form_of: Callable[[Any], tuple[DType | None, Any]] = operator.attrgetter("_dtype", "_value.shape")
 
 
 class EagerTensor(Tensor):
@@ -181,6 +181,23 @@ class EagerTensor(Tensor):
             return f"Tensor({self._value}, resource)"
         text = np.array2string(self._host(), separator=", ", prefix="Tensor(", threshold=100)
         return f"Tensor({text}, shape={tuple(self.shape)}, dtype={self.dtype})"
+
+
+class _Maker:
+    """Who makes tensors of results."""
+
+    make: Callable[[list[Any], list[DType]], list[Any]] | None = None
+
+
+def set_tensor_maker(make: Callable[[list[Any], list[DType]], list[Any]]) -> None:
+    """Have `tensors_of` call `make`, of as many values as types."""
+    _Maker.make = staticmethod(make)
+
+
+def tensors_of(values: list[Any], dtypes: list[DType]) -> list[Any]:
+    """A tensor for each value; the list given is not to be used any more: it may be the result."""
+    make = _Maker.make
+    return list(map(EagerTensor, values, dtypes)) if make is None else make(values, dtypes)
 
 
 class Literal(EagerTensor):

@@ -69,13 +69,13 @@ class EventWriter:
         """A number."""
         self._summary(step, _text(1, tag) + _float(2, float(value)))
 
-    def histogram(self, tag: str, values: Any, step: int, buckets: int = _BUCKETS) -> None:
+    def histogram(self, tag: str, values: Any, step: int) -> None:
         """How numbers are spread; those that are not finite are left out."""
         numbers = np.asarray(values).astype("float64").ravel()
         numbers = numbers[np.isfinite(numbers)]
         if not numbers.size:
             return
-        counts, edges = np.histogram(numbers, bins=buckets)
+        counts, edges = np.histogram(numbers, bins=_BUCKETS)
         content = (
             _double(1, numbers.min())
             + _double(2, numbers.max())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import string
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ..errors import InvalidArgumentError, ShapeError
@@ -165,12 +165,30 @@ def _operand_grad(
     labels = "".join(dict.fromkeys(terms[i]))
     given = {*output, *(label for j in others for label in terms[j])}
     known = "".join(label for label in labels if label in given)
-    operands = [dy, *(conjugate(inputs[j]) for j in others)]
+    several = {a for a in output if a not in labels and sum(a in terms[j] for j in others) > 1}
+    operands = [dy, *(conjugate(_spread(inputs[j], terms[j], several, dy, output)) for j in others)]
     g = einsum_explicit([output, *(terms[j] for j in others)], known, operands)
     g = _repeated(g, x, known, labels, terms[i])
     if len(labels) < len(terms[i]):
         g = _on_diagonals(g, x, labels, terms[i])
     return sum_to(g, x)
+
+
+def _spread(x: Tensor, term: str, labels: Collection[str], dy: Tensor, output: str) -> Tensor:
+    """An operand repeated to dy's sizes along its axes under `labels` that have, or may have, 1."""
+    if x.shape.rank is None:
+        return x
+    short = [axis for axis, n in enumerate(x.shape) if term[axis] in labels and n in (1, None)]
+    if not short:
+        return x
+    shape: list[Dim] = []
+    dims: list[Tensor] = []
+    for axis, label in enumerate(term):
+        source, place = (dy, output.index(label)) if axis in short else (x, axis)
+        shape.append(source.shape[place])
+        if shape[-1] is None:
+            dims.append(dim_of(source, axis=place))
+    return broadcast_to(x, shape, dims)
 
 
 def einsum_explicit(terms: Sequence[str], output: str, operands: Sequence[Tensor]) -> Tensor:

@@ -29,7 +29,7 @@ from ..errors import (
     NotFoundError,
     UnimplementedError,
 )
-from ..graph import ANY, DType, OpView, Tensor, TensorShape, TensorSpec, resource
+from ..graph import ANY, DType, OpView, Tensor, TensorSpec, resource
 
 F = TypeVar("F", bound=Callable[..., Any])
 Grads: TypeAlias = Sequence[Tensor | None]
@@ -404,16 +404,6 @@ def op_names() -> list[str]:
 def no_gradient(op: OpView, *douts: Tensor) -> Grads:
     """The rule of an op through which no gradient flows."""
     return (None,) * len(op.inputs)
-
-
-def unchanged(x: TensorSpec) -> TensorSpec:
-    """The rule of an op whose output is like its input."""
-    return TensorSpec(x.shape, x.dtype)
-
-
-def scalar_spec(dtype: DType) -> TensorSpec:
-    """The spec of a scalar."""
-    return TensorSpec(TensorShape(()), dtype)
 
 
 HOST = np  # the array library of the host

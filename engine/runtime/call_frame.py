@@ -46,22 +46,13 @@ class CallFrame:
 
     # The caller's side
 
-    def set_args(self, values: Sequence[Any]) -> None:
-        """Fill all slots of arguments.
+    def set_arg(self, index: int, value: Any) -> None:
+        """Fill a slot of an argument.
 
         Raises:
-            InvalidArgumentError: another number of values, or a slot is filled already.
-            DTypeError: a value has another type than its slot.
+            InvalidArgumentError: it is filled already.
+            DTypeError: the value has another type than the slot.
         """
-        if len(values) != len(self._args):
-            raise InvalidArgumentError(
-                f"the call frame takes {len(self._args)} arguments, got {len(values)}"
-            )
-        for i, value in enumerate(values):
-            self.set_arg(i, value)
-
-    def set_arg(self, index: int, value: Any) -> None:
-        """Fill one slot; raises as `set_args`."""
         _check("argument", index, value, self._arg_dtypes[index])
         with self._changed:
             if self._args[index] is not _EMPTY:
@@ -75,15 +66,14 @@ class CallFrame:
         """Whether a slot is filled."""
         return self._args[index] is not _EMPTY
 
-    def consume_retvals(self, indices: Sequence[int] | None = None) -> list[Any]:
-        """Wait for results and take them out, in the order asked for; None for all.
+    def consume_retvals(self, wanted: Sequence[int]) -> list[Any]:
+        """Wait for results and take them out, in the order asked for.
 
         Raises:
             InvalidArgumentError: one was taken before.
             InternalError: the step has ended without filling one of them.
             LaminarError: the step has failed.
         """
-        wanted = list(range(len(self._retvals)) if indices is None else indices)
         with self._changed:
             for i in wanted:
                 if i in self._taken:

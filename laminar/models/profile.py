@@ -110,8 +110,9 @@ def profile_model(model: Any, x: Any, *, training: bool = False) -> Profile:
     model(x, training=training)  # the weights are made here, not in a measurement
     with _recording(model) as calls:
         model(x, training=training)
-    rows = [_measured(call) for call in calls]
-    whole = Step(lambda batch: model(batch, training=training), eager=False)
+    native = model.jit_compile is not False
+    rows = [_measured(call, native) for call in calls]
+    whole = Step(lambda batch: model(batch, training=training), eager=False, native=native)
     first = flatten(x)[0]
     return Profile(rows, _seconds_of(lambda: whole(x)), int(first.shape[0]))
 
@@ -142,7 +143,7 @@ def _recording(model: Any) -> Iterator[list[_Call]]:
             del vars(layer)["call"]
 
 
-def _measured(call: _Call) -> LayerProfile:
+def _measured(call: _Call, native: bool) -> LayerProfile:
     structure = [list(call.args), call.kwargs]
     leaves = flatten(structure)
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
@@ -154,7 +155,7 @@ def _measured(call: _Call) -> LayerProfile:
         )
         return call.layer.call(*args, **kwargs)
 
-    step = Step(run, eager=False)
+    step = Step(run, eager=False, native=native)
     outputs = [np.asarray(y) for y in flatten(call.outputs) if isinstance(y, EagerTensor)]
     shapes = ", ".join(f"({', '.join(map(str, y.shape))})" for y in outputs)
     weights = call.layer.weights

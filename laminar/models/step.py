@@ -2,24 +2,20 @@
 
 The batch dimension is unknown in the trace, so a short last batch or another batch size runs the
 same graph; but where layers keep states for each example, as there is one size for these.
-`_concrete[form]` is the graph for batches of one form (structure, dtypes, sizes), and what puts its
-outputs in order.
+`_concrete[form]` is the graph for batches of one form (structure, dtypes, sizes).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from operator import itemgetter
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any
 
 from laminar.distribute import DataParallel
 from laminar.engine.functions import ConcreteFunction, Function
-from laminar.engine.graph import EagerTensor, GraphTensor, Tensor, TensorSpec, value_of
+from laminar.engine.graph import EagerTensor, TensorSpec, value_of
 from laminar.tree import map_structure
 
 from .batches import size_of
-
-Pack: TypeAlias = "Callable[[Sequence[Tensor]], Any]"
 
 
 class Step:
@@ -53,7 +49,7 @@ class Step:
         if not eager and strategy is not None and strategy.shares_batches:
             self._shared = Function(strategy.shared(step))
             self._least = strategy.num_replicas
-        self._concrete: dict[Any, tuple[ConcreteFunction, Pack]] = {}
+        self._concrete: dict[Any, ConcreteFunction] = {}
         self._prepared: set[tuple[Any, tuple[int, ...]]] = set()
 
     def __call__(self, batch: Any) -> Any:
@@ -68,14 +64,13 @@ class Step:
         found = self._concrete.get(form)
         if found is None:
             found = self._concrete[form] = self._trace(batch)
-        concrete, pack = found
-        return pack(concrete.call_matching(tensors))
+        return found.pack(found.call_matching(tensors))
 
     @property
     def compiles(self) -> list[Any]:
         """What was compiled for the batches so far, and why (engine/compiler/report.py)."""
         found = []
-        for number, (concrete, _) in enumerate(self._concrete.values()):
+        for number, concrete in enumerate(self._concrete.values()):
             given = ", ".join(str(x.spec) for x in concrete.inputs)
             for body in concrete.clusters:
                 for event in getattr(body.native, "events", ()):
@@ -106,7 +101,7 @@ class Step:
         form = self._form(batch, [])
         if form not in self._concrete:
             self._concrete[form] = self._trace(batch)
-        return self._concrete[form][0]
+        return self._concrete[form]
 
     def prepare(self, batch: Any, sizes: tuple[int, ...]) -> None:
         """Make what batches of this form with so many examples need, so that none waits for it."""
@@ -130,7 +125,7 @@ class Step:
         """Whether there are fewer examples than devices to share them."""
         return bool(self._least) and size_of(batch) < self._least
 
-    def _trace(self, batch: Any) -> tuple[ConcreteFunction, Pack]:
+    def _trace(self, batch: Any) -> ConcreteFunction:
         function = self._function if self._are_few(batch) else self._shared or self._function
         assert function is not None, "only what is traced gets here"
         spec = _whole_spec if self._one_size else batch_spec
@@ -138,7 +133,7 @@ class Step:
         if self._strategy is not None:
             concrete.machine = self._strategy.machine
         concrete.compiled = self._native
-        return concrete, _packer(concrete)
+        return concrete
 
 
 def close_step(step: Any) -> None:
@@ -163,20 +158,6 @@ def prepare_step(step: Any, batch: Any, sizes: tuple[int, ...], num_steps: int |
     if prepare is not None and num_steps != 1:
         size = size_of(batch)
         prepare(batch, sizes if size in sizes else (size,))
-
-
-def _packer(concrete: ConcreteFunction) -> Pack:
-    """What puts flat outputs in order; a tensor or a plain dict, as most give, without a walk."""
-    form = concrete.structured_outputs
-    if concrete.gives_tensor:
-        return itemgetter(0)
-    if type(form) is not dict or not all(isinstance(v, GraphTensor) for v in form.values()):
-        return concrete.pack
-    places = {id(output): i for i, output in enumerate(concrete.outputs)}
-    if len(places) != len(concrete.outputs):  # one tensor under two names
-        return concrete.pack
-    items = [(name, places[id(output)]) for name, output in form.items()]
-    return lambda flat: {name: flat[i] for name, i in items}
 
 
 def _form(value: Any, tensors: list[EagerTensor]) -> Any:

@@ -186,8 +186,8 @@ class Trainer(TrainingSteps):
 
         A step is compiled when it is first run on batches of some form. Another batch size compiles
         nothing: it makes do with the kernels that are there, and gives the same results as with
-        some made for it. Those for sizes that `fit`, `evaluate` or `predict` know of, as that of
-        the last batch, are made before the first step.
+        some made for it. `fit`, `evaluate` and `predict` have the best ones for the size of their
+        batches made before they begin, the first time with those of the last, shorter batch.
 
         Returns:
             CompileReport: a list of (step, event); an event has `cluster`, `reason`, `inputs`,

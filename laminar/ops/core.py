@@ -15,6 +15,7 @@ from laminar.engine.graph import (
     Tensor,
     as_dtype,
     bool_,
+    float64,
     int32,
 )
 from laminar.engine.ops import basic, gather, slicing
@@ -101,7 +102,12 @@ def convert_to_numpy(x: Any) -> np.ndarray[Any, Any]:
 def cast(x: Any, dtype: Any) -> Tensor:
     """`x` with another element type."""
     wanted = as_dtype(dtype)
-    return engine_cast(x if isinstance(x, Tensor) else engine_convert(x), wanted)
+    if isinstance(x, Tensor):
+        return engine_cast(x, wanted)
+    # Python's own numbers have 64 bits, of which their default type keeps fewer.
+    if wanted.is_floating and isinstance(x, float | list | tuple):
+        return engine_convert(x, wanted)
+    return engine_cast(engine_convert(x, float64 if isinstance(x, float) else None), wanted)
 
 
 @public

@@ -130,7 +130,7 @@ def test_each_device_computes_forward_and_backward_of_its_slice() -> None:
     strategy = DataParallel(["cpu:0", "cpu:1"])
     model = compiled(dense(), strategy, jit_compile=False)
     trained(model, epochs=1)
-    (concrete,) = [c for c, _ in model._compiled.steps["train"]._concrete.values()]
+    (concrete,) = model._compiled.steps["train"]._concrete.values()
     (plan,) = concrete._plans.values()
     assert isinstance(plan, PartitionedPlan)
     assert [p.device.name for p in plan.parts] == strategy.devices
@@ -146,7 +146,7 @@ def test_native_code_of_replicas_on_cpus_is_one_plan() -> None:
     """All threads work on each kernel, and nothing waits; also for a batch of another size."""
     model = compiled(dense(), DataParallel(3))
     trained(model, epochs=1)
-    (concrete,) = [c for c, _ in model._compiled.steps["train"]._concrete.values()]
+    (concrete,) = model._compiled.steps["train"]._concrete.values()
     (plan,) = concrete._plans.values()
     assert isinstance(plan, Plan)
     assert {op.type for op in plan.operations} <= {"Cluster", "Placeholder", "Const"}

@@ -55,7 +55,7 @@ def check_same(build: Callable[[], Any], devices: Any = 2, **options: Any) -> An
 def devices_of(model: Any) -> set[str]:
     """Where the step multiplies matrices."""
     traces = model._compiled.steps["train"]._concrete.values()
-    return {op.device for c, _ in traces for op in c.operations if op.type == "MatMul"}
+    return {op.device for c in traces for op in c.operations if op.type == "MatMul"}
 
 
 def on_both(found: set[str]) -> bool:

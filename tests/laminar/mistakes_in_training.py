@@ -1,4 +1,4 @@
-"""Common mistakes with data, fit, compile and callbacks, each with what it says."""
+"""Common mistakes with data, fit and compile, each with what it says."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import laminar
-from laminar import callbacks, layers, losses, ops
+from laminar import layers, losses
 from laminar.engine.errors import LaminarError
 
 from .mistakes import Mistake, X, Y, make, regressor
@@ -62,18 +62,6 @@ def unconnected() -> None:
 def fit(*given: Any, **options: Any) -> Callable[[Path], Any]:
     """Training a regressor with these callbacks and arguments."""
     return lambda folder: regressor().fit(X, Y, callbacks=list(given), verbose=0, **options)
-
-
-def resumed_with_other_batches(folder: Path) -> None:
-    regressor().fit(X, Y, resume=folder, verbose=0)
-    regressor().fit(X, Y, resume=folder, batch_size=2, verbose=0)
-
-
-def logs_of_zero() -> None:
-    x = layers.Input((4,), name="x")
-    model = laminar.Model(x, layers.Dense(1, name="head")(ops.log(x)), name="net")
-    model.compile("sgd", "mse")
-    model.fit(X * 0, Y, check="nan", verbose=0)
 
 
 class WrongStep(laminar.Model):
@@ -366,120 +354,6 @@ MISTAKES_IN_TRAINING: list[Mistake] = [
         ValueError,
         "RemoteMonitor: root must begin with http:// or https://, got 'localhost:9000'",
     ),
-    # callbacks, and what fit has beyond Keras
-    (
-        "half-an-epoch",
-        fit(epochs=1.5),
-        ValueError,
-        "fit: epochs must be a whole number of at least 1, got 1.5",
-    ),
-    (
-        "early-stopping-mode",
-        make(lambda: laminar.callbacks.EarlyStopping(mode="lower")),
-        ValueError,
-        "EarlyStopping: mode must be 'auto', 'min' or 'max', got 'lower'",
-    ),
-    (
-        "patience",
-        make(lambda: laminar.callbacks.EarlyStopping(patience=-1)),
-        ValueError,
-        "EarlyStopping: patience must be a whole number of at least 0, got -1",
-    ),
-    (
-        "checkpoint-ending",
-        make(lambda: laminar.callbacks.ModelCheckpoint("model.h5")),
-        ValueError,
-        "the file must end in .keras, got 'model.h5'",
-    ),
-    (
-        "checkpoint-name",
-        lambda f: regressor().fit(
-            X, Y, verbose=0, callbacks=laminar.callbacks.ModelCheckpoint(f / "{val_los}.keras")
-        ),
-        KeyError,
-        "names 'val_los', which is not among the values epoch, loss",
-    ),
-    (
-        "plateau-factor",
-        make(lambda: laminar.callbacks.ReduceLROnPlateau(factor=1.5)),
-        ValueError,
-        "ReduceLROnPlateau: factor must be at least 0 and less than 1, got 1.5",
-    ),
-    (
-        "schedule-without-return",
-        fit(laminar.callbacks.LearningRateScheduler(lambda epoch: None)),
-        ValueError,
-        "the schedule gave None for epoch 0, expected a number",
-    ),
-    (
-        "callback-method",
-        make(lambda: laminar.callbacks.LambdaCallback(on_epoch_ends=print)),
-        ValueError,
-        "LambdaCallback: a callback has no method 'on_epoch_ends'",
-    ),
-    (
-        "function-as-callback",
-        fit(print),
-        ValueError,
-        "callbacks: expected Callback objects, got <built-in function print>",
-    ),
-    (
-        "averages-not-kept",
-        fit(laminar.callbacks.SwapEMAWeights()),
-        RuntimeError,
-        "SwapEMAWeights: the optimizer keeps no averages of the weights",
-    ),
-    (
-        "backup-frequency",
-        make(lambda: laminar.callbacks.BackupAndRestore("b", save_freq=0)),
-        ValueError,
-        "BackupAndRestore: save_freq must be a whole number of at least 1, got 0",
-    ),
-    (
-        "tensorboard-frequency",
-        make(lambda: laminar.callbacks.TensorBoard(update_freq="epochs")),
-        ValueError,
-        "TensorBoard: update_freq must be 'epoch', 'batch' or a number of batches, got 'epochs'",
-    ),
-    (
-        "resume-other-data",
-        resumed_with_other_batches,
-        RuntimeError,
-        "fit: resume: the folder holds a training with batch_size=32, this training has",
-    ),
-    ("resume-number", fit(resume=1), ValueError, "fit: resume must be the name of a folder, got 1"),
-    ("check", fit(check="inf"), ValueError, "fit: check must be None or 'nan', got 'inf'"),
-    (
-        "logarithm-of-zero",
-        make(logs_of_zero),
-        RuntimeError,
-        "fit: batch 0 of epoch 1: operation 'net/Log' (Log) of layer 'net' gave",
-    ),
-    (
-        "overfit-batches",
-        fit(overfit_batches=-2),
-        ValueError,
-        "fit: overfit_batches must be a whole number of at least 1, got -2",
-    ),
-    ("plot", fit(plot=3), ValueError, "fit: plot must be True or the name of a file, got 3"),
-    (
-        "rate-finder-range",
-        make(lambda: laminar.lr_find(regressor(), X, Y, start=1, end=0.1)),
-        ValueError,
-        "lr_find: expected 0 < start < end, got start=1, end=0.1",
-    ),
-    (
-        "rate-finder-model",
-        make(lambda: laminar.lr_find(X, Y)),
-        ValueError,
-        "lr_find: expected a model, got ndarray",
-    ),
-    (
-        "one-cycle-text",
-        make(lambda: laminar.optimizers.schedules.OneCycle("0.1", 10)),  # type: ignore[arg-type]  # the mistake
-        ValueError,
-        "OneCycle: max_learning_rate must be a number, got '0.1'",
-    ),
     # what fit, evaluate and predict are told
     ("no-epochs", fit(epochs=None), ValueError, "fit: epochs must be a whole number"),
     ("split-text", fit(validation_split="a"), ValueError, "validation_split must be between 0 and"),
@@ -521,36 +395,4 @@ MISTAKES_IN_TRAINING: list[Mistake] = [
         ValueError,
         "compile: a metric is a function of (y_true, y_pred), '<lambda>' takes ()",
     ),
-    # where files go
-    (
-        "resume-in-a-file",
-        lambda folder: fit(resume=a_file(folder) / "run")(folder),
-        PermissionError,
-        "fit: resume: no files can be written into",
-    ),
-    ("resume-null", fit(resume="a\0b"), PermissionError, "embedded null"),
-    (
-        "log-in-a-file",
-        lambda folder: fit(callbacks.CSVLogger(a_file(folder) / "log.csv"))(folder),
-        PermissionError,
-        "CSVLogger: no files can be written into",
-    ),
-    (
-        "checkpoint-in-a-file",
-        lambda folder: fit(callbacks.ModelCheckpoint(a_file(folder) / "m.keras"))(folder),
-        PermissionError,
-        "ModelCheckpoint: no files can be written into",
-    ),
-    (
-        "checkpoint-3",
-        make(lambda: callbacks.ModelCheckpoint(3)),  # type: ignore[arg-type]  # the mistake
-        ValueError,
-        "ModelCheckpoint: expected the name of a file, got 3",
-    ),
 ]
-
-
-def a_file(folder: Path) -> Path:
-    """A file where a folder is needed."""
-    (folder / "file").touch()
-    return folder / "file"

@@ -1,9 +1,8 @@
+"""Losses: values, gradients and masks."""
+
 from __future__ import annotations
 
-import json
-import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,53 +10,19 @@ import pytest
 from scipy import special
 
 from laminar import losses
-from laminar.engine.errors import InvalidArgumentError, ShapeError, UnimplementedError
-from laminar.engine.functions import function
 from laminar.engine.gradients import GradientTape
-from laminar.engine.graph import TensorSpec, tensor_like
 from laminar.engine.ops.convert import convert_to_tensor
 from laminar.layers.masking import get_mask, set_mask
-from laminar.losses.alignment import squeeze_or_expand_to_same_rank
 
 from .loss_metric_cases import FUNCTIONS, OBJECTS, Case, input_name
+from .loss_metric_inputs import INPUTS, MODES, REFERENCE, Array, close
 
-Array = np.ndarray[Any, Any]
-
-REFERENCE = json.loads(Path(__file__).with_name("loss_metric_reference.json").read_text())
-INPUTS = {
-    name: np.array(entry["value"], entry["dtype"]) for name, entry in REFERENCE["inputs"].items()
-}
 rng = np.random.default_rng(3)
-
-
-def close(found: Any, expected: Any, tolerance: float = 2e-6) -> None:
-    np.testing.assert_allclose(np.asarray(found), expected, rtol=tolerance, atol=tolerance)
 
 
 def arguments(case: Case) -> list[Any]:
     (batch,) = case.batches
     return [INPUTS[input_name(case, a)] if isinstance(a, str) else a for a in batch]
-
-
-def traced(fn: Callable[..., Any], *args: Any) -> Any:
-    """`fn` run as a graph that does not know the batch size."""
-    arrays = [convert_to_tensor(a) for a in args]
-    specs = [TensorSpec([None, *a.shape[1:]] if a.shape else (), a.dtype) for a in arrays]
-    with_arity: list[Callable[..., Any]] = [
-        lambda: fn(),
-        lambda a: fn(a),
-        lambda a, b: fn(a, b),
-        lambda a, b, c: fn(a, b, c),
-        lambda a, b, c, d: fn(a, b, c, d),
-    ]
-    return function(with_arity[len(args)], input_signature=specs)(*arrays)
-
-
-def run_eagerly(fn: Callable[..., Any], *args: Any) -> Any:
-    return fn(*args)
-
-
-MODES = [pytest.param(run_eagerly, id="eager"), pytest.param(traced, id="traced")]
 
 
 @pytest.mark.parametrize("run", MODES)
@@ -317,223 +282,6 @@ def test_a_loss_of_ones_own() -> None:
     assert loss.name == "half"
     close(loss(Y, X), np.mean((Y - X) ** 2) / 2)
     close(Half(reduction="none")(Y, X), np.mean((Y - X) ** 2, -1) / 2)
-
-
-# Names and configs
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("mse", "mean_squared_error"),
-        ("MAE", "mean_absolute_error"),
-        ("mape", "mean_absolute_percentage_error"),
-        ("msle", "mean_squared_logarithmic_error"),
-        ("bce", "binary_crossentropy"),
-        ("kld", "kl_divergence"),
-        ("sparse_categorical_crossentropy", "sparse_categorical_crossentropy"),
-    ],
-)
-def test_get_a_function(name: str, expected: str) -> None:
-    assert losses.get(name) is getattr(losses, expected)
-
-
-def test_get_an_object() -> None:
-    assert isinstance(losses.get("Huber"), losses.Huber)
-    assert isinstance(losses.get(losses.Huber), losses.Huber)
-    loss = losses.Huber()
-    assert losses.get(loss) is loss
-    assert losses.get(None) is None
-
-
-def test_get_names_near_ones() -> None:
-    with pytest.raises(InvalidArgumentError, match="mean_squared_error"):
-        losses.get("mean_sqared_error")
-
-
-@pytest.mark.parametrize("name", REFERENCE["loss_configs"])
-def test_default_configs_equal_keras(name: str) -> None:
-    loss = getattr(losses, name)()
-    assert loss.get_config() == REFERENCE["loss_configs"][name]["config"]
-
-
-@pytest.mark.parametrize(
-    "loss",
-    [
-        losses.Huber(delta=2.0, reduction="sum", name="mine"),
-        losses.CosineSimilarity(axis=0, dtype="float64"),
-        losses.SparseCategoricalCrossentropy(True, ignore_class=-1, axis=1),
-        losses.CategoricalFocalCrossentropy(alpha=[0.1, 0.2, 0.7]),
-        losses.Dice(axis=[1, 2]),
-        losses.CTC(),
-        losses.LossFunctionWrapper(losses.huber, delta=0.2),
-    ],
-    ids=lambda loss: type(loss).__name__,
-)
-def test_configs_round_trip(loss: losses.Loss) -> None:
-    data = json.loads(json.dumps(losses.serialize(loss)))
-    again = losses.deserialize(data)
-    assert type(again) is type(loss)
-    assert again.get_config() == loss.get_config()
-
-
-def test_functions_are_saved_by_name() -> None:
-    data = losses.serialize(losses.mean_squared_error)
-    assert losses.deserialize(data) is losses.mean_squared_error
-
-
-def test_custom_objects() -> None:
-    class Mine(losses.Loss):
-        def call(self, y_true: Any, y_pred: Any) -> Any:
-            return y_pred - y_true
-
-    data = losses.serialize(Mine(name="m"))
-    assert isinstance(losses.deserialize(data, custom_objects={"Mine": Mine}), Mine)
-
-
-# Errors
-
-
-def zeros(*shape: int) -> Array:
-    return np.zeros(shape, "float32")
-
-
-@pytest.mark.parametrize(
-    ("call", "kind", "parts"),
-    [
-        pytest.param(
-            lambda: losses.MeanSquaredError()(zeros(4, 3), zeros(5, 3)),
-            ShapeError,
-            ["float32[4, 3]", "float32[5, 3]", "batch sizes 4 and 5", "one row per sample"],
-            id="batch",
-        ),
-        pytest.param(
-            lambda: losses.MeanSquaredError()(zeros(4, 2), zeros(4, 3)),
-            ShapeError,
-            ["[4, 2]", "[4, 3]", "axis 1: 2 against 3", "last layer give 2 values"],
-            id="outputs",
-        ),
-        pytest.param(
-            lambda: losses.MeanSquaredError()(zeros(4), zeros(4, 4)),
-            ShapeError,
-            ["1 against 2 axes", "1 unit instead of 4", "sparse_categorical_crossentropy"],
-            id="one-label-for-many-outputs",
-        ),
-        pytest.param(
-            lambda: losses.mean_absolute_error(zeros(4, 1), zeros(4, 3)),
-            ShapeError,
-            ["axis 1: 1 against 3", "1 unit instead of 3"],
-            id="broadcast-of-labels",
-        ),
-        pytest.param(
-            lambda: losses.CategoricalCrossentropy()(zeros(4), zeros(4, 3)),
-            ShapeError,
-            ["look like class numbers: use sparse_categorical_crossentropy", "to_categorical"],
-            id="class-numbers",
-        ),
-        pytest.param(
-            lambda: losses.CategoricalCrossentropy()(zeros(4, 1), zeros(4, 3)),
-            ShapeError,
-            ["look like class numbers"],
-            id="class-numbers-column",
-        ),
-        pytest.param(
-            lambda: losses.SparseCategoricalCrossentropy()(zeros(4, 3), zeros(4, 3)),
-            ShapeError,
-            ["[4, 3]", "look one-hot: use categorical_crossentropy"],
-            id="one-hot",
-        ),
-        pytest.param(
-            lambda: losses.SparseCategoricalCrossentropy()(zeros(5), zeros(4, 3)),
-            ShapeError,
-            ["[5]", "[4, 3]", "batch axis"],
-            id="sparse-batch",
-        ),
-        pytest.param(
-            lambda: losses.SparseCategoricalCrossentropy()(np.array([0, 3]), zeros(2, 3)),
-            InvalidArgumentError,
-            ["3"],
-            id="label-out-of-range",
-        ),
-        pytest.param(
-            lambda: losses.MeanSquaredError()(zeros(4, 3), zeros(4, 3), zeros(4, 3)),
-            ShapeError,
-            ["the values are float32[4], the weights float32[4, 3]", "for each sample"],
-            id="weights-rank",
-        ),
-        pytest.param(
-            lambda: losses.MeanSquaredError()(zeros(4, 3), zeros(4, 3), zeros(3)),
-            ShapeError,
-            ["float32[4]", "float32[3]"],
-            id="weights-batch",
-        ),
-        pytest.param(
-            lambda: losses.circle(zeros(4), zeros(4, 3, 2)),
-            ShapeError,
-            ["circle", "[4, 3, 2]"],
-            id="circle",
-        ),
-        pytest.param(
-            lambda: losses.CTC()(zeros(4), zeros(4, 3)), ShapeError, ["ctc", "pad"], id="ctc"
-        ),
-        pytest.param(
-            lambda: losses.MeanSquaredError(reduction="auto"),
-            InvalidArgumentError,
-            ["'sum_over_batch_size'", "'auto'"],
-            id="reduction",
-        ),
-        pytest.param(
-            lambda: losses.CategoricalGeneralizedCrossEntropy(q=1.5),
-            InvalidArgumentError,
-            ["q must be between 0 and 1", "1.5"],
-            id="q",
-        ),
-        pytest.param(
-            lambda: losses.Loss()(zeros(1), zeros(1)), UnimplementedError, ["call"], id="abstract"
-        ),
-    ],
-)
-def test_errors(call: Callable[[], Any], kind: type[Exception], parts: list[str]) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    assert [part for part in parts if part not in str(caught.value)] == []
-
-
-@pytest.mark.parametrize(
-    ("y_true", "y_pred"),
-    [
-        pytest.param(1.0, zeros(4, 3) + 3, id="number"),
-        pytest.param(zeros(1, 3) + 1, zeros(4, 3) + 3, id="one-row"),
-        pytest.param(zeros(4, 1, 3) + 1, zeros(4, 2, 3) + 3, id="inner-axis"),
-    ],
-)
-def test_shapes_that_broadcast(y_true: Any, y_pred: Array) -> None:
-    close(losses.mean_squared_error(y_true, y_pred), np.full(y_pred.shape[:-1], 4.0))
-
-
-def test_one_class_is_warned_of() -> None:
-    with pytest.warns(UserWarning, match="binary_crossentropy"):
-        losses.categorical_crossentropy(zeros(4, 1), zeros(4, 1) + 1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        losses.categorical_crossentropy(zeros(4, 2), zeros(4, 2) + 1)
-
-
-@pytest.mark.parametrize(
-    ("shapes", "expand_rank_1", "expected"),
-    [
-        (((4,), (4, 1)), True, ((4, 1), (4, 1))),
-        (((4,), (4, 1)), False, ((4,), (4,))),
-        (((4, 5, 1), (4, 5)), True, ((4, 5), (4, 5))),
-        (((4, 5), (4, 5, 1)), True, ((4, 5), (4, 5))),
-        (((4, 5), (4, 5, 2)), True, ((4, 5), (4, 5, 2))),
-        (((4,), (4, 5, 1)), True, ((4,), (4, 5, 1))),
-    ],
-)
-def test_squeeze_or_expand(shapes: Any, expand_rank_1: bool, expected: Any) -> None:
-    tensors = [convert_to_tensor(zeros(*s)) for s in shapes]
-    found = squeeze_or_expand_to_same_rank(tensors[0], tensors[1], expand_rank_1)
-    assert tuple(tuple(tensor_like(x).shape) for x in found) == expected
 
 
 def test_ctc_equals_the_sum_over_alignments() -> None:

@@ -10,12 +10,14 @@ import pytest
 
 from laminar.engine.errors import LaminarError
 
-from . import mistakes, mistakes_in_training
+from . import mistakes, mistakes_in_training, mistakes_with_callbacks
 from .mistakes import MISTAKES, Kinds
 from .mistakes_in_training import MISTAKES_IN_TRAINING
+from .mistakes_with_callbacks import MISTAKES_WITH_CALLBACKS
 
-ALL = [*MISTAKES, *MISTAKES_IN_TRAINING]
-FILES = {mistakes.__file__, mistakes_in_training.__file__}  # where the mistakes are made
+ALL = [*MISTAKES, *MISTAKES_IN_TRAINING, *MISTAKES_WITH_CALLBACKS]
+# Where the mistakes are made.
+FILES = {m.__file__ for m in (mistakes, mistakes_in_training, mistakes_with_callbacks)}
 
 
 @pytest.mark.parametrize(("do", "kind", "words"), [m[1:] for m in ALL], ids=[m[0] for m in ALL])

@@ -14,17 +14,17 @@ from typing import NamedTuple
 
 from ...graph import float32
 from ..emit import Function, Module, Value
+from . import matrix_unit
 from .launch import Code
+from .matrix_unit import LINES, REGISTERS
 from .microkernel import SHAPE
-from .words import Words, function, load, place, store, word
+from .words import Words, function, load, store, word
 
-LINES = 16  # rows of a tile of the matrix unit, at most, and pairs in one
 MOST_ROWS = 2 * LINES
 MOST_VECTORS = 2
 _VECTOR_BYTES = 64
 _SIZE = 4  # bytes of a pair, and of an element of C
 _A, _B = 4, 6  # the first registers of A and B; those of C come before
-_REGISTERS = 8
 
 
 class AmxTile(NamedTuple):
@@ -60,27 +60,11 @@ def depth_of(count: int) -> int:
     return max(d for d in range(1, LINES + 1) if count % d == 0)
 
 
-def _config(tile: AmxTile) -> bytes:
-    """What each register is: a palette, then the bytes of a line, then the number of lines."""
-    widths, lines = [_VECTOR_BYTES] * _REGISTERS, [tile.depth] * _REGISTERS
-    for i, height in enumerate(tile.heights):
-        lines[_A + i] = height
-        widths[_A + i] = tile.depth * _SIZE
-        for j in range(tile.vectors):
-            lines[i * tile.vectors + j] = height
-    return bytes([1, *[0] * 15, *(b for w in widths for b in (w, 0)), *[0] * 16, *lines, *[0] * 8])
-
-
 def _write(name: str, rows: int, vectors: int, masked: bool, depth: int) -> str:
     module = Module()
     tile = AmxTile(rows, vectors, masked, depth)
-    config = _config(tile)
-    text = "".join(f"\\{byte:02X}" for byte in config)
-    module.declarations["config"] = (
-        f'@{name}_config = private constant [{len(config)} x i8] c"{text}", align 64'
-    )
     fn, arguments = function(module, name, 7)
-    _Writer(fn, tile).write(f"@{name}_config", *arguments)
+    _Writer(fn, tile).write(f"{name}_config", *arguments)
     return module.text()
 
 
@@ -88,15 +72,6 @@ class _Writer:
     def __init__(self, fn: Function, tile: AmxTile) -> None:
         self.fn = fn
         self.tile = tile
-
-    def _unit_call(self, name: str, types: str, arguments: str) -> None:
-        self.fn.module.declarations[name] = f"declare void @llvm.x86.{name}({types})"
-        self.fn.line(f"call void @llvm.x86.{name}({arguments})")
-
-    def _moved(self, name: str, register: int, address: Value | str, stride: Value | int) -> None:
-        at = address if isinstance(address, str) else place(self.fn, address)
-        step = stride if isinstance(stride, Value) else f"i64 {stride}"
-        self._unit_call(name, "i8 immarg, ptr, i64", f"i8 {register}, ptr {at}, {step}")
 
     def write(
         self,
@@ -115,7 +90,7 @@ class _Writer:
         c_stride, b_skip, offsets = words["c_stride"], words["b_skip"], words["offsets"]
         # For the part of C of which columns may be missing.
         self.room = fn.room(LINES * _VECTOR_BYTES) if tile.masked else ""
-        self._unit_call("ldtilecfg", "ptr", f"ptr {config}")
+        self._configure(config)
         places = self._places(c, c_stride)
         is_added = add != 0
         fn.when(is_added, lambda: self._begin(places, c_stride, is_added=True))
@@ -137,7 +112,18 @@ class _Writer:
             if is_partial:
                 self._store_part(register, height, address, c_stride, columns, is_added)
             else:
-                self._moved("tilestored64", register, address, c_stride)
+                matrix_unit.store_tile(fn, register, address, c_stride)
+
+    def _configure(self, config: str) -> None:
+        """Say how much of each register is used."""
+        tile = self.tile
+        widths, lines = [_VECTOR_BYTES] * REGISTERS, [tile.depth] * REGISTERS
+        for i, height in enumerate(tile.heights):
+            lines[_A + i] = height
+            widths[_A + i] = tile.depth * _SIZE
+            for j in range(tile.vectors):
+                lines[i * tile.vectors + j] = height
+        matrix_unit.configure(self.fn, config, widths, lines)
 
     def _places(self, c: Value, c_stride: Value) -> list[tuple[int, int, Value, bool]]:
         """The registers of C: lines, place in memory, and whether columns may be missing."""
@@ -153,23 +139,23 @@ class _Writer:
     def _begin(
         self, places: list[tuple[int, int, Value, bool]], c_stride: Value, *, is_added: bool
     ) -> None:
+        fn = self.fn
         for register, _, address, is_partial in places:
             if is_added and not is_partial:
-                self._moved("tileloadd64", register, address, c_stride)
+                matrix_unit.load_tile(fn, register, address, c_stride)
             else:
-                self._unit_call("tilezero", "i8 immarg", f"i8 {register}")
+                matrix_unit.zero_tile(fn, register)
 
     def _products(self, a: Value, b: Value, row_stride: Value, b_stride: Value) -> None:
-        tile = self.tile
+        fn, tile = self.fn, self.tile
         for j in range(tile.vectors):
             address = b + j * _VECTOR_BYTES if j else b
-            self._moved("tileloadd64", _B + j, address, b_stride)
+            matrix_unit.load_tile(fn, _B + j, address, b_stride)
         for i in range(len(tile.heights)):
             row = a + row_stride * tile.heights[0] if i else a
-            self._moved("tileloadd64", _A + i, row, row_stride)
+            matrix_unit.load_tile(fn, _A + i, row, row_stride)
             for j in range(tile.vectors):
-                arguments = f"i8 {i * tile.vectors + j}, i8 {_A + i}, i8 {_B + j}"
-                self._unit_call("tdpbf16ps", "i8 immarg, i8 immarg, i8 immarg", arguments)
+                matrix_unit.add_products(fn, i * tile.vectors + j, _A + i, _B + j)
 
     def _store_part(
         self,
@@ -182,7 +168,7 @@ class _Writer:
     ) -> None:
         """By way of memory of its own, of which the columns that there are go to C."""
         fn, tile = self.fn, self.tile
-        self._moved("tilestored64", register, self.room, _VECTOR_BYTES)
+        matrix_unit.store_tile(fn, register, self.room, _VECTOR_BYTES)
         mask = fn.first_lanes(columns - (tile.vectors - 1) * LINES, LINES)
         source = Value(fn, fn.named(f"ptrtoint ptr {self.room} to i64"), address.dtype, 0)
 

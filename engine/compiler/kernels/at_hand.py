@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...graph import DType
+from ..host import LINE
 from . import any_tile
 from .launch import Code
-from .microkernel import LINE, Tile, microkernels
+from .microkernel import Tile, microkernels
 from .tiles import Cut, Grid, Stock, Target, tile_cycles
 
 # Cycles for a vector of B in `any_tile`, which reads it again for each part.
@@ -166,7 +167,7 @@ def _forms(
         )
     )
     for width in range(1, target.registers // 2):
-        for height in range(1, (target.registers - 2) // width):
+        for height in range(1, (target.registers - 1) // width):
             for masks, paces, fetches in kinds:
                 form = dtype, target.vector_bytes, height, width
                 tile = Tile(*form, masked=masks, ahead=fetches, paced=paces)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from ...graph import DType
@@ -24,6 +25,8 @@ _LARGE_SHARE = 1 / 2
 # The same when B alone is copied for a large result: C, which is far away by then, is read again
 # for each block of k, and that takes longer than reading A for some panels less at a time.
 _LONGEST_INNER_LARGE = 2048
+# The same for narrow panels, which the first cache is to keep, next to what tiles read of A.
+_LONGEST_INNER_NARROW = 256
 # Copied panels of B stay in the second cache, of which they have at most so much; less if A need
 # not be copied again for the next ones. So do the rows of A that are used for all of them.
 _PACKED_SHARE = 1 / 2
@@ -34,15 +37,25 @@ _PART_SHARE = 5 / 16
 _FAR_BYTES = 2048
 _NEAR_SHARE = 7 / 8
 _FEWEST_ROWS_TO_PACK = 256
-# A panel so narrow has one line of a cache in each row of B: read in place, the lines of a panel
-# fall on few sets of the first cache. So fewer rows of A are enough, still fewer if rows of B are
-# pages apart; and few rows want the copies of some panels at a time, next to B in the second cache.
-# So does an A that stays there: it is read again for the next panels at no cost.
-_NARROW_BYTES = 64
+# So few are enough for a B with rows of whole lines that begins beside one, as only a run knows, if
+# all of it stays in the second cache: for fewer the copy takes longer than vectors in two lines.
+_FEWEST_ROWS_TO_ALIGN = 128
+# A panel so narrow has one or two lines of a cache in each row of B: read in place, the lines of a
+# panel fall on few sets of the first cache. So fewer rows of A are enough, still fewer if rows of B
+# are pages apart; and few rows want the copies of some panels at a time, next to B in the second
+# cache. So does an A that stays there: it is read again for the next panels at no cost.
+_NARROW_BYTES = 96
+_NARROWEST_BYTES = 64
 _FEWEST_ROWS_TO_PACK_NARROW = 128
 _FEWEST_ROWS_TO_PACK_PAGES = 64
 _PAGE_BYTES = 4096
 _PACKED_FEW_SHARE = 1 / 8
+# Where these sets do not keep it, each tile reads the panel from the second cache, which takes much
+# of the power that the clock depends on. Then so many panels are copied, however near their rows.
+_FEWEST_PANELS_TO_PACK_CROWDED = 4
+# The first cache keeps so many lines that are a multiple of so many bytes apart, or some more.
+_WAYS = 8
+_WAY_BYTES = 4096
 # No tile of a large result is wider than four vectors of 64 bytes.
 _WIDEST_PANEL_BYTES = 256
 # For so many rows a B that is copied as a whole is read faster, wherever it is.
@@ -50,6 +63,7 @@ _MANY_ROWS = 1024
 # A is copied for a result of so many elements if it would be read across its rows, and for so many
 # panels: fewer come to its lines in the second cache in less time than the copy takes.
 _FEWEST_RESULTS_TO_PACK = 64 * 1024
+_FEWEST_RESULTS_TO_PACK_QUICK = 16 * 1024
 _FEWEST_PANELS_TO_PACK = 5
 # Parts have about so many rows: those of C go by in order, a few pages at a time, and stay in the
 # second cache for the epilogue and for the next block of k. Where A is copied, it is read in longer
@@ -63,6 +77,8 @@ _FEW_ROWS = 128
 _FEW_ROWS_OF_PANEL = 256
 # So many panels at a time, where an A that is read across its rows takes much of the second cache.
 _PANELS_OF_FAR_A = 4
+# Vectors of AVX2, which loads an element of A for all lanes of a register at once.
+_FEW_REGISTERS_BYTES = 32
 # What a vector of B costs where many tiles use it, which makes tiles higher.
 _COST_OF_SHARED_B = 0.3
 # When the epilogue takes much memory of its own, parts of C have about that share of the second
@@ -77,6 +93,7 @@ _MANY_VECTORS = 64 * 1024
 _READING_A = 0.1
 _COPYING_A = 0.3
 _READING_B = 1.0
+_COPYING_B = 2.0
 _TRANSPOSING_B = 4.0
 
 
@@ -96,13 +113,20 @@ class Blocks(NamedTuple):
 
 
 def choose_product_grid(
-    rows: int, vectors: int, inner: int, num_batches: int, target: Target
+    rows: int, columns: int, inner: int, num_batches: int, dtype: DType, target: Target
 ) -> Grid:
     """The grid of a product; one that threads are to share has many panels, or even ones."""
-    if target.threads == 1 or rows * vectors >= _MANY_VECTORS:
-        grid = choose_grid(rows, vectors, inner, target.registers, b_cost=_COST_OF_SHARED_B)
+    lanes = target.lanes(dtype)
+    sizes = rows, -(-columns // lanes), inner
+    is_whole = target.vector_bytes == _FEW_REGISTERS_BYTES and columns % lanes == 0
+    if is_whole and not _is_large(rows, columns):
+        # 4 x 3 sums, a row of B and an element of A are 16 registers. Such wide tiles read A, which
+        # comes from the second cache, less often; so a vector of B costs no more than usual.
+        grid = choose_grid(*sizes, target.registers, spare=0)
+    elif target.threads == 1 or rows * sizes[1] >= _MANY_VECTORS:
+        grid = choose_grid(*sizes, target.registers, b_cost=_COST_OF_SHARED_B)
     else:
-        grid = choose_grid(rows, vectors, inner, target.registers)
+        grid = choose_grid(*sizes, target.registers)
     return _shared_grid(grid, num_batches, target.threads)
 
 
@@ -135,6 +159,11 @@ def _is_large(rows: int, columns: int) -> bool:
     return rows * columns >= _in_cache(_LARGE_SHARE)
 
 
+def _rows_kept(stride: int) -> int:
+    """How many lines that are so many bytes apart the first cache keeps."""
+    return _WAYS * (_WAY_BYTES // math.gcd(stride, _WAY_BYTES))
+
+
 def _in_cache(share: float) -> int:
     """The bytes of a share of the second cache."""
     return int(host.second_cache() * share)
@@ -164,22 +193,30 @@ def choose_blocks(
     packed_bytes = _in_cache(_PACKED_SHARE)
     panel_row = -(-columns // grid.vectors.parts) * size
     pack_b = kernel.B_AS_IT_IS
-    is_narrow = -(-columns // alone.vectors.parts) * size <= _NARROW_BYTES
+    widest = -(-columns // alone.vectors.parts) * size
+    is_narrow = widest <= _NARROW_BYTES
+    # Then tiles have 4 rows, and A is copied without masks.
+    is_quick = is_narrow and widest > _NARROWEST_BYTES
+    is_far = b.row_stride * size >= _FAR_BYTES <= row_bytes
+    is_again = is_narrow and alone.vectors.parts >= _FEWEST_PANELS_TO_PACK_CROWDED
+    is_crowded = is_again and inner > _rows_kept(b.row_stride * size)
     fewest = _FEWEST_ROWS_TO_PACK
     if is_narrow:
         is_paged = b.row_stride * size >= _PAGE_BYTES
         fewest = _FEWEST_ROWS_TO_PACK_PAGES if is_paged else _FEWEST_ROWS_TO_PACK_NARROW
     if b.column_stride != 1 and columns > 1:
         pack_b = kernel.B_TRANSPOSED
-    elif rows >= fewest and b.row_stride * size >= _FAR_BYTES <= row_bytes:
+    elif rows >= fewest and (is_far or is_crowded):
         is_near = not is_narrow and row_bytes * inner <= _in_cache(_NEAR_SHARE)
         pack_b = kernel.B_AS_IT_IS if is_near else kernel.B_BY_INNER
     is_across = a.column_stride != 1 and rows > 1
-    pack_a = is_across and a.row_stride == 1 and rows * columns >= _FEWEST_RESULTS_TO_PACK
+    fewest = _FEWEST_RESULTS_TO_PACK_QUICK if is_quick else _FEWEST_RESULTS_TO_PACK
+    pack_a = is_across and a.row_stride == 1 and rows * columns >= fewest
     # Panels depend on the number of threads, and how sums are cut must not: large ones are copied.
     pack_a &= grid.vectors.parts >= _FEWEST_PANELS_TO_PACK or _is_large(rows, columns)
     # Few rows use a panel of B as soon as it is transposed, and each would need its copy of A.
     by_panel = pack_b == kernel.B_TRANSPOSED and rows <= _FEW_ROWS_OF_PANEL
+    by_panel &= not (pack_a and is_quick)
     pack_a &= not by_panel
     if is_across:
         is_large = pack_a and _is_large(rows, columns)
@@ -191,6 +228,8 @@ def choose_blocks(
         in_place = max(_in_cache(_IN_PLACE_SHARE) // b_row, _LONGEST_INNER_ACROSS)
         copied = _LONGEST_INNER_LARGE if _is_large(rows, columns) else _LONGEST_INNER
         longest = copied if pack_b else min(in_place, _LONGEST_INNER)
+    if pack_b and is_again and not _is_large(rows, columns):
+        longest = min(longest, _LONGEST_INNER_NARROW)
     if pack_b:
         # By the widest panel there is, not by this grid's, which may go by the number of threads.
         longest = max(1, min(longest, packed_bytes // min(row_bytes, _WIDEST_PANEL_BYTES)))
@@ -224,6 +263,11 @@ def choose_blocks(
             most = _in_cache(_PACKED_FEW_SHARE if is_low or is_kept else share)
             panels = Cut.of(panels, max(1, most // panel_bytes)).large
     part = Cut.of(grid.rows.parts, -(-height // grid.rows.large)).large
+    is_small = row_bytes * inner <= packed_bytes
+    fewest = _FEWEST_ROWS_TO_ALIGN if is_small else _FEWEST_ROWS_TO_PACK
+    can_begin_beside = b.row_stride * size % host.LINE == 0 and row_bytes * depth <= packed_bytes
+    if not pack_b and can_begin_beside and rows >= fewest:
+        pack_b = kernel.B_IF_BESIDE
     blocks = Blocks(part, panels, depth, pack_a, pack_b, streams)
     return _shared_out(blocks, grid, num_batches, threads)
 
@@ -236,10 +280,12 @@ def _shared_out(blocks: Blocks, grid: Grid, num_batches: int, threads: int) -> B
     of_product = tiles * starts[-1]
     total = num_batches * of_product
 
+    for_panel = {kernel.B_TRANSPOSED: _TRANSPOSING_B, kernel.B_IF_BESIDE: _COPYING_B}
+
     def time(blocks: Blocks, begin: int, end: int) -> float:
         """What a thread needs for a run of tiles; each counts as many times as it has vectors."""
         for_a = _COPYING_A if blocks.pack_a else _READING_A
-        for_b = _TRANSPOSING_B if blocks.pack_b == kernel.B_TRANSPOSED else _READING_B
+        for_b = for_panel.get(blocks.pack_b, _READING_B)
         found = 0.0
         for batch in range(begin // of_product, -(-end // of_product)):
             for first in range(0, panels, blocks.panels):
@@ -263,7 +309,8 @@ def _shared_out(blocks: Blocks, grid: Grid, num_batches: int, threads: int) -> B
     # the same rows before: the product that is A now.
     rows = grid.rows.large * tiles - (tiles - grid.rows.num_large)
     are_many = rows > _FEW_ROWS and tiles >= _MANY_UNITS * threads
-    is_copied = blocks.pack_a or blocks.pack_b != kernel.B_AS_IT_IS
+    in_place = kernel.B_AS_IT_IS, kernel.B_IF_BESIDE
+    is_copied = blocks.pack_a or blocks.pack_b not in in_place
     is_by_rows = blocks.streams or (are_many and not is_copied)
     if is_by_rows:
         return blocks

@@ -7,6 +7,7 @@ filters are rearranged, and all else is as for numbers.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from ...errors import InvalidArgumentError
 from ...graph import DType
@@ -26,6 +27,7 @@ from .winograd import (
     is_winograd,
     plan_winograd_forward,
     plan_winograd_input_gradient,
+    ready_for_an_image,
 )
 
 # Rows of filters this far apart are copied to panels.
@@ -76,7 +78,9 @@ def plan_conv_forward(
     if unit is None and is_lanewise(conv) and is_in_rows(conv):
         return plan_depthwise_forward(x, filters, y, conv, dtype, target, epilogue)
     if unit is None and is_winograd(conv, dtype, target):
-        return plan_winograd_forward(x, filters, y, conv, dtype, target, epilogue)
+        found = plan_winograd_forward(x, filters, y, conv, dtype, target, epilogue)
+        other = partial(plan_conv_forward, x, filters, y, epilogue=epilogue)
+        return ready_for_an_image(found, conv, dtype, target, other)
     source = Image(x, (depth.size, height.size, width.size), factors.elements(conv.channels))
     inside, outside = _channels(conv, source.channels, conv.filters)
     plan = ConvPlan(geometry, source, result, conv, inside, outside, factors, target)
@@ -154,7 +158,9 @@ def plan_conv_input_gradient(
     if unit is None and is_in_order and is_in_rows(conv):
         return plan_depthwise_input_gradient(dy, filters, dx, conv, dtype, target, epilogue)
     if unit is None and is_winograd(conv, dtype, target):
-        return plan_winograd_input_gradient(dy, filters, dx, conv, dtype, target, epilogue)
+        found = plan_winograd_input_gradient(dy, filters, dx, conv, dtype, target, epilogue)
+        other = partial(plan_conv_input_gradient, dy, filters, dx, epilogue=epilogue)
+        return ready_for_an_image(found, conv, dtype, target, other)
     source = Image(dy, (depth.output, height.output, width.output), factors.elements(conv.filters))
     inside, outside = _channels(conv, source.channels, conv.channels)
     plan = ConvPlan(geometry, source, result, conv, inside, outside, factors, target)

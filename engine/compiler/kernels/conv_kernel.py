@@ -13,24 +13,14 @@ from __future__ import annotations
 
 from ...graph import DType
 from ..emit import Function, Module, Value
+from .band import BAND_WORDS, Band
 from .launch import Code
 from .own_result import OWN_WORDS, OwnResult
-from .pack import COPY, ZERO, write_copy, write_zero
+from .pack import write_copy, write_zero
 from .panels import column_of
 from .words import WORD_BYTES, Words, function, invoke, minimum, quotient, share, word
 
 SYMBOL = "convolve"
-
-# What is copied of x for a unit; sizes and strides of memory in bytes.
-BAND_WORDS = (
-    *("x", "x_image", "x_plane", "x_row", "x_pixel"),
-    *("depth", "height", "width"),
-    "pixel_elements",
-    *("copy", "band", "band_bytes"),  # copy: 0 or 1
-    *("band_depth", "band_height", "band_width"),
-    *("step_d", "step_h", "step_w"),  # of x for one of y
-    *("first_d", "first_h", "first_w"),  # in x, for the first of y; may be negative
-)
 
 WORDS = (
     *BAND_WORDS,
@@ -71,56 +61,6 @@ def _write(dtype: DType, vector_bytes: int) -> str:
     fn, (args, tid, nth) = function(module, SYMBOL, 3)
     _Writer(fn, args, dtype, vector_bytes // dtype.size).write(tid, nth)
     return module.text()
-
-
-class Band:
-    """Code that makes the part of x for a unit ready; `words` has BAND_WORDS."""
-
-    def __init__(self, fn: Function, words: Words, tid: Value, size: int) -> None:
-        self.fn = fn
-        self.words = words
-        self.size = size
-        self.memory = words["band"] + words["band_bytes"] * tid
-
-    def ready(self, image: Value, plane: Value, row: Value, pixel: Value) -> Value:
-        """The address of the first element that y[image, plane, row, pixel] takes."""
-        fn, words = self.fn, self.words
-        d = plane * words["step_d"] + words["first_d"]
-        h = row * words["step_h"] + words["first_h"]
-        w = pixel * words["step_w"] + words["first_w"]
-        x = words["x"] + image * words["x_image"]
-        fn.when(words["copy"] != 0, lambda: self._copy(x, d, h, w))
-        there = x + d * words["x_plane"] + h * words["x_row"] + w * words["x_pixel"]
-        return fn.select(words["copy"] != 0, self.memory, there)
-
-    def _copy(self, x: Value, d: Value, h: Value, w: Value) -> None:
-        fn, words = self.fn, self.words
-        zero, width = fn.number(0), words["band_width"]
-        elements = words["pixel_elements"]
-        left = fn.select(w < 0, zero - w, zero)
-        left = minimum(fn, left, width)
-        inside = minimum(fn, words["width"] - w, width) - left
-        inside = fn.select(inside > 0, inside, zero)
-
-        def row(i: Value) -> None:
-            p, r = quotient(fn, i, words["band_height"])
-            at_d, at_h = d + p, h + r
-            is_there = fn.binary("and", at_d >= 0, at_d < words["depth"])
-            is_there = fn.binary("and", is_there, at_h >= 0)
-            is_there = fn.binary("and", is_there, at_h < words["height"])
-            before = fn.select(is_there, left, width)
-            middle = fn.select(is_there, inside, zero)
-            to = self.memory + i * width * elements * self.size
-            source = x + at_d * words["x_plane"] + at_h * words["x_row"]
-            source = source + (w + before) * words["x_pixel"]
-            invoke(fn, ZERO, to, before * elements)
-            to = to + before * elements * self.size
-            one, count = fn.number(1), middle * elements
-            every = fn.select(count > 0, count, one)
-            invoke(fn, COPY, to, source, one, zero, zero, count, every, zero)
-            invoke(fn, ZERO, to + count * self.size, (width - before - middle) * elements)
-
-        fn.loop(zero, words["band_depth"] * words["band_height"], 1, row)
 
 
 class _Writer:

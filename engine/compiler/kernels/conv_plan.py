@@ -9,9 +9,10 @@ from typing import NamedTuple
 from ...graph import DType
 from .. import host
 from . import conv_kernel as kernel
+from .band import Rows, plan_band
 from .factors import Factors
 from .filters import Packed
-from .launch import Epilogue, Launch, Scratch, Word
+from .launch import Epilogue, Launch, Word
 from .microkernel import SHAPE
 from .own_result import plan_own
 from .tiles import Cut, Grid, Target, choose_lanewise_grid
@@ -145,9 +146,8 @@ class ConvPlan:
     def launch(self, filters: Filters, epilogue: Epilogue | None) -> Launch:
         """The launch, with filters in the order of `tap_order`."""
         size = self.dtype.size
-        first_d, first_h, first_w = self.reach_first
         rows, tiles, band = self._bands()
-        image, plane, row, pixel = self.source.strides(self.dtype)
+        x = Rows(self.source.data, *self.source.strides(self.dtype))
         lanes = self.target.lanes(self.dtype)
         num_tiles = -(-self.geometry.counts[2] // self.highest)
         blocks: list[Word] = []
@@ -155,32 +155,14 @@ class ConvPlan:
         for phase in self.phases:
             blocks.extend(self._phase(phase, place * filters.tap, filters, band))
             place += len(self._taps_of(phase))
-        band_bytes = -(-math.prod(band) * pixel // 64) * 64
-        steps = self.geometry.steps
         y_pixel = self.result.strides(self.dtype)[-1]
         own = plan_own(epilogue, tiles * self.highest * y_pixel, self.target.threads)
         values: dict[str, Word] = {
-            "x": self.source.data,
-            "x_image": image,
-            "x_plane": plane,
-            "x_row": row,
-            "x_pixel": pixel,
-            "depth": self.source.size[0],
-            "height": self.source.size[1],
-            "width": self.source.size[2],
-            "pixel_elements": self.source.channels,
-            "copy": int(self.has_copy),
-            "band": Scratch(band_bytes * self.target.threads, "band") if self.has_copy else 0,
-            "band_bytes": band_bytes,
-            "band_depth": band[0],
-            "band_height": band[1],
-            "band_width": band[2],
-            "step_d": steps[0],
-            "step_h": steps[1],
-            "step_w": steps[2],
-            "first_d": first_d,
-            "first_h": first_h,
-            "first_w": first_w,
+            **plan_band(
+                *(x, self.source.size, self.source.channels),
+                *(band if self.has_copy else None, self.geometry.steps, self.reach_first),
+                self.target.threads,
+            ),
             "y": 0 if own["own"] else self.result.data,
             "y_image": self.result.strides(self.dtype)[0],
             "filters": filters.data,

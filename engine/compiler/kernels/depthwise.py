@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...graph import DType
+from .. import host
 from .depthwise_kernel import BLOCK_PIXELS, BLOCK_ROWS, GRADIENT_WORDS, WORDS, Form
 from .filter_gradient_kernel import SUM_WORDS, sum_code
 from .launch import Epilogue, Launch, Scratch, Word
@@ -103,7 +104,7 @@ def plan_depthwise_filter_gradient(
     _, height, width = conv.axes
     tap = conv.channels * dtype.size
     num_taps = height.window * width.window
-    part = -(-num_taps * tap // 64) * 64
+    part = host.whole_lines(num_taps * tap)
     parts = max(1, min(_MOST_PARTS, conv.images * -(-height.output // BLOCK_ROWS) // _PART_BLOCKS))
     sums = df if parts == 1 else Scratch(part * parts, "parts")
     first = -height.padding[0], -width.padding[0]
@@ -159,7 +160,7 @@ def _image_words(
     inner_last = min((width - window - first[1]) // step + 1, y_size[1])
     inner = max(0, inner_last - inner_first) // BLOCK_PIXELS * BLOCK_PIXELS
     columns = (BLOCK_PIXELS - 1) * step + window
-    zeros_bytes = -(-((columns - 1) * pixel + target.vector_bytes) // 64) * 64
+    zeros_bytes = host.whole_lines((columns - 1) * pixel + target.vector_bytes)
     return {
         "x": x,
         "x_image": height * width * pixel,

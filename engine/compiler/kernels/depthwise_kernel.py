@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from ...graph import DType
 from ..emit import Function, Module, Value
+from ..host import LINE
 from .launch import Code
 from .words import Words, function, invoke, load, minimum, prefetch, quotient, share, store
 
@@ -25,7 +26,6 @@ BLOCK_ROWS = 2
 BLOCK_PIXELS = 2
 
 # Of the caches.
-_LINE_BYTES = 64
 
 _IMAGE_WORDS = (
     *("x", "x_image", "x_row", "x_pixel", "height"),
@@ -216,7 +216,7 @@ class _Writer:
         """
         share_bytes = BLOCK_ROWS * times * self.form.vector_bytes
         start = rows + at * self.words["pixels"] * (BLOCK_ROWS * times) + i * share_bytes
-        for line in range(0, BLOCK_PIXELS * share_bytes, _LINE_BYTES):
+        for line in range(0, BLOCK_PIXELS * share_bytes, LINE):
             prefetch(self.fn, start + line, level=2)
 
     def uses(self, rows: int, pixels: int) -> list[tuple[int, int, list[tuple[int, int, int]]]]:

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from ...graph import DType
 from .. import host
+from .band import Rows
 from .conv import is_empty, is_pointwise
 from .conv_plan import BAND_SHARE, Image, is_lanewise
 from .depthwise import is_in_rows, plan_depthwise_filter_gradient
 from .factors import Factors
-from .filter_gradient_plan import FilterGradientPlan, Rows, cut_rows
+from .filter_gradient_plan import FilterGradientPlan, cut_rows
 from .launch import Launch, Matrix, Word
 from .pair_filter_gradient import PairFilterGradient
 from .pairs import PairUnit
 from .products import plan_product
 from .tiles import Cut, Grid, Target, choose_grid
 from .window import Convolution, Reach, forward_phases
-from .winograd import codes_for_more_images, is_winograd, plan_winograd_filter_gradient
+from .winograd import (
+    codes_for_more_images,
+    is_winograd,
+    plan_winograd_filter_gradient,
+    ready_for_an_image,
+)
 
 # Taps of a tile when each channel is by itself: few enough for registers.
 _LANEWISE_ROWS = 12
@@ -67,7 +74,9 @@ def plan_conv_filter_gradient(
     if is_lanewise(conv) and is_in_rows(conv):
         return plan_depthwise_filter_gradient(x, dy, df, conv, dtype, target)
     if is_winograd(conv, dtype, target):
-        return plan_winograd_filter_gradient(x, dy, df, conv, dtype, target)
+        found = plan_winograd_filter_gradient(x, dy, df, conv, dtype, target)
+        other = partial(plan_conv_filter_gradient, x, dy, df)
+        return ready_for_an_image(found, conv, dtype, target, other)
     first, *rest = _BandedGradient(x, dy, df, conv, dtype, target).launches()
     more = codes_for_more_images(conv, dtype, target, is_gradient=True)
     return [first._replace(others=(*first.others, *more)), *rest]

@@ -2,7 +2,7 @@
 
     df[t, c, m] = sum over n, i of x[n, i * step + t, c] * dy[n, i, m]
 
-Bands (see conv_kernel) are dealt out to a fixed number of parts; each part adds up its bands in a
+Bands (see `band.py`) are dealt out to a fixed number of parts; each part adds up its bands in a
 sum of its own, and a second kernel adds up the parts in order. So results do not depend on the
 number of threads. The rows of a tile are taps and channels that follow each other, a segment.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ...graph import DType
 from ..emit import Function, Module, Value
-from .conv_kernel import BAND_WORDS, Band
+from .band import BAND_WORDS, Band
 from .launch import Code
 from .pack import write_copy, write_zero
 from .panels import column_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from .. import host
 from . import filter_gradient_kernel as kernel
+from .band import Rows, plan_band
 from .factors import Factors
 from .launch import Launch, Scratch, Word
 from .microkernel import SHAPE
@@ -18,16 +18,6 @@ from .window import Convolution
 _PARTS_SHARE = 1 / 2
 _MOST_PARTS = 16
 _FEWEST_PARTS = 2
-
-
-class Rows(NamedTuple):
-    """An operand: bytes from an image, a plane, a row, a pixel to the next one."""
-
-    data: Word
-    image: int
-    plane: int
-    row: int
-    pixel: int
 
 
 class FilterGradientPlan:
@@ -99,7 +89,7 @@ class FilterGradientPlan:
         units = self.conv.images * depth.output * self.bands * self.blocks
         dtype, vector_bytes = self.factors.dtype, self.target.vector_bytes
         parts = num_parts(elements * dtype.size, units)
-        part_bytes = -(-elements * dtype.size // 64) * 64
+        part_bytes = host.whole_lines(elements * dtype.size)
         sums = self.df if parts == 1 else Scratch(part_bytes * parts, "parts")
         words = self._words(sums, parts, part_bytes)
         sum_code = kernel.sum_code(dtype, vector_bytes)
@@ -121,31 +111,12 @@ class FilterGradientPlan:
         conv, grid, size = self.conv, self.grid, self.factors.dtype.size
         depth, height, width = conv.axes
         lanes = self.target.lanes(self.factors.dtype)
-        band = self.band or (0, 0, 0)
-        band_bytes = -(-math.prod(band) * self.x.pixel // 64) * 64
+        steps = depth.stride, height.stride, width.stride
+        of_x = self.x, self.size, conv.channels
+        band = plan_band(*of_x, self.band, steps, self.first, self.target.threads)
         row = conv.filters * size
         values: dict[str, Word] = {
-            "x": self.x.data,
-            "x_image": self.x.image,
-            "x_plane": self.x.plane,
-            "x_row": self.x.row,
-            "x_pixel": self.x.pixel,
-            "depth": self.size[0],
-            "height": self.size[1],
-            "width": self.size[2],
-            "pixel_elements": conv.channels,
-            "copy": int(self.band is not None),
-            "band": Scratch(band_bytes * self.target.threads, "band") if self.band else 0,
-            "band_bytes": band_bytes,
-            "band_depth": band[0],
-            "band_height": band[1],
-            "band_width": band[2],
-            "step_d": depth.stride,
-            "step_h": height.stride,
-            "step_w": width.stride,
-            "first_d": self.first[0],
-            "first_h": self.first[1],
-            "first_w": self.first[2],
+            **band,
             "dy": self.dy.data,
             "dy_image": self.dy.image,
             "dy_plane": self.dy.plane,

@@ -15,10 +15,10 @@ from .any_tile import ANY_SHAPE
 from .at_hand import all_at_hand, choose_tiles, parts_of
 from .blocks import Blocks, choose_blocks, choose_product_grid, is_turned_first, may_be_turned_first
 from .launch import Code, Epilogue, Launch, Matrix, Scratch, Word
-from .microkernel import LINE, microkernels
+from .microkernel import microkernels
+from .own_result import plan_own
 from .tiles import Cut, Grid, Target
 
-_ALIGNMENT = 64
 # Few rows times a transposed matrix are made without transposing it.
 _MOST_ROWS_OF_DOTS = 4
 _FEWEST_TERMS = 32
@@ -38,9 +38,6 @@ _RUN_SHARE = 7 / 8
 # The first cache keeps so many lines that are a multiple of so many bytes apart, or some more.
 _WAYS = 8
 _WAY_BYTES = 4096
-# Vectors of fewer bytes take so long for a part that what the next one takes comes in time by
-# itself, and fetching it costs them more.
-_LONG_VECTOR = 64
 # A result as large as that is far away when it is written: what it is made of takes the rest.
 _FAR_SHARE = 1 / 2
 
@@ -88,7 +85,8 @@ def plan_gemm(
             accumulate=accumulate,
             epilogue=epilogue,
         )
-        others = _of_other_sizes(a, b, rows, columns, inner, dtype, target)
+        is_plain = not (batch or accumulate or epilogue)
+        others = _of_other_sizes(a, b, rows, columns, inner, dtype, target, is_plain=is_plain)
         return [first._replace(others=others), *more]
     dots = _as_dots(a, b, c, rows, columns, inner, epilogue is not None)
     if dots:
@@ -106,7 +104,7 @@ def plan_gemm(
         )
         return [first, *second]
     lanes = target.lanes(dtype)
-    sizes = rows, -(-columns // lanes), inner, num_batches
+    sizes = rows, columns, inner, num_batches, dtype
     grid = _with_rows_in_cache(choose_product_grid(*sizes, target), a, rows, dtype)
     alone = choose_product_grid(*sizes, target._replace(threads=1))
     streams = epilogue.streams if epilogue else ()
@@ -117,10 +115,11 @@ def plan_gemm(
     )
     fetch_a = _fetched_a(a, blocks, grid, rows, columns, inner, dtype, target)
     ahead = blocks.streams or fetch_a != kernel.A_UNFETCHED
+    own = _plan_own(c, blocks, grid, dtype, target, accumulate, epilogue)
     codes = microkernels(
         *(grid.rows, grid.vectors, columns, dtype, target),
         ahead=ahead,
-        paced=_is_far(rows, columns, dtype, target) and not _is_own(blocks, accumulate, epilogue),
+        paced=_is_far(rows, columns, dtype, target) and not own["own"],
     )
     if target.stock is not None and not all_at_hand(codes, target.stock):
         grid, codes = choose_tiles(
@@ -129,14 +128,15 @@ def plan_gemm(
         blocks = choose_blocks(
             *(a, b, rows, columns, inner, dtype, grid, num_batches, threads, streamed), alone=alone
         )
+        own = _plan_own(c, blocks, grid, dtype, target, accumulate, epilogue)
     packed_a, a_words = _packed_a(blocks, grid, dtype, target)
-    packed_b, b_words = _packed_b(blocks, grid, dtype, target)
+    b_words = _packed_b(blocks, grid, dtype, target)
     size = dtype.size
     a_strides = packed_a or (a.row_stride * size, a.column_stride * size)
     shape: dict[str, Word] = {
         "row_stride": a_strides[0],
         "a_stride": a_strides[1],
-        "b_stride": packed_b or b.row_stride * size,
+        "b_stride": b.row_stride * size,
         "c_stride": c.row_stride * size,
         "num_offsets": 1,
         "offsets": (0,),
@@ -144,7 +144,11 @@ def plan_gemm(
         "b_skip": 0,
     }
     heights = [height for height, _ in parts_of(grid.rows, rows)]
-    shapes = [tuple((shape | {"rows": n})[name] for name in ANY_SHAPE) for n in heights]
+    shapes = [
+        tuple((shape | {"rows": n, "b_stride": step})[name] for name in ANY_SHAPE)
+        for step in (b.row_stride * size, b_words["packed_b_stride"])
+        for n in heights
+    ]
     values: dict[str, Word] = {
         "rows": rows,
         "columns": columns,
@@ -162,6 +166,8 @@ def plan_gemm(
         "microkernels": codes,
         "shape": shapes[0],
         "low_shape": shapes[1],
+        "shape_of_copy": shapes[2],
+        "low_shape_of_copy": shapes[3],
         "epilogue": epilogue.code if epilogue else 0,
         "epilogue_words": epilogue.words if epilogue else 0,
         "num_streams": len(streams) if blocks.streams else 0,
@@ -169,26 +175,36 @@ def plan_gemm(
         "fetch_a": fetch_a,
         **a_words,
         **b_words,
-        **_operands(a, b, c, dtype, batch),
-        **_own_c(c, blocks, grid, dtype, target, accumulate, epilogue),
+        **_operands(a, b, c._replace(data=0) if own["own"] else c, dtype, batch),
+        **own,
     }
     words = tuple(values[name] for name in kernel.WORDS)
     return [Launch(kernel.code(dtype, target.vector_bytes), words)]
 
 
 def _of_other_sizes(
-    a: Matrix, b: Matrix, rows: int, columns: int, inner: int, dtype: DType, target: Target
+    a: Matrix,
+    b: Matrix,
+    rows: int,
+    columns: int,
+    inner: int,
+    dtype: DType,
+    target: Target,
+    *,
+    is_plain: bool,
 ) -> tuple[Code, ...]:
     """The codes that the same product takes for some other rows, columns or terms."""
     vector = target.vector_bytes
     found = [kernel.code(dtype, vector), any_tile.code(dtype, vector)]
-    if a.column_stride == 1 == b.row_stride:
+    # Of a single row, both strides are 1 where A is transposed.
+    if b.row_stride == 1 and 1 in (a.row_stride, a.column_stride):
         found.append(dot_kernel.code(dtype, vector))
+    if is_plain and a.row_stride == 1 and _is_narrow(b, columns, target.lanes(dtype)):
+        found.append(turn.epilogue_code(dtype, vector))
     if a.row_stride == 1 != a.column_stride and may_be_turned_first(rows, columns, inner):
         found.append(turn.code(dtype, vector))
     if rows <= _FEW_ROWS:
-        vectors = -(-columns // target.lanes(dtype))
-        grid = choose_product_grid(_MANY_ROWS, vectors, inner, 1, target)
+        grid = choose_product_grid(_MANY_ROWS, columns, inner, 1, dtype, target)
         found += microkernels(grid.rows, grid.vectors, columns, dtype, target)[:1]
     return tuple(code for code in found if target.stock is None or target.stock.has(code))
 
@@ -250,7 +266,7 @@ def _plan_turn(
     """The launch that copies A so that its rows are contiguous, and the copy."""
     lanes = target.lanes(dtype)
     # Rows begin on different lines of a cache.
-    stride = -(-inner // lanes) * lanes + _ALIGNMENT // dtype.size
+    stride = -(-inner // lanes) * lanes + host.LINE // dtype.size
     memory = Scratch(-(-rows // lanes) * lanes * stride * dtype.size, "turned_a")
     launch = turn.plan(
         *(a.data, a.column_stride * dtype.size, memory, stride * dtype.size),
@@ -265,8 +281,12 @@ def _is_made_turned(a: Matrix, b: Matrix, rows: int, columns: int, lanes: int) -
     Few columns leave lanes of C without work, and tiles that are high read A across. A transposed B
     would have to be turned besides.
     """
-    if rows <= columns or not a.row_stride == 1 != a.column_stride:
-        return False
+    is_turned = a.row_stride == 1 != a.column_stride
+    return rows > columns and is_turned and _is_narrow(b, columns, lanes)
+
+
+def _is_narrow(b: Matrix, columns: int, lanes: int) -> bool:
+    """Whether a product has few columns."""
     if b.column_stride != 1 and columns > 1:
         return columns <= _FEW_VECTORS_OF_TRANSPOSED * lanes
     return columns < _FEW_VECTORS * lanes
@@ -285,7 +305,7 @@ def _plan_made_turned(
     """The launches of C' = B' A', each block of which is copied to C as soon as it is made."""
     lanes, size = target.lanes(dtype), dtype.size
     # Rows begin on different lines of a cache.
-    stride = -(-rows // lanes) * lanes + _ALIGNMENT // size
+    stride = -(-rows // lanes) * lanes + host.LINE // size
     memory = Scratch(columns * stride * size, "turned_c")
     places = memory, stride * size, c.data, c.row_stride * size
     epilogue = turn.epilogue(*places, dtype, target.vector_bytes)
@@ -388,7 +408,9 @@ def _fetched_a(
     Rows are one run of memory if little stands between those parts of them that are used.
     """
     is_near = rows * (inner + columns) * dtype.size <= host.second_cache()
-    if target.vector_bytes < _LONG_VECTOR or is_near or blocks.streams:
+    # Shorter vectors take so long for a part that what the next one takes comes in time by itself,
+    # and fetching it costs them more.
+    if target.vector_bytes < host.LINE or is_near or blocks.streams:
         return kernel.A_UNFETCHED
     if blocks.part >= grid.rows.parts:
         return kernel.A_UNFETCHED
@@ -401,16 +423,10 @@ def _fetched_a(
 def _is_far(rows: int, columns: int, dtype: DType, target: Target) -> bool:
     """Whether the memory of a result is beyond the second cache."""
     num_bytes = rows * columns * dtype.size
-    return target.vector_bytes >= LINE and num_bytes >= host.in_second_cache(_FAR_SHARE)
+    return target.vector_bytes >= host.LINE and num_bytes >= host.in_second_cache(_FAR_SHARE)
 
 
-def _is_own(blocks: Blocks, accumulate: bool, epilogue: Epilogue | None) -> bool:
-    """Whether each thread has memory for C, which is not needed in its own place."""
-    is_result = epilogue is not None and epilogue.result is not None
-    return is_result and not accumulate and blocks.streams
-
-
-def _own_c(
+def _plan_own(
     c: Matrix,
     blocks: Blocks,
     grid: Grid,
@@ -419,22 +435,10 @@ def _own_c(
     accumulate: bool,
     epilogue: Epilogue | None,
 ) -> dict[str, Word]:
-    """The words about C in the memory of each thread, if it is not needed in its own place."""
-    if epilogue is None or epilogue.result is None or not _is_own(blocks, accumulate, epilogue):
-        return {"own_c": 0, "own_bytes": 0, "num_epilogue_words": 0, "c_word": 0}
-    count = -(-len(epilogue.words) // 8) * 8
-    block = blocks.part * grid.rows.large * c.row_stride * dtype.size
-    each = -(-(count * 8 + block) // _ALIGNMENT) * _ALIGNMENT
-    words = [*epilogue.words, *(0,) * (count - len(epilogue.words))]
-    words[epilogue.result] = 0
-    return {
-        "c": 0,
-        "own_c": Scratch(each * target.threads, "own_c"),
-        "own_bytes": each,
-        "epilogue_words": tuple(words),
-        "num_epilogue_words": count,
-        "c_word": epilogue.result,
-    }
+    """The words about parts of C in memory of the thread: whole rows, each made at one time."""
+    part = blocks.part * grid.rows.large * c.row_stride * dtype.size
+    is_whole = blocks.streams and not accumulate
+    return plan_own(epilogue if is_whole else None, part, target.threads)
 
 
 def _packed_a(
@@ -445,29 +449,27 @@ def _packed_a(
         return None, _copies("a", 0, 0, 0, target) | {"packed_a_tile": 0}
     stride = grid.rows.large * dtype.size
     # Tiles begin on different lines of a cache: each k is written to all of them.
-    tile = stride * blocks.inner + _ALIGNMENT
+    tile = stride * blocks.inner + host.LINE
     words = _copies("a", 1, blocks.part * tile, stride, target)
     return (dtype.size, stride), words | {"packed_a_tile": tile}
 
 
-def _packed_b(
-    blocks: Blocks, grid: Grid, dtype: DType, target: Target
-) -> tuple[int | None, dict[str, Word]]:
-    """The stride along k of a copied panel, and the words about it."""
+def _packed_b(blocks: Blocks, grid: Grid, dtype: DType, target: Target) -> dict[str, Word]:
+    """The words about copied panels."""
     stride = grid.vectors.large * target.vector_bytes
     if blocks.pack_b == kernel.B_AS_IT_IS:
-        return None, _copies("b", 0, 0, 0, target) | {"packed_b_panel": 0}
+        return _copies("b", 0, 0, 0, target) | {"packed_b_panel": 0}
     lanes = target.lanes(dtype)
     depth = -(-blocks.inner // lanes) * lanes  # a transposing copy writes whole blocks
     # Panels begin on different lines of a cache.
-    panel = depth * stride + 4 * _ALIGNMENT
+    panel = depth * stride + 4 * host.LINE
     words = _copies("b", blocks.pack_b, blocks.panels * panel, stride, target)
-    return stride, words | {"packed_b_panel": panel}
+    return words | {"packed_b_panel": panel}
 
 
 def _copies(name: str, how: int, num_bytes: int, stride: int, target: Target) -> dict[str, Word]:
     """The words about the memory for copies of A or B."""
-    each = -(-num_bytes // _ALIGNMENT) * _ALIGNMENT
+    each = host.whole_lines(num_bytes)
     memory: Word = Scratch(each * target.threads, f"packed_{name}") if how else 0
     return {
         f"pack_{name}": how,

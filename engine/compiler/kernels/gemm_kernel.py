@@ -16,10 +16,12 @@ from functools import partial
 
 from ...graph import DType
 from ..emit import Function, Module, Value
+from ..host import LINE
 from .launch import Code
 from .microkernel import UNROLL
+from .own_result import OWN_WORDS, OwnResult
 from .pack import COPY, TRANSPOSE, write_copy, write_transpose
-from .words import WORD_BYTES, Words, function, invoke, minimum, quotient, share, store, word
+from .words import WORD_BYTES, Words, function, invoke, minimum, quotient, share, word
 
 SYMBOL = "gemm"
 
@@ -37,23 +39,22 @@ WORDS = (
     *("pack_b", "packed_b", "packed_b_bytes", "packed_b_panel", "packed_b_stride"),
     "microkernels",  # high and wide, high and narrow, low and wide, low and narrow
     *("shape", "low_shape"),  # of the microkernels, high and low
+    *("shape_of_copy", "low_shape_of_copy"),  # the same where B is copied
     *("epilogue", "epilogue_words"),  # the address of a function, or 0
     # What the epilogue takes besides, which is fetched while tiles are made: its address, and its
     # bytes for each row of C. Then units are of whole rows.
     *("num_streams", "streams"),
     "fetch_a",  # how what the next part takes of A is fetched while tiles are made
-    # If nobody else reads C, each part is made in the memory of its thread, where the next one
-    # finds it in cache. There the thread has the words of the epilogue too, one of which is the
-    # address of C.
-    *("own_c", "own_bytes", "num_epilogue_words", "c_word"),
+    *OWN_WORDS,  # blocks are parts
 )
 
 # "pack_a" says whether A is copied: the rows of a tile for each k. Rows of A are 1 element apart.
-# How B is copied: not; the columns of a panel for each k; the same from a transposed matrix.
-B_AS_IT_IS, B_BY_INNER, B_TRANSPOSED = range(3)
+# How B is copied: not; the columns of a panel for each k; the same from a transposed matrix; or by
+# the first way if its vectors do not begin at multiples of their size, so that some of them are in
+# two lines of the cache, else not.
+B_AS_IT_IS, B_BY_INNER, B_TRANSPOSED, B_IF_BESIDE = range(4)
 # How A is fetched: not; its rows, which follow each other; or parts of its columns, which do not.
 A_UNFETCHED, A_BY_ROWS, A_BY_INNER = range(3)
-_LINE = 64
 
 
 def code(dtype: DType, vector_bytes: int) -> Code:
@@ -85,14 +86,7 @@ class _Writer:
         self.of_product = words["num_tiles"] * words["columns"]
         total = words["batches"] * words["batches_2"] * self.of_product
         begin, end = self.share = share(fn, total, tid, nth)
-        self.own_words = words["own_c"] + words["own_bytes"] * tid
-        self.own_c = self.own_words + words["num_epilogue_words"] * WORD_BYTES
-
-        def copy(i: Value) -> None:
-            found = word(fn, words["epilogue_words"], i)
-            store(fn, found, self.own_words + i * WORD_BYTES)
-
-        fn.loop(fn.number(0), words["num_epilogue_words"], 1, copy)
+        self.own = OwnResult(fn, words, tid)
 
         def product(batch: Value) -> None:
             size = words["block_panels"]
@@ -137,12 +131,16 @@ class _Writer:
         num_parts = self._blocks(num_tiles, words["part_tiles"])
         self.a = words["a"] + i * words["a_batch"] + j * words["a_batch_2"]
         self.b = words["b"] + i * words["b_batch"] + j * words["b_batch_2"]
+        beside = fn.binary("and", self.b, self.lanes * self.size - 1) != 0
+        as_found = fn.select(beside, fn.number(B_BY_INNER), fn.number(B_AS_IT_IS))
+        how = words["pack_b"]
+        self.pack_b = fn.select(how == B_IF_BESIDE, as_found, how)
         c = words["c"] + i * words["c_batch"] + j * words["c_batch_2"]
 
         def inner_block(k: Value) -> None:
             count = minimum(fn, words["inner"] - k, words["block_inner"])
-            fn.when(words["pack_b"] == B_BY_INNER, lambda: self._pack_b(k, count))
-            fn.when(words["pack_b"] == B_TRANSPOSED, lambda: self._transpose_b(k, count))
+            fn.when(self.pack_b == B_BY_INNER, lambda: self._pack_b(k, count))
+            fn.when(self.pack_b == B_TRANSPOSED, lambda: self._transpose_b(k, count))
 
             def part(i: Value) -> None:
                 start, end = (
@@ -151,7 +149,9 @@ class _Writer:
                 self.tiles = start, end
                 self.rows = self._row_of(start), self._row_of(end)
                 self.first_row = batch * words["rows"] + self.rows[0]
-                self._place_c(c)
+                before, offset = (n * words["c_row"] for n in (self.rows[0], self.first_row))
+                block, self.epilogue_words = self.own.place(c + before, offset)
+                self.c = block - before
                 self._part(k, count)
 
             fn.loop(fn.number(0), num_parts, 1, part)
@@ -161,19 +161,6 @@ class _Writer:
         limit = fn.select(words["inner"] > 0, words["inner"], fn.number(1))
         count = fn.select(num_parts > 0, self._blocks(limit, size), fn.number(0))
         fn.loop(fn.number(0), count, 1, lambda i: inner_block(i * size))
-
-    def _place_c(self, c: Value) -> None:
-        """Say where this part of C is made, and which words its epilogue is given."""
-        fn, words = self.fn, self.words
-
-        def in_own() -> list[Value]:
-            """C as if it began where this part of it is in the memory of the thread."""
-            place = self.own_words + words["c_word"] * WORD_BYTES
-            store(fn, self.own_c - self.first_row * words["c_row"], place)
-            return [self.own_c - self.rows[0] * words["c_row"], self.own_words]
-
-        is_own = words["own_c"] != 0
-        self.c, self.epilogue_words = fn.replaced(is_own, [c, words["epilogue_words"]], in_own)
 
     def _part(self, k: Value, count: Value) -> None:
         """Some rows of the unit, for a block of k."""
@@ -226,7 +213,7 @@ class _Writer:
         fn, words = self.fn, self.words
         column = self._column_of(panel)
         columns = self._column_of(panel + 1) - column
-        is_packed = words["pack_b"] != B_AS_IT_IS
+        is_packed = self.pack_b != B_AS_IT_IS
         b = fn.select(is_packed, self._packed_panel(panel), self._b_of(column, k))
         c = self.c + column * self.size
         narrow = fn.select(panel < words["num_wide_panels"], fn.number(0), fn.number(1))
@@ -235,7 +222,10 @@ class _Writer:
         def tile(kernel: Value, shape: Value, a: Value, c: Value, *ahead: Value) -> None:
             invoke(fn, kernel, a, b, c, shape, columns, count, accumulate, *ahead)
 
-        shapes = words["shape"], words["low_shape"]
+        shapes = [
+            fn.select(is_packed, words[f"{name}_of_copy"], words[name])
+            for name in ("shape", "low_shape")
+        ]
         for low, (shape, tiles) in enumerate(zip(shapes, self._heights(), strict=True)):
             kernel = word(fn, words["microkernels"], narrow + 2 * low)
             self._tiles(*tiles, c, panel, k, count, partial(tile, kernel, shape))
@@ -292,7 +282,7 @@ class _Writer:
         """
         fn, words = self.fn, self.words
         rounds = fn.binary("udiv", count, UNROLL)
-        num_bytes = fn.select(rounds > 0, rounds, fn.number(1)) * _LINE
+        num_bytes = fn.select(rounds > 0, rounds, fn.number(1)) * LINE
         of_part = (self.rows[1] - self.rows[0]) * word(fn, words["streams"], 1)
         number = (panel - self.panels[0]) * (self.tiles[1] - self.tiles[0]) + tile - self.tiles[0]
         stream, part = quotient(fn, number, self._blocks(of_part, num_bytes))
@@ -300,7 +290,7 @@ class _Writer:
         block = words["streams"] + fn.select(is_there, stream, fn.number(0)) * (2 * WORD_BYTES)
         at = word(fn, block, 0) + self.first_row * word(fn, block, 1) + part * num_bytes
         # Those that have nothing left to fetch stay in place.
-        return fn.select(is_there, at, self.c), fn.select(is_there, fn.number(_LINE), fn.number(0))
+        return fn.select(is_there, at, self.c), fn.select(is_there, fn.number(LINE), fn.number(0))
 
     def _ahead_of_a(self, panel: Value, tile: Value, k: Value, count: Value) -> tuple[Value, Value]:
         """The same for what the next part takes of A.
@@ -318,10 +308,10 @@ class _Writer:
         number = (panel - self.panels[0]) * (self.tiles[1] - self.tiles[0]) + tile - self.tiles[0]
         by_rows = words["fetch_a"] == A_BY_ROWS
         column, row = quotient(fn, number, fn.number(UNROLL))
-        start = fn.select(by_rows, number * fn.binary("udiv", count, UNROLL), column) * _LINE
+        start = fn.select(by_rows, number * fn.binary("udiv", count, UNROLL), column) * LINE
         at = self._a_of(begin, fn.select(is_last, following, k)) + start
         at = at + fn.select(by_rows, fn.number(0), row * words["a_inner"])
-        step = fn.select(by_rows, fn.number(_LINE), words["a_inner"] * UNROLL)
+        step = fn.select(by_rows, fn.number(LINE), words["a_inner"] * UNROLL)
         is_there = start < num_bytes
         return fn.select(is_there, at, self.c), fn.select(is_there, step, fn.number(0))
 

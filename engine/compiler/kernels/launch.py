@@ -7,7 +7,7 @@ finish one launch before the next begins; nothing waits inside of a launch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias, TypeGuard
 
 
@@ -81,6 +81,22 @@ class Launch(NamedTuple):
     code: Code
     words: tuple[Word, ...]
     others: tuple[Code, ...] = ()
+
+
+def codes_in(launches: Sequence[Launch]) -> tuple[Code, ...]:
+    """The codes that launches take, for other sizes too."""
+    found = dict.fromkeys(code for x in launches for code in (x.code, *x.others))
+
+    def note(words: tuple[Word, ...]) -> None:
+        for word in words:
+            if is_block(word):
+                note(word)
+            elif isinstance(word, Code):
+                found[word] = None
+
+    for launch in launches:
+        note(launch.words)
+    return tuple(found)
 
 
 class Stream(NamedTuple):

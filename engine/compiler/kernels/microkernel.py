@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from ...graph import DType, int64
 from ..emit import Function, Module, Value
+from ..host import LINE
 from .launch import Code
 from .tiles import Cut, Target
 from .words import Words, function, load, prefetch, store, word
@@ -41,10 +42,11 @@ _ROWS_OF_A_BASE = 7
 # Products along k in a round of the innermost loop.
 UNROLL = 2
 # B is fetched into the first cache this many k before it is used, by tiles of some height: lower
-# ones have no time to spare for that.
+# ones have no time to spare for that. Nor have 4 x 3 short vectors, whose panels stay there: each
+# fetch takes the place of a load, and of the power that the clock depends on.
 _FETCHED_AHEAD = 8
 _FEWEST_ROWS_TO_FETCH = 4
-LINE = 64  # bytes of a line of a cache
+_FEWEST_ROWS_TO_FETCH_SHORT = 5
 # Rounds of the innermost loop in which a line of C is on its way into the first cache. Lines from
 # beyond the second one take long, and hold few places meanwhile, which lines of A and B need too.
 _ROUNDS_OF_LINE = 2
@@ -320,7 +322,9 @@ class _Writer:
         sums, bases = state[:num_sums], state[num_sums : num_sums + num_bases]
         b, *ahead = state[num_sums + num_bases :]
         row = self._vectors(b)
-        if tile.groups * tile.rows >= _FEWEST_ROWS_TO_FETCH and not tile.lanewise:
+        is_long = tile.vector_bytes >= LINE
+        fewest = _FEWEST_ROWS_TO_FETCH if is_long else _FEWEST_ROWS_TO_FETCH_SHORT
+        if tile.groups * tile.rows >= fewest and not tile.lanewise:
             for line in range(0, tile.vectors * tile.vector_bytes, LINE):
                 prefetch(fn, b + self.fetched + line)
         found = list[Value]()

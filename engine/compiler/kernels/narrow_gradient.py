@@ -57,7 +57,7 @@ def plan_narrow_gradient(
     if isinstance(dy, Buffer) and isinstance(dx, Buffer):
         images = min(images, max(1, host.second_cache() // (rows * pixels * size)))
     # An odd number of lines from row to row, for the sake of the first cache.
-    pitch = (-(-images * pixels * size // 128) * 2 + 1) * 64
+    pitch = (-(-images * pixels * size // (2 * host.LINE)) * 2 + 1) * host.LINE
     sums = Scratch(rows * pitch, "taps")
     found = []
     for first in range(0, conv.images, images):

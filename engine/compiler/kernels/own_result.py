@@ -7,21 +7,21 @@ copies in front of the block.
 
 from __future__ import annotations
 
+from .. import host
 from ..emit import Function, Value
 from .launch import Epilogue, Scratch, Word
 from .words import WORD_BYTES, Words, store, word
 
 # A kernel with these has "epilogue_words", too.
 OWN_WORDS = ("own", "own_bytes", "num_epilogue_words", "result_word")
-_LINE = 64
 
 
 def plan_own(epilogue: Epilogue | None, num_bytes: int, threads: int) -> dict[str, Word]:
     """The words for blocks of so many bytes, or for a result that is needed in its own place."""
     if epilogue is None or epilogue.result is None:
         return dict.fromkeys(OWN_WORDS, 0)
-    count = -(-len(epilogue.words) * WORD_BYTES // _LINE) * _LINE // WORD_BYTES
-    each = count * WORD_BYTES + -(-num_bytes // _LINE) * _LINE
+    count = host.whole_lines(len(epilogue.words) * WORD_BYTES) // WORD_BYTES
+    each = count * WORD_BYTES + host.whole_lines(num_bytes)
     words = [*epilogue.words, *(0,) * (count - len(epilogue.words))]
     words[epilogue.result] = 0
     return {

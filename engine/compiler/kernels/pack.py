@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ...graph import DType
 from ..emit import Function, Module, Value
 from .words import function, load, minimum, store
@@ -62,20 +64,33 @@ def write_copy(module: Module, dtype: DType, vector_bytes: int) -> None:
     is_narrow = width <= lanes
     fn.loop(fn.number(0), fn.select(is_narrow, fn.number(0), rows), 1, row)
 
-    # A run of one vector, as a tile of A has.
+    # A run of one vector, as a tile of A has. A whole one, or half, needs no mask: on some
+    # processors these take their time.
     num_whole = fn.binary("udiv", elements, width)
     whole_mask = fn.first_lanes(width, lanes)
     left = elements - num_whole * width
     rest_mask = fn.first_lanes(left, lanes)
 
+    ways = [
+        (part, fn.select(width == part, num_whole, fn.number(0))) for part in (lanes // 2, lanes)
+    ]
+    masked = num_whole - ways[0][1] - ways[1][1]
+
     def narrow_row(r: Value) -> None:
+        def whole_run(part: int, j: Value, carried: list[Value]) -> list[Value]:
+            start, target = carried
+            store(fn, load(fn, start, dtype, part), target)
+            return [start + part * dtype.size, target + to_panel]
+
         def run(j: Value, carried: list[Value]) -> list[Value]:
             start, target = carried
             store(fn, load(fn, start, dtype, lanes, whole_mask), target, whole_mask)
             return [start + width * dtype.size, target + to_panel]
 
         places = [source + r * from_stride, to + r * to_stride]
-        start, target = fn.fold(fn.number(0), num_whole, 1, places, run)
+        for part, count in ways:
+            places = fn.fold(fn.number(0), count, 1, places, partial(whole_run, part))
+        start, target = fn.fold(fn.number(0), masked, 1, places, run)
         fn.when(
             left > 0,
             lambda: store(fn, load(fn, start, dtype, lanes, rest_mask), target, rest_mask),

@@ -12,9 +12,10 @@ import math
 from ...graph import bfloat16, float32
 from .. import host
 from . import pixel_rows
+from .band import Rows
 from .conv_plan import BAND_SHARE, COST_OF_FILTERS, Image
 from .factors import Factors
-from .filter_gradient_plan import FilterGradientPlan, Rows, cut_rows
+from .filter_gradient_plan import FilterGradientPlan, cut_rows
 from .interleave import plan_interleave
 from .launch import Launch, Scratch, Word
 from .pairs import PairUnit

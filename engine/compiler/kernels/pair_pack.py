@@ -1,9 +1,9 @@
 """Copying a bfloat16 matrix into tiles of pairs, as the matrix unit (AMX) multiplies them.
 
 A tile is 16 lines of 64 bytes. Terms of a sum are taken two by two: a pair is two elements next to
-each other along k, as 32 bits. A tile of A holds (row, pair), one of B (pair,
-column), for 16 rows or columns and 16 pairs; what is beyond the matrix is 0. Tiles follow each
-other along k, then along rows or columns ("lines" here), then along the batch.
+each other along k, as 32 bits. A tile of A holds (row, pair), one of B (pair, column), for 16 rows
+or columns and 16 pairs; what is beyond the matrix is 0. Tiles follow each other along k, then along
+rows or columns ("lines" here), then along the batch.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from __future__ import annotations
 from ...graph import uint16, uint32
 from ..emit import Function, Module, Value
 from .launch import Code
+from .matrix_unit import LINE_BYTES, LINES
 from .pack import transposed
 from .words import Words, function, load, minimum, quotient, share, store
 
 SYMBOL = "pack_pairs"
-LINES = 16  # rows or columns of a tile, and its pairs
 TERMS = 32  # of a sum, in a tile
-TILE_BYTES = 1024
-_LINE_BYTES = 64
+TILE_BYTES = LINES * LINE_BYTES
 _SIZE = 2  # bytes of an element
 _VECTOR_BYTES = 64
 
@@ -88,7 +87,7 @@ class _Writer:
         if self.by_pairs is not self.across:
             rows = transposed(self.fn, rows)
         for r, row in enumerate(rows):
-            store(self.fn, row, to + r * _LINE_BYTES if r else to)
+            store(self.fn, row, to + r * LINE_BYTES if r else to)
 
     def _lines(self, line: Value, term: Value, is_whole: bool) -> list[Value]:
         """A vector of pairs for each line."""

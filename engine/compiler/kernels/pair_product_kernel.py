@@ -17,25 +17,20 @@ from functools import partial
 
 from ...graph import float32
 from ..emit import Function, Module, Value
+from . import matrix_unit
 from .launch import Code
+from .matrix_unit import LINE_BYTES, LINES, REGISTERS
 from .microkernel import dot_of_pairs
 from .own_result import OWN_WORDS, OwnResult
-from .pair_pack import LINES, TILE_BYTES
+from .pair_pack import TILE_BYTES
 from .pairs import PairUnit
-from .words import Words, function, invoke, load, minimum, place, quotient, share, store
+from .words import Words, function, invoke, load, minimum, quotient, share, store
 
 SYMBOL = "pair_products"
 _VECTOR_ROWS = 8  # whose sums vectors hold: with two vectors for each, most of the registers
 PAIR = 2 * LINES  # rows and columns that are made at once
-_LINE_BYTES = 64
 _VECTOR_BYTES = 64
 _SIZE = 4  # bytes of an element of C
-_TILES = 8
-# A table of what each tile is: a palette, then from byte 16 on the bytes of a line, from byte 48 on
-# the number of lines.
-_CONFIG = bytes(
-    [1, *[0] * 15, *([_LINE_BYTES, 0] * _TILES), *[0] * 16, *[LINES] * _TILES, *[0] * 8]
-)
 
 WORDS = (
     *("a", "a_batch", "b", "b_batch"),  # tiles, and their bytes for each product of the batch
@@ -134,19 +129,13 @@ class _Writer:
 class _MatrixWriter(_Writer):
     """With the matrix unit."""
 
-    def _unit_call(self, name: str, types: str, arguments: str) -> None:
-        self.fn.module.declarations[name] = f"declare void @llvm.x86.{name}({types})"
-        self.fn.line(f"call void @llvm.x86.{name}({arguments})")
-
     def begin(self, tid: Value) -> None:
-        text = "".join(f"\\{byte:02X}" for byte in _CONFIG)
-        config = f'@tiles = private constant [{len(_CONFIG)} x i8] c"{text}", align 64'
-        self.fn.module.declarations["tiles"] = config
-        self._unit_call("ldtilecfg", "ptr", "ptr @tiles")
+        sizes = [LINE_BYTES] * REGISTERS, [LINES] * REGISTERS
+        matrix_unit.configure(self.fn, "tiles", *sizes)
         self.rest = self.words["rest"] + tid * REST_BYTES
 
     def end(self) -> None:
-        self._unit_call("tilerelease", "", "")
+        matrix_unit.release(self.fn)
 
     def block(self, a: Value, b: Value, line_bytes: Value, row: Value, column: Value) -> None:
         self._sums(a, b, line_bytes)
@@ -156,17 +145,14 @@ class _MatrixWriter(_Writer):
         """Tiles 0 to 3 become the sums of 2 x 2 tiles; 4 and 5 hold A, 6 and 7 hold B."""
         fn = self.fn
         for t in range(4):
-            self._unit_call("tilezero", "i8 immarg", f"i8 {t}")
+            matrix_unit.zero_tile(fn, t)
 
         def step(k: Value) -> None:
             at = k * TILE_BYTES
             for t, start in ((4, a), (5, a + line_bytes), (6, b), (7, b + line_bytes)):
-                address = place(fn, start + at)
-                types = "i8 immarg, ptr, i64"
-                self._unit_call("tileloadd64", types, f"i8 {t}, ptr {address}, i64 {_LINE_BYTES}")
+                matrix_unit.load_tile(fn, t, start + at, LINE_BYTES)
             for t in range(4):
-                types = "i8 immarg, i8 immarg, i8 immarg"
-                self._unit_call("tdpbf16ps", types, f"i8 {t}, i8 {4 + t // 2}, i8 {6 + t % 2}")
+                matrix_unit.add_products(fn, t, 4 + t // 2, 6 + t % 2)
 
         fn.loop(fn.number(0), self.words["term_tiles"], 1, step)
 
@@ -179,25 +165,19 @@ class _MatrixWriter(_Writer):
         c_row = words["c_row"]
         rows, columns = words["rows"] - row, words["columns"] - column
         at = self.c + row * c_row + column * _SIZE
-        types = "i8 immarg, ptr, i64"
         is_whole = (rows >= LINES) & (columns >= LINES)
 
-        def whole() -> None:
-            arguments = f"i8 {t}, ptr {place(fn, at)}, {c_row}"
-            self._unit_call("tilestored64", types, arguments)
-
         def part() -> None:
-            address = place(fn, self.rest)
-            self._unit_call("tilestored64", types, f"i8 {t}, ptr {address}, i64 {_LINE_BYTES}")
+            matrix_unit.store_tile(fn, t, self.rest, LINE_BYTES)
             mask = fn.first_lanes(columns, LINES)
 
             def line(r: Value) -> None:
-                x = load(fn, self.rest + r * _LINE_BYTES, float32, LINES)
+                x = load(fn, self.rest + r * LINE_BYTES, float32, LINES)
                 store(fn, x, at + r * c_row, mask)
 
             fn.loop(fn.number(0), minimum(fn, rows, fn.number(LINES)), 1, line)
 
-        fn.when(is_whole, whole)
+        fn.when(is_whole, lambda: matrix_unit.store_tile(fn, t, at, c_row))
         fn.when(~is_whole & (rows > 0) & (columns > 0), part)
 
 
@@ -208,7 +188,7 @@ class _VectorWriter(_Writer):
         fn = self.fn
         for first in range(0, PAIR, _VECTOR_ROWS):
             tile, line = divmod(first, LINES)
-            lines = a + line_bytes * tile + line * _LINE_BYTES
+            lines = a + line_bytes * tile + line * LINE_BYTES
             at = row + first
             some = partial(self._rows, lines, b, line_bytes, at, column)
             fn.when(at < self.words["rows"], some)
@@ -221,7 +201,7 @@ class _VectorWriter(_Writer):
             left, right = a + k * TILE_BYTES, b + k * TILE_BYTES
 
             def pair(p: Value, sums: list[Value]) -> list[Value]:
-                return self._pair(left + p * _SIZE, right + p * _LINE_BYTES, line_bytes, sums)
+                return self._pair(left + p * _SIZE, right + p * LINE_BYTES, line_bytes, sums)
 
             return fn.fold(fn.number(0), fn.number(LINES), 1, sums, pair)
 
@@ -234,7 +214,7 @@ class _VectorWriter(_Writer):
 
             def put(r: int = r) -> None:
                 for v, mask in enumerate(masks):
-                    place = at + words["c_row"] * r + v * _LINE_BYTES
+                    place = at + words["c_row"] * r + v * LINE_BYTES
                     store(fn, sums[2 * r + v], place, mask)
 
             fn.when(row + r < words["rows"], put)
@@ -245,6 +225,6 @@ class _VectorWriter(_Writer):
         columns = [load(fn, b + line_bytes * v, float32, LINES, is_fixed=True) for v in (0, 1)]
         found = list[Value]()
         for r in range(_VECTOR_ROWS):
-            x = fn.splat(load(fn, a + r * _LINE_BYTES, float32), LINES)
+            x = fn.splat(load(fn, a + r * LINE_BYTES, float32), LINES)
             found += [dot_of_pairs(fn, x, y, sums[len(found) + v]) for v, y in enumerate(columns)]
         return found

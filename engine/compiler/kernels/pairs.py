@@ -14,7 +14,6 @@ from .launch import Code
 from .microkernel import microkernels
 from .tiles import Cut, Grid, Target, choose_grid
 
-VECTOR_BYTES = 64
 # Tiles of the matrix unit that are less deep are no faster than float32.
 _FEWEST_DEEP = 4
 _FEWEST_PAIRS = 2

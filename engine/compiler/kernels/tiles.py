@@ -82,7 +82,7 @@ class Grid(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def choose_grid(
-    rows: int, vectors: int, inner: int, registers: int, *, b_cost: float = 0.15
+    rows: int, vectors: int, inner: int, registers: int, *, b_cost: float = 0.15, spare: int = 1
 ) -> Grid:
     """The grid of least estimated time.
 
@@ -92,11 +92,12 @@ def choose_grid(
         inner: number of products in each sum.
         registers: vector registers of the processor.
         b_cost: cycles for a vector of B besides; more if it comes from the second cache.
+        spare: vector registers for what is neither a sum nor an operand, as a mask.
     """
     best: tuple[float, Grid] | None = None
     for width in range(1, min(vectors, registers // 2 - 1) + 1):
-        # Sums, a row of B, an element of A, and one to spare, or LLVM moves sums to the stack.
-        highest = (registers - 2 - width) // width
+        # Sums, a row of B, an element of A, and some to spare, or LLVM moves sums to the stack.
+        highest = (registers - 1 - spare - width) // width
         grid = Grid(Cut.of(rows, highest), Cut.of(vectors, width))
         time = sum(
             tiles * panels * tile_cycles(height, wide, inner, b_cost)

@@ -48,8 +48,13 @@ def epilogue(
     source: Word, from_stride: int, to: Word, to_stride: int, dtype: DType, vector_bytes: int
 ) -> Epilogue:
     """What copies each finished block of a product at `source`; `to` need not have room besides."""
-    code = Code(_EPILOGUE_SYMBOL, vector_bytes, _write_epilogue, (dtype, vector_bytes))
-    return Epilogue(code, (source, from_stride, to, to_stride))
+    words = source, from_stride, to, to_stride
+    return Epilogue(epilogue_code(dtype, vector_bytes), words)
+
+
+def epilogue_code(dtype: DType, vector_bytes: int) -> Code:
+    """The kernel of `epilogue`."""
+    return Code(_EPILOGUE_SYMBOL, vector_bytes, _write_epilogue, (dtype, vector_bytes))
 
 
 def _write_epilogue(dtype: DType, vector_bytes: int) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...graph import DType, float32
@@ -19,13 +20,12 @@ from .any_tile import ANY_SHAPE
 from .at_hand import Tiles, of_one_thread, parts_of
 from .filter_gradient_plan import num_parts
 from .filters import plan_pack
-from .launch import Code, Epilogue, Launch, Scratch, Word
+from .launch import Code, Epilogue, Launch, Scratch, Word, codes_in
 from .tiles import Cut, Grid, Target, choose_grid
 from .window import Convolution
 from .winograd_transforms import POINTS, TAPS, TILE
 
 _NUM_POINTS = POINTS * POINTS
-_LINE = 64
 # Shares of the second cache: the transforms of a unit of work stay there, with those of the filters
 # beside them; larger filters come from beyond, and are to be worth it for more tiles.
 _UNIT_SHARE = 1 / 8
@@ -75,6 +75,30 @@ def codes_for_more_images(
     return (*codes, *_of_other_sizes(dtype, target))
 
 
+def ready_for_an_image(
+    launches: list[Launch],
+    conv: Convolution,
+    dtype: DType,
+    target: Target,
+    plan: Callable[[Convolution, DType, Target], Sequence[Launch]],
+) -> list[Launch]:
+    """The same, with the codes that are taken if a single image comes and is not made this way.
+
+    Args:
+        launches: of a convolution that is made this way.
+        conv: the sizes.
+        dtype: of its operands.
+        target: what kernels are for.
+        plan: gives the launches of one that is not.
+    """
+    one = dataclasses.replace(conv, images=1)
+    if not target.has_sizes or target.stock is not None or is_winograd(one, dtype, target):
+        return launches
+    first, *rest = launches
+    more = codes_in(plan(one, dtype, target))
+    return [first._replace(others=(*first.others, *more)), *rest]
+
+
 def _direct_cycles(conv: Convolution, lanes: int) -> float:
     """The estimated time of the sum of products as it is: two vectors of products a cycle."""
     pixels = conv.images * math.prod(conv.output)
@@ -93,7 +117,7 @@ def _cycles(conv: Convolution, lanes: int, size: int) -> float:
         return products + transforms
     tile_bytes = _NUM_POINTS * (conv.channels + conv.filters) * size
     units = -(-tiles * tile_bytes // host.in_second_cache(_LARGE_UNIT_SHARE))
-    return products + transforms + units * 12 * filter_bytes / _LINE
+    return products + transforms + units * 12 * filter_bytes / host.LINE
 
 
 def _filter_bytes(channels: int, filters: int, size: int) -> int:
@@ -120,7 +144,7 @@ class Operand(NamedTuple):
 
     def tile_bytes(self, size: int) -> int:
         """Of the transform of a tile: an odd number of lines, for the sake of the first cache."""
-        return (_NUM_POINTS * self.channels * size // _LINE | 1) * _LINE
+        return (_NUM_POINTS * self.channels * size // host.LINE | 1) * host.LINE
 
 
 def plan_winograd_forward(
@@ -192,7 +216,7 @@ def _plan(
     size, lanes = dtype.size, target.lanes(dtype)
     row = result.channels * size
     # Points begin on different lines of the first cache.
-    point = source.channels * row + _LINE
+    point = source.channels * row + host.LINE
     transformed = Scratch(point * _NUM_POINTS, "winograd_filters")
     values: dict[str, Word] = {
         "filters": filters,
@@ -260,7 +284,7 @@ def plan_winograd_filter_gradient(
     row_tiles, image_rows = _tiles(width.output), _tiles(height.output)
     rows = conv.images * image_rows
     unit_rows = _unit_rows(rows, row_tiles, source, result, size, 1)
-    point = conv.channels * row + _LINE
+    point = conv.channels * row + host.LINE
     part = point * _NUM_POINTS
     parts = num_parts(part, -(-rows // unit_rows))
     sums = Scratch(part * parts, "winograd_sums")
@@ -328,7 +352,7 @@ def _unit_words(
 ) -> dict[str, Word]:
     tiles = unit_rows * row_tiles
     columns = (row_tiles * TILE + POINTS - TILE) * POINTS * target.vector_bytes
-    patches_at = _LINE + -(-columns // _LINE) * _LINE
+    patches_at = host.LINE + host.whole_lines(columns)
     products_at = patches_at + tiles * source.tile_bytes(dtype.size)
     memory = products_at + tiles * result.tile_bytes(dtype.size)
     return {
@@ -338,7 +362,7 @@ def _unit_words(
         "row_tiles": row_tiles,
         "memory": Scratch(memory * target.threads, "winograd_tiles"),
         "memory_bytes": memory,
-        "columns_at": _LINE,
+        "columns_at": host.LINE,
         "patches_at": patches_at,
         "products_at": products_at,
     }

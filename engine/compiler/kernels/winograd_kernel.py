@@ -19,6 +19,7 @@ from functools import partial
 
 from ...graph import DType
 from ..emit import Function, Module, Value
+from ..host import LINE
 from . import winograd_transforms as transforms
 from .launch import Code
 from .panels import column_of
@@ -42,7 +43,6 @@ CONVOLVE = "winograd_convolve"
 GRADIENT = "winograd_filter_gradient"
 FINISH = "winograd_finish"
 
-_LINE = 64
 
 # The transforms of filters: one row of columns for each of `rows`, at each point.
 FILTER_WORDS = (
@@ -253,7 +253,7 @@ class _Units(_Writer):
         start = start + (tile_row * TILE + image["first_h"]) * image["row"]
         total = words["unit_rows"] * TILE * image["row"]
         first, last = share(fn, total, part, fn.number(POINTS * POINTS))
-        fn.loop(first, last, _LINE, lambda at: prefetch(fn, start + at, level=2))
+        fn.loop(first, last, LINE, lambda at: prefetch(fn, start + at, level=2))
 
     def multiply(
         self, a: Value, b: Value, c: Value, cut: Words, steps: tuple[Value, Value], *rest: Value

@@ -15,7 +15,7 @@ from ..kernels.factors import Factors
 from ..kernels.launch import Buffer, Matrix
 from ..kernels.pairs import PairUnit
 from ..kernels.products import plan_product
-from ..making_do import target
+from ..kernels.tiles import Target
 from ..pair_unit import pair_unit
 from ..pieces import piece
 from ..program import Library, Operand, Pieces, Shape, View, contiguous
@@ -260,12 +260,12 @@ class _Product(NamedTuple):
     def plan(
         self,
         real: Callable[[int], int],
+        target: Target,
         inputs: Any,
         outputs: Any,
         epilogue: Any = None,
-        threads: int | None = None,
     ) -> Any:
-        """The launches; for `threads` threads, if that is given."""
+        """The launches."""
         (rows, inner), columns = map(real, self.x.shape[-2:]), real(self.y.shape[-1])
         size = self.given.size
 
@@ -283,9 +283,8 @@ class _Product(NamedTuple):
         factors = matrix(self.x), matrix(self.y)
         sizes = rows, columns, inner
         batch = tuple(map(real, self.batch))
-        to = target() if threads is None else target()._replace(threads=threads)
         multiplied = Factors(self.dtype, self.unit)
-        return plan_product(*factors, c, *sizes, multiplied, to, batch=batch, epilogue=epilogue)
+        return plan_product(*factors, c, *sizes, multiplied, target, batch=batch, epilogue=epilogue)
 
     def pieces(self, whole: Library) -> Pieces | None:
         """The product by pieces of its first batch axis."""

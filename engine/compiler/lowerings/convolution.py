@@ -15,8 +15,8 @@ from ..kernels.conv import plan_conv_forward, plan_conv_input_gradient, takes_pa
 from ..kernels.filter_gradient import plan_conv_filter_gradient, takes_pixel_pairs
 from ..kernels.launch import Buffer
 from ..kernels.pairs import PairUnit
+from ..kernels.tiles import Target
 from ..kernels.window import Convolution
-from ..making_do import target
 from ..pair_unit import pair_unit
 from ..program import Operand, Shape, View
 from ..sizes import is_known
@@ -99,9 +99,9 @@ def forward(b: Builder, step: Lowered, x: Operand, kernel: Operand) -> Operand:
     sizes = describe(_one_for_unknown)
     unit, views = _factors(b, lambda unit: takes_pairs(sizes, channels, unit), x, kernel)
 
-    def plan(real: Any, inputs: Any, outputs: Any, epilogue: Any = None) -> Any:
+    def plan(real: Any, target: Target, inputs: Any, outputs: Any, epilogue: Any = None) -> Any:
         operands = Buffer(inputs[0]), Buffer(inputs[1]), Buffer(outputs[0]), describe(real)
-        return plan_conv_forward(*operands, dtype, target(), unit=unit, epilogue=epilogue)
+        return plan_conv_forward(*operands, dtype, target, unit=unit, epilogue=epilogue)
 
     shape = (images, *out, filters)
     work = math.prod(shape) * math.prod(b.shape(kernel)[:-1])
@@ -127,9 +127,9 @@ def input_gradient(
     sizes = describe(_one_for_unknown)
     unit, views = _factors(b, lambda unit: takes_pairs(sizes, filters, unit), dy, kernel)
 
-    def plan(real: Any, inputs: Any, outputs: Any, epilogue: Any = None) -> Any:
+    def plan(real: Any, target: Target, inputs: Any, outputs: Any, epilogue: Any = None) -> Any:
         operands = Buffer(inputs[0]), Buffer(inputs[1]), Buffer(outputs[0]), describe(real)
-        return plan_conv_input_gradient(*operands, dtype, target(), unit=unit, epilogue=epilogue)
+        return plan_conv_input_gradient(*operands, dtype, target, unit=unit, epilogue=epilogue)
 
     shape = (images, *spatial, channels)
     work = math.prod(b.shape(dy)) * math.prod(b.shape(kernel)[:-1])
@@ -153,9 +153,9 @@ def filter_gradient(b: Builder, step: Lowered, x: Operand, dy: Operand, *dims: O
     sizes = describe(_one_for_unknown)
     unit, views = _factors(b, lambda unit: takes_pixel_pairs(sizes, unit), x, dy)
 
-    def plan(real: Any, inputs: Any, outputs: Any) -> Any:
+    def plan(real: Any, target: Target, inputs: Any, outputs: Any) -> Any:
         operands = Buffer(inputs[0]), Buffer(inputs[1]), Buffer(outputs[0]), describe(real)
-        return plan_conv_filter_gradient(*operands, dtype, target(), unit=unit)
+        return plan_conv_filter_gradient(*operands, dtype, target, unit=unit)
 
     shape = (*window, channels // step.attrs["groups"], filters)
     work = math.prod(b.shape(dy)) * math.prod(shape[:-1])

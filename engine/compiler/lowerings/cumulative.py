@@ -11,7 +11,7 @@ from ..builder import Builder
 from ..emit import NotLoweredError
 from ..kernels.launch import Buffer
 from ..kernels.scan import plan_scan
-from ..making_do import target
+from ..kernels.tiles import Target
 from ..program import Operand, View
 from .table import Lowered, lowers
 
@@ -49,7 +49,7 @@ def running(
         raise NotLoweredError(f"running {kind} of {dtype}")
     sizes = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
 
-    def plan(real: Callable[[int], int], inputs: Any, outputs: Any) -> Any:
+    def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
         outer, size, inner = map(real, sizes)
         own, *others = inputs
         return plan_scan(
@@ -59,7 +59,7 @@ def running(
             Buffer(outputs[0]),
             (outer, size, inner),
             dtype,
-            target(),
+            target,
             reverse=reverse,
         )
 

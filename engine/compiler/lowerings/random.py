@@ -12,7 +12,7 @@ from ..builder import Builder
 from ..emit import Function, NotLoweredError, Value
 from ..kernels.launch import Buffer
 from ..kernels.philox import plan_random_bools, plan_random_words
-from ..making_do import target
+from ..kernels.tiles import Target
 from ..program import Operand, Shape, View
 from ..sizes import is_known
 from .cumulative import running
@@ -64,10 +64,8 @@ def _bools(b: Builder, state: Operand, shape: Shape, least: int) -> View:
     """For each place of a shape, whether its word is `least` or more."""
     count = math.prod(shape)
 
-    def plan(real: Callable[[int], int], inputs: Any, outputs: Any) -> Any:
-        return plan_random_bools(
-            Buffer(inputs[0]), Buffer(outputs[0]), real(count), least, target()
-        )
+    def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
+        return plan_random_bools(Buffer(inputs[0]), Buffer(outputs[0]), real(count), least, target)
 
     return b.library("random bools", [state], [(shape, bool_)], plan, early=True)[0]
 
@@ -76,8 +74,8 @@ def _words(b: Builder, state: Operand, count: int) -> View:
     """The first words of a draw."""
 
     def make() -> View:
-        def plan(real: Callable[[int], int], inputs: Any, outputs: Any) -> Any:
-            return plan_random_words(Buffer(inputs[0]), Buffer(outputs[0]), real(count), target())
+        def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
+            return plan_random_words(Buffer(inputs[0]), Buffer(outputs[0]), real(count), target)
 
         return b.library("random words", [state], [((count,), uint32)], plan, early=True)[0]
 

@@ -11,7 +11,7 @@ from ..builder import Builder, broadcast
 from ..emit import NotLoweredError
 from ..kernels.launch import Buffer
 from ..kernels.scatter import plan_scatter
-from ..making_do import target
+from ..kernels.tiles import Target
 from ..program import Operand, Shape, Size, View
 from .indexing import checked, numbers, wrapped
 from .table import Lowered, filled, lowers
@@ -164,7 +164,7 @@ def _scattered(
     if dtype == bool_ or math.prod(b.shape(rows)) != number * count * width:
         raise NotLoweredError(f"a scatter of {b.shape(rows)} {dtype}")
 
-    def plan(real: Callable[[int], int], inputs: Any, outputs: Any) -> Any:
+    def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
         return plan_scatter(
             mode,
             Buffer(inputs[0]),
@@ -177,7 +177,7 @@ def _scattered(
             real(width),
             dtype,
             index_dtype,
-            target(),
+            target,
             own_indices=own_places,
         )
 

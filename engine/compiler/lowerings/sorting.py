@@ -14,8 +14,8 @@ from ...graph import FLOATING, bool_, int32
 from ..builder import Builder
 from ..emit import NotLoweredError
 from ..kernels.launch import Buffer
+from ..kernels.tiles import Target
 from ..kernels.top_k import plan_top_k
-from ..making_do import target
 from ..program import Gathered, Operand, View
 from ..sizes import is_known
 from ..vector_math.order import in_order, order_type
@@ -120,7 +120,7 @@ def _greatest(b: Builder, x: View, count: int) -> View:
     *outer, size = x.shape
     lines, dtype = math.prod(outer), b.dtype(x)
 
-    def plan(real: Callable[[int], int], inputs: Any, outputs: Any) -> Any:
+    def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
         return plan_top_k(
             Buffer(inputs[0]),
             Buffer(outputs[0]),
@@ -129,7 +129,7 @@ def _greatest(b: Builder, x: View, count: int) -> View:
             size,
             count,
             dtype,
-            target(),
+            target,
         )
 
     shape = (*outer, count)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from laminar.engine.compiler import codes, host, launches, llvm, native, threads
+from laminar.engine.compiler import codes, host, launches, llvm, structures, threads
 from laminar.engine.compiler.codes import Native
 from laminar.engine.compiler.instance import Recipe
 from laminar.engine.compiler.kernels.launch import Code
@@ -50,7 +50,7 @@ THREADS = 3
 def planning_for(machine: Machine) -> Iterator[None]:
     """Plans are for a machine with `THREADS` threads, which share all that they can."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (llvm, native):
+        for module in (llvm, structures):
             patch.setattr(module, "vector_bytes", lambda: machine.vector_bytes)
         patch.setattr(threads, "vector_bytes", lambda: machine.vector_bytes)
         for module in (contractions, convolution):
@@ -64,7 +64,7 @@ def planning_for(machine: Machine) -> Iterator[None]:
 
 def recipe_of(case: Case) -> Recipe:
     """The plan of a cluster."""
-    recipe, *_ = NativeCluster(case.body)._planned(key_of(case))
+    recipe, *_ = NativeCluster(case.body)._structures.planned(key_of(case))
     return recipe
 
 

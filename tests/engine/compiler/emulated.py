@@ -87,8 +87,8 @@ int main(int count, char **paths) {
         if (threads == 1) {
             run(plan, objects);
         } else {
-            native wake = codes[used[n[10] + 4]];
-            live = (worker)codes[used[n[10] + 5]];
+            native wake = codes[used[n[10] + 3]];
+            live = (worker)codes[used[n[10] + 4]];
             memset(pool, 0, sizeof pool);
             pool[%(THREADS)d] = threads;
             pthread_t others[16];

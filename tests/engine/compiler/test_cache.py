@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,23 @@ def test_a_file_under_another_name_is_not_read(place: Path) -> None:
     other = "0123abce.plan"
     files(place)[0].rename(place / "01" / other)
     assert read(other) is None
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "folder"])
+def test_only_a_file_is_read(place: Path, kind: str) -> None:
+    write(NAME, b"code")
+    (file,) = files(place)
+    if kind == "link":
+        file.rename(place / "other")
+        file.symlink_to(place / "other")
+    else:
+        file.unlink()
+        os.mkfifo(file) if kind == "fifo" else file.mkdir()
+    found: list[bytes | None] = []
+    reader = threading.Thread(target=lambda: found.append(read(NAME)), daemon=True)
+    reader.start()
+    reader.join(10)  # a FIFO would wait for a writer
+    assert found == [None]
 
 
 def test_a_link_to_another_folder_is_not_followed(place: Path) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
+import numpy as np
+import pytest
+
+from laminar.engine.compiler import fuse as fuse_module
 from laminar.engine.compiler.builder import Builder
 from laminar.engine.compiler.fuse import fuse, regrouped
 from laminar.engine.compiler.layout import Layout, lay_out
 from laminar.engine.compiler.lowerings.contractions import product
-from laminar.engine.compiler.program import Map, View
+from laminar.engine.compiler.program import Map, Operand, View, views_of
 from laminar.engine.graph import float32, uint32
 
 
@@ -43,6 +47,30 @@ def test_columns_that_are_not_evenly_apart_stay_apart() -> None:
     assert regrouped(statement, (4, 10)) is None
     assert regrouped(statement, (8, 5)) is None
     assert regrouped(statement, (4, 2, 5)) is statement
+
+
+def test_the_work_for_a_long_chain_grows_with_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+
+    def counted(operands: Sequence[Operand]) -> list[View]:
+        nonlocal looks
+        looks += 1
+        return views_of(operands)
+
+    monkeypatch.setattr(fuse_module, "views_of", counted)
+
+    def cost(length: int) -> int:
+        nonlocal looks
+        b = Builder()
+        y = x = b.storage((8,), float32, "input")
+        for _ in range(length):
+            y = add(b, y, x)
+        b.program.outputs, looks = [y], 0
+        kernels = fuse(b.program)
+        assert sum(len(k.statements) for k in kernels) == length
+        return looks
+
+    assert cost(2000) < 3 * cost(1000)
 
 
 def test_parts_of_one_update_share_a_kernel() -> None:

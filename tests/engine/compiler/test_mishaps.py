@@ -11,7 +11,16 @@ import numpy as np
 import pytest
 
 import laminar
-from laminar.engine.compiler import acceptance, cache, instance, llvm, mishaps, native, records
+from laminar.engine.compiler import (
+    acceptance,
+    cache,
+    instance,
+    llvm,
+    mishaps,
+    native,
+    records,
+    structures,
+)
 from laminar.engine.compiler.lowerings import LOWERINGS
 from laminar.engine.ops import cluster
 
@@ -49,7 +58,7 @@ def _break(place: str, patch: pytest.MonkeyPatch, error: Exception) -> None:
         patch.setattr(acceptance.Acceptance, "__call__", mistaken)
     elif place == "layout":
         patch.setattr(records.Recipes, "read", lambda *_, **__: None)  # nothing is planned already
-        patch.setattr(native, "lay_out", mistaken)
+        patch.setattr(structures, "lay_out", mistaken)
     elif place == "memory":
         patch.setattr(native, "Instance", mistaken)
     else:

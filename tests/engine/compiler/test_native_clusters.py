@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -141,6 +142,44 @@ def test_another_size_compiles_nothing() -> None:
         np.testing.assert_allclose(found[0], expected, 1e-5)
     assert codes_known() == codes
     assert len(native.events) == 1
+
+
+def of_rows_and_columns(build: Callable[[Tensor], Tensor]) -> NativeCluster:
+    graph = Graph()
+    with graph.as_default():
+        x = placeholder("float32", [None, None])
+        y = build(x)
+        assert isinstance(y, GraphTensor)
+    operations, _ = cluster(needed_operations([y], (), [x]), [y], [x])
+    return NativeCluster(operations[0].attrs["body"])
+
+
+@pytest.mark.parametrize("sizes", [[(5, 3), (4, 4), (1, 1)], [(4, 4), (5, 3), (7, 7), (2, 9)]])
+def test_sizes_that_are_equal_by_chance_compile_nothing(
+    sizes: list[tuple[int, int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMINAR_CACHE", str(tmp_path))  # no plans on disk
+    native = of_rows_and_columns(lambda x: add(exp(x), reduce_sum(x, axis=0)))
+    context = StepContext()
+    for shape in sizes:
+        (found,) = native(context, a := normal(*shape))
+        np.testing.assert_allclose(found, np.exp(a) + a.sum(0), 1e-5, 1e-5)
+        if shape == sizes[0]:
+            codes = codes_known()
+    assert codes_known() == codes
+    assert len(native.events) == len(native._structures) == 1
+
+
+def test_sizes_that_must_be_equal_have_one_structure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMINAR_CACHE", str(tmp_path))
+    native = of_rows_and_columns(lambda x: add(matmul(x, x), exp(x)))
+    context = StepContext()
+    for n in (4, 7, 1):
+        (found,) = native(context, a := normal(n, n))
+        np.testing.assert_allclose(found, a @ a + np.exp(a), 1e-4, 1e-4)
+    assert len(native.events) == len(native._structures) == 1
 
 
 def softmax_of_products() -> NativeCluster:

@@ -86,7 +86,7 @@ def test_nothing_is_copied(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
         made.append(lay_out(*arguments))
         return made[-1]
 
-    monkeypatch.setattr("laminar.engine.compiler.native.lay_out", kept)
+    monkeypatch.setattr("laminar.engine.compiler.structures.lay_out", kept)
     monkeypatch.setenv("LAMINAR_DUMP", str(tmp_path))  # so it is not taken from the disk
     q, k = (rng.normal(size=(2, 3, 6, 8)).astype(np.float32) for _ in range(2))
     w = rng.normal(size=(3, 8, 11)).astype(np.float32)

@@ -14,7 +14,15 @@ import numpy as np
 import pytest
 
 import laminar
-from laminar.engine.compiler import NativeCompiler, acceptance, codes, digest, host, llvm, native
+from laminar.engine.compiler import (
+    NativeCompiler,
+    acceptance,
+    codes,
+    digest,
+    host,
+    llvm,
+    structures,
+)
 from laminar.engine.compiler.codes import address_of, addresses_of
 from laminar.engine.compiler.codes import native as function_of
 from laminar.engine.compiler.digest import NoDigestError, encoded
@@ -81,7 +89,7 @@ def test_a_plan_is_read(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, made = run(layer)
     assert made.events[0].reason == "first run"
     assert len(plans(place)) == 1
-    monkeypatch.setattr(native, "Lowering", refuse)
+    monkeypatch.setattr(structures, "Lowering", refuse)
     again, read = run(layer)
     for a, b in zip(first, again, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -99,10 +107,32 @@ def test_a_size_without_a_plan_is_compiled(monkeypatch: pytest.MonkeyPatch) -> N
     expected = np.tanh(X[:3] @ np.linspace(-1, 1, 20).reshape(5, 4) + 0.5)
     np.testing.assert_allclose(found[0], expected, rtol=1e-5)
     assert made.events[1].reason == "sizes for which there is no plan on disk"
-    monkeypatch.setattr(native, "Lowering", refuse)
+    monkeypatch.setattr(structures, "Lowering", refuse)
     _, read = run(layer)
     np.testing.assert_array_equal(read(StepContext(), X[:3])[0], found[0])
     assert len(read.events) == 1
+
+
+def test_a_plan_that_makes_do_brings_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forget(keep: Sequence[codes.Native]) -> None:
+        kept = {(f.key, f.symbol) for f in keep}
+        known = {pair: at for pair, at in codes._addresses.items() if pair in kept}
+        monkeypatch.setattr(codes, "_addresses", known)
+        monkeypatch.setattr(codes, "_symbols", {symbol for _, symbol in known})
+        monkeypatch.setattr(codes, "_contents", {})
+
+    forget(())  # so all of it is compiled, and on disk
+    _, made = run(layer)
+    found = made(StepContext(), X[:3])
+    used = {f for recipe in made._kept.values() for f in recipe.codes}
+    monkeypatch.setattr(structures, "Lowering", refuse)
+    driver = [f for f in used if f.symbol in ("run", "share", "call")]
+    for keep in (driver, ()):
+        forget(keep)
+        _, read = run(layer)
+        forget(keep)
+        np.testing.assert_array_equal(read(StepContext(), X[:3])[0], found[0])
+        assert not any(kernel.fresh for event in read.events for kernel in event.kernels)
 
 
 def test_a_plan_for_a_cache_of_another_size_is_not_read(
@@ -189,7 +219,7 @@ def test_threads_and_vectors_have_plans_of_their_own(
     assert len(plans(place)) == 2
     if llvm.vector_bytes() > 16:
         monkeypatch.setattr(llvm, "vector_bytes", lambda: 16)
-        monkeypatch.setattr(native, "vector_bytes", lambda: 16)
+        monkeypatch.setattr(structures, "vector_bytes", lambda: 16)
         run(layer)
         assert len(plans(place)) == 3
 

@@ -12,6 +12,7 @@ from laminar import ops
 from laminar.engine.compiler import llvm
 from laminar.engine.compiler.builder import Builder
 from laminar.engine.compiler.kernels.launch import Buffer
+from laminar.engine.compiler.kernels.tiles import Target
 from laminar.engine.compiler.launches import Launches
 from laminar.engine.compiler.layout import lay_out
 from laminar.engine.compiler.lowerings.contractions import product
@@ -34,7 +35,8 @@ def test_what_is_fetched_is_read_or_written_besides_the_result() -> None:
     layout = lay_out(b.program, b.copy)
     (kernel,) = layout.kernels
     structure = Structure(layout, [], llvm.vector_bytes(), "")
-    streams = Launches(structure, structure.sizes([]).real).streams(kernel)
+    target = Target(llvm.vector_bytes(), 1)
+    streams = Launches(structure, structure.sizes([]).real, target).streams(kernel)
     assert streams == ((Buffer(residual.storage), 2000), (Buffer(z.storage), 2000))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import laminar
 from laminar import layers, losses
 from laminar.engine.compiler import llvm, native
+from laminar.engine.dumps import dump
 from laminar.engine.errors import InvalidArgumentError
 
 Array = np.ndarray[Any, Any]
@@ -176,6 +178,18 @@ def test_dumps_of_a_step_show_what_runs_by_its_layer(
     assert any("_top_MatMul_1" in name for name in names), names
     (loops,) = (path.read_text() for path in tmp_path.glob("*.loops.txt"))
     assert "float32[n0, 7] input" in loops
+
+
+def test_a_long_name_keeps_the_layer_it_begins_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMINAR_DUMP", str(tmp_path))
+    many = "+".join(f"Mul_{i}" for i in range(100))
+    dump(f"eyes/Conv+{many}-kernel.ll", "text")
+    (name,) = os.listdir(tmp_path)
+    assert name.startswith("eyes_Conv_Mul_0_")
+    assert name.endswith("_Mul_99-kernel.ll")
+    assert len(name) < 130
 
 
 def test_a_folder_that_dumps_cannot_be_written_to_is_told_of_once(

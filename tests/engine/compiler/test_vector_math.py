@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -16,74 +16,8 @@ from laminar.engine.compiler.emit import Function, Module, NotLoweredError, Valu
 from laminar.engine.compiler.llvm import compile_object, vector_bytes
 from laminar.engine.graph import as_dtype, float32, float64
 
+from .math_values import check, everywhere, pairs, same, special_values, ulps
 from .native import Array, Body, Processor, elementwise, elementwise_module
-
-BITS = {"float32": (np.uint32, 23), "float64": (np.uint64, 52)}
-# Borders of the ranges of exp, log, tanh, erfc, ..., and what is special in itself.
-SPECIAL = [
-    *(np.nan, np.inf, 0.0, 1.0, 0.5, 2.0, 3.0, 1e-45, 1e-40, 1.1754944e-38, 3.4028235e38),
-    *(88.72283, 88.72284, 87.33655, 103.97208, 103.97209, 89.41599, 17.328, 9.0109, 0.34657359),
-    *(1.4142135, 0.6666667, 1.3333334, 3.9192059, 9.194549, 10.054, 127.99999, 149.0, 149.5),
-    *(1.5707964, 3.1415927, 0.7853982, 4.0e5, 400000.03, 1.0e14, 16777217.0),
-    *(5e-324, 1e-310, 2.2250738585072014e-308, 1.7976931348623157e308, 709.782712893384),
-    *(709.79, 745.1332191019412, 745.2, 710.4758600739439, 710.48, 26.543, 27.226, 1e300),
-]
-
-
-def ulps(found: Array, expected: Array) -> Array:
-    """The error in units in the last place of what `found` should be, computed in a wider type.
-
-    A wrong sign of 0 and a wrong NaN count as infinite; infinity is the number after the greatest.
-    """
-    dtype, wide = found.dtype.type, expected.dtype.type
-    limit = np.finfo(dtype).max
-    below = np.nextafter(limit, dtype(0))
-    rounded = np.abs(expected.astype(dtype))
-    unit = np.spacing(np.minimum(rounded, below)).astype(wide)
-    # Halved, so that the number after the greatest exists.
-    end = wide(limit) / 2 + wide(limit - below) / 2
-    y, e = (np.clip(a.astype(wide) / 2, -end, end) for a in (found, expected))
-    error = 2 * (np.abs(y - e) / unit)
-    zeros = (found == 0) & (expected == 0) & (np.signbit(found) != np.signbit(expected))
-    nans = np.isnan(found) | np.isnan(expected)
-    error = np.where(nans, np.where(np.isnan(found) & np.isnan(expected), 0.0, np.inf), error)
-    return np.where(zeros, np.inf, error)
-
-
-def everywhere(dtype: str, per_exponent: int, seed: int = 0) -> Array:
-    """Numbers of each sign and exponent, with any mantissa: below the normal ones, NaN too."""
-    kind, mantissa_bits = BITS[dtype]
-    rng = np.random.default_rng(seed)
-    width = np.dtype(kind).itemsize * 8
-    heads = np.arange(1 << (width - mantissa_bits), dtype=np.uint64)
-    tails = rng.integers(0, 1 << mantissa_bits, (heads.size, per_exponent), dtype=np.uint64)
-    bits = (heads[:, None] << np.uint64(mantissa_bits)) | tails
-    found: Array = bits.astype(kind).ravel().view(dtype)
-    found[np.isnan(found)] = np.nan  # none that signals
-    return found
-
-
-def special_values(dtype: str) -> Array:
-    with np.errstate(all="ignore"):
-        values = np.array([*SPECIAL, *(-x for x in SPECIAL)]).astype(dtype)
-        limits = np.array([[np.inf], [0.0]], dtype)
-        return np.concatenate([values, *np.nextafter(values, limits)])
-
-
-def check(
-    body: Body, reference: Callable[..., Array], inputs: Sequence[Array], limit: float
-) -> None:
-    dtype = inputs[0].dtype
-    wide = np.float64 if dtype == np.float32 else np.longdouble
-    with np.errstate(all="ignore"):
-        found = elementwise(body, [dtype] * len(inputs), dtype)(*inputs)
-        expected = reference(*(x.astype(wide) for x in inputs))
-        errors = ulps(found, np.asarray(expected, wide))
-    worst = int(np.argmax(errors))
-    assert errors[worst] <= limit, (
-        f"{errors[worst]} ulp at {[x[worst] for x in inputs]!r}: "
-        f"{found[worst]!r} for {expected[worst]!r}"
-    )
 
 
 def of_double(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -179,19 +113,6 @@ def test_angles_that_are_huge() -> None:
         assert np.all(ulps(found, expected) <= 2)
 
 
-def pairs(dtype: str, size: int) -> list[Array]:
-    """Any two numbers, two of one size, two whole ones, and all pairs of special ones."""
-    rng = np.random.default_rng(2)
-    some = everywhere(dtype, -(-size // (1 << 9 if dtype == "float32" else 1 << 12)))
-    near = rng.uniform(-20, 20, (2, size)).astype(dtype)
-    borders = special_values(dtype)[: len(SPECIAL) * 2]
-    grid = np.meshgrid(borders, borders)
-    return [
-        np.concatenate([a, b, np.rint(c), d.ravel()])
-        for a, b, c, d in zip((some, rng.permutation(some)), near, near[::-1], grid, strict=True)
-    ]
-
-
 @pytest.mark.parametrize(
     ("body", "reference", "limit", "limit_64"),
     [
@@ -219,157 +140,6 @@ def test_powers_whose_exponents_are_large() -> None:
         ]
     )
     check(v.power, np.power, [x, rng.uniform(-750, 715, x.size) / np.log(x)], 1.6)
-
-
-def test_powers_that_are_exact() -> None:
-    x, y = (a.ravel() for a in np.meshgrid(np.arange(-9.0, 10.0), np.arange(14.0)))
-    same(elementwise(v.power, ["float64"] * 2, "float64")(x, y), x**y)
-
-
-def same(found: Array, expected: Array) -> None:
-    """Equal, signs of zeros included."""
-    np.testing.assert_array_equal(found, expected)
-    if found.dtype.kind == "f":
-        zeros = found == 0
-        np.testing.assert_array_equal(np.signbit(found[zeros]), np.signbit(expected[zeros]))
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(
-    ("body", "reference"),
-    [
-        pytest.param(v.floor_mod, np.mod, id="floor_mod"),
-        pytest.param(v.trunc_mod, np.fmod, id="trunc_mod"),
-        pytest.param(v.floor_divide, np.floor_divide, id="floor_divide"),
-        pytest.param(v.next_after, np.nextafter, id="next_after"),
-        pytest.param(v.copysign, np.copysign, id="copysign"),
-    ],
-)
-def test_exact_of_two(body: Body, reference: Callable[..., Array], dtype: str) -> None:
-    a, b = pairs(dtype, 1 << 13)
-    with np.errstate(all="ignore"):
-        same(elementwise(body, [dtype] * 2, dtype)(a, b), reference(a, b))
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(
-    ("body", "reference"),
-    [
-        pytest.param(v.rint, np.rint, id="rint"),
-        pytest.param(v.floor, np.floor, id="floor"),
-        pytest.param(v.ceil, np.ceil, id="ceil"),
-        pytest.param(v.trunc, np.trunc, id="trunc"),
-        pytest.param(v.absolute, np.abs, id="absolute"),
-        pytest.param(v.sign, np.sign, id="sign"),
-        pytest.param(v.angle, np.angle, id="angle"),
-    ],
-)
-def test_exact_of_one(body: Body, reference: Callable[..., Array], dtype: str) -> None:
-    x = np.concatenate([everywhere(dtype, 4), special_values(dtype), np.arange(-4, 4.5, 0.5)])
-    x = x.astype(dtype)
-    same(elementwise(body, [dtype], dtype)(x), reference(x).astype(dtype))
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(
-    ("body", "reference"),
-    [(v.is_nan, np.isnan), (v.is_inf, np.isinf), (v.is_finite, np.isfinite)],
-)
-def test_tests(body: Body, reference: Callable[..., Array], dtype: str) -> None:
-    x = special_values(dtype)
-    same(elementwise(body, [dtype], "bool")(x), reference(x))
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint16", "int32", "uint64"])
-@pytest.mark.parametrize(("body", "reference"), [(v.maximum, np.maximum), (v.minimum, np.minimum)])
-def test_limits(body: Body, reference: Callable[..., Array], dtype: str) -> None:
-    if dtype.startswith("float"):
-        a, b = pairs(dtype, 1 << 10)
-    else:
-        rng = np.random.default_rng(0)
-        info = np.iinfo(dtype)
-        a, b = rng.integers(info.min, info.max, (2, 1000), dtype, endpoint=True)
-    np.testing.assert_array_equal(elementwise(body, [dtype] * 2, dtype)(a, b), reference(a, b))
-    for bound in (np.nan, 0.0, -0.0, 1.0) if dtype.startswith("float") else (0, 7):
-        constant = np.full_like(a, bound)
-
-        def above(fn: Function, x: Value, bound: float = bound) -> Value:
-            return body(fn, x, fn.constant(bound, x))
-
-        def below(fn: Function, x: Value, bound: float = bound) -> Value:
-            return body(fn, fn.constant(bound, x), x)
-
-        for fixed, expected in (
-            (above, reference(a, constant)),
-            (below, reference(constant, a)),
-        ):
-            found = elementwise(fixed, [dtype], dtype)(a)
-            np.testing.assert_array_equal(found, expected)
-
-
-INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
-
-
-@pytest.mark.parametrize("dtype", INTEGERS)
-@pytest.mark.parametrize(
-    ("body", "reference"),
-    [
-        pytest.param(v.floor_mod, np.mod, id="floor_mod"),
-        pytest.param(v.trunc_mod, np.fmod, id="trunc_mod"),
-        pytest.param(v.floor_divide, np.floor_divide, id="floor_divide"),
-        pytest.param(v.shift_left, np.left_shift, id="shift_left"),
-        pytest.param(v.shift_right, np.right_shift, id="shift_right"),
-    ],
-)
-def test_integers(body: Body, reference: Callable[..., Array], dtype: str) -> None:
-    rng = np.random.default_rng(0)
-    info = np.iinfo(dtype)
-    a, b = rng.integers(info.min, info.max, (2, 500), dtype, endpoint=True)
-    b[:300] >>= info.bits - 5
-    few = np.array([info.min, info.max, 0, 1, 2, info.bits - 1, info.bits, 100], dtype)
-    few = np.concatenate([few, -few])
-    x, y = (
-        np.concatenate([m, g.ravel()]) for m, g in zip((a, b), np.meshgrid(few, few), strict=True)
-    )
-    with np.errstate(all="ignore"):
-        same(elementwise(body, [dtype] * 2, dtype)(x, y), reference(x, y))
-
-
-@pytest.mark.parametrize("dtype", INTEGERS)
-def test_signs_of_integers(dtype: str) -> None:
-    info = np.iinfo(dtype)
-    x = np.array([info.min, info.max, 0, 1, 5], dtype)
-    same(elementwise(v.absolute, [dtype], dtype)(x), np.abs(x))
-    same(elementwise(v.sign, [dtype], dtype)(x), np.sign(x))
-    same(elementwise(v.floor, [dtype], dtype)(x), x)
-
-
-@pytest.mark.parametrize("kind", ["int8", "int32", "int64", "uint8", "uint64"])
-def test_ldexp(kind: str) -> None:
-    rng = np.random.default_rng(0)
-    x = np.concatenate([everywhere("float32", 8), special_values("float32")])
-    info = np.iinfo(kind)
-    n = rng.integers(max(info.min, -320), min(info.max, 320), x.size, kind)
-    n[:50], n[50:100] = info.min, info.max
-    rng.shuffle(n)
-    with np.errstate(all="ignore"):
-        expected = np.ldexp(x, np.clip(n.astype(object), -9999, 9999).astype(np.int32))
-    same(elementwise(v.ldexp, ["float32", kind], "float32")(x, n), expected)
-
-
-def test_logic() -> None:
-    a, b = np.array([[0, 0, 1, 1], [0, 1, 0, 1]]).astype(bool)
-    for body, reference in (
-        (v.logical_and, np.logical_and),
-        (v.logical_or, np.logical_or),
-        (v.logical_xor, np.logical_xor),
-    ):
-        same(elementwise(body, ["bool"] * 2, "bool")(a, b), reference(a, b))
-        same(
-            elementwise(body, ["float32"] * 2, "bool")(a * 0.5, b * -2.0),
-            reference(a, b),
-        )
-    same(elementwise(v.logical_not, ["bool"], "bool")(a), ~a)
 
 
 @pytest.mark.parametrize("exponent", [2.0, 3.0, 4.0, -0.5])

@@ -130,7 +130,8 @@ def test_forms_that_differ_are_told_apart() -> None:
     ]
     for _ in range(3):
         for args, kwargs, wanted in calls:
-            assert f(*args, **kwargs).tolist() == [wanted], (args, kwargs)
+            for _ in range(2):  # the second time it is the form of the call before
+                assert f(*args, **kwargs).tolist() == [wanted], (args, kwargs)
     for _ in range(2):
         with pytest.raises(TypeError, match="missing a required argument: 'w'"):
             f(x)
@@ -140,6 +141,15 @@ def test_forms_that_differ_are_told_apart() -> None:
             f(x, y, 2.0, False)
         with pytest.raises(TypeError, match="unexpected keyword argument 'wrong'"):
             f(x, y, wrong=1)
+
+
+def test_numbers_that_are_equal_but_not_the_same_are_told_apart() -> None:
+    f = eng.function(lambda x, by: x / by)
+    one, inf = tensor(1), float("inf")
+    for by, wanted in ((0.0, inf), (-0.0, -inf), (0, inf), (0.0, inf), (False, inf), (-0.0, -inf)):
+        for _ in range(2):
+            assert f(one, by) == wanted, by
+    assert f.trace_count == 4
 
 
 def test_an_array_is_taken_as_it_is_at_the_call() -> None:

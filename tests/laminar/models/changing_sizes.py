@@ -43,6 +43,13 @@ def residual() -> Any:
     return laminar.Model(given, layers.Dense(10)(layers.GlobalAveragePooling2D()(x)))
 
 
+def transformed() -> Any:
+    """Many images are Winograd's, few are not."""
+    first = [layers.Input((4, 4, 32)), layers.Conv2D(32, 3, padding="same", activation="relu")]
+    second = [layers.Conv2D(32, 3, padding="same"), layers.GlobalAveragePooling2D()]
+    return laminar.Sequential([*first, *second, layers.Dense(10)])
+
+
 def recurrent() -> Any:
     return laminar.Sequential([layers.Input((5, 9)), layers.LSTM(40), layers.Dense(10)])
 
@@ -55,7 +62,9 @@ def attentive() -> Any:
     return laminar.Model(given, layers.Dense(10)(layers.GlobalAveragePooling1D()(x)))
 
 
-MODELS = {f.__name__: f for f in (dense, convolutional, residual, recurrent, attentive)}
+MODELS = {
+    f.__name__: f for f in (dense, convolutional, residual, transformed, recurrent, attentive)
+}
 
 
 def made(build: Callable[[], Any], **how: Any) -> Any:

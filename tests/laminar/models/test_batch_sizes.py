@@ -59,12 +59,15 @@ def test_fit_prepares_the_last_batch_with_the_first(log: Log) -> None:
     assert log.seen == [[4, 3], *["step"] * 6]
 
 
-def test_another_fit_prepares_what_is_new(log: Log) -> None:
+def test_another_fit_prepares_its_first_batch(log: Log) -> None:
     trained = model()
     trained.fit(X, Y, batch_size=4, verbose=0)
     del log.seen[:]
     trained.fit(X[:10], Y[:10], batch_size=4, verbose=0, callbacks=[log])
-    assert log.seen == [[2], *["step"] * 3]
+    assert log.seen == ["step", "step", [2], "step"]
+    del log.seen[:]
+    trained.fit(X, Y, batch_size=6, verbose=0, callbacks=[log])
+    assert log.seen == [[6], "step", [5], "step"]
 
 
 def test_validation_is_prepared_as_a_whole(log: Log) -> None:

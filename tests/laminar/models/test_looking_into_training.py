@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from laminar.engine.errors import (
     OutOfRangeError,
     UnimplementedError,
 )
+from laminar.engine.ops import cluster
+from laminar.engine.ops.cluster import Body
 
 rng = np.random.default_rng(0)
 X = rng.uniform(0.1, 1, size=(64, 4)).astype("float32")
@@ -228,6 +231,24 @@ def test_a_profile_names_each_call_of_each_layer() -> None:
     assert profile.seconds > 0
     assert "examples/s" in str(profile)
     np.testing.assert_allclose(model.predict(X, verbose=0).shape, (64, 3))  # calls work as before
+
+
+@pytest.mark.parametrize(("jit_compile", "num_built"), [(False, 0), (True, 2)])
+def test_a_profile_runs_what_the_steps_run(
+    jit_compile: bool, num_built: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[Body] = []
+
+    def watched(body: Body) -> Callable[..., Any]:
+        built.append(body)
+        return make(body)
+
+    make = cluster._built
+    monkeypatch.setattr(cluster, "_built", watched)
+    model = laminar.Sequential([layers.Input((4,)), layers.Dense(4, activation="tanh")])
+    model.compile("sgd", "mse", jit_compile=jit_compile)
+    model.profile(X[:16])
+    assert len(built) == num_built  # the model, and its only layer
 
 
 # lr_find

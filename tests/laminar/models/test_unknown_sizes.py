@@ -20,7 +20,12 @@ pytestmark = pytest.mark.skipif(not native.is_offered(), reason="there is no nat
 
 
 @pytest.mark.parametrize(
-    ("name", "first"), [*((name, 6) for name in MODELS), ("convolutional", 1), ("residual", 1)]
+    ("name", "first"),
+    [
+        *((name, 6) for name in MODELS),
+        *((name, 1) for name in ("convolutional", "residual", "transformed")),
+        ("transformed", 64),
+    ],
 )
 def test_nothing_is_compiled_after_the_first_step(name: str, first: int, tmp_path: Path) -> None:
     """Nothing is in the cache, and results have the bits of a plan made for their size."""
@@ -47,8 +52,20 @@ def test_a_loop_over_known_batches_does_not_make_do() -> None:
     assert not cluster._making_do
 
 
+def test_the_last_batch_of_other_data_makes_do() -> None:
+    model = made(dense)
+    ((x, y),) = batches(model, [100])
+    model.fit(x, y, batch_size=40, verbose=0)
+    (cluster,) = clusters(model)
+    assert not cluster._making_do
+    assert {key[0][0] for key, _ in cluster._kept} == {40, 20}
+    model.fit(x[:57], y[:57], batch_size=40, verbose=0)
+    assert {key[0][0] for key, _ in cluster._making_do} == {17}
+    assert len(cluster.events) == 1
+
+
 def clusters(model: laminar.Model) -> list[native.NativeCluster]:
     """Those of the training step."""
     assert model._compiled is not None
     concretes = model._compiled.steps["train"]._concrete.values()
-    return [body.native for concrete, _ in concretes for body in concrete.clusters]
+    return [body.native for concrete in concretes for body in concrete.clusters]

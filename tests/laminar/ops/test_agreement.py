@@ -16,7 +16,8 @@ from laminar.engine.functions import function
 from laminar.engine.graph import TensorSpec
 from laminar.tree import flatten
 
-from .cases import CASES, Case
+from .case import Case
+from .cases import CASES
 
 REFERENCE = json.loads(Path(__file__).with_name("reference.json").read_text())
 

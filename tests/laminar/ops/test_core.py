@@ -105,6 +105,22 @@ def test_jvp() -> None:
     assert aux == "aux"
 
 
+@pytest.mark.parametrize("is_traced", [False, True])
+def test_cast_of_python_numbers_rounds_once(is_traced: bool) -> None:
+    def found() -> tuple[Any, ...]:
+        return (
+            ops.cast(1 / 3, "float64"),
+            ops.cast([1 / 3, 2], "float64"),
+            ops.cast(16777217.0, "int32"),
+            ops.cast(1 / 3, "float32"),
+        )
+
+    third, several, whole, single = function(found)() if is_traced else found()
+    assert float(third) == several.numpy()[0] == 1 / 3
+    assert int(whole) == 16777217
+    assert single.dtype == "float32"
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
 def test_saturate_cast_keeps_the_limits(dtype: str) -> None:
     limits = np.iinfo(dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -27,6 +28,34 @@ def adding(
     return Epilogue(code, (c, row_bytes, of_rows, of_columns, to or c))
 
 
+def check_epilogue(
+    plan: Callable[[Epilogue], list[Launch]],
+    operands: list[Array],
+    wanted: Array,
+    vector_bytes: int,
+    threads: int,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 1e-3,
+) -> None:
+    """That an epilogue sees each element of a result once, when it is complete.
+
+    Args:
+        plan: gives launches for the operands as buffers 0 and 1, and the result as buffer 2.
+        operands: two of them.
+        wanted: the result without the epilogue, of float32.
+        vector_bytes: the size of vectors.
+        threads: how many run it.
+        rtol, atol: how exact it is to be.
+    """
+    of_rows, of_columns = _added(wanted)
+    found = np.full(wanted.shape, 7, np.float32)
+    epilogue = adding(Buffer(2), found.strides[-2], Buffer(3), Buffer(4), vector_bytes)
+    Prepared(plan(epilogue), [*operands, found, of_rows, of_columns]).run(threads)
+    wanted = wanted + of_rows.reshape(*wanted.shape[:-1], 1) + of_columns
+    np.testing.assert_allclose(found, wanted, rtol=rtol, atol=atol)
+
+
 def check_own_result(
     plan: Callable[[Epilogue], list[Launch]],
     operands: list[Array],
@@ -43,16 +72,22 @@ def check_own_result(
         vector_bytes: the size of vectors.
         threads: how many run it.
     """
-    channels = wanted.shape[-1]
-    of_rows = np.arange(wanted.size // channels, dtype=np.float32)
-    of_columns = np.arange(channels, dtype=np.float32) * 0.5
+    of_rows, of_columns = _added(wanted)
     own, to = np.full(wanted.shape, 7, np.float32), np.zeros(wanted.shape, np.float32)
-    epilogue = adding(Buffer(2), channels * 4, Buffer(3), Buffer(4), vector_bytes, Buffer(5))
+    row_bytes = own.strides[-2]
+    epilogue = adding(Buffer(2), row_bytes, Buffer(3), Buffer(4), vector_bytes, Buffer(5))
     launches = plan(epilogue._replace(result=0))
     Prepared(launches, [*operands, own, of_rows, of_columns, to]).run(threads)
-    wanted = wanted.reshape(-1, channels) + of_rows[:, None] + of_columns
-    np.testing.assert_allclose(to.reshape(-1, channels), wanted, rtol=1e-5, atol=1e-3)
+    wanted = wanted + of_rows.reshape(*wanted.shape[:-1], 1) + of_columns
+    np.testing.assert_allclose(to, wanted, rtol=1e-5, atol=1e-3)
     assert (own == 7).all()
+
+
+def _added(result: Array) -> tuple[Array, Array]:
+    """What is added to rows and columns; rows of blocks are not alike, for 61 is a prime."""
+    num_rows, num_columns = math.prod(result.shape[:-1]), result.shape[-1]
+    of_rows = (np.arange(num_rows) % 61).astype(np.float32)
+    return of_rows, np.arange(num_columns, dtype=np.float32) * 0.5
 
 
 def _write() -> str:

@@ -56,6 +56,7 @@ PRODUCTS = [
     Product(1029, 1021, 515, transpose_a=True),
     Product(5, 6, 7, batch=(2, 3), repeat_b=True),
 ]
+BESIDE = Product(130, 36, 9, gap=12)
 STREAMED = Product(313, 301, 37, transpose_a=True)
 CONVOLUTIONS = [
     same(2, (7, 9), 3, 5, 3),
@@ -110,6 +111,12 @@ def run(launches: list[Launch], arrays: Sequence[Array], *, at_end: bool) -> Non
         copy[...] = array
         held.append(copy)
     Prepared(launches, held, lambda size: guarded((size,), np.uint8, at_end=at_end)).run(2)
+
+
+def run_beside(product: Product, *, at_end: bool) -> None:
+    """Run a product of a B that, if it ends with a page, begins beside a line."""
+    a, b, c = product.arrays()
+    run(product.plan(), [a, b.ravel()[: b.size - product.gap], c], at_end=at_end)
 
 
 def run_streamed(product: Product, *, at_end: bool) -> None:
@@ -192,6 +199,8 @@ def main() -> None:
                     run(case.plan(), case.arrays(), at_end=at_end)
                     made_do = replace(case, stock=Tiles())
                     run(made_do.plan(), made_do.arrays(), at_end=at_end)
+                beside = replace(BESIDE, dtype=dtype, vector_bytes=vector_bytes)
+                run_beside(beside, at_end=at_end)
                 run_streamed(replace(STREAMED, vector_bytes=vector_bytes), at_end=at_end)
                 for conv in CONVOLUTIONS:
                     run_convolution(conv, dtype, vector_bytes, at_end=at_end)

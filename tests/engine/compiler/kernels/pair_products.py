@@ -7,10 +7,8 @@ import numpy as np
 from laminar.engine.compiler import llvm
 from laminar.engine.compiler.amx import has_amx
 from laminar.engine.compiler.kernels import (
-    Buffer,
     Epilogue,
     Launch,
-    Matrix,
     PairUnit,
     plan_pair_products,
 )
@@ -38,15 +36,7 @@ def arrays_of(product: Product) -> tuple[Array, Array, Array]:
 
 def plan(product: Product, unit: PairUnit, epilogue: Epilogue | None = None) -> list[Launch]:
     """Launches for these as buffers 0, 1 and 2."""
-    matrices: list[Matrix] = []
-    turned = (product.transpose_a, product.transpose_b, False)
-    for i, (array, is_turned) in enumerate(zip(arrays_of(product), turned, strict=True)):
-        strides = [s // array.itemsize for s in array.strides]
-        row, column = strides[-2:][::-1] if is_turned else strides[-2:]
-        shared = i == 1 and product.repeat_b
-        batch = (0,) * len(product.batch) if shared else tuple(strides[:-2])
-        matrices.append(Matrix(Buffer(i), row, column, batch))
-    a, b, c = matrices
+    a, b, c = product.matrices(arrays_of(product))
     return plan_pair_products(
         a,
         b,

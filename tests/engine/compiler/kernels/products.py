@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
 from laminar.engine.compiler.kernels import (
     Buffer,
@@ -79,22 +80,24 @@ class Product:
         a, b, c = found
         return a, b, c
 
+    def matrices(self, arrays: Sequence[Array]) -> list[Matrix]:
+        """A, B and C as buffers 0, 1 and 2."""
+        found = []
+        turned = self.transpose_a, self.transpose_b, False
+        for i, (array, is_turned) in enumerate(zip(arrays, turned, strict=True)):
+            strides = [s // array.itemsize for s in array.strides]
+            row, column = strides[-2:][::-1] if is_turned else strides[-2:]
+            batch = (0,) * len(self.batch) if i == 1 and self.repeat_b else tuple(strides[:-2])
+            found.append(Matrix(Buffer(i), row, column, batch))
+        return found
+
     def plan(self, epilogue: Epilogue | None = None) -> list[Launch]:
         """Launches for the arrays as buffers 0, 1 and 2."""
-        a, b, c = self.arrays()
-        matrices = []
-        for i, (array, turned) in enumerate(
-            ((a, self.transpose_a), (b, self.transpose_b), (c, False))
-        ):
-            strides = [s // self.dtype.size for s in array.strides]
-            row, column = strides[-2:][::-1] if turned else strides[-2:]
-            batch = (0,) * len(self.batch) if i == 1 and self.repeat_b else tuple(strides[:-2])
-            matrices.append(Matrix(Buffer(i), row, column, batch))
-        x, y, z = matrices
+        a, b, c = self.matrices(self.arrays())
         return plan_gemm(
-            x,
-            y,
-            z,
+            a,
+            b,
+            c,
             self.rows,
             self.columns,
             self.inner,
@@ -122,3 +125,22 @@ class Product:
     def tolerance(self) -> float:
         """For sums of `inner` products of normal numbers."""
         return float(np.finfo(self.dtype.numpy).eps) * 8 * (self.inner + 8)
+
+
+_SIZES = st.integers(0, 40) | st.sampled_from([63, 64, 65, 130])
+
+
+@st.composite
+def products(draw: st.DrawFn, /, **more: st.SearchStrategy[Any]) -> Product:
+    """Small products of any form; `more` is what else they have."""
+    return Product(
+        draw(_SIZES),
+        draw(_SIZES),
+        draw(_SIZES),
+        draw(st.booleans()),
+        draw(st.booleans()),
+        draw(st.sampled_from([(), (), (3,), (2, 3), (1, 0)])),
+        draw(st.booleans()),
+        draw(st.sampled_from([0, 0, 5])),
+        **{name: draw(values) for name, values in more.items()},
+    )

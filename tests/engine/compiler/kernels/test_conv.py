@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from laminar.engine.compiler.kernels import (
     Buffer,
     Convolution,
+    Epilogue,
     Launch,
     Target,
     plan_conv_filter_gradient,
@@ -21,7 +22,7 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import DType, float32, float64
 
 from .convolutions import expected, numbers, same
-from .epilogues import adding, check_own_result
+from .epilogues import check_epilogue, check_own_result
 from .running import MOST_THREADS, VECTOR_BYTES, Prepared, aligned, results
 
 PLANS: dict[str, Callable[..., list[Launch]]] = {
@@ -172,21 +173,17 @@ def test_the_epilogue_sees_each_element_once(conv: Convolution, is_gradient: boo
     y, dx, _ = expected(conv, x, filters, dy)
     plan = plan_conv_input_gradient if is_gradient else plan_conv_forward
     operand, wanted = (dy, dx) if is_gradient else (x, y)
-    found = aligned(wanted.shape)
-    channels = wanted.shape[-1]
-    of_rows = np.arange(wanted.size // channels, dtype=np.float32)
-    of_columns = np.arange(channels, dtype=np.float32) * 0.5
-    epilogue = adding(Buffer(2), channels * 4, Buffer(3), Buffer(4), VECTOR_BYTES[-1])
     target = Target(VECTOR_BYTES[-1], MOST_THREADS)
     places = Buffer(0), Buffer(1), Buffer(2)
+
+    def planned(epilogue: Epilogue) -> list[Launch]:
+        return plan(*places, conv, float32, target, epilogue=epilogue)
+
     if is_gradient and max(conv.strides) > 1:
         with pytest.raises(InvalidArgumentError, match="strides of 1"):
-            plan(*places, conv, float32, target, epilogue=epilogue)
-        return
-    launches = plan(*places, conv, float32, target, epilogue=epilogue)
-    Prepared(launches, [operand, filters, found, of_rows, of_columns]).run(3)
-    wanted = wanted.reshape(-1, channels) + of_rows[:, None] + of_columns
-    np.testing.assert_allclose(found.reshape(-1, channels), wanted, rtol=1e-5, atol=1e-3)
+            check_epilogue(planned, [operand, filters], wanted, target.vector_bytes, 3)
+    else:
+        check_epilogue(planned, [operand, filters], wanted, target.vector_bytes, 3)
 
 
 @pytest.mark.parametrize(

@@ -8,32 +8,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laminar.engine.compiler import host
-from laminar.engine.compiler.kernels import Buffer, Matrix, Stream, Target, gemm_kernel, plan_gemm
+from laminar.engine.compiler.kernels import (
+    Buffer,
+    Launch,
+    Matrix,
+    Scratch,
+    Stream,
+    Target,
+    gemm_kernel,
+    plan_gemm,
+)
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import DType, float32, float64
 
-from .epilogues import adding
-from .products import Product, Tiles
-from .running import VECTOR_BYTES, Prepared, aligned, results
+from .epilogues import adding, check_epilogue
+from .products import Product, Tiles, products
+from .running import VECTOR_BYTES, Array, Prepared, aligned, results
 
-sizes = st.integers(0, 40) | st.sampled_from([63, 64, 65, 130])
-
-
-@st.composite
-def products(draw: st.DrawFn) -> Product:
-    return Product(
-        draw(sizes),
-        draw(sizes),
-        draw(sizes),
-        draw(st.booleans()),
-        draw(st.booleans()),
-        draw(st.sampled_from([(), (), (3,), (2, 3), (1, 0)])),
-        draw(st.booleans()),
-        draw(st.sampled_from([0, 0, 5])),
-        draw(st.booleans()),
-        draw(st.sampled_from([float32, float64])),
-        draw(st.sampled_from(VECTOR_BYTES)),
-    )
+ANY_PRODUCT = products(
+    accumulate=st.booleans(),
+    dtype=st.sampled_from([float32, float64]),
+    vector_bytes=st.sampled_from(VECTOR_BYTES),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +49,7 @@ def check(product: Product) -> None:
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(products())
+@given(ANY_PRODUCT)
 def test_products_of_any_size(product: Product) -> None:
     check(product)
 
@@ -88,6 +84,10 @@ def test_products_of_any_size(product: Product) -> None:
         ),
         pytest.param(Product(700, 300, 530, True, gap=1), id="copied-a-in-parts-and-blocks-of-k"),
         pytest.param(Product(600, 90, 300, True, True), id="copied-a-and-transposed-b-in-parts"),
+        pytest.param(Product(132, 128, 140), id="a-b-that-crowds"),
+        pytest.param(Product(134, 256, 515, True, accumulate=True), id="short-vectors-of-both"),
+        pytest.param(Product(130, 128, 270, True, True), id="a-transposed-b-and-a-copied-a"),
+        pytest.param(Product(140, 96, 130, True, dtype=float64), id="a-copied-a-of-doubles"),
         pytest.param(Product(1024, 1100, 1030, accumulate=True), id="long-sums-of-a-large-result"),
         pytest.param(Product(1030, 2100, 1025, False, True), id="blocks-of-k-of-a-large-result"),
     ],
@@ -100,7 +100,7 @@ STOCKS = [Tiles(), Tiles((1, 1)), Tiles((4, 2), (3, 2)), Tiles((2, 4), (5, 1)), 
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(products(), st.sampled_from(STOCKS))
+@given(ANY_PRODUCT, st.sampled_from(STOCKS))
 def test_what_is_at_hand_gives_the_same_bits(product: Product, stock: Tiles) -> None:
     arrays = product.arrays()
     found = results(replace(product, stock=stock).plan(), *arrays)
@@ -195,15 +195,16 @@ def test_blocks_are_within_the_second_cache(
 )
 def test_the_epilogue_sees_each_element_once_when_it_is_complete(product: Product) -> None:
     a, b, c = product.arrays()
-    num_rows = c.size // product.columns
-    of_rows = np.arange(num_rows, dtype=np.float32)
-    of_columns = np.arange(product.columns, dtype=np.float32) * 0.5
-    epilogue = adding(Buffer(2), c.strides[-2], Buffer(3), Buffer(4), product.vector_bytes)
-    prepared = Prepared(product.plan(epilogue), [a, b, c, of_rows, of_columns])
-    expected = product.expected(a, b, c)
-    prepared.run(2)
-    expected = expected.reshape(num_rows, -1) + of_rows[:, None] + of_columns
-    np.testing.assert_allclose(c.reshape(num_rows, -1), expected, rtol=1e-6, atol=product.tolerance)
+    wanted = product.expected(a, b, c)
+    check_epilogue(
+        product.plan,
+        [a, b],
+        wanted,
+        product.vector_bytes,
+        2,
+        rtol=1e-6,
+        atol=product.tolerance,
+    )
 
 
 STREAMED = [
@@ -269,21 +270,81 @@ def test_a_with_rows_apart_both_ways() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "inner", "columns", "is_copied"),
+    ("rows", "inner", "columns", "how"),
     [
-        pytest.param(256, 784, 512, False, id="stays-in-cache"),
-        pytest.param(256, 1024, 1024, True, id="does-not"),
-        pytest.param(128, 1024, 1024, False, id="is-used-for-few-rows"),
-        pytest.param(256, 8192, 500, False, id="has-rows-that-are-near"),
+        pytest.param(256, 784, 512, gemm_kernel.B_IF_BESIDE, id="stays-in-cache"),
+        pytest.param(128, 256, 512, gemm_kernel.B_IF_BESIDE, id="is-small"),
+        pytest.param(256, 256, 500, gemm_kernel.B_AS_IT_IS, id="is-beside-lines-anyway"),
+        pytest.param(64, 256, 512, gemm_kernel.B_AS_IT_IS, id="is-used-for-very-few-rows"),
+        pytest.param(256, 1024, 1024, gemm_kernel.B_BY_INNER, id="is-pages-apart"),
+        pytest.param(128, 1024, 1024, gemm_kernel.B_AS_IT_IS, id="is-used-for-few-rows"),
+        pytest.param(256, 8192, 500, gemm_kernel.B_AS_IT_IS, id="has-rows-that-are-near"),
     ],
 )
-def test_b_is_copied_only_if_that_pays(
-    rows: int, inner: int, columns: int, is_copied: bool
-) -> None:
+def test_b_is_copied_only_if_that_pays(rows: int, inner: int, columns: int, how: int) -> None:
     x, y, z = (Matrix(Buffer(i), n, 1) for i, n in enumerate((inner, columns, columns)))
     (launch,) = plan_gemm(x, y, z, rows, columns, inner, float32, Target(64, 1))
-    copied = launch.words[gemm_kernel.WORDS.index("pack_b")]
-    assert copied == (gemm_kernel.B_BY_INNER if is_copied else gemm_kernel.B_AS_IT_IS)
+    assert launch.words[gemm_kernel.WORDS.index("pack_b")] == how
+
+
+@pytest.mark.parametrize(
+    ("columns", "inner", "how", "deep"),
+    [
+        pytest.param(128, 128, gemm_kernel.B_BY_INNER, 128, id="on-few-sets"),
+        pytest.param(512, 600, gemm_kernel.B_BY_INNER, 200, id="pages-apart"),
+        pytest.param(200, 128, gemm_kernel.B_AS_IT_IS, 128, id="on-all-sets"),
+        pytest.param(24, 1024, gemm_kernel.B_AS_IT_IS, 1024, id="one-panel"),
+    ],
+)
+def test_panels_of_short_vectors_stay_in_the_first_cache(
+    columns: int, inner: int, how: int, deep: int
+) -> None:
+    """All of 16 registers are used where no vector is partial; what lines push out is copied."""
+    x, y, z = (Matrix(Buffer(i), n, 1) for i, n in enumerate((inner, columns, columns)))
+    (launch,) = plan_gemm(x, y, z, 128, columns, inner, float32, Target(32, 1))
+    found = dict(zip(gemm_kernel.WORDS, launch.words, strict=True))
+    assert (found["tile_rows"], found["panel_columns"]) == (4, 24)
+    assert (found["pack_b"], found["block_inner"]) == (how, deep)
+
+
+@pytest.mark.parametrize("vector_bytes", VECTOR_BYTES)
+@pytest.mark.parametrize(
+    "product",
+    [
+        pytest.param(Product(130, 144, 37), id="product"),
+        pytest.param(Product(130, 100, 37, gap=12), id="columns-that-are-no-vectors"),
+        pytest.param(Product(300, 320, 300, True, gap=16), id="a-copied-too"),
+        pytest.param(Product(300, 432, 500, accumulate=True), id="blocks-of-k"),
+        pytest.param(Product(140, 48, 20, batch=(2, 2)), id="batch"),
+        pytest.param(Product(130, 72, 37, dtype=float64), id="doubles"),
+    ],
+)
+def test_a_b_beside_lines_is_copied_and_makes_the_same_bits(
+    product: Product, vector_bytes: int
+) -> None:
+    case = replace(product, vector_bytes=vector_bytes)
+    a, b, c = case.arrays()
+    beside = aligned((b.size + 1,), b.dtype)[1:].reshape(b.shape)
+    beside[...] = b
+    launches = case.plan()
+    assert has_copied(launches, a, beside, c.copy())
+    assert not has_copied(launches, a, b, c.copy())
+    found = results(launches, a, beside, c)
+    np.testing.assert_array_equal(found, results(launches, a, b, c))
+    np.testing.assert_allclose(found, case.expected(a, b, c), rtol=0, atol=case.tolerance)
+
+
+def has_copied(launches: list[Launch], *arrays: Array) -> bool:
+    """Whether memory for copies of B is written to."""
+    (copies,) = {w for w in launches[-1].words if isinstance(w, Scratch) and w.key == "packed_b"}
+    held = list[Array]()
+
+    def allocate(size: int) -> Array:
+        held.append(aligned((size,), np.uint8))
+        return held[-1]
+
+    Prepared(launches, arrays, allocate).run()
+    return any(memory.size == copies.bytes and memory.any() for memory in held)
 
 
 @pytest.mark.parametrize("vector_bytes", [32, 64])

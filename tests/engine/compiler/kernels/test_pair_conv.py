@@ -24,10 +24,10 @@ from laminar.engine.compiler.kernels import (
 from laminar.engine.graph import float32
 
 from .convolutions import expected, numbers, same
-from .epilogues import adding, check_own_result
-from .pair_convolutions import VECTOR_BYTES, Array, cases
+from .epilogues import check_epilogue, check_own_result
+from .pair_convolutions import VECTOR_BYTES, cases
 from .pair_products import UNITS
-from .running import MOST_THREADS, Prepared, results
+from .running import MOST_THREADS, results
 
 pytestmark = pytest.mark.skipif(not UNITS, reason="the processor multiplies no bfloat16")
 KINDS = ("forward", "input-gradient", "filter-gradient")
@@ -136,31 +136,9 @@ def test_what_is_no_number_stays_in_its_windows(
 
 
 @EACH_UNIT
-def test_the_epilogue_sees_each_element_once_when_it_is_complete(unit: PairUnit) -> None:
-    conv = same(3, (9, 10), 16, 40, 3)
-    x, filters, dy = numbers(conv, ml_dtypes.bfloat16)
-    y, dx, _ = expected(conv, x, filters, dy)
-    target = Target(VECTOR_BYTES, MOST_THREADS)
-    places = Buffer(0), Buffer(1), Buffer(2), conv, float32, target
-    for plan, operands, exact in (
-        (plan_conv_forward, (x, filters), y),
-        (plan_conv_input_gradient, (dy, filters), dx),
-    ):
-        result: Array = np.full(exact.shape, 7, np.float32)
-        of_rows = np.arange(result[..., 0].size, dtype=np.float32)
-        of_columns = np.arange(result.shape[-1], dtype=np.float32) * 0.5
-        row = result.strides[-2]
-        epilogue = adding(Buffer(2), row, Buffer(3), Buffer(4), VECTOR_BYTES)
-        launches = plan(*places, unit=unit, epilogue=epilogue)
-        Prepared(launches, [*operands, result, of_rows, of_columns]).run(2)
-        wanted = exact.reshape(len(of_rows), -1) + of_rows[:, None] + of_columns
-        np.testing.assert_allclose(result.reshape(wanted.shape), wanted, rtol=1e-5, atol=1e-3)
-
-
-@EACH_UNIT
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("groups", [1, 2])
-def test_a_result_that_only_the_epilogue_reads_is_not_stored(
+def test_the_epilogue_sees_each_element_once_be_the_result_stored_or_not(
     groups: int, threads: int, unit: PairUnit
 ) -> None:
     conv = same(3, (9, 10), 16, 40, 3, groups=groups)
@@ -176,6 +154,7 @@ def test_a_result_that_only_the_epilogue_reads_is_not_stored(
             found: list[Launch] = plan(*places, unit=unit, epilogue=epilogue)
             return found
 
+        check_epilogue(with_epilogue, operands, wanted, VECTOR_BYTES, threads)
         check_own_result(with_epilogue, operands, wanted, VECTOR_BYTES, threads)
 
 

@@ -21,8 +21,8 @@ from laminar.engine.compiler.kernels.winograd import is_winograd
 from laminar.engine.graph import float32, float64
 
 from .convolutions import expected, numbers, same
-from .epilogues import adding
-from .running import MOST_THREADS, VECTOR_BYTES, Prepared, aligned, results
+from .epilogues import check_epilogue
+from .running import MOST_THREADS, VECTOR_BYTES, results
 
 CASES = {
     "whole-tiles": same(4, (16, 16), 32, 32, 3),
@@ -80,17 +80,15 @@ def test_the_epilogue_sees_each_element_once(name: str, is_gradient: bool) -> No
     y, dx, _ = expected(conv, x, filters, dy)
     plan = plan_conv_input_gradient if is_gradient else plan_conv_forward
     operand, wanted = (dy, dx) if is_gradient else (x, y)
-    found = aligned(wanted.shape)
-    channels = wanted.shape[-1]
-    of_rows = np.arange(wanted.size // channels, dtype=np.float32) % 64
-    of_columns = np.arange(channels, dtype=np.float32) * 0.5
-    epilogue = adding(Buffer(2), channels * 4, Buffer(3), Buffer(4), VECTOR_BYTES[-1])
     target = Target(VECTOR_BYTES[-1], MOST_THREADS)
     places = Buffer(0), Buffer(1), Buffer(2)
-    launches = plan(*places, conv, float32, target, epilogue=epilogue)
-    Prepared(launches, [operand, filters, found, of_rows, of_columns]).run(3)
-    wanted = wanted.reshape(-1, channels) + of_rows[:, None] + of_columns
-    np.testing.assert_allclose(found.reshape(-1, channels), wanted, rtol=1e-5, atol=1e-3)
+    check_epilogue(
+        lambda epilogue: plan(*places, conv, float32, target, epilogue=epilogue),
+        [operand, filters],
+        wanted,
+        target.vector_bytes,
+        3,
+    )
 
 
 @pytest.mark.parametrize(
