@@ -156,10 +156,22 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
     if name in _NAMES:
-        value = getattr(importlib.import_module(f".{_NAMES[name]}", __name__), name)
+        value = getattr(_module(_NAMES[name]), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'laminar' has no attribute {name!r}")
+
+
+def _module(name: str) -> Any:
+    """A module of laminar, loaded on first use.
+
+    A package is loaded before what is in it: of two threads that begin at different ends, Python
+    would give one a module that is not complete.
+    """
+    package = name.rpartition(".")[0]
+    if package:
+        _module(package)
+    return importlib.import_module(f".{name}", __name__)
 
 
 def __dir__() -> list[str]:

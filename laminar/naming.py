@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import threading
 
-_lock = threading.Lock()
+from laminar.engine import forks
+
+_lock = forks.lock()
 _counts: dict[str, int] = {}
 
 

@@ -71,7 +71,8 @@ class RNN(Layer):
     ) -> None:
         super().__init__(**kwargs)
         if isinstance(cell, list | tuple):
-            cell = StackedRNNCells(cell)
+            policies = [c.dtype_policy for c in cell if isinstance(c, Layer)]
+            cell = StackedRNNCells(cell, dtype=policies[0] if policies else self.dtype_policy)
         check_cell(cell, self.who)
         self.cell = cell
         self.return_sequences = return_sequences
@@ -122,7 +123,7 @@ class RNN(Layer):
     reset_states = reset_state
 
     def _begin(self, sequences: Any, given: Any) -> list[Any]:
-        """The states before the first step, in the compute dtype of the cell."""
+        """The states before the first step, each in the compute dtype of its cell."""
         if given is None:
             if self.stateful:
                 states = map_structure(lambda v: v.value, self.states)
@@ -137,8 +138,15 @@ class RNN(Layer):
                     remedy="pass one tensor for each state, in a list",
                 )
             states = pack_sequence_as(wanted, found)
-        dtype = getattr(self.cell, "compute_dtype", self.compute_dtype)
-        return list(map_structure(lambda s: ops.cast(s, dtype), states))
+        if isinstance(self.cell, StackedRNNCells):
+            own = zip(self.cell.cells, states, strict=True)
+            return [self._as_of(cell, given) for cell, given in own]
+        return list(self._as_of(self.cell, states))
+
+    def _as_of(self, cell: Any, states: Any) -> Any:
+        """States in the compute dtype of a cell."""
+        dtype = getattr(cell, "compute_dtype", self.compute_dtype)
+        return map_structure(lambda s: ops.cast(s, dtype), states)
 
     # Calling
 

@@ -7,11 +7,11 @@ that is asked for together is linked together. Every compile is noted (see repor
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from .. import forks
 from . import cache, compile_processes, llvm, report
 from .digest import NoDigestError, digest, encoded, sources
 from .kernels.launch import Code
@@ -40,7 +40,7 @@ _codes: dict[str, Code] = {}
 _contents: dict[str, bytes] = {}
 _addresses: dict[tuple[str, str], int] = {}
 _symbols: set[str] = set()  # of those
-_lock = threading.Lock()
+_lock = forks.lock()
 
 
 def native(code: Code, labels: tuple[str, ...] = ()) -> Native:

@@ -28,9 +28,10 @@ from . import host
 from .emit import POINTER, Function, Module, Value
 from .words import BASE, DATA, FLAGS, REFERENCES, TYPE, at, field, pointer, put, word
 
-# An array must be contiguous and aligned. A variable's begins at a line of the cache, for vectors
-# that cross lines take twice as long. One that is written in place must also belong to nobody else:
-# then this is asked of it, with the number of references it may have in the bits above.
+# An array must be contiguous and aligned. A variable's of more than a line of the cache begins at
+# one, for vectors that cross lines take twice as long. One that is written in place must also
+# belong to nobody else: then this is asked of it, with the number of references it may have in the
+# bits above.
 WANT_LINE, WANT_OWN = 1, 2
 
 # Flags of a kernel. The result of a check stops the run, or, with STOP, the loop it is in. With

@@ -71,7 +71,7 @@ class Launches:
         self._layout = structure.layout
         self._program = self._layout.program
         self._real = real
-        self._target = target
+        self._target = target._replace(anywhere=structure.anywhere)
         self._numbers = {id(kernel): k for k, kernel in enumerate(structure.kernels)}
         self.ranges = structure.ranges
         self._bytes: dict[int, int] = {}

@@ -9,10 +9,10 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-import threading
 from collections.abc import Sequence
 from typing import Any
 
+from .. import forks
 from ..errors import InternalError, InvalidArgumentError
 from .code_generation import LEVEL, binding, machine, object_code, version
 from .host import is_x86
@@ -22,7 +22,7 @@ _FORM = 2
 # The sizes of vectors in bytes, by what LAMINAR_ISA calls them.
 _ISAS = {"sse": 16, "avx2": 32, "avx512": 64}
 
-_lock = threading.Lock()
+_lock = forks.lock()
 _held: list[Any] = []  # libraries of loaded code, which must not be freed
 _numbers = itertools.count()  # of libraries: one that could not be linked keeps its name, too
 

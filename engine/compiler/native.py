@@ -12,7 +12,6 @@ import ctypes
 import functools
 import logging
 import operator
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dumps
+from .. import dumps, forks
 from ..errors import InternalError
 from ..graph import Array, Operation, resource
 from ..ops.cluster import Body, run_steps, set_compiler
@@ -105,14 +104,16 @@ class NativeCluster:
 
     def __init__(self, body: Body) -> None:
         self._body = body
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         # Where nobody runs: a call takes a place out, so calls at the same time each have memory of
         # their own. It takes the one that was used last, which is nearest in cache.
         self._places = [_Place()]
         self._kept: dict[Any, Recipe] = {}  # by the sizes and the number of threads
         self._making_do: set[Any] = set()  # which of them do with what was loaded: making_do.py
         self._recipes: Recipes | None = None
+        # What runs on the reference kernels: everything, as the first sizes do, or some sizes.
         self._refused = False
+        self._without: set[Any] = set()
         self.events: list[report.Event] = []
         specs = body.specs[: body.num_inputs]
         self._data = [i for i, s in enumerate(specs) if s.dtype != resource]
@@ -232,6 +233,8 @@ class NativeCluster:
         with self._lock:
             if self._refused or any(0 in shape for shape in key if isinstance(shape, tuple)):
                 return None
+            if key in self._without:
+                return None
             if self._loops and 0 in key:
                 return None  # no iterations
             try:
@@ -240,7 +243,7 @@ class NativeCluster:
                 if (key, num_threads()) in self._kept:  # there may be no memory for another place
                     go_on_without(self._body.name, error)
                 else:
-                    self._refuse(error)
+                    self._refuse(key, error)
                 return None
             return place.ready[key]
 
@@ -248,20 +251,17 @@ class NativeCluster:
         """Whether something is loaded to make do with."""
         return any(count == num_threads() for _, count in self._kept)
 
-    def prepare(self, batches: Sequence[int]) -> None:
-        """Make what calls on batches of these sizes need: all unknown sizes are those of a batch.
+    def prepare(self, calls: Sequence[Sequence[tuple[int, ...]]]) -> None:
+        """Make what calls on inputs of these shapes need.
 
         What all of them need is compiled together, and none makes do with less. Once something has
-        run, this holds for the first size alone: the last batch of an epoch is one of many, and to
+        run, this holds for the first call alone: the last batch of an epoch is one of many, and to
         wait for its best kernels would take longer than they save. If making fails, each call will
         see to itself.
         """
-        shapes = [self._body.specs[i].shape for i in self._arrays]
-        if self._refused or self._sizes or any(shape.rank is None for shape in shapes):
+        if self._refused or self._sizes:
             return
-        forms: list[Any] = [
-            tuple(tuple(n if d is None else d for d in shape) for shape in shapes) for n in batches
-        ]
+        forms: list[Any] = [tuple(self._arrays_of(tuple(shapes))) for shapes in calls]
         if any(0 in shape for form in forms for shape in form):
             return
         try:
@@ -302,9 +302,12 @@ class NativeCluster:
         place.ready.update(zip(keys, found, strict=True))
         place.last = None  # which another may stand for now
 
-    def _refuse(self, error: Exception) -> None:
-        """From now on the reference kernels run."""
-        self._refused = True
+    def _refuse(self, key: Any, error: Exception) -> None:
+        """From now on the reference kernels run, for these sizes if others have native code."""
+        if self._kept:
+            self._without.add(key)
+        else:
+            self._refused = True
         go_on_without(self._body.name, error)
 
     def _make(self, keys: Sequence[Any], place: _Place, makes_do: bool) -> tuple[list[_Ready], str]:
@@ -432,10 +435,12 @@ def _layout_is_known() -> bool:
     """Whether the parts of an array are where the native code looks for them."""
     for a in (np.zeros(3), np.zeros((2, 2), np.float32), np.zeros(())):
         fields = [ctypes.c_int64.from_address(id(a) + 8 * i).value for i in range(9)]
+        more = [a, a]
+        references = ctypes.c_int64.from_address(id(a)).value
         held = a[...]
         base = ctypes.c_int64.from_address(id(held) + 48).value
         if (
-            fields[0] != sys.getrefcount(a) - 2
+            fields[0] != references - len(more)
             or fields[1] != id(np.ndarray)
             or fields[2] != a.ctypes.data
             or fields[6] != 0

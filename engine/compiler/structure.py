@@ -50,6 +50,16 @@ class Structure:
         return live_ranges(self.layout)
 
     @functools.cached_property
+    def anywhere(self) -> frozenset[int]:
+        """The storages that may begin anywhere: what the user gives, and constants.
+
+        Variables begin at lines of the cache, as the arena does.
+        """
+        storages = self.layout.program.storages
+        place = self.layout.place.items()
+        return frozenset(n for n, at in place if storages[at].role in ("input", "constant"))
+
+    @functools.cached_property
     def touched(self) -> list[tuple[int, ...]]:
         """For each kernel, the storages in memory that it reads or writes."""
         stored = self.layout.stored

@@ -14,6 +14,7 @@ from ..errors import InvalidArgumentError
 from ..ops.cluster import Body
 from . import driver, report
 from .emit import NotLoweredError
+from .host import LINE
 from .instance import Recipe
 from .kernels.tiles import Target
 from .layout import lay_out
@@ -68,10 +69,12 @@ class Structures:
                     reason = "sizes for which there is no plan on disk"
                     if self._structures:
                         reason = "other sizes are equal than before"
-                    self._failed.add(pattern)  # until it is made
-                    made = self._structure(self._given(key, pattern), len({*pattern}))
+                    try:
+                        made = self._structure(self._given(key, pattern), len({*pattern}))
+                    except _DO_NOT_FIT:
+                        self._failed.add(pattern)
+                        raise
                     self._structures[pattern] = made
-                    self._failed.remove(pattern)
                 values = [n for n, _ in dict(sorted(zip(pattern, sizes, strict=True))).values()]
                 stock = Loaded() if makes_do else None
                 target = Target(vector_bytes(), num_threads(), bool(values), stock)
@@ -99,7 +102,9 @@ class Structures:
             written = lowering.variables[i] in lowering.program.updates
             externals[lowering.variables[i]] = len(wants)
             own = driver.WANT_OWN | _OWN_REFERENCES << 8 if written else 0
-            wants.append(driver.WANT_LINE | own)
+            storage = lowering.program.storages[lowering.variables[i]]
+            is_few = storage.num_elements * storage.dtype.size <= LINE  # next to nothing to gain
+            wants.append(own if is_few else driver.WANT_LINE | own)
         for view in lowering.program.outputs:
             externals[view.storage] = len(wants)
             wants.append(0)

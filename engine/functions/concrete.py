@@ -6,7 +6,7 @@ A tape sees a run as one operation, whose gradient is another concrete function.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 from ..errors import (
@@ -116,20 +116,22 @@ class ConcreteFunction:
             if op.definition is cluster_op
         ]
 
-    def prepare(self, batches: Sequence[int]) -> None:
-        """Make the native code for calls on batches of these sizes, before there are any.
+    @property
+    def num_calls(self) -> int:
+        """How many operations a call runs, where those of a cluster are one."""
+        return len(self._plan(self.outputs).operations)
 
-        All unknown sizes of the inputs are taken to be those of the batch.
-        """
+    def prepare(self, calls: Sequence[Sequence[tuple[int, ...]]]) -> None:
+        """Make the native code for calls on inputs of these shapes, before there are any."""
         plan = self._plan(self.outputs)
         if isinstance(plan, PartitionedPlan):  # each part has its share of a batch
             return
-        given = set(map(id, plan.feeds))
+        inputs = plan.feeds[: len(self.inputs)]
+        given = [dict(zip(map(id, inputs), shapes, strict=True)) for shapes in calls]
         for op in plan.operations:
-            if op.definition is cluster_op and all(
-                id(x) in given or x.shape.is_fully_defined for x in op.inputs
-            ):
-                prepare_body(op.attrs["body"], batches)
+            if op.definition is cluster_op:
+                found = [_shapes(op.inputs, known) for known in given]
+                prepare_body(op.attrs["body"], [shapes for shapes in found if shapes is not None])
 
     def needed_for(
         self, tensors: Sequence[GraphTensor], effects: Sequence[Operation] = ()
@@ -407,3 +409,18 @@ def _value(tensor: Tensor) -> Any:
         f"{tensor!r} is symbolic, and the call runs outside of its graph",
         remedy="return the tensor from the function that made it",
     )
+
+
+def _shapes(
+    tensors: Sequence[GraphTensor], given: Mapping[int, tuple[int, ...]]
+) -> list[tuple[int, ...]] | None:
+    """The shapes of tensors, some of them given; None if another is unknown. Handles have none."""
+    found = list[tuple[int, ...]]()
+    for x in tensors:
+        shape = () if x.dtype == resource else given.get(id(x))
+        if shape is None:
+            if not x.shape.is_fully_defined:
+                return None
+            shape = tuple(d for d in x.shape if d is not None)
+        found.append(shape)
+    return found

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +20,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
+from .. import forks
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..graph import EagerTensor, building, form_of, get_default_graph
 from ..ops.convert import convert_to_tensor
@@ -79,7 +79,7 @@ class Function:
         self._known: dict[Any, _Known] = {}
         self._last: tuple[list[Any] | None, _Known | None] = [], None
         self._made: list[weakref.ref[variables.Variable]] = []
-        self._lock = threading.RLock()
+        self._lock = forks.recursive_lock()
         self._calls = 0
         self._traces = 0
         self._methods: dict[int, tuple[weakref.ref[Any], Function]] = {}

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from .. import forks
 from ..errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from ..source import layer_path, user_location
 from .device import DeviceSpec
@@ -52,7 +53,7 @@ class Graph:
     captures_values = False
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = forks.recursive_lock()
         self._operations: dict[str, Operation] = {}
         self._names: dict[str, int] = {}
         self._consumers: dict[int, list[Operation]] = {}

@@ -110,8 +110,10 @@ def set_compiler(compiler: Compiler) -> None:
 def _compiler() -> Compiler | None:
     """Who compiles clusters: laminar's own compiler, loaded on first use, unless another is set."""
     if _Hook.compiler is None and not _Hook.was_looked_for:
-        _Hook.was_looked_for = True
-        importlib.import_module("laminar.engine.compiler")  # calls set_compiler
+        try:
+            importlib.import_module("laminar.engine.compiler")  # calls set_compiler
+        finally:  # until then other threads wait for it, too
+            _Hook.was_looked_for = True
     return _Hook.compiler
 
 
@@ -182,14 +184,11 @@ def _run(context: Any, *inputs: Any, body: Body) -> Any:
     return results[0] if len(body.outputs) == 1 else results
 
 
-def prepare_body(body: Body, batches: Sequence[int]) -> None:
-    """Make what runs of a body on batches of these sizes need, so that none waits for it.
-
-    All unknown sizes of its inputs are taken to be those of the batch.
-    """
+def prepare_body(body: Body, calls: Sequence[Sequence[tuple[int, ...]]]) -> None:
+    """Make what runs of a body on inputs of these shapes need, so that none waits for it."""
     prepare = getattr(body.native or _built(body), "prepare", None)
     if prepare is not None:
-        prepare(batches)
+        prepare(calls)
 
 
 def _built(body: Body) -> Callable[..., Any]:

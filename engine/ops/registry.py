@@ -14,12 +14,12 @@ import difflib
 import functools
 import inspect
 import operator
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from .. import forks
 from ..cancellation import CancellationManager
 from ..errors import (
     AlreadyExistsError,
@@ -327,7 +327,7 @@ class OpDef:
 
 
 OPS: dict[str, OpDef] = {}
-_lock = threading.Lock()
+_lock = forks.lock()
 
 
 def register(op: OpDef) -> OpDef:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import forks
 from ..errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
 from ..graph import (
     ANY,
@@ -55,7 +56,7 @@ class VariableStore:
         self.trainable = trainable
         self.spec = spec
         self.owner = owner
-        self.lock = threading.Lock()
+        self.lock = forks.lock()
 
     def read(self) -> Array:
         """The value; FailedPreconditionError before it is initialised."""
@@ -104,7 +105,7 @@ class one_lock:  # noqa: N801  # used as a function is
             self._held.release()
 
 
-_sharing = threading.Lock()
+_sharing = forks.lock()
 
 
 class Sharing:

@@ -2,7 +2,8 @@
 
 Operations are listed in an order in which all others come as early as they can, so that those that
 can be clustered come in long runs. A run is one cluster: its operations stand together in a valid
-order of the whole graph, so a cluster never waits for something that waits for it.
+order of the whole graph, so a cluster never waits for something that waits for it. Updates that
+nothing waits for come last: where an operation between two clusters raises, no variable is changed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ..ops.cluster import Body, Step, accepts, cluster_op
 from ..ops.control import SCAN, WHILE
 from ..ops.dataflow import NEXT_ITERATION, STEERING
 from ..ops.registry import OpDef
+from ..ops.state import assign, assign_add, assign_sub
 from ..ops.views import MOVES_NOTHING
 from .regions import regions
 
@@ -25,6 +27,7 @@ _LEAST = 3
 _MUCH = 1024  # elements
 # What computes nothing: at most it copies, which the reference kernels do as fast.
 _NO_WORK = MOVES_NOTHING | {"Assign", "BroadcastTo", "Cast", "Slice", "StridedSlice"}
+_UPDATES = (assign, assign_add, assign_sub)
 
 
 def cluster(
@@ -162,23 +165,42 @@ def _runs(
         for j in sources:
             consumers[j].append(i)
     ready: list[list[int]] = [[] for _ in range(max(inside, default=0) + 1)]  # heaps of places
+    has_loops = len(ready) > 2  # where an update is one of its iteration
+    last = set[int]() if has_loops else _last_updates(operations, consumers)
     for i, count in enumerate(waits):
-        if not count:
+        if not count and i not in last:
             heapq.heappush(ready[inside[i]], i)
     runs: list[tuple[list[Operation], bool]] = []
-    while True:
+    region: int | None = 0
+    while region is not None:
+        run: list[int] = []
+        while True:
+            if last and not any(ready):  # all else has its place
+                for i in last:
+                    if not waits[i]:
+                        heapq.heappush(ready[inside[i]], i)
+                last = set()
+            if not ready[region]:
+                break
+            run.append(heapq.heappop(ready[region]))
+            for i in consumers[run[-1]]:
+                waits[i] -= 1
+                if not waits[i] and i not in last:
+                    heapq.heappush(ready[inside[i]], i)
+        if run:
+            order = run if has_loops else sorted(run)
+            runs.append(([operations[i] for i in order], region > 0))
         region = next((k for k, places in enumerate(ready) if places), None)
-        if region is None:
-            return runs
-        run: list[Operation] = []
-        while ready[region]:
-            i = heapq.heappop(ready[region])
-            run.append(operations[i])
-            for j in consumers[i]:
-                waits[j] -= 1
-                if not waits[j]:
-                    heapq.heappush(ready[inside[j]], j)
-        runs.append((run, region > 0))
+    return runs
+
+
+def _last_updates(operations: Sequence[Operation], consumers: Sequence[Sequence[int]]) -> set[int]:
+    """The places of the updates of variables that nothing waits for but others of them."""
+    found = set[int]()
+    for i in reversed(range(len(operations))):
+        if operations[i].definition in _UPDATES and found.issuperset(consumers[i]):
+            found.add(i)
+    return found
 
 
 def _as_cluster(

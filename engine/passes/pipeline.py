@@ -7,11 +7,11 @@ then on, of sessions and of functions.
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from .. import forks
 from ..dumps import dump, folder
 from ..errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ..graph import GraphTensor, Operation
@@ -40,7 +40,7 @@ def remove_dead(program: Program) -> None:
     program.trim()
 
 
-_lock = threading.Lock()
+_lock = forks.lock()
 _passes: list[_Entry] = [
     _Entry("fold_constants", fold_constants, True),
     _Entry("simplify", simplify, True),

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import forks
 from ..cancellation import CancellationManager
 from ..errors import CancelledError, DeadlineExceededError, InvalidArgumentError
 from ..graph import EagerTensor, Graph, GraphTensor, Operation, resource, string
@@ -97,7 +98,7 @@ class DirectSession:
             self._context.inter_op = self._pools[0]
         self._machine = Machine(config)
         self._signatures: dict[Any, _Signature] = {}
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._timeout = config.operation_timeout_in_ms
 
     @staticmethod

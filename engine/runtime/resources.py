@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from .. import forks
 
 
 class ResourceManager:
@@ -14,7 +15,7 @@ class ResourceManager:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._containers: dict[str, dict[str, Any]] = {}
 
     def get(self, container: str, name: str, make: Callable[[], Any]) -> Any:

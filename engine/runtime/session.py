@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
+from .. import forks
 from ..errors import (
     AlreadyExistsError,
     DTypeError,
@@ -87,7 +88,7 @@ class Session:
             target, self.graph, config or SessionConfig()
         )
         self._sent = 0
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._entered: list[AbstractContextManager[Any]] = []
 
     def run(

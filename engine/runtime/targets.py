@@ -7,11 +7,11 @@ engine runs steps. `_targets[scheme]` is guarded by `_lock`.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from .. import forks
 from ..errors import (
     AlreadyExistsError,
     InternalError,
@@ -77,7 +77,7 @@ class _Target:
     reset: Reset | None
 
 
-_lock = threading.Lock()
+_lock = forks.lock()
 _targets: dict[str, _Target] = {}
 
 

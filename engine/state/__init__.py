@@ -78,4 +78,5 @@ from .tables import TextFileInitializer as TextFileInitializer
 from .tables import tables_initializer as tables_initializer
 from .variable import Variable as Variable
 from .variable import autocast as autocast
+from .variable import set_to_zero as set_to_zero
 from .variable import variables_made as variables_made

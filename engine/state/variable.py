@@ -50,6 +50,19 @@ class _Local(threading.local):
 _local = _Local()
 
 
+def set_to_zero(variables: Sequence[Variable]) -> None:
+    """Assign zeros to variables."""
+    is_plain = building() is None and current_scope() is None and not recorders.active
+    for v in variables:
+        shape: Any = v._shape
+        zeros = np.zeros(shape, v._dtype.numpy)
+        if is_plain and type(v) is Variable and v._graph is None:  # what `assign` comes to
+            with state.one_lock((v._store,)):
+                v._store.value = zeros
+        else:
+            v.assign(zeros)
+
+
 @contextmanager
 def autocast(dtype: Any) -> Iterator[None]:
     """Read floating variables as `dtype` inside (None: as they are)."""

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from laminar.engine.errors import UnimplementedError
 from laminar.engine.graph import DType, Tensor, as_dtype
-from laminar.engine.state import Variable
+from laminar.engine.state import Variable, set_to_zero
 from laminar.layers.holding import holding
 from laminar.layers.tracking import Tracked
 
@@ -106,8 +104,7 @@ class Metric(Tracked, Recorded):
 
     def reset_state(self) -> None:
         """Forget all batches: set the variables to 0."""
-        for variable in self.variables:
-            variable.assign(np.zeros(variable.shape, variable.dtype.numpy))
+        set_to_zero(self.variables)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Add what a batch contributes, and give the result."""

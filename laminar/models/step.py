@@ -2,20 +2,23 @@
 
 The batch dimension is unknown in the trace, so a short last batch or another batch size runs the
 same graph; but where layers keep states for each example, as there is one size for these.
-`_concrete[form]` is the graph for batches of one form (structure, dtypes, sizes).
+`_concrete[form]` is the graph for batches of one form (structure, dtypes, sizes); where sizes
+change, forms share one (traces.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from laminar.distribute import DataParallel
 from laminar.engine.functions import ConcreteFunction, Function
 from laminar.engine.graph import EagerTensor, TensorSpec, value_of
-from laminar.tree import map_structure
+from laminar.tree import flatten, map_structure
 
 from .batches import size_of
+from .traces import Sizes, Traces
 
 
 class Step:
@@ -50,6 +53,7 @@ class Step:
             self._shared = Function(strategy.shared(step))
             self._least = strategy.num_replicas
         self._concrete: dict[Any, ConcreteFunction] = {}
+        self._traces = Traces(native=native)
         self._prepared: set[tuple[Any, tuple[int, ...]]] = set()
 
     def __call__(self, batch: Any) -> Any:
@@ -70,7 +74,7 @@ class Step:
     def compiles(self) -> list[Any]:
         """What was compiled for the batches so far, and why (engine/compiler/report.py)."""
         found = []
-        for number, concrete in enumerate(self._concrete.values()):
+        for number, concrete in enumerate(dict.fromkeys(self._concrete.values())):
             given = ", ".join(str(x.spec) for x in concrete.inputs)
             for body in concrete.clusters:
                 for event in getattr(body.native, "events", ()):
@@ -107,11 +111,13 @@ class Step:
         """Make what batches of this form with so many examples need, so that none waits for it."""
         if self._function is None or not self._native or self._least or self._one_size:
             return
-        key = self._form(batch, []), sizes
+        tensors: list[EagerTensor] = []
+        key = self._form(batch, tensors), sizes
         if key not in self._prepared:
             concrete = self.trace(batch)
             assert concrete is not None, "it is traced"
-            concrete.prepare(sizes)
+            shapes = [value_of(x).shape[1:] for x in tensors]
+            concrete.prepare([[(n, *shape) for shape in shapes] for n in sizes])
             self._prepared.add(key)
 
     def _form(self, batch: Any, tensors: list[EagerTensor]) -> Any:
@@ -126,9 +132,25 @@ class Step:
         return bool(self._least) and size_of(batch) < self._least
 
     def _trace(self, batch: Any) -> ConcreteFunction:
-        function = self._function if self._are_few(batch) else self._shared or self._function
+        """The graph that runs batches like this one."""
+        few = self._are_few(batch)
+        function = self._function if few else self._shared or self._function
         assert function is not None, "only what is traced gets here"
-        spec = _whole_spec if self._one_size else batch_spec
+        size = size_of(batch) if self._one_size else None
+        sizes = tuple(tuple(x.shape[1:]) for x in flatten(batch) if x is not None)
+        return self._traces.graph_for(
+            (_kind(batch), size, few), sizes, partial(self._trace_for, function, batch, size)
+        )
+
+    def _trace_for(
+        self, function: Function, batch: Any, size: int | None, sizes: Sizes
+    ) -> ConcreteFunction:
+        """The graph for batches as this one, but of some sizes."""
+        left = iter(sizes)
+
+        def spec(x: Any) -> Any:
+            return None if x is None else TensorSpec((size, *next(left)), x.dtype)
+
         concrete = function.concrete(map_structure(spec, batch))
         if self._strategy is not None:
             concrete.machine = self._strategy.machine
@@ -180,6 +202,12 @@ def batch_spec(tensor: Any) -> Any:
     return TensorSpec((None, *tensor.shape[1:]), tensor.dtype)
 
 
-def _whole_spec(tensor: Any) -> Any:
-    """The spec of batches of this very size."""
-    return None if tensor is None else TensorSpec(tensor.shape, tensor.dtype)
+def _kind(value: Any) -> Any:
+    """What batches have in common that differ in sizes alone."""
+    if isinstance(value, EagerTensor):
+        return value.dtype, len(value.shape)
+    if isinstance(value, dict):
+        return tuple([(key, _kind(value[key])) for key in sorted(value)])
+    if isinstance(value, list | tuple):
+        return type(value), *[_kind(part) for part in value]
+    return None

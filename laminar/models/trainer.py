@@ -189,6 +189,11 @@ class Trainer(TrainingSteps):
         some made for it. `fit`, `evaluate` and `predict` have the best ones for the size of their
         batches made before they begin, the first time with those of the last, shorter batch.
 
+        Where other sizes change, such as the length of sequences, the second one met is the last
+        that something is compiled for: the step is traced once more, for any. But where that does
+        not work (a layer asks for the number), or makes slower steps (convolutions and pooling are
+        compiled for images of one size), each has its own.
+
         Returns:
             CompileReport: a list of (step, event); an event has `cluster`, `reason`, `inputs`,
             `num_kernels`, `kernels` and `seconds`. Printed, a line for each.

@@ -12,12 +12,12 @@ State of the module, guarded by `_lock`:
 from __future__ import annotations
 
 import random
-import threading
 import weakref
 from typing import Any
 
 import numpy as np
 
+from laminar.engine import forks
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Graph, Tensor, building, eager_scope
 from laminar.engine.ops.basic import identity
@@ -30,7 +30,7 @@ from laminar.engine.state import Variable
 _FIRST_SEED = 0x9E3779B9
 _MOST = 10**9  # a default seed is below it, as in Keras
 
-_lock = threading.RLock()
+_lock = forks.recursive_lock()
 _seeds = random.Random(_FIRST_SEED)
 _global: list[SeedGenerator] = []
 _of_graph: weakref.WeakKeyDictionary[Graph, SeedGenerator] = weakref.WeakKeyDictionary()

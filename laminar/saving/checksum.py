@@ -111,10 +111,10 @@ def _fastest(size: int) -> Callable[[memoryview, int], int]:
     """Native code where the code generator is loaded, or there is enough to do to load it."""
     if size < _SEGMENT or (size < _MANY and "laminar.engine.compiler" not in sys.modules):
         return zlib.crc32
-    # Heavy: it brings the code generator.
-    from laminar.engine.compiler.crc32 import crc32
+    # Heavy: it brings the code generator, of which all is loaded before this part of it.
+    from laminar.engine.compiler import crc32
 
-    return crc32
+    return crc32.crc32
 
 
 def combined(first: int, second: int, length: int) -> int:

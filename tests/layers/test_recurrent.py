@@ -322,6 +322,33 @@ def test_files_travel_both_ways(tmp_path: Any) -> None:
     check_equal(laminar.saving.load_model(tmp_path / "theirs.keras")(X), theirs(X))
 
 
+def test_cells_of_other_types() -> None:
+    """They compute in their own type, and traced as without a trace."""
+
+    def cells(*dtypes: str) -> list[Any]:
+        kinds = (layers.LSTMCell, layers.GRUCell)
+        return [kind(4, dtype=d) for kind, d in zip(kinds, dtypes, strict=True)]
+
+    x = X.astype(np.float64)
+    for layer, dtype in (
+        (layers.RNN(cells("float64", "float64"), dtype="float64"), "float64"),
+        (layers.RNN(cells("float64", "float64")), "float32"),
+        (layers.RNN(cells("float32", "float64"), dtype="float64"), "float64"),
+        (layers.RNN(layers.StackedRNNCells(cells("float64", "float64"))), "float32"),
+    ):
+        eager = layer(x)
+        assert eager.dtype == dtype
+        traced = function(lambda x, layer=layer: layer(x))(ops.convert_to_tensor(x))
+        np.testing.assert_allclose(traced, eager, rtol=1e-5, atol=1e-6)
+    exact = layers.RNN(cells("float64", "float64"), dtype="float64")
+    assert exact.cell.compute_dtype == "float64"
+    y = exact(x)
+    z: Any = x
+    for cell in exact.cell.cells:
+        z = layers.RNN(cell, True, dtype="float64")(z)
+    np.testing.assert_allclose(y, z[:, -1], rtol=1e-12)
+
+
 def test_sixteen_bits() -> None:
     for name in KINDS:
         layer = getattr(layers, name)(2, dtype="mixed_bfloat16", return_sequences=True)

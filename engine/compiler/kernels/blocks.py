@@ -182,11 +182,13 @@ def choose_blocks(
     streamed: int = 0,
     *,
     alone: Grid,
+    b_may_be_beside: bool,
 ) -> Blocks:
     """Blocks that stay in cache, and copies where strides are bad for it.
 
     `streamed` is how many bytes the epilogue takes besides, `alone` the grid for one thread: how
-    sums are cut must not depend on the number of threads.
+    sums are cut must not depend on the number of threads. `b_may_be_beside` says whether only a run
+    knows if B begins at a line.
     """
     size = dtype.size
     row_bytes = columns * size
@@ -265,8 +267,8 @@ def choose_blocks(
     part = Cut.of(grid.rows.parts, -(-height // grid.rows.large)).large
     is_small = row_bytes * inner <= packed_bytes
     fewest = _FEWEST_ROWS_TO_ALIGN if is_small else _FEWEST_ROWS_TO_PACK
-    can_begin_beside = b.row_stride * size % host.LINE == 0 and row_bytes * depth <= packed_bytes
-    if not pack_b and can_begin_beside and rows >= fewest:
+    can_be_mended = b.row_stride * size % host.LINE == 0 and row_bytes * depth <= packed_bytes
+    if b_may_be_beside and not pack_b and can_be_mended and rows >= fewest:
         pack_b = kernel.B_IF_BESIDE
     blocks = Blocks(part, panels, depth, pack_a, pack_b, streams)
     return _shared_out(blocks, grid, num_batches, threads)

@@ -110,8 +110,11 @@ def plan_gemm(
     streams = epilogue.streams if epilogue else ()
     streamed = num_batches * rows * sum(stream.row_bytes for stream in streams)
     threads = target.threads
+    beside = target.may_be_beside(b.data)
     blocks = choose_blocks(
-        *(a, b, rows, columns, inner, dtype, grid, num_batches, threads, streamed), alone=alone
+        *(a, b, rows, columns, inner, dtype, grid, num_batches, threads, streamed),
+        alone=alone,
+        b_may_be_beside=beside,
     )
     fetch_a = _fetched_a(a, blocks, grid, rows, columns, inner, dtype, target)
     ahead = blocks.streams or fetch_a != kernel.A_UNFETCHED
@@ -126,7 +129,9 @@ def plan_gemm(
             *(rows, columns, inner, num_batches, dtype, target, ahead, len(target.stock))
         )
         blocks = choose_blocks(
-            *(a, b, rows, columns, inner, dtype, grid, num_batches, threads, streamed), alone=alone
+            *(a, b, rows, columns, inner, dtype, grid, num_batches, threads, streamed),
+            alone=alone,
+            b_may_be_beside=beside,
         )
         own = _plan_own(c, blocks, grid, dtype, target, accumulate, epilogue)
     packed_a, a_words = _packed_a(blocks, grid, dtype, target)

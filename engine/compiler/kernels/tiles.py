@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from ...graph import DType
 from ..host import is_arm
-from .launch import Code
+from .launch import Buffer, Code, Word
 
 
 class Stock(Protocol):
@@ -28,12 +28,14 @@ class Target(NamedTuple):
     has_sizes: whether the same is going to be planned for other sizes: then a launch tells what
         they need.
     stock: what to make do with; None: anything can be compiled.
+    anywhere: the values that may begin anywhere; all others begin at a line of the cache.
     """
 
     vector_bytes: int
     threads: int
     has_sizes: bool = False
     stock: Stock | None = None
+    anywhere: frozenset[int] = frozenset()
 
     @property
     def registers(self) -> int:
@@ -49,6 +51,10 @@ class Target(NamedTuple):
     def lanes(self, dtype: DType) -> int:
         """Elements of a vector."""
         return self.vector_bytes // dtype.size
+
+    def may_be_beside(self, data: Word) -> bool:
+        """Whether memory may begin beside a line of the cache, as only a run knows."""
+        return isinstance(data, Buffer) and data.value in self.anywhere
 
 
 class Cut(NamedTuple):

@@ -62,7 +62,7 @@ def _einsum(b: Builder, step: Lowered, *xs: Operand) -> Operand:
     for term, x in zip(inputs.split(","), xs, strict=True):
         for label, n in zip(term, b.shape(x), strict=True):
             known = sizes.setdefault(label, n)
-            if known != n and 1 not in (known, n):
+            if known != n and (label not in output or 1 not in (known, n)):
                 raise NotLoweredError(f"Einsum: {label} has the sizes {known} and {n}")
             sizes[label] = n if known == 1 else known
     work = [_simplified(b, x, term, sizes) for term, x in zip(inputs.split(","), xs, strict=True)]

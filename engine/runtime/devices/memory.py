@@ -8,7 +8,6 @@ State of an `Account`, guarded by `_lock` but for `_freed`:
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections import deque
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import forks
 from ...errors import ResourceExhaustedError
 
 
@@ -49,7 +49,7 @@ class Account:
     def __init__(self, device: str, limit_bytes: int | None) -> None:
         self._device = device
         self._limit = limit_bytes
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._live: dict[int, _Held] = {}
         self._freed: deque[_Held] = deque()
         self._in_use = 0

@@ -7,11 +7,11 @@ the GPU register themselves here, anybody else from outside.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ... import forks
 from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ...graph import DeviceSpec
 from . import cuda
@@ -39,7 +39,7 @@ class DeviceFactory:
 
 
 factories: dict[str, DeviceFactory] = {}
-_lock = threading.Lock()
+_lock = forks.lock()
 
 
 def register_device(

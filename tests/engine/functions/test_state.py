@@ -19,6 +19,8 @@ from laminar.engine.graph import TensorSpec
 from laminar.engine.ops.basic import zeros_like
 from laminar.engine.ops.cast import cast
 from laminar.engine.ops.linalg import matmul
+from laminar.engine.ops.math import tanh
+from laminar.engine.ops.registry import define
 
 
 def tensor(value: Any, dtype: str = "float32") -> Any:
@@ -241,3 +243,51 @@ def test_the_cache_keeps_no_instance_alive() -> None:
     assert alive() is None
     with pytest.raises(FailedPreconditionError, match="increment: the object .* no longer exists"):
         method(tensor([1, 2]))
+
+
+@define("TestLimited")
+def limited(x: TensorSpec) -> TensorSpec:
+    """x, if no element is larger than 1."""
+    return x
+
+
+@limited.kernel("cpu")
+def _limited_kernel(x: Any) -> Any:
+    if np.any(x > 1):
+        raise ValueError("too large")
+    return x
+
+
+@pytest.mark.parametrize("reads", [False, True], ids=["written", "read again"])
+def test_a_call_that_fails_changes_nothing(reads: bool) -> None:
+    """Though what comes before the operation that raises is one cluster, with the updates."""
+    count, total = eng.Variable(1.0), eng.Variable(np.zeros(8, np.float32))
+
+    @eng.function(jit_compile=True)
+    def f(x: Any) -> Any:
+        count.assign_add(1.0)
+        y = tanh(x * 2.0 + count.value) if reads else tanh(x * 2.0 + 1.0)
+        total.assign_add(x + y)
+        total.assign_add(x * y)
+        return tanh(limited(x * 2.0 + y - y) * 2.0 + 1.0) * y
+
+    def expected(x: Any) -> Any:
+        y = np.tanh(x * 2 + (float(count) if reads else 1))
+        return y, np.tanh(x * 4 + 1) * y
+
+    x = np.linspace(-0.4, 0.4, 8).astype(np.float32)
+    sums = np.zeros(8)
+    for _ in range(2):
+        found = f(tensor(x))
+        y, z = expected(x)
+        sums += x + y + x * y
+        np.testing.assert_allclose(found.numpy(), z, rtol=1e-5)
+        np.testing.assert_allclose(total.numpy(), sums, rtol=1e-5)
+    before = float(count), total.numpy()
+    with pytest.raises(ValueError, match="too large"):
+        f(tensor(x + 1))
+    np.testing.assert_array_equal(total.numpy(), before[1])
+    # What an operation that may raise is computed from is written before it.
+    assert float(count) == before[0] + reads
+    f(tensor(x))
+    np.testing.assert_allclose(total.numpy(), sums + x + expected(x)[0] * (1 + x), rtol=1e-5)

@@ -26,7 +26,7 @@ def every_cluster() -> Iterator[None]:
         yield
 
 
-def _fail(self: Any, error: Exception) -> None:
+def _fail(self: Any, _: Any, error: Exception) -> None:
     raise AssertionError(f"{self._body.name} was accepted, but could not be compiled") from error
 
 

