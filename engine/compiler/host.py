@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import functools
+import math
 import platform
 import sys
 from pathlib import Path
 
 # Bytes of a line of a cache. Memory for vectors begins at one, so none of them is in two lines.
 LINE = 64
+# The first cache keeps so many lines that are a multiple of so many bytes apart, or some more.
+_WAYS = 8
+_WAY_BYTES = 4096
 _X86 = frozenset({"x86_64", "amd64"})
 _ARM = frozenset({"aarch64", "arm64"})
 _PROCESSORS = Path("/sys/devices/system/cpu")
@@ -53,6 +57,11 @@ def second_cache() -> int:
 def whole_lines(num_bytes: int) -> int:
     """The bytes of the lines of a cache that so many take."""
     return -(-num_bytes // LINE) * LINE
+
+
+def lines_in_first_cache(stride: int) -> int:
+    """How many lines that are so many bytes apart the first cache keeps."""
+    return _WAYS * (_WAY_BYTES // math.gcd(stride, _WAY_BYTES))
 
 
 def in_second_cache(share: float) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 from ...graph import DType
@@ -53,9 +52,6 @@ _PACKED_FEW_SHARE = 1 / 8
 # Where these sets do not keep it, each tile reads the panel from the second cache, which takes much
 # of the power that the clock depends on. Then so many panels are copied, however near their rows.
 _FEWEST_PANELS_TO_PACK_CROWDED = 4
-# The first cache keeps so many lines that are a multiple of so many bytes apart, or some more.
-_WAYS = 8
-_WAY_BYTES = 4096
 # No tile of a large result is wider than four vectors of 64 bytes.
 _WIDEST_PANEL_BYTES = 256
 # For so many rows a B that is copied as a whole is read faster, wherever it is.
@@ -156,17 +152,7 @@ def may_be_turned_first(rows: int, columns: int, inner: int) -> bool:
 
 def _is_large(rows: int, columns: int) -> bool:
     """Whether a result is far away when it is read again."""
-    return rows * columns >= _in_cache(_LARGE_SHARE)
-
-
-def _rows_kept(stride: int) -> int:
-    """How many lines that are so many bytes apart the first cache keeps."""
-    return _WAYS * (_WAY_BYTES // math.gcd(stride, _WAY_BYTES))
-
-
-def _in_cache(share: float) -> int:
-    """The bytes of a share of the second cache."""
-    return int(host.second_cache() * share)
+    return rows * columns >= host.in_second_cache(_LARGE_SHARE)
 
 
 def choose_blocks(
@@ -192,7 +178,7 @@ def choose_blocks(
     """
     size = dtype.size
     row_bytes = columns * size
-    packed_bytes = _in_cache(_PACKED_SHARE)
+    packed_bytes = host.in_second_cache(_PACKED_SHARE)
     panel_row = -(-columns // grid.vectors.parts) * size
     pack_b = kernel.B_AS_IT_IS
     widest = -(-columns // alone.vectors.parts) * size
@@ -201,7 +187,7 @@ def choose_blocks(
     is_quick = is_narrow and widest > _NARROWEST_BYTES
     is_far = b.row_stride * size >= _FAR_BYTES <= row_bytes
     is_again = is_narrow and alone.vectors.parts >= _FEWEST_PANELS_TO_PACK_CROWDED
-    is_crowded = is_again and inner > _rows_kept(b.row_stride * size)
+    is_crowded = is_again and inner > host.lines_in_first_cache(b.row_stride * size)
     fewest = _FEWEST_ROWS_TO_PACK
     if is_narrow:
         is_paged = b.row_stride * size >= _PAGE_BYTES
@@ -209,7 +195,7 @@ def choose_blocks(
     if b.column_stride != 1 and columns > 1:
         pack_b = kernel.B_TRANSPOSED
     elif rows >= fewest and (is_far or is_crowded):
-        is_near = not is_narrow and row_bytes * inner <= _in_cache(_NEAR_SHARE)
+        is_near = not is_narrow and row_bytes * inner <= host.in_second_cache(_NEAR_SHARE)
         pack_b = kernel.B_AS_IT_IS if is_near else kernel.B_BY_INNER
     is_across = a.column_stride != 1 and rows > 1
     fewest = _FEWEST_RESULTS_TO_PACK_QUICK if is_quick else _FEWEST_RESULTS_TO_PACK
@@ -227,7 +213,7 @@ def choose_blocks(
         pack_b, longest = pack_b or kernel.B_BY_INNER, _LONGEST_INNER
     else:
         b_row = max(b.row_stride, 1) * size  # rows that are all one have a stride of 0
-        in_place = max(_in_cache(_IN_PLACE_SHARE) // b_row, _LONGEST_INNER_ACROSS)
+        in_place = max(host.in_second_cache(_IN_PLACE_SHARE) // b_row, _LONGEST_INNER_ACROSS)
         copied = _LONGEST_INNER_LARGE if _is_large(rows, columns) else _LONGEST_INNER
         longest = copied if pack_b else min(in_place, _LONGEST_INNER)
     if pack_b and is_again and not _is_large(rows, columns):
@@ -240,9 +226,13 @@ def choose_blocks(
     # Parts are of whole rows, so the epilogue goes through its memory in order; not where each
     # block of k would copy B again.
     is_one = depth >= inner and row_bytes * depth <= packed_bytes
-    streams = is_one and streamed >= _in_cache(_STREAMED_TOTAL_SHARE) and row_bytes >= _STREAMED_ROW
+    streams = (
+        is_one
+        and streamed >= host.in_second_cache(_STREAMED_TOTAL_SHARE)
+        and row_bytes >= _STREAMED_ROW
+    )
     if streams:
-        height = _in_cache(_STREAMED_SHARE) // row_bytes
+        height = host.in_second_cache(_STREAMED_SHARE) // row_bytes
         pack_a = is_across and a.row_stride == 1
         pack_b = pack_b or kernel.B_BY_INNER
     else:
@@ -252,7 +242,7 @@ def choose_blocks(
         if pack_a:
             height = max(height, _PART_RESULTS // columns, _PART_ROWS_AGAIN * (depth < inner))
         if not by_panel:
-            height = min(height, max(1, _in_cache(_PART_SHARE) // (depth * size)))
+            height = min(height, max(1, host.in_second_cache(_PART_SHARE) // (depth * size)))
         if by_panel:
             is_far = is_across and rows * inner * size >= packed_bytes
             most = min(_PANELS_OF_FAR_A, packed_bytes // (panel_row * depth)) if is_far else 1
@@ -262,7 +252,7 @@ def choose_blocks(
             is_low = is_narrow and rows <= _FEW_ROWS_OF_PANEL
             is_kept = not pack_a and rows * inner * size <= packed_bytes
             share = _PACKED_SHARE if pack_a else _PACKED_PANELS_SHARE
-            most = _in_cache(_PACKED_FEW_SHARE if is_low or is_kept else share)
+            most = host.in_second_cache(_PACKED_FEW_SHARE if is_low or is_kept else share)
             panels = Cut.of(panels, max(1, most // panel_bytes)).large
     part = Cut.of(grid.rows.parts, -(-height // grid.rows.large)).large
     is_small = row_bytes * inner <= packed_bytes

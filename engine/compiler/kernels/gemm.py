@@ -35,9 +35,6 @@ _FEW_ROWS = 2
 _MANY_ROWS = 32
 # Rows of A are fetched with what stands between them if so much of that is used.
 _RUN_SHARE = 7 / 8
-# The first cache keeps so many lines that are a multiple of so many bytes apart, or some more.
-_WAYS = 8
-_WAY_BYTES = 4096
 # A result as large as that is far away when it is written: what it is made of takes the rest.
 _FAR_SHARE = 1 / 2
 
@@ -394,8 +391,8 @@ def _with_rows_in_cache(grid: Grid, a: Matrix, rows: int, dtype: DType) -> Grid:
     """
     if a.column_stride != 1 or grid.vectors.parts * grid.vectors.large > 1:
         return grid
-    apart = _WAY_BYTES // math.gcd(a.row_stride * dtype.size, _WAY_BYTES)
-    return grid._replace(rows=Cut.of(rows, min(grid.rows.large, _WAYS * apart)))
+    most = host.lines_in_first_cache(a.row_stride * dtype.size)
+    return grid._replace(rows=Cut.of(rows, min(grid.rows.large, most)))
 
 
 def _fetched_a(
