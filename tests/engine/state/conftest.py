@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+_SECONDS_TO_END = 2.0  # for one of a timer that was cancelled, say
+
 
 @pytest.fixture(autouse=True)
 def watchdog() -> Iterator[None]:
@@ -18,12 +20,15 @@ def watchdog() -> Iterator[None]:
 
 @pytest.fixture
 def no_thread_left() -> Iterator[None]:
-    """Every thread that the test started has ended when it ends."""
+    """Every thread that the test started ends when it ends; one that is told to takes a moment."""
     before = set(threading.enumerate())
     yield
-    left = [
-        t.name
+    started = [
+        t
         for t in threading.enumerate()
         if t not in before and not t.name.startswith("laminar-")  # the pools stay
     ]
+    for thread in started:
+        thread.join(_SECONDS_TO_END)
+    left = [t.name for t in started if t.is_alive()]
     assert not left, f"threads still running: {left}"
