@@ -181,14 +181,8 @@ def _spread(x: Tensor, term: str, labels: Collection[str], dy: Tensor, output: s
     short = [axis for axis, n in enumerate(x.shape) if term[axis] in labels and n in (1, None)]
     if not short:
         return x
-    shape: list[Dim] = []
-    dims: list[Tensor] = []
-    for axis, label in enumerate(term):
-        source, place = (dy, output.index(label)) if axis in short else (x, axis)
-        shape.append(source.shape[place])
-        if shape[-1] is None:
-            dims.append(dim_of(source, axis=place))
-    return broadcast_to(x, shape, dims)
+    sources = [(dy, output.index(a)) if i in short else (x, i) for i, a in enumerate(term)]
+    return _with_sizes_of(sources, x)
 
 
 def einsum_explicit(terms: Sequence[str], output: str, operands: Sequence[Tensor]) -> Tensor:
@@ -202,14 +196,15 @@ def _repeated(g: Tensor, x: Tensor, known: str, labels: str, term: str) -> Tenso
     if not new:
         return g
     g = expand_dims(g, new)
-    shape: list[Dim] = []
-    dims: list[Tensor] = []
-    for i, label in enumerate(labels):
-        source, axis = (x, term.index(label)) if i in new else (g, i)
-        shape.append(source.shape[axis])
-        if shape[-1] is None:
-            dims.append(dim_of(source, axis=axis))
-    return broadcast_to(g, shape, dims)
+    sources = [(x, term.index(a)) if i in new else (g, i) for i, a in enumerate(labels)]
+    return _with_sizes_of(sources, g)
+
+
+def _with_sizes_of(sources: Sequence[tuple[Tensor, int]], x: Tensor) -> Tensor:
+    """`x` repeated: each of its axes gets the size of an axis of a tensor."""
+    shape = [source.shape[axis] for source, axis in sources]
+    dims = [dim_of(source, axis=axis) for source, axis in sources if source.shape[axis] is None]
+    return broadcast_to(x, shape, dims)
 
 
 def _on_diagonals(g: Tensor, x: Tensor, labels: str, term: str) -> Tensor:
