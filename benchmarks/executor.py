@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from laminar import engine
-from laminar.engine.ops.basic import identity
+from laminar.engine.ops.core.basic import identity
 from laminar.engine.runtime import Plan, StepContext
 
 from .cases import Case

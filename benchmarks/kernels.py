@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from laminar.engine.compiler import llvm
 from laminar.engine.compiler.kernels import (
     Buffer,
     Convolution,
@@ -34,7 +33,8 @@ from laminar.engine.compiler.kernels import (
     plan_conv_input_gradient,
     plan_gemm,
 )
-from laminar.engine.compiler.threads import Pool
+from laminar.engine.compiler.native.threads import Pool
+from laminar.engine.compiler.target import llvm
 from laminar.engine.graph import float32
 
 from . import machine as host

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from laminar.engine.compiler import driver
-from laminar.engine.compiler.codes import address_of
+from laminar.engine.compiler.codegen import driver
 from laminar.engine.compiler.kernels import Buffer, Code, Launch, Scratch, Word
-from laminar.engine.compiler.threads import Pool
+from laminar.engine.compiler.native.threads import Pool
+from laminar.engine.compiler.target.code_cache import address_of
 
 Array = np.ndarray[Any, Any]
 _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)

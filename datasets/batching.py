@@ -11,12 +11,12 @@ import numpy as np
 from laminar.tree import flatten, map_structure
 
 from .elements import rows_of, spec_of, stack, with_batch, without_batch
+from .epochs import INFINITE, UNKNOWN, Pass, State
 from .indexing import length
 from .orders import Indexed
-from .passes import INFINITE, UNKNOWN, Pass, State
+from .replay import Trail
 from .sources import Listed
 from .stage import Cursor, Passing, Stage
-from .trail import Trail
 
 
 def batch_count(size: int, batch_size: int, drop_remainder: bool) -> int:

@@ -17,7 +17,7 @@ from laminar.engine.errors import DataLossError, FailedPreconditionError
 from laminar.engine.io import RecordScanner, RecordWriter
 
 from .codec import decode, encode
-from .passes import Pass, State
+from .epochs import Pass, State
 from .stage import Cursor, Stage
 
 

@@ -9,14 +9,14 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.tree import flatten, map_structure, pack_sequence_as
 
 from .elements import packer
+from .epochs import INFINITE, UNKNOWN, Pass, State
 from .indexing import ZippedRows
 from .orders import InOrder
-from .passes import INFINITE, UNKNOWN, Pass, State
 from .picking import apply
 from .prefetching import Prefetching
+from .replay import Trail
 from .sources import first_spec, in_memory, size_of_sum
 from .stage import Cursor, Stage, call_user
-from .trail import Trail
 
 
 def zipped(stages: Any) -> Stage:

@@ -13,9 +13,9 @@ from laminar.tree import map_structure
 from . import caching, combining, files, padding, picking, shuffling, sources
 from .batching import Batched, Rebatched, Unbatched, Windowed
 from .elements import as_tensors
+from .epochs import INFINITE, UNKNOWN
 from .iteration import DatasetIterator
 from .mapping import Mapped
-from .passes import INFINITE, UNKNOWN
 from .prefetching import Prefetched
 from .stage import Stage, checked_count
 

@@ -12,7 +12,7 @@ from laminar.engine.errors import InvalidArgumentError, MissingFileError
 from laminar.engine.graph import TensorSpec
 from laminar.engine.io import RecordScanner
 
-from .passes import UNKNOWN, Pass, State
+from .epochs import UNKNOWN, Pass, State
 from .stage import Cursor, Stage
 
 Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]

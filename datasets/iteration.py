@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 from laminar.engine.errors import InvalidArgumentError
 
 from .elements import as_tensors
-from .passes import State
+from .epochs import State
 from .stage import Cursor, Stage
 
 _VERSION: Final = 1

@@ -10,11 +10,11 @@ from laminar.engine.graph import TensorSpec
 from laminar.tree import flatten, map_structure
 
 from .elements import as_element, spec_of
-from .passes import Pass, State
+from .epochs import Pass, State
 from .picking import apply
 from .pool import Pool
+from .replay import Trail
 from .stage import Cursor, Passing, Stage, call_user
-from .trail import Trail
 
 
 class Mapped(Stage):

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from .epochs import INFINITE, Pass, State
 from .indexing import Block, Rows, joined, length
-from .passes import INFINITE, Pass, State
 from .sampling import buffered_order
 
 

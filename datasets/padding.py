@@ -15,10 +15,10 @@ from laminar.tree import flatten, is_nested, map_structure, pack_sequence_as
 
 from .batching import batch_count, located
 from .elements import stack_leaves, with_batch
-from .passes import INFINITE, UNKNOWN, Pass, State
+from .epochs import INFINITE, UNKNOWN, Pass, State
 from .picking import apply
+from .replay import Trail
 from .stage import Cursor, Passing, Stage, call_user
-from .trail import Trail
 
 
 class Padding:

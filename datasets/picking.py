@@ -9,8 +9,8 @@ import numpy as np
 
 from laminar.engine.graph import TensorSpec
 
+from .epochs import INFINITE, UNKNOWN, Pass, State
 from .orders import Indexed, Part, Repeated
-from .passes import INFINITE, UNKNOWN, Pass, State
 from .sources import IndexedStage
 from .stage import Cursor, Passing, Stage, call_user
 

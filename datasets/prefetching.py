@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .background import Background
-from .passes import Pass, State
+from .epochs import Pass, State
 from .stage import Cursor, Stage
 
 

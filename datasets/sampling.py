@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from .passes import Pass, generator
+from .epochs import Pass, generator
 
 # Draws are made in chunks, so that the state of the random numbers is their count.
 CHUNK: Final = 4096

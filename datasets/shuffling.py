@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .epochs import INFINITE, Pass, State
 from .orders import Indexed, Shuffled
-from .passes import INFINITE, Pass, State
+from .replay import Trail
 from .sampling import CHUNK, draws, order_of_rest
 from .sources import IndexedStage
 from .stage import Cursor, Stage
-from .trail import Trail
 
 
 def shuffled(source: Stage, buffer: int, seed: int, reshuffle: bool) -> Stage:

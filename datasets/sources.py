@@ -9,13 +9,13 @@ import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import TensorSpec
-from laminar.engine.ops.convert import to_array
+from laminar.engine.ops.core.convert import to_array
 from laminar.tree import flatten, flatten_with_path, is_nested, map_structure
 
 from .elements import as_element, spec_of
+from .epochs import INFINITE, UNKNOWN, Pass, State
 from .indexing import ArrayRows, Block, RangeRows, Rows, length
 from .orders import Indexed, InOrder
-from .passes import INFINITE, UNKNOWN, Pass, State
 from .stage import Cursor, Stage, call_user
 
 # Rows are taken this many at a time, and handed out one by one.

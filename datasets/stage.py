@@ -15,8 +15,8 @@ import numpy as np
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.source import Location, user_location
 
+from .epochs import Pass, State
 from .orders import Indexed
-from .passes import Pass, State
 
 
 class Cursor(Iterator[Any]):

@@ -31,7 +31,7 @@ from laminar.engine import errors
 from laminar.engine.errors import AbortedError, DeadlineExceededError, LaminarError
 
 from .codec import decode, encode
-from .passes import Pass, generator
+from .epochs import Pass, generator
 
 _INDEX: Final = struct.Struct("<Q")
 # How long workers are given to end by themselves, and then after they are told to.

@@ -24,9 +24,9 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.functions import FuncGraph
 from laminar.engine.graph import Graph, GraphTensor, Tensor, building, resource
 from laminar.engine.graph.context import device
-from laminar.engine.ops.recording import paused
-from laminar.engine.ops.shape import dim_of
-from laminar.engine.ops.shares import join_shares, share
+from laminar.engine.ops.array.shape import dim_of
+from laminar.engine.ops.array.shares import join_shares, share
+from laminar.engine.ops.core.recording import paused
 from laminar.engine.state import Variable
 from laminar.layers.context import current
 from laminar.layers.layer import Layer

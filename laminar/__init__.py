@@ -141,7 +141,7 @@ _NAMES = {
     "name_scope": "engine",
     "remat": "layers.remat",
     "set_random_seed": "random",
-    "set_threads": "engine.compiler.threads",
+    "set_threads": "engine.compiler.native.threads",
     "stop_gradient": "ops",
     "value_and_grad": "engine.gradients",
 }

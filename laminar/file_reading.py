@@ -12,7 +12,7 @@ import numpy as np
 
 from laminar.engine.errors import DataLossError, LaminarError
 from laminar.engine.graph import Tensor, as_dtype
-from laminar.engine.ops.convert import convert_to_tensor
+from laminar.engine.ops.core.convert import convert_to_tensor
 
 
 class FileReading:

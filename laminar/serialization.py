@@ -23,7 +23,7 @@ from laminar.engine.errors import (
     NotFoundError,
 )
 from laminar.engine.graph import DType, EagerTensor, Tensor, TensorShape, as_dtype
-from laminar.engine.ops.convert import convert_to_tensor
+from laminar.engine.ops.core.convert import convert_to_tensor
 
 from .file_reading import file_reading
 from .recorded import is_read_by_us, is_recorded, recorded_config

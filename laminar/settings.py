@@ -9,7 +9,7 @@ from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import FLOATING, as_dtype
-from laminar.engine.ops.convert import Defaults
+from laminar.engine.ops.core.convert import Defaults
 
 _BACKEND = "laminar"
 _FORMATS = ("channels_first", "channels_last")

@@ -7,7 +7,7 @@ from typing import Any
 from laminar import ops
 from laminar.config import epsilon as default_epsilon
 from laminar.engine.errors import InvalidArgumentError, ShapeError
-from laminar.engine.ops.normalization import batch_norm
+from laminar.engine.ops.nn.normalization import batch_norm
 
 from .input_spec import InputSpec
 from .layer import Layer

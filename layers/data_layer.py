@@ -10,7 +10,7 @@ import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
-from laminar.engine.ops.convert import convert_to_tensor
+from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.state import Variable
 
 from .layer import Layer

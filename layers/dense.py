@@ -8,7 +8,7 @@ from typing import Any
 from laminar import ops
 
 from .input_spec import InputSpec
-from .main_weight import MainWeight
+from .lora_int8 import MainWeight
 from .options import config_of, keep, known_dim, make_weight, whole
 
 

@@ -10,7 +10,7 @@ from laminar import initializers, ops
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 
 from .input_spec import InputSpec
-from .main_weight import MainWeight
+from .lora_int8 import MainWeight
 from .options import config_of, keep, make_weight, refuse
 
 _EQUATION = re.compile(r"(\.\.\.)?([a-zA-Z]+)(\.\.\.)?,([a-zA-Z]+)->(\.\.\.)?([a-zA-Z]*)(\.\.\.)?")

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from laminar import ops
 
-from .main_weight import MainWeight
+from .lora_int8 import MainWeight
 from .options import config_of, keep, whole
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from laminar import ops
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.ops.normalization import group_norm
+from laminar.engine.ops.nn.normalization import group_norm
 
 from .input_spec import InputSpec
 from .layer import Layer

@@ -8,10 +8,11 @@ from laminar import ops
 from laminar.config import floatx
 from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from laminar.engine.graph import INTEGER, STRING
-from laminar.engine.ops import compare, string
-from laminar.engine.ops.convert import convert_to_tensor
-from laminar.engine.ops.siphash import to_hash_bucket_strong
-from laminar.engine.ops.string_match import to_hash_bucket
+from laminar.engine.ops.core.convert import convert_to_tensor
+from laminar.engine.ops.math import compare
+from laminar.engine.ops.text import string
+from laminar.engine.ops.text.siphash import to_hash_bucket_strong
+from laminar.engine.ops.text.string_match import to_hash_bucket
 
 from .category_encoding import MODES, encode
 from .data_layer import DataLayer, as_input, refuse_sparse

@@ -12,10 +12,11 @@ from laminar import ops
 from laminar.config import floatx
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, ShapeError
 from laminar.engine.graph import EagerTensor, as_dtype, int64
-from laminar.engine.ops import compare, gather
-from laminar.engine.ops.checks import check
-from laminar.engine.ops.convert import convert_to_tensor
-from laminar.engine.ops.search import find_sorted
+from laminar.engine.ops.array import gather
+from laminar.engine.ops.array.search import find_sorted
+from laminar.engine.ops.core.checks import check
+from laminar.engine.ops.core.convert import convert_to_tensor
+from laminar.engine.ops.math import compare
 
 from .category_encoding import MODES, encode
 from .data_layer import DataLayer, as_array, as_list, batches, refuse_sparse

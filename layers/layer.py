@@ -13,7 +13,7 @@ import numpy as np
 from laminar import dtype_policies, ops, regularizers
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
 from laminar.engine.graph import Tensor, building
-from laminar.engine.ops.convert import convert_to_tensor
+from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.source import inside_layer
 from laminar.engine.state import Variable, autocast, current_scope
 from laminar.recorded import is_read_by_us

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.engine.functions import FuncGraph
-from laminar.engine.ops.convert import convert_to_tensor
+from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.naming import auto_name
 from laminar.tree import flatten, map_structure, pack_sequence_as
 

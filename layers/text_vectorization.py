@@ -12,11 +12,11 @@ import numpy as np
 from laminar import ops
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import STRING, TensorSpec, as_dtype
-from laminar.engine.ops import string
-from laminar.engine.ops.convert import convert_to_tensor
-from laminar.engine.ops.host import host_function
-from laminar.engine.ops.string_match import regex_replace
-from laminar.engine.ops.tokens import string_characters, string_ngrams
+from laminar.engine.ops.core.convert import convert_to_tensor
+from laminar.engine.ops.core.host import host_function
+from laminar.engine.ops.text import string
+from laminar.engine.ops.text.string_match import regex_replace
+from laminar.engine.ops.text.tokens import string_characters, string_ngrams
 from laminar.serialization import deserialize_keras_object
 
 from .category_encoding import MODES

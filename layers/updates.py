@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from laminar.engine.graph import Graph, GraphTensor, building, resource
-from laminar.engine.ops.basic import identity
+from laminar.engine.ops.core.basic import identity
 from laminar.engine.state import GraphKeys
 from laminar.tree import map_structure
 

@@ -11,7 +11,7 @@ import numpy as np
 from laminar import constraints, initializers, regularizers
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, ShapeError
 from laminar.engine.graph import TensorShape, as_dtype
-from laminar.engine.ops.convert import convert_to_tensor
+from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.source import inside_layer, layer_path
 from laminar.engine.state import Variable
 from laminar.file_reading import file_reading

@@ -15,8 +15,8 @@ from laminar import config, ops
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, ShapeError
 from laminar.engine.functions import function
 from laminar.engine.graph import Graph, Operation, Tensor, building
-from laminar.engine.ops.basic import group
-from laminar.engine.ops.promotion import result_type
+from laminar.engine.ops.core.basic import group
+from laminar.engine.ops.core.promotion import result_type
 from laminar.engine.source import warn
 from laminar.engine.state import StatelessScope, Variable
 from laminar.serialization import deserialize_keras_object, serialize_keras_object

@@ -10,7 +10,7 @@ import numpy as np
 from laminar import config, initializers
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.engine.graph import as_dtype, building
-from laminar.engine.ops.convert import convert_to_tensor
+from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.source import warn
 from laminar.engine.state import Variable
 from laminar.naming import auto_name

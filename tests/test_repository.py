@@ -54,7 +54,12 @@ def shown(path: Path) -> str:
 
 def test_the_files_are_found() -> None:
     names = set(map(shown, FILES))
-    assert {"README.md", ".ci/run", "engine/ops/registry.py", "tests/test_repository.py"} <= names
+    assert {
+        "README.md",
+        ".ci/run",
+        "engine/ops/core/registry.py",
+        "tests/test_repository.py",
+    } <= names
     assert not any(name.startswith("laminar/layers/") for name in names), "each file once"
     if not (ROOT / ".git").exists():
         pytest.skip("not a checkout: what belongs to the repository is not known")

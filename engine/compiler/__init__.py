@@ -1,3 +1,3 @@
 """From clusters of pure operations to native code."""
 
-from .native import NativeCompiler as NativeCompiler
+from .native.cluster_kernel import NativeCompiler as NativeCompiler

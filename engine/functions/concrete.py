@@ -31,12 +31,12 @@ from ..graph import (
     tensors_of,
     value_of,
 )
-from ..ops.basic import identity, zeros_like
-from ..ops.cluster import Body, cluster_op, prepare_body
-from ..ops.convert import convert_to_tensor
-from ..ops.dispatch import as_input, symbolic_graph
-from ..ops.recording import Record, notify, paused, recorders
-from ..ops.state import VariableStore
+from ..ops.core.basic import identity, zeros_like
+from ..ops.core.cluster import Body, cluster_op, prepare_body
+from ..ops.core.convert import convert_to_tensor
+from ..ops.core.dispatch import as_input, symbolic_graph
+from ..ops.core.recording import Record, notify, paused, recorders
+from ..ops.state.variable import VariableStore
 from ..passes import needed_operations
 from ..runtime import Machine, PartitionedPlan, Plan, StepContext, default_machine
 from ..tree import flatten

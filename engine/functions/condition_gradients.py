@@ -10,12 +10,12 @@ from typing import Any
 
 from ..gradients.backprop import backpropagate
 from ..graph import GraphTensor, OpView, Tensor, resource
-from ..ops.basic import constant, zeros_like
-from ..ops.control import CASE, relaxed
-from ..ops.dispatch import apply, as_input
-from ..ops.recording import paused
-from ..ops.registry import Grads
-from ..ops.state import read_variable
+from ..ops.control.structured import CASE, relaxed
+from ..ops.core.basic import constant, zeros_like
+from ..ops.core.dispatch import apply, as_input
+from ..ops.core.recording import paused
+from ..ops.core.registry import Grads
+from ..ops.state.variable import read_variable
 from .func_graph import FuncGraph
 from .loop_gradients import extend, operation_of
 from .subgraph import Subgraph

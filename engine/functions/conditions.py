@@ -7,9 +7,9 @@ from typing import Any
 
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..graph import INTEGER, EagerTensor, GraphTensor, Tensor, bool_, int32
-from ..ops.cast import cast
-from ..ops.control import CASE
-from ..ops.dispatch import apply
+from ..ops.control.structured import CASE
+from ..ops.core.dispatch import apply
+from ..ops.math.cast import cast
 from ..tree import map_structure
 from .func_graph import FuncGraph
 from .subgraph import (

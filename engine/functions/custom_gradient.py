@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 from ..errors import InvalidArgumentError
 from ..graph import ANY, Graph, OpView, Tensor, TensorSpec, building, resource
-from ..ops.basic import zeros_like
-from ..ops.convert import convert_to_tensor
-from ..ops.dispatch import as_input, symbolic_graph
-from ..ops.recording import paused
-from ..ops.registry import Grads, define
+from ..ops.core.basic import zeros_like
+from ..ops.core.convert import convert_to_tensor
+from ..ops.core.dispatch import as_input, symbolic_graph
+from ..ops.core.recording import paused
+from ..ops.core.registry import Grads, define
 from ..tree import flatten, pack_sequence_as
 from .concrete import ConcreteFunction
 from .func_graph import FuncGraph

@@ -28,7 +28,7 @@ from ..graph import (
     get_default_graph,
     resource,
 )
-from ..ops.basic import placeholder_op
+from ..ops.core.basic import placeholder_op
 from ..passes import needed_operations
 from ..runtime import Plan, StepContext
 

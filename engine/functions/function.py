@@ -23,9 +23,9 @@ import numpy as np
 from .. import forks
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..graph import EagerTensor, building, form_of, get_default_graph
-from ..ops.convert import convert_to_tensor
-from ..ops.dispatch import as_input
-from ..ops.recording import paused
+from ..ops.core.convert import convert_to_tensor
+from ..ops.core.dispatch import as_input
+from ..ops.core.recording import paused
 from ..source import user_location
 from ..state import variable as variables
 from ..state.stateless import current_scope

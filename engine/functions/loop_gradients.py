@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 from ..errors import InternalError, UnimplementedError
 from ..gradients.backprop import backpropagate
 from ..graph import GraphTensor, Operation, OpView, Tensor, TensorSpec, resource
-from ..ops.arithmetic import add
-from ..ops.basic import constant, zeros_like
-from ..ops.control import SCAN, WHILE, stacked_spec
-from ..ops.dispatch import apply, as_input
-from ..ops.recording import notify, paused, recorders
-from ..ops.registry import Grads
-from ..ops.state import read_variable
+from ..ops.control.structured import SCAN, WHILE, stacked_spec
+from ..ops.core.basic import constant, zeros_like
+from ..ops.core.dispatch import apply, as_input
+from ..ops.core.recording import notify, paused, recorders
+from ..ops.core.registry import Grads
+from ..ops.math.arithmetic import add
+from ..ops.state.variable import read_variable
 from .func_graph import FuncGraph
 from .subgraph import Subgraph
 

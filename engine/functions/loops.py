@@ -1,7 +1,7 @@
 """Loops: in Python on values at hand, as one operation while a graph is built.
 
 `while_loop` becomes a While, everything whose number of iterations is known before it starts a
-Scan (see ops/control.py).
+Scan (see ops/control/structured.py).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..graph import INTEGER, Graph, GraphTensor, Tensor, TensorShape, TensorSpec, bool_, int32
-from ..ops.arithmetic import add, subtract
-from ..ops.cast import cast
-from ..ops.control import SCAN, WHILE
-from ..ops.convert import convert_to_tensor
-from ..ops.dispatch import apply
-from ..ops.index import get_item
-from ..ops.join import stack
-from ..ops.shape import dim_of
+from ..ops.array.index import get_item
+from ..ops.array.join import stack
+from ..ops.array.shape import dim_of
+from ..ops.control.structured import SCAN, WHILE
+from ..ops.core.convert import convert_to_tensor
+from ..ops.core.dispatch import apply
+from ..ops.math.arithmetic import add, subtract
+from ..ops.math.cast import cast
 from ..tree import flatten, map_structure, pack_sequence_as
 from .func_graph import FuncGraph
 from .subgraph import (

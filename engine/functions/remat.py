@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 from ..gradients.backprop import backpropagate
 from ..graph import EagerTensor, Graph, GraphTensor, Tensor, building, resource
-from ..ops.barrier import barrier
-from ..ops.dispatch import apply, as_input, symbolic_graph
-from ..ops.recording import Record, Recorder, notify, recorders
-from ..ops.registry import OpDef
+from ..ops.core.barrier import barrier
+from ..ops.core.dispatch import apply, as_input, symbolic_graph
+from ..ops.core.recording import Record, Recorder, notify, recorders
+from ..ops.core.registry import OpDef
 from ..tree import flatten, pack_sequence_as
 from .custom_gradient import custom_op
 

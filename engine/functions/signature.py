@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..graph import Tensor, TensorShape, TensorSpec
-from ..ops.convert import convert_to_tensor
+from ..ops.core.convert import convert_to_tensor
 from ..tree import (
     children,
     flatten,

@@ -24,13 +24,13 @@ from ..graph import (
     resource,
 )
 from ..graph.bodies import Fill
-from ..ops.control import Run
-from ..ops.convert import convert_to_tensor
-from ..ops.dispatch import apply, as_input, symbolic_graph
-from ..ops.graphs import set_body_maker
-from ..ops.recording import paused, recorders
-from ..ops.registry import PlanOptions
-from ..ops.state import VariableStore, read_variable
+from ..ops.control.structured import Run
+from ..ops.core.convert import convert_to_tensor
+from ..ops.core.dispatch import apply, as_input, symbolic_graph
+from ..ops.core.graphs import set_body_maker
+from ..ops.core.recording import paused, recorders
+from ..ops.core.registry import PlanOptions
+from ..ops.state.variable import VariableStore, read_variable
 from ..passes import needed_operations
 from ..runtime import Plan
 from ..tree import assert_same_structure, flatten, flatten_with_path

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 from ..errors import InternalError, InvalidArgumentError, UnimplementedError
 from ..graph import GraphTensor, OpView, Tensor, building, resource
-from ..ops.arithmetic import add
-from ..ops.basic import ones_like, zeros_like
-from ..ops.convert import convert_to_tensor
-from ..ops.registry import OpDef
+from ..ops.core.basic import ones_like, zeros_like
+from ..ops.core.convert import convert_to_tensor
+from ..ops.core.registry import OpDef
+from ..ops.math.arithmetic import add
 from ..source import inside_layer, layer_path
 
 

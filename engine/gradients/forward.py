@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..ops.basic import zeros_like
-from ..ops.convert import convert_to_tensor
+from ..ops.core.basic import zeros_like
+from ..ops.core.convert import convert_to_tensor
 from ..tree import flatten, map_structure, pack_sequence_as
 from .tape import GradientTape
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import InvalidArgumentError
 from ..graph import Graph, GraphTensor, Operation, Tensor, building
-from ..ops.dispatch import as_input
+from ..ops.core.dispatch import as_input
 from .backprop import backpropagate, fill_unconnected, weights_of
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..graph import Tensor, building, resource
-from ..ops.convert import convert_to_tensor
-from ..ops.recording import Record, paused, recorders
+from ..ops.core.convert import convert_to_tensor
+from ..ops.core.recording import Record, paused, recorders
 from ..tree import flatten, map_structure, pack_sequence_as
 from .backprop import backpropagate, fill_unconnected, weights_of
 from .symbolic import source_tensor

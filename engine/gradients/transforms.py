@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import InvalidArgumentError
-from ..ops.convert import convert_to_tensor
+from ..ops.core.convert import convert_to_tensor
 from .tape import GradientTape, to_tensors
 
 

@@ -22,7 +22,7 @@ _PLACEHOLDER = "Placeholder"
 
 @runtime_checkable
 class GraphBody(Protocol):
-    """A graph as an attribute; see ops/control.py."""
+    """A graph as an attribute; see ops/control/structured.py."""
 
     @property
     def inputs(self) -> Sequence[GraphTensor]:

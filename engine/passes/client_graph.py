@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..graph import GraphTensor, Operation
-from ..ops.call_frame import arg, retval
+from ..ops.core.call_frame import arg, retval
 from .program import Program
 
 

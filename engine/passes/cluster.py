@@ -14,12 +14,12 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from ..dumps import dump, folder
 from ..graph import GraphTensor, Operation, Tensor
-from ..ops.cluster import Body, Step, accepts, cluster_op
-from ..ops.control import SCAN, WHILE
-from ..ops.dataflow import NEXT_ITERATION, STEERING
-from ..ops.registry import OpDef
-from ..ops.state import assign, assign_add, assign_sub
-from ..ops.views import MOVES_NOTHING
+from ..ops.control.dataflow import NEXT_ITERATION, STEERING
+from ..ops.control.structured import SCAN, WHILE
+from ..ops.core.cluster import Body, Step, accepts, cluster_op
+from ..ops.core.registry import OpDef
+from ..ops.core.views import MOVES_NOTHING
+from ..ops.state.variable import assign, assign_add, assign_sub
 from .regions import regions
 
 # A run of fewer operations is not worth a compilation, unless one of them has much to compute.

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..graph import GraphTensor, Operation
-from ..ops.basic import placeholder_op
-from ..ops.dispatch import as_array
-from ..ops.registry import HOST, OpDef
+from ..ops.core.basic import placeholder_op
+from ..ops.core.dispatch import as_array
+from ..ops.core.registry import HOST, OpDef
 from .program import CONST, Program, constant_like
 from .purity import is_constant, is_pure
 

@@ -12,7 +12,7 @@ from typing import Protocol, Self, TypeVar
 
 from ..errors import InvalidArgumentError
 from ..graph import Operation
-from ..ops.dataflow import ENTER, EXIT, MERGE, NEXT_ITERATION
+from ..ops.control.dataflow import ENTER, EXIT, MERGE, NEXT_ITERATION
 
 
 class Frame(Protocol):

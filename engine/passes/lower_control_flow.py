@@ -35,11 +35,16 @@ from ..graph import (
     int32,
     resource,
 )
-from ..ops.arithmetic import add, subtract
-from ..ops.basic import constant, identity, placeholder_op
-from ..ops.cast import cast
-from ..ops.compare import equal, greater_equal, less, logical_and, logical_or, not_equal
-from ..ops.control import (
+from ..ops.control.dataflow import (
+    close_loop,
+    enter,
+    exit_loop,
+    loop_cond,
+    merge,
+    next_iteration,
+    switch,
+)
+from ..ops.control.structured import (
     CASE,
     SCAN,
     WHILE,
@@ -50,16 +55,11 @@ from ..ops.control import (
     stack_new,
     stack_push,
 )
-from ..ops.dataflow import (
-    close_loop,
-    enter,
-    exit_loop,
-    loop_cond,
-    merge,
-    next_iteration,
-    switch,
-)
-from ..ops.dispatch import as_input
+from ..ops.core.basic import constant, identity, placeholder_op
+from ..ops.core.dispatch import as_input
+from ..ops.math.arithmetic import add, subtract
+from ..ops.math.cast import cast
+from ..ops.math.compare import equal, greater_equal, less, logical_and, logical_or, not_equal
 from .prune import needed_operations
 
 CONTROL_FLOW = frozenset((*CASE, *WHILE, *SCAN))

@@ -20,10 +20,10 @@ import numpy as np
 
 from ..errors import InternalError
 from ..graph import Graph, GraphTensor, Operation, TensorShape, float32, resource
-from ..ops.basic import identity, placeholder_op
-from ..ops.dataflow import NEXT_ITERATION
-from ..ops.registry import OpDef, lookup
-from ..ops.transfer import from_upper_half, recv, send, upper_half
+from ..ops.control.dataflow import NEXT_ITERATION
+from ..ops.core.basic import identity, placeholder_op
+from ..ops.core.registry import OpDef, lookup
+from ..ops.core.transfer import from_upper_half, recv, send, upper_half
 from .loop_frames import cycle_error
 from .partition_loops import LoopFrame, PartLoops
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from ..errors import InvalidArgumentError
 from ..graph import Graph, GraphTensor, Operation, float32
-from ..ops.dataflow import ENTER, MERGE, NEXT_ITERATION, SWITCH
-from ..ops.registry import OpDef, lookup
+from ..ops.control.dataflow import ENTER, MERGE, NEXT_ITERATION, SWITCH
+from ..ops.core.registry import OpDef, lookup
 from .loop_frames import assign_frames
 
 Receive = Callable[[GraphTensor], GraphTensor]

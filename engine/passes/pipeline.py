@@ -15,7 +15,7 @@ from .. import forks
 from ..dumps import dump, folder
 from ..errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ..graph import GraphTensor, Operation
-from ..ops.dataflow import STEERING
+from ..ops.control.dataflow import STEERING
 from .cse import merge_common
 from .fold import fold_constants
 from .program import Program

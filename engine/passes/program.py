@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..graph import Graph, GraphTensor, Operation, TensorSpec
-from ..ops.basic import placeholder_op
-from ..ops.registry import OpDef, lookup
+from ..ops.core.basic import placeholder_op
+from ..ops.core.registry import OpDef, lookup
 from .partition import in_order
 from .prune import needed_operations
 

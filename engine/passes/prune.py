@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ..graph import GraphTensor, Operation
-from ..ops.basic import placeholder_op
+from ..ops.core.basic import placeholder_op
 
 
 def needed_operations(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..graph import Operation, resource
-from ..ops.dataflow import STEERING
-from ..ops.registry import OpDef
+from ..ops.control.dataflow import STEERING
+from ..ops.core.registry import OpDef
 from .program import CONST
 
 

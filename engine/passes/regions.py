@@ -17,7 +17,7 @@ from collections.abc import Collection, Hashable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from ..graph import Operation
-from ..ops.dataflow import ENTER, EXIT, MERGE, NEXT_ITERATION, SWITCH
+from ..ops.control.dataflow import ENTER, EXIT, MERGE, NEXT_ITERATION, SWITCH
 from .loop_frames import assign_frames
 from .partition import in_order
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..graph import GraphTensor, Operation
-from ..ops.axes import canonical_axes
-from ..ops.registry import OpDef
+from ..ops.array.axes import canonical_axes
+from ..ops.core.registry import OpDef
 from .program import Program
 from .purity import is_constant
 

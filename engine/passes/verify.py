@@ -10,9 +10,9 @@ from typing import NoReturn
 
 from ..errors import InternalError, LaminarError
 from ..graph import Operation, resource
-from ..ops.basic import placeholder_op
-from ..ops.dataflow import NEXT_ITERATION
-from ..ops.registry import OpDef
+from ..ops.control.dataflow import NEXT_ITERATION
+from ..ops.core.basic import placeholder_op
+from ..ops.core.registry import OpDef
 from .program import Program
 
 

@@ -4,7 +4,6 @@ from .config import SessionConfig as SessionConfig
 from .devices import Device as Device
 from .devices import list_devices as list_devices
 from .devices import register_device as register_device
-from .executor import Plan as Plan
 from .options import CostNode as CostNode
 from .options import DeviceStats as DeviceStats
 from .options import NodeStats as NodeStats
@@ -13,6 +12,7 @@ from .options import RunOptions as RunOptions
 from .partitioned import Machine as Machine
 from .partitioned import PartitionedPlan as PartitionedPlan
 from .partitioned import default_machine as default_machine
+from .plan import Plan as Plan
 from .pool import set_inter_op_threads as set_inter_op_threads
 from .resources import SessionResources as SessionResources
 from .session import InteractiveSession as InteractiveSession

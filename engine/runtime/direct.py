@@ -29,11 +29,11 @@ from ..graph import EagerTensor, Graph, GraphTensor, Operation, resource, string
 from ..passes import Program, gains
 from .config import SessionConfig
 from .devices import DeviceList, list_devices
-from .executor import Plan
 from .options import RunMetadata, RunOptions
 from .partial import DirectPartialStep
 from .partitioned import Machine, PartitionedPlan
 from .placement import Placement
+from .plan import Plan
 from .pool import InterOpThreads, inter_op_threads
 from .resources import SHARED, SessionResources
 from .step import StepContext

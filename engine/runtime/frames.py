@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import InvalidArgumentError
 from ..graph import GraphTensor, Operation
-from ..ops.dataflow import ENTER, EXIT, MERGE, NEXT_ITERATION, SWITCH
+from ..ops.control.dataflow import ENTER, EXIT, MERGE, NEXT_ITERATION, SWITCH
 from ..passes.loop_frames import assign_frames, frame_mismatch
 
 # What is to be done with a node: run its kernel, or steer.

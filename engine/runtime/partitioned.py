@@ -13,7 +13,7 @@ from typing import Any
 from ..cancellation import CancellationManager
 from ..errors import CancelledError, LaminarError
 from ..graph import GraphTensor, Operation
-from ..ops.dataflow import STEERING
+from ..ops.control.dataflow import STEERING
 from ..passes import (
     lower_control_flow,
     needed_operations,
@@ -27,8 +27,8 @@ from .config import SessionConfig
 from .cost import CostModel, tensor_bytes
 from .devices import Device, local_devices
 from .devices.workers import WORKERS
-from .executor import Plan
 from .placement import Placement, place
+from .plan import Plan
 from .rendezvous import Rendezvous, RendezvousKey
 from .step import StepContext
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from ..errors import InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from ..graph import DeviceSpec, GraphTensor, Operation, TensorShape, as_dtype, resource
-from ..ops.dataflow import ENTER, EXIT, MERGE, NEXT_ITERATION, SWITCH
+from ..ops.control.dataflow import ENTER, EXIT, MERGE, NEXT_ITERATION, SWITCH
 from ..passes.partition import in_order
 from .cost import CostModel, Costs, known_bytes, tensor_bytes
 from .devices import Device, DeviceSet

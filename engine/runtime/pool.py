@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from ..errors import InvalidArgumentError
 from ..graph import GraphTensor, Operation
-from ..ops.views import MOVES_NOTHING
+from ..ops.core.views import MOVES_NOTHING
 
 # What a step has of its own: threads, or none besides its own; None for those of the process.
 InterOpThreads: TypeAlias = tuple[ThreadPoolExecutor | None] | None

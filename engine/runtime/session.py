@@ -34,8 +34,8 @@ from ..graph import (
 )
 from ..graph.default import stack as graphs
 from ..graph.graphdef import GraphDef, parse_input
-from ..ops.convert import to_array
-from ..ops.graphs import import_graph_def
+from ..ops.core.convert import to_array
+from ..ops.core.graphs import import_graph_def
 from ..tree import flatten, is_nested, pack_sequence_as
 from .config import SessionConfig
 from .devices import DeviceList

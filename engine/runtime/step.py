@@ -8,7 +8,7 @@ from typing import Any
 
 from ..cancellation import CancellationManager, scope_manager
 from ..errors import LaminarError
-from ..ops.registry import HOST
+from ..ops.core.registry import HOST
 from .call_frame import CallFrame
 from .pool import InterOpThreads
 

@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..graph import DeviceSpec
+from .dataflow_executor import DataflowRun
 from .options import CostNode, DeviceStats, NodeStats
-from .running import DataflowRun
 from .step import StepContext
 
 if TYPE_CHECKING:
     from ..graph import Operation
     from .cost import CostModel
-    from .executor import Node, Plan
+    from .plan import Node, Plan
 
 
 def run_cancellable(plan: Plan, context: StepContext, feeds: Sequence[Any]) -> list[Any]:

@@ -6,11 +6,11 @@ from typing import Any
 
 from ..errors import InvalidArgumentError
 from ..graph import Operation, Tensor, TensorShape, as_dtype, int32, int64
-from ..ops import accumulator as ops
-from ..ops.convert import convert_to_tensor
-from ..ops.dispatch import apply
-from ..ops.effects import perform
-from ..ops.registry import OpDef
+from ..ops.core.convert import convert_to_tensor
+from ..ops.core.dispatch import apply
+from ..ops.core.effects import perform
+from ..ops.core.registry import OpDef
+from ..ops.state import accumulator as ops
 from ..resources.accumulators import REDUCTIONS
 from .handles import Handle, as_tensor
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from ..errors import InvalidArgumentError, ShapeError
 from ..graph import GraphTensor, Operation, TensorShape, bool_
-from ..ops import queue as ops
-from ..ops.effects import perform
+from ..ops.core.effects import perform
+from ..ops.state import queue as ops
 from .input import in_graph, pipeline_graph
 from .queue_runner import QueueRunner, add_queue_runner
 from .queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue

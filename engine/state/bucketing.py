@@ -16,13 +16,13 @@ from typing import Any
 
 from ..errors import InvalidArgumentError
 from ..graph import GraphTensor, Tensor, TensorShape, bool_, int32
-from ..ops import queue as ops
-from ..ops.basic import constant, group
-from ..ops.cast import cast
-from ..ops.checks import check
-from ..ops.compare import equal, greater_equal, less, logical_and
-from ..ops.effects import perform
-from ..ops.reduce import reduce_sum
+from ..ops.core.basic import constant, group
+from ..ops.core.checks import check
+from ..ops.core.effects import perform
+from ..ops.math.cast import cast
+from ..ops.math.compare import equal, greater_equal, less, logical_and
+from ..ops.math.reduce import reduce_sum
+from ..ops.state import queue as ops
 from .batching import element_shapes, rows_of
 from .input import in_graph, pipeline_graph
 from .queue_runner import QueueRunner, add_queue_runner

@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ..graph import GraphTensor, Tensor, building, eager_scope
-from ..ops.convert import convert_to_tensor
-from ..ops.dispatch import apply
-from ..ops.registry import OpDef
+from ..ops.core.convert import convert_to_tensor
+from ..ops.core.dispatch import apply
+from ..ops.core.registry import OpDef
 
 
 class Handle:

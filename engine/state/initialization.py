@@ -9,8 +9,8 @@ import numpy as np
 
 from ..errors import AlreadyExistsError
 from ..graph import Graph, Operation, Tensor, TensorSpec, get_default_graph, resource, string
-from ..ops.basic import group
-from ..ops.registry import define, no_gradient
+from ..ops.core.basic import group
+from ..ops.core.registry import define, no_gradient
 from .collections import GraphKeys
 from .variable import Variable
 

@@ -23,13 +23,13 @@ from ..graph import (
     get_default_graph,
     string,
 )
-from ..ops.basic import identity
-from ..ops.convert import convert_to_tensor
-from ..ops.creation import arange
-from ..ops.dispatch import as_input
-from ..ops.files import matching_files, shuffle_rows
-from ..ops.gather import gather
-from ..ops.shape import dim_of
+from ..ops.array.creation import arange
+from ..ops.array.gather import gather
+from ..ops.array.shape import dim_of
+from ..ops.core.basic import identity
+from ..ops.core.convert import convert_to_tensor
+from ..ops.core.dispatch import as_input
+from ..ops.io.files import matching_files, shuffle_rows
 from .collections import GraphKeys
 from .queue_runner import QueueRunner, add_queue_runner
 from .queues import FIFOQueue, QueueBase

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..graph import GraphTensor, Operation, Tensor
-from ..ops import mutex as ops
-from ..ops.basic import identity
-from ..ops.dispatch import apply
-from ..ops.effects import perform
+from ..ops.core.basic import identity
+from ..ops.core.dispatch import apply
+from ..ops.core.effects import perform
+from ..ops.state import mutex as ops
 from ..tree import flatten, pack_sequence_as
 from .handles import Handle
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ..errors import InvalidArgumentError
 from ..graph import Tensor, TensorShape, as_dtype, string
-from ..ops.convert import convert_to_tensor
-from ..ops.parse import parse_examples
-from ..ops.parse_sequences import parse_sequences, parse_sparse_lists
+from ..ops.core.convert import convert_to_tensor
+from ..ops.io.parse import parse_examples
+from ..ops.io.parse_sequences import parse_sequences, parse_sparse_lists
 
 
 class FixedLenFeature(NamedTuple):

@@ -7,11 +7,11 @@ from typing import Any
 
 from ..errors import InvalidArgumentError
 from ..graph import DType, Operation, Tensor, TensorShape, as_dtype, building, int32, int64
-from ..ops import queue as ops
-from ..ops.convert import convert_to_tensor
-from ..ops.dispatch import apply
-from ..ops.effects import perform
-from ..ops.registry import OpDef
+from ..ops.core.convert import convert_to_tensor
+from ..ops.core.dispatch import apply
+from ..ops.core.effects import perform
+from ..ops.core.registry import OpDef
+from ..ops.state import queue as ops
 from .handles import Handle, as_list, as_tensor
 
 

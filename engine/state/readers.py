@@ -6,10 +6,10 @@ from typing import Any
 
 from ..graph import Operation, Tensor, int32
 from ..io.records import check_compression
-from ..ops import reader as ops
-from ..ops.convert import convert_to_tensor
-from ..ops.dispatch import apply
-from ..ops.effects import perform
+from ..ops.core.convert import convert_to_tensor
+from ..ops.core.dispatch import apply
+from ..ops.core.effects import perform
+from ..ops.state import reader as ops
 from ..resources.readers import fixed_length
 from .handles import Handle
 from .queues import QueueBase

@@ -6,10 +6,10 @@ from typing import Any
 
 from ..errors import ShapeError
 from ..graph import Tensor
-from ..ops.convert import convert_to_tensor
-from ..ops.dispatch import apply
-from ..ops.variable_scatter import count_up_to as count_op
-from ..ops.variable_scatter import variable_scatter
+from ..ops.core.convert import convert_to_tensor
+from ..ops.core.dispatch import apply
+from ..ops.state.variable_scatter import count_up_to as count_op
+from ..ops.state.variable_scatter import variable_scatter
 from .variable import Variable
 
 

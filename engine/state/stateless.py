@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgumentError, ShapeError
 from ..graph import Tensor
-from ..ops.cast import cast
-from ..ops.convert import convert_to_tensor
+from ..ops.core.convert import convert_to_tensor
+from ..ops.math.cast import cast
 
 if TYPE_CHECKING:
     from .variable import Variable

@@ -14,11 +14,11 @@ from ..graph import (
     get_default_graph,
     string,
 )
-from ..ops import table as ops
-from ..ops.basic import group
-from ..ops.convert import convert_to_tensor
-from ..ops.dispatch import apply
-from ..ops.effects import perform
+from ..ops.core.basic import group
+from ..ops.core.convert import convert_to_tensor
+from ..ops.core.dispatch import apply
+from ..ops.core.effects import perform
+from ..ops.state import table as ops
 from .collections import GraphKeys
 from .handles import Handle, as_tensor
 

@@ -26,14 +26,14 @@ from ..graph import (
     eager_scope,
     resource,
 )
-from ..ops import state
-from ..ops.arithmetic import add, subtract
-from ..ops.basic import identity
-from ..ops.cast import cast
-from ..ops.convert import convert_to_tensor
-from ..ops.dispatch import apply, as_input
-from ..ops.recording import recorders
-from ..ops.registry import OpDef
+from ..ops.core.basic import identity
+from ..ops.core.convert import convert_to_tensor
+from ..ops.core.dispatch import apply, as_input
+from ..ops.core.recording import recorders
+from ..ops.core.registry import OpDef
+from ..ops.math.arithmetic import add, subtract
+from ..ops.math.cast import cast
+from ..ops.state import variable
 from ..source import layer_path
 from .collections import GraphKeys
 from .stateless import current_scope
@@ -57,7 +57,7 @@ def set_to_zero(variables: Sequence[Variable]) -> None:
         shape: Any = v._shape
         zeros = np.zeros(shape, v._dtype.numpy)
         if is_plain and type(v) is Variable and v._graph is None:  # what `assign` comes to
-            with state.one_lock((v._store,)):
+            with variable.one_lock((v._store,)):
                 v._store.value = zeros
         else:
             v.assign(zeros)
@@ -186,7 +186,7 @@ class Variable(Operators):
         self._name = name or "variable"
         layers = layer_path()
         self._path = f"{layers}/{self._name}" if layers else self._name
-        self._store = state.VariableStore(
+        self._store = variable.VariableStore(
             self._path, value.value, trainable=self._trainable, owner=weakref.ref(self)
         )
         self._handle: Tensor = EagerTensor(self._store, resource)
@@ -213,17 +213,17 @@ class Variable(Operators):
                 "shared_name": self._name,
             }
             with graph.name_scope(None):
-                handle = graph.add(state.var_handle, (), attrs, name=scope)
+                handle = graph.add(variable.var_handle, (), attrs, name=scope)
             self._handle = handle.outputs[0]
             with graph.colocate_with(handle):
                 self.initializer = graph.add(
-                    state.assign,
+                    variable.assign,
                     (handle.outputs[0], self.initial_value),
                     self._attrs,
                     name="Assign",
                 )
                 self._read = graph.add(
-                    state.read_variable, (handle.outputs[0],), self._attrs, name="read"
+                    variable.read_variable, (handle.outputs[0],), self._attrs, name="read"
                 ).outputs[0]
         keys = collections
         if keys is None:
@@ -256,7 +256,7 @@ class Variable(Operators):
         return self._handle
 
     @property
-    def store(self) -> state.VariableStore:
+    def store(self) -> variable.VariableStore:
         """Where the value of a variable outside of graphs is kept."""
         return self._store
 
@@ -354,7 +354,7 @@ class Variable(Operators):
                 recorder.watched_variable(handle)
         if graph is None and self._graph is not None:
             return self._read
-        return apply(state.read_variable, (handle,), self._attrs)[0]
+        return apply(variable.read_variable, (handle,), self._attrs)[0]
 
     def graph_element(self, graph: Graph) -> GraphTensor:
         """The tensor that stands for it among the fetches and feeds of a graph."""
@@ -402,15 +402,15 @@ class Variable(Operators):
 
     def assign(self, value: Any) -> Tensor:
         """Store `value`, cast to the variable's dtype; gives the new value."""
-        return self._apply(state.assign, value)
+        return self._apply(variable.assign, value)
 
     def assign_add(self, value: Any) -> Tensor:
         """Add `value`; gives the sum."""
-        return self._apply(state.assign_add, value)
+        return self._apply(variable.assign_add, value)
 
     def assign_sub(self, value: Any) -> Tensor:
         """Subtract `value`; gives the difference."""
-        return self._apply(state.assign_sub, value)
+        return self._apply(variable.assign_sub, value)
 
     def _apply(self, op: Any, value: Any) -> Tensor:
         operand = convert_to_tensor(value)
@@ -449,9 +449,9 @@ class Variable(Operators):
 
 # What the updates make of the old value and the operand.
 _UPDATES: dict[OpDef, Callable[[Tensor, Tensor], Tensor]] = {
-    state.assign: lambda _, new: new,
-    state.assign_add: add,
-    state.assign_sub: subtract,
+    variable.assign: lambda _, new: new,
+    variable.assign_add: add,
+    variable.assign_sub: subtract,
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from laminar.engine import GraphDef
 from laminar.engine.errors import LaminarError
-from laminar.engine.ops.registry import OPS
+from laminar.engine.ops.core.registry import OPS
 
 # With effects, on variables of the file and inside of its graphs.
 _WITH_STATE = frozenset(

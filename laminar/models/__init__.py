@@ -6,15 +6,15 @@ from typing import Any
 
 from laminar.serialization import list_builtins
 
+from ..training.lr_finder import LearningRates as LearningRates
+from ..training.lr_finder import lr_find as lr_find
+from ..training.profile import LayerProfile as LayerProfile
+from ..training.profile import Profile as Profile
 from .cloning import clone_model as clone_model
 from .cloning import model_from_json as model_from_json
 from .function import Function as Function
 from .functional import Functional as Functional
-from .lr_finder import LearningRates as LearningRates
-from .lr_finder import lr_find as lr_find
 from .model import Model as Model
-from .profile import LayerProfile as LayerProfile
-from .profile import Profile as Profile
 from .sequential import Sequential as Sequential
 
 list_builtins("keras", {"Model": Model, "Sequential": Sequential, "Functional": Functional})

@@ -17,9 +17,9 @@ from laminar.quantizers import as_config
 from laminar.serialization import serialize_keras_object
 from laminar.tree import flatten, map_structure
 
+from ..training.trainer import Trainer
 from .network import Network
 from .quantizing import Filters, quantize_layers
-from .trainer import Trainer
 
 
 class Model(Trainer):

@@ -13,8 +13,8 @@ from laminar import ops
 from laminar.distribute.replicas import part_call
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, TensorShape, as_dtype
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.convert import convert_to_tensor
+from laminar.engine.ops.core.convert import convert_to_tensor
+from laminar.engine.ops.math.cast import cast
 from laminar.layers.input import InputLayer
 from laminar.layers.layer import Layer
 from laminar.layers.operation import Operation

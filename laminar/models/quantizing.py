@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.layers.layer import Layer
-from laminar.layers.main_weight import MainWeight
+from laminar.layers.lora_int8 import MainWeight
 
 Filters: TypeAlias = "str | Iterable[str] | Callable[[Layer], bool] | None"
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from laminar.engine.graph import Tensor
-from laminar.engine.ops import activations as engine
-from laminar.engine.ops import arithmetic, cumulative, join, reduce
-from laminar.engine.ops import softmax as engine_softmax
-from laminar.engine.ops.axes import canonical_axis
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.compare import greater
-from laminar.engine.ops.creation import arange
-from laminar.engine.ops.math import sigmoid as engine_sigmoid
-from laminar.engine.ops.shape import dim_of, reshape
-from laminar.engine.ops.sort import sort
+from laminar.engine.ops.array import join
+from laminar.engine.ops.array.axes import canonical_axis
+from laminar.engine.ops.array.creation import arange
+from laminar.engine.ops.array.shape import dim_of, reshape
+from laminar.engine.ops.array.sort import sort
+from laminar.engine.ops.math import arithmetic, cumulative, reduce
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.compare import greater
+from laminar.engine.ops.math.elementary import sigmoid as engine_sigmoid
+from laminar.engine.ops.nn import activations as engine
+from laminar.engine.ops.nn import softmax as engine_softmax
 
 from .arguments import floating, known_rank, numeric, tensor
 from .recording import public

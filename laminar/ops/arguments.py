@@ -15,9 +15,9 @@ from laminar.engine.graph import (
     bool_,
     int32,
 )
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.convert import Defaults, convert_to_tensor
-from laminar.engine.ops.promotion import promote, result_type
+from laminar.engine.ops.core.convert import Defaults, convert_to_tensor
+from laminar.engine.ops.core.promotion import promote, result_type
+from laminar.engine.ops.math.cast import cast
 
 Scalar = int | float | bool | complex
 

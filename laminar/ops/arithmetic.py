@@ -9,10 +9,10 @@ import builtins
 from typing import Any
 
 from laminar.engine.graph import BOOLEAN, Tensor, bool_
-from laminar.engine.ops import arithmetic as engine
-from laminar.engine.ops import compare, complex_numbers, numbers
-from laminar.engine.ops import math as mathematics
-from laminar.engine.ops.basic import zeros_like
+from laminar.engine.ops.core.basic import zeros_like
+from laminar.engine.ops.math import arithmetic as engine
+from laminar.engine.ops.math import compare, complex_numbers, numbers
+from laminar.engine.ops.math import elementary as mathematics
 
 from .arguments import (
     common,

@@ -7,15 +7,16 @@ from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, bool_
-from laminar.engine.ops import arithmetic, array, axes
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.compare import greater_equal, logical_and, where
-from laminar.engine.ops.creation import arange
-from laminar.engine.ops.linalg import matmul
-from laminar.engine.ops.math import tanh
-from laminar.engine.ops.normalize import statistics_dtype
-from laminar.engine.ops.shape import dim_of
-from laminar.engine.ops.softmax import softmax
+from laminar.engine.ops.array import axes, rearrange
+from laminar.engine.ops.array.creation import arange
+from laminar.engine.ops.array.shape import dim_of
+from laminar.engine.ops.linalg.matmul import matmul
+from laminar.engine.ops.math import arithmetic
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.compare import greater_equal, logical_and, where
+from laminar.engine.ops.math.elementary import tanh
+from laminar.engine.ops.nn.normalize import statistics_dtype
+from laminar.engine.ops.nn.softmax import softmax
 
 from .arguments import floating, tensor, tensors
 from .recording import public
@@ -119,7 +120,7 @@ def _for_heads(x: Tensor, q: Tensor) -> Tensor:
             f"{wanted} heads of queries",
             remedy="make the number of query heads a multiple",
         )
-    return array.repeat(x, wanted // heads, 2)
+    return rearrange.repeat(x, wanted // heads, 2)
 
 
 def _with_heads(x: Tensor) -> Tensor:

@@ -7,12 +7,13 @@ from typing import Any
 
 from laminar.engine.errors import DTypeError, ShapeError
 from laminar.engine.graph import Tensor
-from laminar.engine.ops import image, join
-from laminar.engine.ops.arithmetic import absolute, maximum, minimum, mod
-from laminar.engine.ops.basic import ones_like, zeros_like
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.compare import equal, greater, less, where
-from laminar.engine.ops.math import divide_no_nan
+from laminar.engine.ops.array import join
+from laminar.engine.ops.core.basic import ones_like, zeros_like
+from laminar.engine.ops.math.arithmetic import absolute, maximum, minimum, mod
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.compare import equal, greater, less, where
+from laminar.engine.ops.math.elementary import divide_no_nan
+from laminar.engine.ops.nn import image
 
 from .arguments import floating, tensor
 from .layout import on_batch

@@ -7,12 +7,12 @@ from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor, string
-from laminar.engine.ops import arithmetic
-from laminar.engine.ops import compare as engine
-from laminar.engine.ops.basic import zeros_like
-from laminar.engine.ops.reduce import reduce_all
-from laminar.engine.ops.registry import OpDef
-from laminar.engine.ops.search import nonzero as _nonzero
+from laminar.engine.ops.array.search import nonzero as _nonzero
+from laminar.engine.ops.core.basic import zeros_like
+from laminar.engine.ops.core.registry import OpDef
+from laminar.engine.ops.math import arithmetic
+from laminar.engine.ops.math import compare as engine
+from laminar.engine.ops.math.reduce import reduce_all
 
 from .arguments import boolean, common, floating_pair, pair, tensor
 from .recording import public

@@ -13,11 +13,11 @@ from typing import Any
 from laminar.engine import functions as engine
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import GraphTensor, Tensor, int32
-from laminar.engine.ops import axes, join
-from laminar.engine.ops.arithmetic import maximum, minimum
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.index import get_item
-from laminar.engine.ops.shape import dims_of, reshape
+from laminar.engine.ops.array import axes, join
+from laminar.engine.ops.array.index import get_item
+from laminar.engine.ops.array.shape import dims_of, reshape
+from laminar.engine.ops.math.arithmetic import maximum, minimum
+from laminar.engine.ops.math.cast import cast
 from laminar.tree import flatten, map_structure, pack_sequence_as
 
 from .arguments import known_size, tensor

@@ -7,9 +7,10 @@ from typing import Any
 
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import Tensor
-from laminar.engine.ops import axes, depthwise
-from laminar.engine.ops import conv_transpose as engine_transpose
-from laminar.engine.ops import convolution as engine
+from laminar.engine.ops.array import axes
+from laminar.engine.ops.nn import conv_transpose as engine_transpose
+from laminar.engine.ops.nn import convolution as engine
+from laminar.engine.ops.nn import depthwise
 from laminar.settings import standardize_data_format
 
 from .arguments import floating, known_rank, tensors

@@ -18,14 +18,15 @@ from laminar.engine.graph import (
     float64,
     int32,
 )
-from laminar.engine.ops import basic, gather, slicing
-from laminar.engine.ops import join as engine_join
-from laminar.engine.ops import scatter as engine
-from laminar.engine.ops.arithmetic import maximum, minimum
-from laminar.engine.ops.cast import cast as engine_cast
-from laminar.engine.ops.compare import is_nan, where
-from laminar.engine.ops.convert import convert_to_tensor as engine_convert
-from laminar.engine.ops.shape import dim_of
+from laminar.engine.ops.array import gather, slicing
+from laminar.engine.ops.array import join as engine_join
+from laminar.engine.ops.array import scatter as engine
+from laminar.engine.ops.array.shape import dim_of
+from laminar.engine.ops.core import basic
+from laminar.engine.ops.core.convert import convert_to_tensor as engine_convert
+from laminar.engine.ops.math.arithmetic import maximum, minimum
+from laminar.engine.ops.math.cast import cast as engine_cast
+from laminar.engine.ops.math.compare import is_nan, where
 from laminar.engine.state import Variable
 
 from .arguments import known_rank, one_of, tensor

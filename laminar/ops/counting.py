@@ -6,13 +6,14 @@ from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import INTEGER, Tensor, int32
-from laminar.engine.ops import arithmetic, axes, creation, join, segment
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.compare import equal, greater_equal, less_equal, logical_and, where
-from laminar.engine.ops.index import get_item
-from laminar.engine.ops.reduce import reduce_max, reduce_min
-from laminar.engine.ops.search import searchsorted
-from laminar.engine.ops.shape import dim_of, reshape
+from laminar.engine.ops.array import axes, creation, join, segment
+from laminar.engine.ops.array.index import get_item
+from laminar.engine.ops.array.search import searchsorted
+from laminar.engine.ops.array.shape import dim_of, reshape
+from laminar.engine.ops.math import arithmetic
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.compare import equal, greater_equal, less_equal, logical_and, where
+from laminar.engine.ops.math.reduce import reduce_max, reduce_min
 
 from .arguments import floating, known_rank, tensor
 from .recording import public

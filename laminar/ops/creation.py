@@ -7,14 +7,15 @@ from typing import Any
 
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import Tensor, as_dtype, float64
-from laminar.engine.ops import arithmetic, basic
-from laminar.engine.ops import creation as engine
-from laminar.engine.ops import diagonal as diagonals
-from laminar.engine.ops import math as mathematics
-from laminar.engine.ops.axes import expand_dims
-from laminar.engine.ops.broadcast import broadcast_like, broadcast_to
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.shape import reshape, split_shape
+from laminar.engine.ops.array import creation as engine
+from laminar.engine.ops.array import diagonal as diagonals
+from laminar.engine.ops.array.axes import expand_dims
+from laminar.engine.ops.array.broadcast import broadcast_like, broadcast_to
+from laminar.engine.ops.array.shape import reshape, split_shape
+from laminar.engine.ops.core import basic
+from laminar.engine.ops.math import arithmetic
+from laminar.engine.ops.math import elementary as mathematics
+from laminar.engine.ops.math.cast import cast
 
 from .arguments import (
     common,

@@ -6,18 +6,19 @@ from typing import Any
 
 from laminar.engine.errors import ShapeError, UnimplementedError
 from laminar.engine.graph import Tensor, int32
-from laminar.engine.ops import arithmetic, axes, creation
-from laminar.engine.ops import ctc as engine
-from laminar.engine.ops.along import take_along_axis
-from laminar.engine.ops.basic import zeros_like
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.compare import equal, greater_equal, where
-from laminar.engine.ops.index import get_item
-from laminar.engine.ops.join import concat
-from laminar.engine.ops.normalize import statistics_dtype
-from laminar.engine.ops.reduce import argmax, reduce_max, reduce_sum
-from laminar.engine.ops.softmax import log_softmax
-from laminar.engine.ops.sort import argsort
+from laminar.engine.ops.array import axes, creation
+from laminar.engine.ops.array.along import take_along_axis
+from laminar.engine.ops.array.index import get_item
+from laminar.engine.ops.array.join import concat
+from laminar.engine.ops.array.sort import argsort
+from laminar.engine.ops.core.basic import zeros_like
+from laminar.engine.ops.math import arithmetic
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.compare import equal, greater_equal, where
+from laminar.engine.ops.math.reduce import argmax, reduce_max, reduce_sum
+from laminar.engine.ops.nn import ctc as engine
+from laminar.engine.ops.nn.normalize import statistics_dtype
+from laminar.engine.ops.nn.softmax import log_softmax
 
 from .arguments import floating, known_size, one_of, tensor
 from .recording import public

@@ -6,9 +6,9 @@ from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import INTEGER, Tensor, int32
-from laminar.engine.ops import creation
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.reduce import reduce_max
+from laminar.engine.ops.array import creation
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.reduce import reduce_max
 
 from .arguments import dtype_or_float, known_rank, tensor
 from .recording import public

@@ -7,13 +7,14 @@ from typing import Any
 
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import Tensor
-from laminar.engine.ops import creation, depthwise
-from laminar.engine.ops.axes import expand_dims, moveaxis
-from laminar.engine.ops.broadcast import broadcast_to
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.join import stack
-from laminar.engine.ops.math import exp
-from laminar.engine.ops.reduce import reduce_mean, reduce_sum
+from laminar.engine.ops.array import creation
+from laminar.engine.ops.array.axes import expand_dims, moveaxis
+from laminar.engine.ops.array.broadcast import broadcast_to
+from laminar.engine.ops.array.join import stack
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.elementary import exp
+from laminar.engine.ops.math.reduce import reduce_mean, reduce_sum
+from laminar.engine.ops.nn import depthwise
 from laminar.settings import standardize_data_format
 
 from .arguments import floating, floating_pair, tensor

@@ -7,14 +7,14 @@ from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
-from laminar.engine.ops import image as engine
-from laminar.engine.ops import padding as engine_padding
-from laminar.engine.ops.arithmetic import maximum, minimum, rint
-from laminar.engine.ops.axes import transpose
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.index import get_item
-from laminar.engine.ops.linalg import matmul
-from laminar.engine.ops.windows import per_axis
+from laminar.engine.ops.array import padding as engine_padding
+from laminar.engine.ops.array.axes import transpose
+from laminar.engine.ops.array.index import get_item
+from laminar.engine.ops.linalg.matmul import matmul
+from laminar.engine.ops.math.arithmetic import maximum, minimum, rint
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.nn import image as engine
+from laminar.engine.ops.nn.windows import per_axis
 
 from .arguments import axes_of, floating, one_of, tensor
 from .layout import known_dims, on_batch

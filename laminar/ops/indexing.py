@@ -7,16 +7,17 @@ from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import INTEGER, Tensor, int32
-from laminar.engine.ops import along, arithmetic, creation, gather, index, search
-from laminar.engine.ops import sort as engine
-from laminar.engine.ops.basic import zeros_like
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.compare import equal, greater_equal, logical_not, where
-from laminar.engine.ops.reduce import argmax as engine_argmax
-from laminar.engine.ops.reduce import argmin as engine_argmin
-from laminar.engine.ops.reduce import count_nonzero as engine_count_nonzero
-from laminar.engine.ops.reduce import reduce_any
-from laminar.engine.ops.shape import dim_of, reshape, reshape_like
+from laminar.engine.ops.array import along, creation, gather, index, search
+from laminar.engine.ops.array import sort as engine
+from laminar.engine.ops.array.shape import dim_of, reshape, reshape_like
+from laminar.engine.ops.core.basic import zeros_like
+from laminar.engine.ops.math import arithmetic
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.compare import equal, greater_equal, logical_not, where
+from laminar.engine.ops.math.reduce import argmax as engine_argmax
+from laminar.engine.ops.math.reduce import argmin as engine_argmin
+from laminar.engine.ops.math.reduce import count_nonzero as engine_count_nonzero
+from laminar.engine.ops.math.reduce import reduce_any
 
 from .arguments import known_rank, numeric, pair, tensor
 from .recording import public

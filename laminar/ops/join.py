@@ -7,10 +7,10 @@ from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor
-from laminar.engine.ops import axes, creation
-from laminar.engine.ops import join as engine
-from laminar.engine.ops.axes import canonical_axis
-from laminar.engine.ops.shape import reshape
+from laminar.engine.ops.array import axes, creation
+from laminar.engine.ops.array import join as engine
+from laminar.engine.ops.array.axes import canonical_axis
+from laminar.engine.ops.array.shape import reshape
 
 from .arguments import known_rank, known_size, tensor, tensors
 from .recording import public

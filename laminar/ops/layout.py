@@ -7,8 +7,8 @@ from typing import Any
 
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import Tensor
-from laminar.engine.ops import axes
-from laminar.engine.ops.shape import dims_of
+from laminar.engine.ops.array import axes
+from laminar.engine.ops.array.shape import dims_of
 from laminar.settings import standardize_data_format
 
 from .arguments import tensor

@@ -8,8 +8,8 @@ from typing import Any
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.gradients import jvp as engine_jvp
 from laminar.engine.graph import Tensor
-from laminar.engine.ops import decompositions, lu, norms
-from laminar.engine.ops import solve as engine
+from laminar.engine.ops.linalg import decompositions, lu, norms
+from laminar.engine.ops.linalg import solve as engine
 from laminar.tree import map_structure
 
 from .arguments import floating, floating_pair, one_of, tensor

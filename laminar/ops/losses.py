@@ -6,14 +6,15 @@ from typing import Any
 
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import INTEGER, Tensor, TensorShape, int32
-from laminar.engine.ops import arithmetic, axes
-from laminar.engine.ops import losses as engine
-from laminar.engine.ops.along import take_along_axis
-from laminar.engine.ops.axes import canonical_axis
-from laminar.engine.ops.basic import ones_like
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.math import log
-from laminar.engine.ops.reduce import reduce_sum
+from laminar.engine.ops.array import axes
+from laminar.engine.ops.array.along import take_along_axis
+from laminar.engine.ops.array.axes import canonical_axis
+from laminar.engine.ops.core.basic import ones_like
+from laminar.engine.ops.math import arithmetic
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.elementary import log
+from laminar.engine.ops.math.reduce import reduce_sum
+from laminar.engine.ops.nn import losses as engine
 from laminar.settings import epsilon
 
 from .arguments import floating, floating_pair, known_rank, tensor

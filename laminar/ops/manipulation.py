@@ -9,14 +9,14 @@ import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor
-from laminar.engine.ops import array as _array
-from laminar.engine.ops import axes as _axes
-from laminar.engine.ops import broadcast as engine_broadcast
-from laminar.engine.ops import padding
-from laminar.engine.ops import shape as engine_shape
-from laminar.engine.ops.axes import canonical_axes
-from laminar.engine.ops.bits import bitcast
-from laminar.engine.ops.convert import to_array
+from laminar.engine.ops.array import axes as _axes
+from laminar.engine.ops.array import broadcast as engine_broadcast
+from laminar.engine.ops.array import padding
+from laminar.engine.ops.array import rearrange as _array
+from laminar.engine.ops.array import shape as engine_shape
+from laminar.engine.ops.array.axes import canonical_axes
+from laminar.engine.ops.core.convert import to_array
+from laminar.engine.ops.math.bits import bitcast
 
 from .arguments import dtype_or_float, known_rank, tensor
 from .recording import public

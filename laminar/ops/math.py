@@ -6,9 +6,11 @@ from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import INTEGER, Tensor, int32
-from laminar.engine.ops import arithmetic, axes, complex_numbers, reduce, segment, solve, sort
-from laminar.engine.ops import math as engine
-from laminar.engine.ops.cast import cast
+from laminar.engine.ops.array import axes, segment, sort
+from laminar.engine.ops.linalg import solve
+from laminar.engine.ops.math import arithmetic, complex_numbers, reduce
+from laminar.engine.ops.math import elementary as engine
+from laminar.engine.ops.math.cast import cast
 
 from .arguments import floating, floating_pair, known_rank, tensor
 from .recording import public

@@ -9,8 +9,8 @@ import math
 from typing import Any
 
 from laminar.engine.graph import Tensor
-from laminar.engine.ops import arithmetic, complex_numbers
-from laminar.engine.ops import math as engine
+from laminar.engine.ops.math import arithmetic, complex_numbers
+from laminar.engine.ops.math import elementary as engine
 
 from .arguments import floating, floating_pair, tensor
 from .recording import public

@@ -7,11 +7,11 @@ from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor, float32
-from laminar.engine.ops import arithmetic, reduce
-from laminar.engine.ops import normalization as engine
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.math import power, rsqrt
-from laminar.engine.ops.normalize import statistics_dtype
+from laminar.engine.ops.math import arithmetic, reduce
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.elementary import power, rsqrt
+from laminar.engine.ops.nn import normalization as engine
+from laminar.engine.ops.nn.normalize import statistics_dtype
 from laminar.settings import epsilon as default_epsilon
 
 from .arguments import floating, tensor

@@ -8,12 +8,13 @@ from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor
-from laminar.engine.ops import axes, conv_transpose, convolution, creation
-from laminar.engine.ops import padding as engine_padding
-from laminar.engine.ops.gather import gather
-from laminar.engine.ops.index import get_item
-from laminar.engine.ops.shape import reshape
-from laminar.engine.ops.windows import per_axis
+from laminar.engine.ops.array import axes, creation
+from laminar.engine.ops.array import padding as engine_padding
+from laminar.engine.ops.array.gather import gather
+from laminar.engine.ops.array.index import get_item
+from laminar.engine.ops.array.shape import reshape
+from laminar.engine.ops.nn import conv_transpose, convolution
+from laminar.engine.ops.nn.windows import per_axis
 
 from .arguments import floating, known_rank, known_size, tensor
 from .layout import sizes

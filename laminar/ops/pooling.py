@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from laminar.engine.graph import Tensor
-from laminar.engine.ops import adaptive_pooling, blocks
-from laminar.engine.ops import pooling as engine
+from laminar.engine.ops.array import blocks
+from laminar.engine.ops.nn import adaptive_pooling
+from laminar.engine.ops.nn import pooling as engine
 from laminar.settings import standardize_data_format
 
 from .arguments import floating, tensor

@@ -8,11 +8,12 @@ from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import BOOLEAN, Tensor, int8, int32
-from laminar.engine.ops import array, axes, convolution
-from laminar.engine.ops import einsum as engine_einsum
-from laminar.engine.ops import products as engine
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.linalg import matmul_nd
+from laminar.engine.ops.array import axes, rearrange
+from laminar.engine.ops.linalg import einsum as engine_einsum
+from laminar.engine.ops.linalg import products as engine
+from laminar.engine.ops.linalg.matmul import matmul_nd
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.nn import convolution
 
 from .arguments import floating_pair, known_size, one_of, pair, tensors
 from .recording import public
@@ -161,4 +162,4 @@ def correlate(x1: Any, x2: Any, mode: str = "valid") -> Tensor:
     x = axes.expand_dims(a, (0, 2))
     kernel = axes.expand_dims(b, (1, 2))
     y = axes.squeeze(convolution.conv(x, kernel, padding=[(before, after)]), (0, 2))
-    return array.flip(y, 0) if swapped else y
+    return rearrange.flip(y, 0) if swapped else y

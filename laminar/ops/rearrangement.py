@@ -8,9 +8,9 @@ from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor
-from laminar.engine.ops.arithmetic import floor_divide, multiply
-from laminar.engine.ops.axes import transpose
-from laminar.engine.ops.shape import dims_of, reshape
+from laminar.engine.ops.array.axes import transpose
+from laminar.engine.ops.array.shape import dims_of, reshape
+from laminar.engine.ops.math.arithmetic import floor_divide, multiply
 
 from .arguments import tensor as as_tensor
 from .recording import public

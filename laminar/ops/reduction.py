@@ -22,13 +22,13 @@ from laminar.engine.graph import (
     uint16,
     uint32,
 )
-from laminar.engine.ops import arithmetic, cumulative
-from laminar.engine.ops import reduce as engine
-from laminar.engine.ops.broadcast import broadcast_like
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.compare import logical_and, logical_or, not_equal
-from laminar.engine.ops.index import get_item
-from laminar.engine.ops.shape import reshape
+from laminar.engine.ops.array.broadcast import broadcast_like
+from laminar.engine.ops.array.index import get_item
+from laminar.engine.ops.array.shape import reshape
+from laminar.engine.ops.math import arithmetic, cumulative
+from laminar.engine.ops.math import reduce as engine
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.compare import logical_and, logical_or, not_equal
 
 from .arguments import boolean, common, floating, known_rank, numeric, tensor
 from .recording import public

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from laminar.engine.graph import Tensor
-from laminar.engine.ops import creation
-from laminar.engine.ops import math as engine_math
-from laminar.engine.ops.arithmetic import absolute, maximum
-from laminar.engine.ops.axes import expand_dims
-from laminar.engine.ops.basic import ones_like, zeros_like
-from laminar.engine.ops.compare import greater, less_equal, logical_and, where
-from laminar.engine.ops.reduce import reduce_sum
+from laminar.engine.ops.array import creation
+from laminar.engine.ops.array.axes import expand_dims
+from laminar.engine.ops.core.basic import ones_like, zeros_like
+from laminar.engine.ops.math import elementary as engine_math
+from laminar.engine.ops.math.arithmetic import absolute, maximum
+from laminar.engine.ops.math.compare import greater, less_equal, logical_and, where
+from laminar.engine.ops.math.reduce import reduce_sum
 
 from .arguments import one_of, tensor
 

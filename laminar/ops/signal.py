@@ -7,14 +7,15 @@ from typing import Any
 
 from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, float32, float64
-from laminar.engine.ops import arithmetic, axes, creation, padding
-from laminar.engine.ops import fft as engine
-from laminar.engine.ops.basic import ones_like
-from laminar.engine.ops.complex_numbers import complex_of, imag, real
-from laminar.engine.ops.index import get_item
-from laminar.engine.ops.math import cos
-from laminar.engine.ops.segment import segment_sum
-from laminar.engine.ops.shape import reshape
+from laminar.engine.ops.array import axes, creation, padding
+from laminar.engine.ops.array.index import get_item
+from laminar.engine.ops.array.segment import segment_sum
+from laminar.engine.ops.array.shape import reshape
+from laminar.engine.ops.core.basic import ones_like
+from laminar.engine.ops.math import arithmetic
+from laminar.engine.ops.math import fft as engine
+from laminar.engine.ops.math.complex_numbers import complex_of, imag, real
+from laminar.engine.ops.math.elementary import cos
 
 from .arguments import floating, known_rank, known_size, tensor
 from .layout import sizes

@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from laminar.engine.graph import Tensor, float64, int32
-from laminar.engine.ops import arithmetic, axes, basic, cumulative, reduce
-from laminar.engine.ops import quantile as engine
-from laminar.engine.ops.along import take_along_axis
-from laminar.engine.ops.axes import canonical_axes
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.compare import equal, is_nan, logical_not, where
-from laminar.engine.ops.linalg import matmul
-from laminar.engine.ops.math import sqrt
-from laminar.engine.ops.shape import reshape
-from laminar.engine.ops.sort import sort
+from laminar.engine.ops.array import axes
+from laminar.engine.ops.array import quantile as engine
+from laminar.engine.ops.array.along import take_along_axis
+from laminar.engine.ops.array.axes import canonical_axes
+from laminar.engine.ops.array.shape import reshape
+from laminar.engine.ops.array.sort import sort
+from laminar.engine.ops.core import basic
+from laminar.engine.ops.linalg.matmul import matmul
+from laminar.engine.ops.math import arithmetic, cumulative, reduce
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.compare import equal, is_nan, logical_not, where
+from laminar.engine.ops.math.elementary import sqrt
 
 from .arguments import floating, known_rank, numeric, one_of, tensor
 from .layout import sizes

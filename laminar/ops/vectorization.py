@@ -9,8 +9,8 @@ from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, TensorShape, broadcast_shapes
-from laminar.engine.ops.broadcast import broadcast_to
-from laminar.engine.ops.shape import reshape
+from laminar.engine.ops.array.broadcast import broadcast_to
+from laminar.engine.ops.array.shape import reshape
 
 from .arguments import known_rank, tensor
 from .control import map as map_slices

@@ -8,17 +8,17 @@ from typing import Any
 
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import Tensor, int32
-from laminar.engine.ops import creation, join
-from laminar.engine.ops.arithmetic import absolute, floor, maximum, minimum, mod, rint, sign
-from laminar.engine.ops.axes import expand_dims, squeeze
-from laminar.engine.ops.basic import ones_like, zeros_like
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.compare import greater_equal, less, logical_and, where
-from laminar.engine.ops.gather import gather, gather_along
-from laminar.engine.ops.random import random_normal
-from laminar.engine.ops.random_state import next_state
-from laminar.engine.ops.shape import reshape
-from laminar.engine.ops.solve import solve
+from laminar.engine.ops.array import creation, join
+from laminar.engine.ops.array.axes import expand_dims, squeeze
+from laminar.engine.ops.array.gather import gather, gather_along
+from laminar.engine.ops.array.shape import reshape
+from laminar.engine.ops.core.basic import ones_like, zeros_like
+from laminar.engine.ops.linalg.solve import solve
+from laminar.engine.ops.math.arithmetic import absolute, floor, maximum, minimum, mod, rint, sign
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.compare import greater_equal, less, logical_and, where
+from laminar.engine.ops.random.draws import random_normal
+from laminar.engine.ops.random.random_state import next_state
 from laminar.random.seeds import draw_seed
 
 from .arguments import floating, known_rank, one_of, tensor

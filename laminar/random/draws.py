@@ -11,8 +11,8 @@ from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Dim, DType, Tensor, as_dtype
-from laminar.engine.ops import dropout as engine_dropout
-from laminar.engine.ops import random as engine
+from laminar.engine.ops.nn import dropout as engine_dropout
+from laminar.engine.ops.random import draws as engine
 from laminar.ops.arguments import dtype_or_float, floating, tensor
 from laminar.ops.recording import public
 

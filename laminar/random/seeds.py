@@ -20,10 +20,10 @@ import numpy as np
 from laminar.engine import forks
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Graph, Tensor, building, eager_scope
-from laminar.engine.ops.basic import identity
-from laminar.engine.ops.convert import convert_to_tensor
-from laminar.engine.ops.dispatch import as_input
-from laminar.engine.ops.random_state import initial_state, next_state
+from laminar.engine.ops.core.basic import identity
+from laminar.engine.ops.core.convert import convert_to_tensor
+from laminar.engine.ops.core.dispatch import as_input
+from laminar.engine.ops.random.random_state import initial_state, next_state
 from laminar.engine.state import Variable
 
 # Any number does; this one is 2**32 over the golden ratio.

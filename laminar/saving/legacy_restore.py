@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from laminar.engine.errors import DataLossError, InvalidArgumentError, LaminarError, ShapeError
-from laminar.engine.ops.convert import convert_to_tensor
+from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.source import warn
 
 from .legacy import LegacyFile, StoredWeights

@@ -30,7 +30,7 @@ from laminar.engine.errors import (
 )
 from laminar.file_reading import FileReading, reading_file
 from laminar.layers.layer import Layer
-from laminar.layers.main_weight import MainWeight
+from laminar.layers.lora_int8 import MainWeight
 from laminar.serialization import custom_object_scope, deserialize_keras_object, unknown_names
 
 from .archive import ArchiveReader

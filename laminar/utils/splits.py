@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from laminar.datasets.dataset import Dataset
-from laminar.datasets.passes import INFINITE, UNKNOWN
+from laminar.datasets.epochs import INFINITE, UNKNOWN
 from laminar.engine.errors import InvalidArgumentError
 from laminar.random import make_default_seed
 from laminar.tree import flatten, map_structure

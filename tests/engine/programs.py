@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from laminar.engine.ops.arithmetic import add, multiply, square, subtract
-from laminar.engine.ops.basic import identity
-from laminar.engine.ops.broadcast import broadcast_like
-from laminar.engine.ops.linalg import matmul
-from laminar.engine.ops.math import sin, tanh
+from laminar.engine.ops.array.broadcast import broadcast_like
+from laminar.engine.ops.core.basic import identity
+from laminar.engine.ops.linalg.matmul import matmul
+from laminar.engine.ops.math.arithmetic import add, multiply, square, subtract
+from laminar.engine.ops.math.elementary import sin, tanh
 
 # name -> (number of inputs, ours, NumPy's). All map 2 x 2 matrices to 2 x 2 matrices of moderate
 # size, and are smooth.

@@ -13,7 +13,7 @@ import pytest
 import laminar
 from laminar.engine import Graph, RunOptions, constant
 from laminar.engine.errors import LaminarError
-from laminar.engine.ops.linalg import matmul
+from laminar.engine.ops.linalg.matmul import matmul
 from laminar.engine.source import Location, inside_layer, layer_path, user_location
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from laminar.engine.functions import function
 from laminar.engine.graph import TensorSpec
-from laminar.engine.ops.convert import convert_to_tensor
+from laminar.engine.ops.core.convert import convert_to_tensor
 
 Array = np.ndarray[Any, Any]
 

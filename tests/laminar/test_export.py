@@ -22,7 +22,7 @@ from laminar.engine.errors import (
     ShapeError,
     UnimplementedError,
 )
-from laminar.engine.ops.basic import identity
+from laminar.engine.ops.core.basic import identity
 from laminar.export import ExportArchive, load
 
 rng = np.random.default_rng(0)

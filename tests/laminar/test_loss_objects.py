@@ -13,7 +13,7 @@ import pytest
 from laminar import losses
 from laminar.engine.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from laminar.engine.graph import tensor_like
-from laminar.engine.ops.convert import convert_to_tensor
+from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.losses.alignment import squeeze_or_expand_to_same_rank
 
 from .loss_metric_inputs import REFERENCE, Array, close

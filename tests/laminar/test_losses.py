@@ -11,7 +11,7 @@ from scipy import special
 
 from laminar import losses
 from laminar.engine.gradients import GradientTape
-from laminar.engine.ops.convert import convert_to_tensor
+from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.layers.masking import get_mask, set_mask
 
 from .loss_metric_cases import FUNCTIONS, OBJECTS, Case, input_name

@@ -11,7 +11,7 @@ import pytest
 from laminar import metrics
 from laminar.engine.functions import function
 from laminar.engine.graph import TensorSpec
-from laminar.engine.ops.convert import convert_to_tensor
+from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.layers.masking import set_mask
 
 from .loss_metric_cases import METRICS, Case, input_name

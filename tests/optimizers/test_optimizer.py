@@ -16,7 +16,7 @@ from laminar.engine.errors import (
 from laminar.engine.functions import function
 from laminar.engine.gradients import GradientTape
 from laminar.engine.graph import Graph
-from laminar.engine.ops.basic import placeholder
+from laminar.engine.ops.core.basic import placeholder
 from laminar.engine.runtime import Session
 from laminar.engine.state import Variable, global_variables_initializer
 from laminar.optimizers import SGD, Adam, LossScaleOptimizer, Optimizer, schedules

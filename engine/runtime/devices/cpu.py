@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...ops.cluster import thread_share
-from ...ops.registry import HOST, OpDef
+from ...ops.core.cluster import thread_share
+from ...ops.core.registry import HOST, OpDef
 from .device import Device
 from .memory import Account, MemoryStats
 

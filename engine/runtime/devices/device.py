@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...graph import DeviceSpec, GraphTensor, string
-from ...ops.registry import OpDef
-from ...ops.state import VariableStore
+from ...ops.core.registry import OpDef
+from ...ops.state.variable import VariableStore
 from .memory import MemoryStats
 
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from ...errors import ResourceExhaustedError
 from ...graph import GraphTensor, string
-from ...ops.registry import HOST, OpDef
-from ...ops.state import VariableStore
+from ...ops.core.registry import HOST, OpDef
+from ...ops.state.variable import VariableStore
 from .device import Device
 from .memory import MemoryStats
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from laminar.engine.compiler import driver
-from laminar.engine.compiler.codes import address_of
-from laminar.engine.compiler.emit import POINTER, Function, Module, Value
-from laminar.engine.compiler.kernels.launch import Code
-from laminar.engine.compiler.llvm import vector_bytes
-from laminar.engine.compiler.threads import Pool
+from laminar.engine.compiler.codegen import driver
+from laminar.engine.compiler.codegen.function import POINTER, Function, Module, Value
+from laminar.engine.compiler.ir.launch import Code
+from laminar.engine.compiler.native.threads import Pool
+from laminar.engine.compiler.target.code_cache import address_of
+from laminar.engine.compiler.target.llvm import vector_bytes
 from laminar.engine.graph import int64
 
 

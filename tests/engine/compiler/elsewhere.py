@@ -10,12 +10,14 @@ from typing import NamedTuple
 
 import pytest
 
-from laminar.engine.compiler import codes, host, launches, llvm, structures, threads
-from laminar.engine.compiler.codes import Native
-from laminar.engine.compiler.instance import Recipe
-from laminar.engine.compiler.kernels.launch import Code
-from laminar.engine.compiler.lowerings import contractions, convolution
-from laminar.engine.compiler.native import NativeCluster
+from laminar.engine.compiler.ir.launch import Code
+from laminar.engine.compiler.lower.rules import contractions, convolution
+from laminar.engine.compiler.native import threads
+from laminar.engine.compiler.native.cluster_kernel import NativeCluster
+from laminar.engine.compiler.native.executable import Recipe
+from laminar.engine.compiler.plan import launches, specializations
+from laminar.engine.compiler.target import code_cache, host, llvm
+from laminar.engine.compiler.target.code_cache import Native
 
 from .families import Case, key_of
 
@@ -50,7 +52,7 @@ THREADS = 3
 def planning_for(machine: Machine) -> Iterator[None]:
     """Plans are for a machine with `THREADS` threads, which share all that they can."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (llvm, structures):
+        for module in (llvm, specializations):
             patch.setattr(module, "vector_bytes", lambda: machine.vector_bytes)
         patch.setattr(threads, "vector_bytes", lambda: machine.vector_bytes)
         for module in (contractions, convolution):
@@ -70,7 +72,7 @@ def recipe_of(case: Case) -> Recipe:
 
 def code_of(function: Native) -> Code:
     """What a function of a plan is written by."""
-    return codes._codes[function.key]
+    return code_cache._codes[function.key]
 
 
 def symbol_of(function: Native) -> str:
@@ -80,7 +82,7 @@ def symbol_of(function: Native) -> str:
 
 def suffix_of(function: Native) -> str:
     """What tells functions of one name apart."""
-    return codes._suffix(function.key)
+    return code_cache._suffix(function.key)
 
 
 def undefined(content: bytes) -> set[str]:

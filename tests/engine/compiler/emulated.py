@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from laminar.engine.compiler import driver
-from laminar.engine.compiler.instance import Recipe, driver_codes
-from laminar.engine.compiler.native import NativeCluster
+from laminar.engine.compiler.codegen import driver
+from laminar.engine.compiler.native.cluster_kernel import NativeCluster
+from laminar.engine.compiler.native.executable import Recipe, driver_codes
 
 from ..ops.native import Array
 from .elsewhere import symbol_of

@@ -10,15 +10,20 @@ import ml_dtypes
 import numpy as np
 
 from laminar import ops
-from laminar.engine.compiler.native import NativeCluster
+from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 from laminar.engine.gradients import gradients
 from laminar.engine.graph import Graph
-from laminar.engine.ops.basic import placeholder
-from laminar.engine.ops.cluster import Body, run_steps
-from laminar.engine.ops.convert import convert_to_tensor
-from laminar.engine.ops.dropout import dropout
-from laminar.engine.ops.math import root_quotient
-from laminar.engine.ops.random import random_bernoulli, random_int, random_normal, random_uniform
+from laminar.engine.ops.core.basic import placeholder
+from laminar.engine.ops.core.cluster import Body, run_steps
+from laminar.engine.ops.core.convert import convert_to_tensor
+from laminar.engine.ops.math.elementary import root_quotient
+from laminar.engine.ops.nn.dropout import dropout
+from laminar.engine.ops.random.draws import (
+    random_bernoulli,
+    random_int,
+    random_normal,
+    random_uniform,
+)
 from laminar.engine.runtime import Plan, StepContext
 
 from ..ops.native import Array, every_cluster

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laminar.engine.compiler import heap, instance
-from laminar.engine.compiler.lowerings import LOWERINGS
-from laminar.engine.compiler.native import NativeCluster
+from laminar.engine.compiler.lower.rules import LOWERINGS
+from laminar.engine.compiler.native import executable, heap
+from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 
 from ..ops.native import Array
 
@@ -70,7 +70,7 @@ def _guards(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {name: getattr(np, name) for name in dir(np) if not name.startswith("_")}
     monkeypatch.setattr(NativeCluster, "_run", run)
     monkeypatch.setattr(heap, "made", lambda forms: list(starmap(empty, forms)))
-    monkeypatch.setattr(instance, "np", SimpleNamespace(**{**names, "empty": empty}))
+    monkeypatch.setattr(executable, "np", SimpleNamespace(**{**names, "empty": empty}))
 
 
 def pytest_sessionfinish() -> None:

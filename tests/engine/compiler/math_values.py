@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .native import Array, Body, elementwise
+from .modules import Array, Body, elementwise
 
 BITS = {"float32": (np.uint32, 23), "float64": (np.uint64, 52)}
 # Borders of the ranges of exp, log, tanh, erfc, ..., and what is special in itself.

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from laminar.engine.compiler.builder import Builder
-from laminar.engine.compiler.kernels import gemm_kernel
-from laminar.engine.compiler.kernels.launch import Launch
-from laminar.engine.compiler.kernels.tiles import Target
-from laminar.engine.compiler.launches import Launches
-from laminar.engine.compiler.layout import lay_out
-from laminar.engine.compiler.lowerings.contractions import product
-from laminar.engine.compiler.program import Operand, View
-from laminar.engine.compiler.structure import Structure
+from laminar.engine.compiler.ir.builder import Builder
+from laminar.engine.compiler.ir.launch import Launch
+from laminar.engine.compiler.ir.program import Operand, View
+from laminar.engine.compiler.kernels.gemm import gemm_kernel
+from laminar.engine.compiler.kernels.gemm.tiles import Target
+from laminar.engine.compiler.lower.rules.contractions import product
+from laminar.engine.compiler.plan.compiled_program import Structure
+from laminar.engine.compiler.plan.launches import Launches
+from laminar.engine.compiler.schedule.buffer_assignment import lay_out
 from laminar.engine.graph import float32
 
 ROWS, INNER, COLUMNS = 128, 256, 784

@@ -13,9 +13,9 @@ import pytest
 
 import laminar
 from laminar import layers, losses, mixed_precision, optimizers
-from laminar.engine.compiler import records
 from laminar.engine.compiler.kernels import PairUnit
-from laminar.engine.compiler.lowerings import contractions, convolution
+from laminar.engine.compiler.lower.rules import contractions, convolution
+from laminar.engine.compiler.plan import plan_cache
 
 from .kernels.pair_products import UNITS
 
@@ -62,7 +62,7 @@ def test_training(unit: PairUnit | None, monkeypatch: pytest.MonkeyPatch) -> Non
         asked.append(unit)
         return unit
 
-    for module in (contractions, convolution, records):
+    for module in (contractions, convolution, plan_cache):
         monkeypatch.setattr(module, "pair_unit", pair_unit)
     mixed_precision.set_global_policy("mixed_bfloat16")
     weights, found = trained()

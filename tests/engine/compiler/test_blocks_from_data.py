@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laminar.engine.compiler.size_inputs import sizes_among_inputs
+from laminar.engine.compiler.lower.size_inputs import sizes_among_inputs
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.gradients import gradients
 from laminar.engine.graph import Graph
-from laminar.engine.ops.basic import placeholder
-from laminar.engine.ops.slicing import slice_at, slice_update
+from laminar.engine.ops.array.slicing import slice_at, slice_update
+from laminar.engine.ops.core.basic import placeholder
 from laminar.engine.runtime import Plan, StepContext
 
 from ..ops.native import Array, every_cluster, run_native

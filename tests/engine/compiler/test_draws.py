@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from laminar.engine.graph import Graph, Tensor
-from laminar.engine.ops.basic import placeholder
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.convert import convert_to_tensor
-from laminar.engine.ops.dropout import dropout
-from laminar.engine.ops.random import (
+from laminar.engine.ops.array.shape import dim_of
+from laminar.engine.ops.core.basic import placeholder
+from laminar.engine.ops.core.convert import convert_to_tensor
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.nn.dropout import dropout
+from laminar.engine.ops.random.draws import (
     random_bernoulli,
     random_categorical,
     random_int,
     random_normal,
     random_uniform,
 )
-from laminar.engine.ops.random_state import next_state
-from laminar.engine.ops.shape import dim_of
+from laminar.engine.ops.random.random_state import next_state
 
 from ..ops.native import run_native
 

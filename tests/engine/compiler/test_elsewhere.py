@@ -11,7 +11,7 @@ import pytest
 from .elsewhere import MACHINES, THREADS, code_of, objects_of, planning_for, recipe_of, undefined
 from .emulated import COMPILER, EMULATOR, Program
 from .families import FAMILIES, Case, cases
-from .native import Processor
+from .modules import Processor
 
 # What native code may call: of the system, and where a processor lacks instructions for them.
 SYSTEM = {"sched_yield", "syscall"}

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import laminar.engine.ops  # noqa: F401  # fills the table
 from laminar.engine.errors import DTypeError
 from laminar.engine.graph import DType, EagerTensor, Graph, Tensor, as_dtype
-from laminar.engine.ops.axes import transpose
-from laminar.engine.ops.basic import placeholder
-from laminar.engine.ops.registry import OPS, OpDef
+from laminar.engine.ops.array.axes import transpose
+from laminar.engine.ops.core.basic import placeholder
+from laminar.engine.ops.core.registry import OPS, OpDef
 
 from ..ops.native import run_native
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from laminar.engine.compiler import vector_math as v
-from laminar.engine.compiler.emit import Function, Value
+from laminar.engine.compiler.codegen import math as v
+from laminar.engine.compiler.codegen.function import Function, Value
 
 from .math_values import everywhere, pairs, same, special_values
-from .native import Array, Body, elementwise
+from .modules import Array, Body, elementwise
 
 
 def test_powers_that_are_exact() -> None:

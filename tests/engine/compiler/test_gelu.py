@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from scipy import special
 
-from laminar.engine.compiler import vector_math as v
-from laminar.engine.compiler.emit import POINTER, Function, Module, Value
-from laminar.engine.compiler.llvm import compile_object, host_features, vector_bytes
-from laminar.engine.compiler.scalars import VectorScalars
+from laminar.engine.compiler.codegen import math as v
+from laminar.engine.compiler.codegen.function import POINTER, Function, Module, Value
+from laminar.engine.compiler.codegen.scalars import VectorScalars
+from laminar.engine.compiler.target.llvm import compile_object, host_features, vector_bytes
 from laminar.engine.graph import float32, float64
-from laminar.engine.ops.gelu import CUBIC, SCALE
+from laminar.engine.ops.nn.gelu import CUBIC, SCALE
 
-from .native import Array, elementwise_module, load
+from .modules import Array, elementwise_module, load
 
 UNIT = 2.0**-24
 SIZES = [

@@ -26,7 +26,11 @@ def run(edge: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("edge", ["end", "begin"])
 def test_rows_stay_inside_of_their_arrays(edge: str) -> None:
-    done = run(edge, "tests/engine/ops/test_softmax.py", "tests/engine/compiler/test_turning.py")
+    done = run(
+        edge,
+        "tests/engine/ops/nn/test_softmax.py",
+        "tests/engine/compiler/codegen/test_serpentine.py",
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laminar.engine.compiler.emit import POINTER, Function, Module, Value
-from laminar.engine.compiler.llvm import compile_object, vector_bytes
+from laminar.engine.compiler.codegen.function import POINTER, Function, Module, Value
+from laminar.engine.compiler.target.llvm import compile_object, vector_bytes
 from laminar.engine.graph import as_dtype, int64
 
 from .guarding import guarded
-from .native import load
+from .modules import load
 
 LANES = 4
 

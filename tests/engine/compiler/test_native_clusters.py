@@ -11,17 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laminar.engine.compiler import NativeCompiler, codes
-from laminar.engine.compiler.native import NativeCluster
+from laminar.engine.compiler import NativeCompiler
+from laminar.engine.compiler.native.cluster_kernel import NativeCluster
+from laminar.engine.compiler.target import code_cache as codes
 from laminar.engine.graph import Graph, GraphTensor, Tensor
-from laminar.engine.ops.activations import leaky_relu, relu
-from laminar.engine.ops.arithmetic import add, divide, maximum, multiply, subtract
-from laminar.engine.ops.basic import constant, placeholder
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.compare import greater, where
-from laminar.engine.ops.linalg import matmul
-from laminar.engine.ops.math import exp, sqrt, tanh
-from laminar.engine.ops.reduce import reduce_sum
+from laminar.engine.ops.core.basic import constant, placeholder
+from laminar.engine.ops.linalg.matmul import matmul
+from laminar.engine.ops.math.arithmetic import add, divide, maximum, multiply, subtract
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.compare import greater, where
+from laminar.engine.ops.math.elementary import exp, sqrt, tanh
+from laminar.engine.ops.math.reduce import reduce_sum
+from laminar.engine.ops.nn.activations import leaky_relu, relu
 from laminar.engine.passes import cluster, needed_operations
 from laminar.engine.runtime import Plan, StepContext
 

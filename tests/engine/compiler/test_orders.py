@@ -11,8 +11,8 @@ import pytest
 
 import laminar
 from laminar import ops
-from laminar.engine.compiler import layout as layouts
-from laminar.engine.compiler.layout import Layout
+from laminar.engine.compiler.schedule import buffer_assignment as layouts
+from laminar.engine.compiler.schedule.buffer_assignment import Layout
 from tests.engine.ops.native import every_cluster
 
 Array = np.ndarray[Any, Any]
@@ -86,7 +86,7 @@ def test_nothing_is_copied(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
         made.append(lay_out(*arguments))
         return made[-1]
 
-    monkeypatch.setattr("laminar.engine.compiler.structures.lay_out", kept)
+    monkeypatch.setattr("laminar.engine.compiler.plan.specializations.lay_out", kept)
     monkeypatch.setenv("LAMINAR_DUMP", str(tmp_path))  # so it is not taken from the disk
     q, k = (rng.normal(size=(2, 3, 6, 8)).astype(np.float32) for _ in range(2))
     w = rng.normal(size=(3, 8, 11)).astype(np.float32)

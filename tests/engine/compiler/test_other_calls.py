@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from laminar import function, ops
-from laminar.engine.compiler.native import NativeCluster
-from laminar.engine.compiler.structures import Structures
+from laminar.engine.compiler.native.cluster_kernel import NativeCluster
+from laminar.engine.compiler.plan.specializations import Structures
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import TensorSpec
 
@@ -54,7 +54,7 @@ def test_who_interrupts_a_compilation_has_it_for_the_next_call(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("laminar.engine.compiler.records.Recipes.read", lambda *_, **__: None)
+        patch.setattr("laminar.engine.compiler.plan.plan_cache.Recipes.read", lambda *_, **__: None)
         patch.setattr(Structures, "_structure", interrupted)
         with pytest.raises(KeyboardInterrupt):
             double(_ones(3))

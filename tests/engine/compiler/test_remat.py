@@ -9,11 +9,11 @@ import pytest
 
 import laminar
 from laminar import layers, ops
-from laminar.engine.compiler.builder import Builder
-from laminar.engine.compiler.fuse import fuse
-from laminar.engine.compiler.lowerings.contractions import product
-from laminar.engine.compiler.native import NativeCluster
-from laminar.engine.compiler.program import Library, View
+from laminar.engine.compiler.ir.builder import Builder
+from laminar.engine.compiler.ir.program import Library, View
+from laminar.engine.compiler.lower.rules.contractions import product
+from laminar.engine.compiler.native.cluster_kernel import NativeCluster
+from laminar.engine.compiler.schedule.fusion import fuse
 from laminar.engine.graph import float32, uint32
 
 ROWS, UNITS, DEPTH, PART = 1024, 48, 16, 4

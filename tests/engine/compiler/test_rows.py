@@ -10,7 +10,7 @@ import pytest
 
 import laminar
 from laminar import ops
-from laminar.engine.compiler import llvm
+from laminar.engine.compiler.target import llvm
 from laminar.engine.graph import TensorSpec
 from tests.engine.ops.native import every_cluster
 

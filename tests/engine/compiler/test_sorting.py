@@ -9,17 +9,17 @@ import pytest
 
 from laminar.engine.gradients import gradients
 from laminar.engine.graph import EagerTensor, Graph
-from laminar.engine.ops.along import put_along_axis, take_along_axis
-from laminar.engine.ops.basic import placeholder
-from laminar.engine.ops.scatter import (
+from laminar.engine.ops.array.along import put_along_axis, take_along_axis
+from laminar.engine.ops.array.scatter import (
     scatter_add,
     scatter_max,
     scatter_min,
     scatter_mul,
     scatter_update,
 )
-from laminar.engine.ops.search import find_sorted, searchsorted
-from laminar.engine.ops.sort import argsort, sort, top_k
+from laminar.engine.ops.array.search import find_sorted, searchsorted
+from laminar.engine.ops.array.sort import argsort, sort, top_k
+from laminar.engine.ops.core.basic import placeholder
 
 from ..ops.native import Array, run_native
 

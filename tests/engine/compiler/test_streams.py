@@ -9,14 +9,14 @@ import pytest
 
 import laminar
 from laminar import ops
-from laminar.engine.compiler import llvm
-from laminar.engine.compiler.builder import Builder
-from laminar.engine.compiler.kernels.launch import Buffer
-from laminar.engine.compiler.kernels.tiles import Target
-from laminar.engine.compiler.launches import Launches
-from laminar.engine.compiler.layout import lay_out
-from laminar.engine.compiler.lowerings.contractions import product
-from laminar.engine.compiler.structure import Structure
+from laminar.engine.compiler.ir.builder import Builder
+from laminar.engine.compiler.ir.launch import Buffer
+from laminar.engine.compiler.kernels.gemm.tiles import Target
+from laminar.engine.compiler.lower.rules.contractions import product
+from laminar.engine.compiler.plan.compiled_program import Structure
+from laminar.engine.compiler.plan.launches import Launches
+from laminar.engine.compiler.schedule.buffer_assignment import lay_out
+from laminar.engine.compiler.target import llvm
 from laminar.engine.graph import float32
 from tests.engine.ops.native import every_cluster
 

@@ -13,7 +13,8 @@ import pytest
 
 import laminar
 from laminar import layers, losses
-from laminar.engine.compiler import llvm, structures
+from laminar.engine.compiler.plan import specializations
+from laminar.engine.compiler.target import llvm
 from laminar.engine.dumps import dump
 from laminar.engine.errors import InvalidArgumentError
 
@@ -210,7 +211,7 @@ def test_narrower_vectors_give_the_same_training(
     if llvm.vector_bytes() < width:
         pytest.skip(f"this processor has no vectors of {width} bytes")
     expected = train(convnet())
-    monkeypatch.setattr(structures, "vector_bytes", lambda: width)
+    monkeypatch.setattr(specializations, "vector_bytes", lambda: width)
     monkeypatch.setattr(llvm, "vector_bytes", lambda: width)
     found = train(convnet())
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-4)

@@ -14,11 +14,11 @@ import pytest
 
 from laminar import ops
 from laminar.engine import TensorSpec
-from laminar.engine.compiler.native import NativeCluster
+from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.functions import function
-from laminar.engine.ops.convert import convert_to_tensor
-from laminar.engine.ops.state import one_lock
+from laminar.engine.ops.core.convert import convert_to_tensor
+from laminar.engine.ops.state.variable import one_lock
 from laminar.engine.state import Variable
 
 

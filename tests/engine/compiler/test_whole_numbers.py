@@ -9,8 +9,8 @@ import pytest
 
 import laminar
 from laminar import layers, losses, ops
-from laminar.engine.compiler.native import NativeCluster
-from laminar.engine.ops.linalg import matmul
+from laminar.engine.compiler.native.cluster_kernel import NativeCluster
+from laminar.engine.ops.linalg.matmul import matmul
 
 rng = np.random.default_rng(6)
 

@@ -11,10 +11,10 @@ import pytest
 
 import laminar
 from laminar import layers, losses, metrics, optimizers
-from laminar.engine.compiler import threads
-from laminar.engine.compiler.native import NativeCluster
+from laminar.engine.compiler.native import threads
+from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.runtime import executor
+from laminar.engine.runtime import plan as executor
 
 Array = np.ndarray[Any, Any]
 # A model with its inputs, targets, and what `compile` takes.

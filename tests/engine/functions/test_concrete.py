@@ -18,9 +18,9 @@ from laminar.engine.errors import (
     NotFoundError,
     ShapeError,
 )
-from laminar.engine.ops.arithmetic import square
-from laminar.engine.ops.linalg import matmul
-from laminar.engine.ops.math import tanh
+from laminar.engine.ops.linalg.matmul import matmul
+from laminar.engine.ops.math.arithmetic import square
+from laminar.engine.ops.math.elementary import tanh
 
 
 def tensor(value: Any, dtype: str = "float32") -> Any:

@@ -10,7 +10,7 @@ import pytest
 
 from laminar import engine as eng
 from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
-from laminar.engine.ops.registry import define
+from laminar.engine.ops.core.registry import define
 
 runs: list[str] = []
 

@@ -13,7 +13,7 @@ import pytest
 from laminar import engine as eng
 from laminar.engine import TensorSpec
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.ops.math import exp, log1p, sin
+from laminar.engine.ops.math.elementary import exp, log1p, sin
 
 
 def tensor(value: Any) -> Any:

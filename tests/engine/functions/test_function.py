@@ -15,10 +15,10 @@ from laminar.engine.errors import (
     LaminarError,
 )
 from laminar.engine.graph import TensorSpec
-from laminar.engine.ops.arithmetic import add, square
-from laminar.engine.ops.compare import equal
-from laminar.engine.ops.linalg import matmul
-from laminar.engine.ops.math import tanh
+from laminar.engine.ops.linalg.matmul import matmul
+from laminar.engine.ops.math.arithmetic import add, square
+from laminar.engine.ops.math.compare import equal
+from laminar.engine.ops.math.elementary import tanh
 
 
 def tensor(value: Any, dtype: str = "float32") -> Any:

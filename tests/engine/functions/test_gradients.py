@@ -14,11 +14,11 @@ from laminar.engine.errors import (
     UnimplementedError,
 )
 from laminar.engine.graph import FLOATING, TensorSpec
-from laminar.engine.ops.arithmetic import square
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.math import tanh
-from laminar.engine.ops.reduce import reduce_sum
-from laminar.engine.ops.registry import define
+from laminar.engine.ops.core.registry import define
+from laminar.engine.ops.math.arithmetic import square
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.elementary import tanh
+from laminar.engine.ops.math.reduce import reduce_sum
 from tests.engine import programs
 
 

@@ -10,8 +10,8 @@ import pytest
 from laminar import engine as eng
 from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from laminar.engine.graph import TensorSpec
-from laminar.engine.ops.join import concat
-from laminar.engine.ops.reduce import reduce_sum
+from laminar.engine.ops.array.join import concat
+from laminar.engine.ops.math.reduce import reduce_sum
 from laminar.random import SeedGenerator, normal
 
 from .test_conditions import every_way, in_function

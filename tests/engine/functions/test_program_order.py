@@ -10,8 +10,8 @@ import pytest
 
 from laminar import engine as eng
 from laminar.engine import TensorSpec
-from laminar.engine.ops.registry import define
-from laminar.engine.runtime import Plan, StepContext, running
+from laminar.engine.ops.core.registry import define
+from laminar.engine.runtime import Plan, StepContext, dataflow_executor
 
 
 class RandomQueue:
@@ -35,9 +35,9 @@ class RandomQueue:
 @pytest.fixture
 def any_order(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def execute(plan: Plan, context: StepContext, feeds: Sequence[Any]) -> list[Any]:
-        return running.DataflowRun(plan.nodes, plan.layout, context, feeds).wait()
+        return dataflow_executor.DataflowRun(plan.nodes, plan.layout, context, feeds).wait()
 
-    monkeypatch.setattr(running, "deque", RandomQueue)
+    monkeypatch.setattr(dataflow_executor, "deque", RandomQueue)
     monkeypatch.setattr(Plan, "execute", execute)
     yield
     monkeypatch.undo()

@@ -11,7 +11,7 @@ from laminar import engine as eng
 from laminar.engine import PYTHON_VALUE, TRACE_ON_NEW_VALUE, TensorSpec
 from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from laminar.engine.functions.signature import Binder, as_pattern, is_dead, trace_key
-from laminar.engine.ops.arithmetic import square
+from laminar.engine.ops.math.arithmetic import square
 
 
 def tensor(value: Any, dtype: str = "float32") -> Any:

@@ -16,11 +16,11 @@ from laminar.engine.errors import (
     InvalidArgumentError,
 )
 from laminar.engine.graph import TensorSpec
-from laminar.engine.ops.basic import zeros_like
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.linalg import matmul
-from laminar.engine.ops.math import tanh
-from laminar.engine.ops.registry import define
+from laminar.engine.ops.core.basic import zeros_like
+from laminar.engine.ops.core.registry import define
+from laminar.engine.ops.linalg.matmul import matmul
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.elementary import tanh
 
 
 def tensor(value: Any, dtype: str = "float32") -> Any:

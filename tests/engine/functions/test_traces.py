@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from laminar import engine as eng
-from laminar.engine.ops.math import tanh
+from laminar.engine.ops.math.elementary import tanh
 
 
 def tensor(value: Any, dtype: str = "float32") -> Any:

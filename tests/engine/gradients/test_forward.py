@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from laminar.engine.gradients import jvp
-from laminar.engine.ops.arithmetic import multiply
-from laminar.engine.ops.linalg import matmul
+from laminar.engine.ops.linalg.matmul import matmul
+from laminar.engine.ops.math.arithmetic import multiply
 
 
 def test_product_rule() -> None:

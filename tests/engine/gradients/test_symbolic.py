@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from laminar import engine as eng
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.ops.activations import relu
-from laminar.engine.ops.linalg import matmul
-from laminar.engine.ops.math import exp, tanh
-from laminar.engine.ops.reduce import reduce_sum
+from laminar.engine.ops.linalg.matmul import matmul
+from laminar.engine.ops.math.elementary import exp, tanh
+from laminar.engine.ops.math.reduce import reduce_sum
+from laminar.engine.ops.nn.activations import relu
 from tests.engine import programs
 
 rng = np.random.default_rng(0)

@@ -12,9 +12,9 @@ import pytest
 
 from laminar import engine as eng
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
-from laminar.engine.ops.basic import stop_gradient
-from laminar.engine.ops.math import sin
-from laminar.engine.ops.recording import paused
+from laminar.engine.ops.core.basic import stop_gradient
+from laminar.engine.ops.core.recording import paused
+from laminar.engine.ops.math.elementary import sin
 
 
 def tensor(value: Any) -> Any:

@@ -9,8 +9,8 @@ import pytest
 
 from laminar import engine as eng
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.ops.math import sin
-from laminar.engine.ops.reduce import reduce_sum
+from laminar.engine.ops.math.elementary import sin
+from laminar.engine.ops.math.reduce import reduce_sum
 
 
 def cubic(x: Any, y: Any = 2.0) -> Any:

@@ -8,9 +8,9 @@ import numpy as np
 
 from laminar import engine as eng
 from laminar.engine.graph.graphdef import GraphDef
-from laminar.engine.ops.arithmetic import add
-from laminar.engine.ops.join import split
-from laminar.engine.ops.math import tanh
+from laminar.engine.ops.array.join import split
+from laminar.engine.ops.math.arithmetic import add
+from laminar.engine.ops.math.elementary import tanh
 
 
 def sample() -> eng.Graph:

@@ -14,9 +14,9 @@ import pytest
 from laminar import engine as eng
 from laminar.engine.errors import InvalidArgumentError, LaminarError, NotFoundError
 from laminar.engine.graph.graphdef import GraphDef
-from laminar.engine.ops.arithmetic import add, multiply, square
-from laminar.engine.ops.compare import greater, less
-from laminar.engine.ops.math import sin, tanh
+from laminar.engine.ops.math.arithmetic import add, multiply, square
+from laminar.engine.ops.math.compare import greater, less
+from laminar.engine.ops.math.elementary import sin, tanh
 
 ZERO: Any = np.float32(0)
 

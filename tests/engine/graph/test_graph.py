@@ -16,10 +16,10 @@ from laminar.engine.errors import (
     NotFoundError,
     ShapeError,
 )
-from laminar.engine.ops.arithmetic import add, square
-from laminar.engine.ops.basic import placeholder_op
-from laminar.engine.ops.join import split
-from laminar.engine.ops.linalg import matmul
+from laminar.engine.ops.array.join import split
+from laminar.engine.ops.core.basic import placeholder_op
+from laminar.engine.ops.linalg.matmul import matmul
+from laminar.engine.ops.math.arithmetic import add, square
 
 
 def test_names_are_unique_and_follow_the_op() -> None:

@@ -19,10 +19,10 @@ from laminar.engine.errors import (
 from laminar.engine.graph import ANY, TensorShape, TensorSpec
 from laminar.engine.graph.attr_values import read_tensor, write_tensor
 from laminar.engine.graph.graphdef import GraphDef, parse_input
-from laminar.engine.ops.arithmetic import square
-from laminar.engine.ops.convolution import conv
-from laminar.engine.ops.reduce import reduce_sum
-from laminar.engine.ops.registry import define
+from laminar.engine.ops.core.registry import define
+from laminar.engine.ops.math.arithmetic import square
+from laminar.engine.ops.math.reduce import reduce_sum
+from laminar.engine.ops.nn.convolution import conv
 from tests.engine import programs
 
 from .samples import load, sample

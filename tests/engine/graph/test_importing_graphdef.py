@@ -21,8 +21,8 @@ from laminar.engine.errors import (
 )
 from laminar.engine.graph import TensorSpec
 from laminar.engine.graph.graphdef import GraphDef
-from laminar.engine.ops.arithmetic import add, multiply, square
-from laminar.engine.ops.registry import define
+from laminar.engine.ops.core.registry import define
+from laminar.engine.ops.math.arithmetic import add, multiply, square
 
 from .samples import load, sample
 

@@ -15,7 +15,7 @@ from laminar.engine.errors import (
     NotFoundError,
     ResourceExhaustedError,
 )
-from laminar.engine.ops.arithmetic import add, multiply
+from laminar.engine.ops.math.arithmetic import add, multiply
 
 
 def function(

@@ -8,8 +8,8 @@ import pytest
 
 from laminar import engine as eng
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.ops.arithmetic import add
-from laminar.engine.ops.linalg import matmul
+from laminar.engine.ops.linalg.matmul import matmul
+from laminar.engine.ops.math.arithmetic import add
 
 
 def op_named(name: str) -> eng.Operation:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from laminar.engine.graph import TensorSpec
-from laminar.engine.ops.registry import OPS, OpDef, no_gradient
+from laminar.engine.ops.core.registry import OPS, OpDef, no_gradient
 
 from . import harness
 

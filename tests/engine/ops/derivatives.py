@@ -13,8 +13,8 @@ import numpy as np
 
 from laminar.engine.gradients import grad
 from laminar.engine.graph import Tensor
-from laminar.engine.ops.arithmetic import multiply, square
-from laminar.engine.ops.reduce import reduce_sum
+from laminar.engine.ops.math.arithmetic import multiply, square
+from laminar.engine.ops.math.reduce import reduce_sum
 
 from .harness import check_op
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from laminar.engine.gradients import GradientTape, gradients
 from laminar.engine.graph import DType, EagerTensor, Graph, Tensor, TensorShape, as_dtype
-from laminar.engine.ops.basic import placeholder
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.convert import convert_to_tensor
+from laminar.engine.ops.core.basic import placeholder
+from laminar.engine.ops.core.convert import convert_to_tensor
+from laminar.engine.ops.math.cast import cast
 from laminar.engine.runtime import Session
 
 from .native import run_native

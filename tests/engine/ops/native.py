@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laminar.engine.compiler import native
+from laminar.engine.compiler.native import cluster_kernel
 from laminar.engine.passes import cluster
 from laminar.engine.runtime import Plan, StepContext
 
@@ -22,7 +22,7 @@ def every_cluster() -> Iterator[None]:
     """Cluster single operations too, and let no cluster fall back to the reference kernels."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys.modules[cluster.__module__], "_LEAST", 1)
-        patch.setattr(native.NativeCluster, "_refuse", _fail)
+        patch.setattr(cluster_kernel.NativeCluster, "_refuse", _fail)
         yield
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from laminar import engine
 from laminar.engine.graph import TensorSpec
-from laminar.engine.ops.registry import OPS, OpDef, no_gradient
+from laminar.engine.ops.core.registry import OPS, OpDef, no_gradient
 
 from .conftest import Coverage
 

@@ -24,8 +24,8 @@ from laminar.engine.errors import (
     OutOfRangeError,
     ShapeError,
 )
-from laminar.engine.ops.effects import perform
-from laminar.engine.ops.queue import queue_enqueue_kept
+from laminar.engine.ops.core.effects import perform
+from laminar.engine.ops.state.queue import queue_enqueue_kept
 
 
 def test_components_and_names() -> None:

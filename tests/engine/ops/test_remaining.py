@@ -25,13 +25,13 @@ from laminar.engine import (
     report_uninitialized_variables,
 )
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, ShapeError
-from laminar.engine.ops import state
-from laminar.engine.ops.along import take_along_axis
-from laminar.engine.ops.array import repeat, tile
-from laminar.engine.ops.basic import identity, stop_gradient
-from laminar.engine.ops.convert import convert_to_tensor
-from laminar.engine.ops.losses import check_labels
-from laminar.engine.ops.padding import pad
+from laminar.engine.ops.array.along import take_along_axis
+from laminar.engine.ops.array.padding import pad
+from laminar.engine.ops.array.rearrange import repeat, tile
+from laminar.engine.ops.core.basic import identity, stop_gradient
+from laminar.engine.ops.core.convert import convert_to_tensor
+from laminar.engine.ops.nn.losses import check_labels
+from laminar.engine.ops.state import variable
 
 from .harness import check_op
 
@@ -114,9 +114,9 @@ def test_read_variable() -> None:
 
 
 UPDATES = [
-    pytest.param(state.assign, assign, lambda v, x: x, id="assign"),
-    pytest.param(state.assign_add, assign_add, lambda v, x: v + x, id="add"),
-    pytest.param(state.assign_sub, assign_sub, lambda v, x: v - x, id="sub"),
+    pytest.param(variable.assign, assign, lambda v, x: x, id="assign"),
+    pytest.param(variable.assign_add, assign_add, lambda v, x: v + x, id="add"),
+    pytest.param(variable.assign_sub, assign_sub, lambda v, x: v - x, id="sub"),
 ]
 
 
@@ -142,7 +142,7 @@ def test_variables_of_a_graph() -> None:
     with Graph().as_default() as graph:
         v, w = Variable([1.0, 2.0], name="v"), Variable(3, name="w")
         missing = report_uninitialized_variables([v, w])
-        ready = [state.var_is_initialized(x.handle) for x in (v, w)]
+        ready = [variable.var_is_initialized(x.handle) for x in (v, w)]
         nothing = no_op()
     assert [x.op.type for x in (v, w)] == ["VarHandle", "VarHandle"]
     with Session(graph=graph) as session:

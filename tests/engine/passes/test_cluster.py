@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laminar.engine.graph import Graph, Operation, Tensor
-from laminar.engine.ops import cluster as cluster_module
-from laminar.engine.ops.arithmetic import add, maximum, multiply, subtract
-from laminar.engine.ops.basic import constant, placeholder
-from laminar.engine.ops.cluster import Body
-from laminar.engine.ops.linalg import matmul
-from laminar.engine.ops.math import tanh
+from laminar.engine.ops.core import cluster as cluster_module
+from laminar.engine.ops.core.basic import constant, placeholder
+from laminar.engine.ops.core.cluster import Body
+from laminar.engine.ops.linalg.matmul import matmul
+from laminar.engine.ops.math.arithmetic import add, maximum, multiply, subtract
+from laminar.engine.ops.math.elementary import tanh
 from laminar.engine.passes import cluster, needed_operations
 from laminar.engine.runtime import Plan, StepContext
 

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from laminar import engine as eng
-from laminar.engine.ops.reduce import reduce_sum
-from laminar.engine.ops.registry import define
+from laminar.engine.ops.core.registry import define
+from laminar.engine.ops.math.reduce import reduce_sum
 from laminar.engine.passes import lower_control_flow, spans_devices, waits_inside
 from laminar.engine.passes.lower_control_flow import CONTROL_FLOW
 from laminar.engine.runtime import Plan, SessionConfig, StepContext, set_inter_op_threads

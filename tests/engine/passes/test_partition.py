@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from laminar import engine as eng
 from laminar.engine.errors import InternalError, InvalidArgumentError
 from laminar.engine.graph import GraphTensor, Operation
-from laminar.engine.ops import arithmetic, basic
+from laminar.engine.ops.core import basic
+from laminar.engine.ops.math import arithmetic
 from laminar.engine.passes import needed_operations
 from laminar.engine.passes.partition import Part, in_order, partition
 from tests.engine import programs

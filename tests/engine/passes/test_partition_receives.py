@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from laminar import engine as eng
 from laminar.engine.graph import Operation
-from laminar.engine.ops.arithmetic import add
-from laminar.engine.ops.basic import identity
+from laminar.engine.ops.core.basic import identity
+from laminar.engine.ops.math.arithmetic import add
 from laminar.engine.passes import needed_operations
 from laminar.engine.passes.cluster import _runs
 from laminar.engine.passes.partition import Part, partition

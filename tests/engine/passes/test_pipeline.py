@@ -16,10 +16,10 @@ from laminar.engine.errors import (
     NotFoundError,
 )
 from laminar.engine.graph import FLOATING, TensorSpec
-from laminar.engine.ops.activations import relu
-from laminar.engine.ops.arithmetic import add, square
-from laminar.engine.ops.linalg import matmul
-from laminar.engine.ops.registry import define
+from laminar.engine.ops.core.registry import define
+from laminar.engine.ops.linalg.matmul import matmul
+from laminar.engine.ops.math.arithmetic import add, square
+from laminar.engine.ops.nn.activations import relu
 from laminar.engine.passes import Program, client_graph, run_passes, verify
 
 runs: list[str] = []

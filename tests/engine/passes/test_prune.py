@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laminar import engine as eng
-from laminar.engine.ops.arithmetic import add
-from laminar.engine.ops.join import split
+from laminar.engine.ops.array.join import split
+from laminar.engine.ops.math.arithmetic import add
 from laminar.engine.passes import needed_operations
 from tests.engine import programs
 

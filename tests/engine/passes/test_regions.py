@@ -7,10 +7,7 @@ from typing import Any
 
 from laminar import engine as eng
 from laminar.engine.graph import Graph
-from laminar.engine.ops.arithmetic import add, multiply
-from laminar.engine.ops.basic import identity
-from laminar.engine.ops.compare import greater, less
-from laminar.engine.ops.dataflow import (
+from laminar.engine.ops.control.dataflow import (
     close_loop,
     enter,
     exit_loop,
@@ -19,6 +16,9 @@ from laminar.engine.ops.dataflow import (
     next_iteration,
     switch,
 )
+from laminar.engine.ops.core.basic import identity
+from laminar.engine.ops.math.arithmetic import add, multiply
+from laminar.engine.ops.math.compare import greater, less
 from laminar.engine.passes.regions import regions
 
 

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from laminar import engine as eng
 from laminar import random
 from laminar.engine.graph import DENSE, TensorSpec
-from laminar.engine.ops import arithmetic as ar
-from laminar.engine.ops.axes import expand_dims, transpose
-from laminar.engine.ops.basic import identity, stop_gradient
-from laminar.engine.ops.broadcast import broadcast_to
-from laminar.engine.ops.cast import _cast, cast
-from laminar.engine.ops.compare import logical_not
-from laminar.engine.ops.linalg import matmul
-from laminar.engine.ops.reduce import reduce_sum
-from laminar.engine.ops.registry import define, lookup
-from laminar.engine.ops.shape import _reshape, shape_of, size_of
+from laminar.engine.ops.array.axes import expand_dims, transpose
+from laminar.engine.ops.array.broadcast import broadcast_to
+from laminar.engine.ops.array.shape import _reshape, shape_of, size_of
+from laminar.engine.ops.core.basic import identity, stop_gradient
+from laminar.engine.ops.core.registry import define, lookup
+from laminar.engine.ops.linalg.matmul import matmul
+from laminar.engine.ops.math import arithmetic as ar
+from laminar.engine.ops.math.cast import _cast, cast
+from laminar.engine.ops.math.compare import logical_not
+from laminar.engine.ops.math.reduce import reduce_sum
 from laminar.engine.passes import Program, run_passes
 from tests.engine import programs
 

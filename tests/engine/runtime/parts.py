@@ -12,8 +12,9 @@ import numpy as np
 from laminar import engine as eng
 from laminar.engine.errors import OutOfRangeError
 from laminar.engine.graph import FLOATING, TensorSpec
-from laminar.engine.ops import arithmetic, basic
-from laminar.engine.ops.registry import define
+from laminar.engine.ops.core import basic
+from laminar.engine.ops.core.registry import define
+from laminar.engine.ops.math import arithmetic
 from laminar.engine.runtime import PartitionedPlan, Plan, SessionConfig
 
 # In a graph they give symbols, which have an operation.

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from laminar import engine as eng
-from laminar.engine.compiler import threads
+from laminar.engine.compiler.native import threads
 from laminar.engine.errors import (
     AlreadyExistsError,
     InvalidArgumentError,
@@ -21,8 +21,8 @@ from laminar.engine.errors import (
     ResourceExhaustedError,
 )
 from laminar.engine.graph import FLOATING, TensorSpec
-from laminar.engine.ops.cluster import thread_share
-from laminar.engine.ops.registry import define
+from laminar.engine.ops.core.cluster import thread_share
+from laminar.engine.ops.core.registry import define
 from laminar.engine.runtime import Machine, SessionConfig
 from laminar.engine.runtime.devices import (
     CpuDevice,

@@ -10,9 +10,9 @@ import pytest
 
 from laminar import engine as eng
 from laminar.engine.graph import Array
-from laminar.engine.ops.join import concat, split
-from laminar.engine.ops.linalg import matmul
-from laminar.engine.ops.math import sigmoid, tanh
+from laminar.engine.ops.array.join import concat, split
+from laminar.engine.ops.linalg.matmul import matmul
+from laminar.engine.ops.math.elementary import sigmoid, tanh
 from tests.engine.runtime.parts import in_thread, in_threads
 
 LAYERS, UNITS, TIMES, BATCH = 3, 5, 4, 6

@@ -9,11 +9,11 @@ import pytest
 
 import laminar
 from laminar.engine import function
-from laminar.engine.compiler.native import NativeCluster
+from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 from laminar.engine.errors import LaminarError
 from laminar.engine.functions import Function
 from laminar.engine.graph import EagerTensor
-from laminar.engine.runtime.executor import Plan
+from laminar.engine.runtime.plan import Plan
 from laminar.engine.state import Variable
 
 ROWS = np.arange(4096, dtype=np.float32).reshape(64, 64)

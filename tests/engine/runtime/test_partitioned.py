@@ -14,7 +14,7 @@ from laminar import engine as eng
 from laminar import ops
 from laminar.datasets import digits
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.ops.dataflow import (
+from laminar.engine.ops.control.dataflow import (
     close_loop,
     enter,
     exit_loop,

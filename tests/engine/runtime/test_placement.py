@@ -12,10 +12,12 @@ import pytest
 from laminar import engine as eng
 from laminar.engine.errors import InvalidArgumentError, ResourceExhaustedError
 from laminar.engine.graph import FLOATING, Operation, TensorSpec
-from laminar.engine.ops import arithmetic, basic, linalg
-from laminar.engine.ops.reduce import reduce_sum
-from laminar.engine.ops.registry import define
-from laminar.engine.ops.string import string_length
+from laminar.engine.ops.core import basic
+from laminar.engine.ops.core.registry import define
+from laminar.engine.ops.linalg import matmul as linalg
+from laminar.engine.ops.math import arithmetic
+from laminar.engine.ops.math.reduce import reduce_sum
+from laminar.engine.ops.text.string import string_length
 from laminar.engine.passes import needed_operations
 from laminar.engine.runtime import SessionConfig
 from laminar.engine.runtime.cost import CostModel, input_bytes, output_bytes

@@ -18,9 +18,9 @@ from laminar.engine.errors import (
     InvalidArgumentError,
 )
 from laminar.engine.graph import FLOATING, TensorSpec
-from laminar.engine.ops.arithmetic import add, multiply, square
-from laminar.engine.ops.compare import less
-from laminar.engine.ops.registry import define
+from laminar.engine.ops.core.registry import define
+from laminar.engine.ops.math.arithmetic import add, multiply, square
+from laminar.engine.ops.math.compare import less
 
 
 @define("TestSlowed", dtypes=FLOATING)

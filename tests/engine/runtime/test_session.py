@@ -19,12 +19,12 @@ from laminar.engine.errors import (
     ShapeError,
 )
 from laminar.engine.graph import DENSE, FLOATING, TensorSpec
-from laminar.engine.ops.activations import relu
-from laminar.engine.ops.arithmetic import add, square
-from laminar.engine.ops.basic import identity
-from laminar.engine.ops.linalg import matmul
-from laminar.engine.ops.reduce import reduce_mean
-from laminar.engine.ops.registry import define
+from laminar.engine.ops.core.basic import identity
+from laminar.engine.ops.core.registry import define
+from laminar.engine.ops.linalg.matmul import matmul
+from laminar.engine.ops.math.arithmetic import add, square
+from laminar.engine.ops.math.reduce import reduce_mean
+from laminar.engine.ops.nn.activations import relu
 from laminar.engine.runtime import Plan, partitioned
 
 runs: list[str] = []

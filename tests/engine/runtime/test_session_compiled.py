@@ -19,9 +19,9 @@ from laminar.engine.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
 )
-from laminar.engine.ops.arithmetic import add, multiply, square, subtract
-from laminar.engine.ops.linalg import matmul
-from laminar.engine.ops.math import exp, sin, tanh
+from laminar.engine.ops.linalg.matmul import matmul
+from laminar.engine.ops.math.arithmetic import add, multiply, square, subtract
+from laminar.engine.ops.math.elementary import exp, sin, tanh
 from tests.engine import programs
 from tests.engine.runtime.parts import in_thread, in_threads, plan_of
 

@@ -14,7 +14,7 @@ from laminar.engine.errors import (
     InvalidArgumentError,
     NotFoundError,
 )
-from laminar.engine.ops.arithmetic import square
+from laminar.engine.ops.math.arithmetic import square
 
 
 @pytest.fixture(autouse=True)

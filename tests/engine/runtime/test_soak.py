@@ -14,9 +14,9 @@ import pytest
 
 from laminar import engine as eng
 from laminar.engine.errors import DeadlineExceededError, InvalidArgumentError
-from laminar.engine.ops.arithmetic import add, multiply
-from laminar.engine.ops.checks import check_numerics
-from laminar.engine.ops.math import tanh
+from laminar.engine.ops.core.checks import check_numerics
+from laminar.engine.ops.math.arithmetic import add, multiply
+from laminar.engine.ops.math.elementary import tanh
 
 CHAIN = 20  # operations of a step
 NODE_STEPS = 20_000  # of each workload, after as many to warm up

@@ -17,7 +17,7 @@ from laminar.engine.errors import (
     NotFoundError,
     UnavailableError,
 )
-from laminar.engine.ops.arithmetic import add, square
+from laminar.engine.ops.math.arithmetic import add, square
 from laminar.engine.runtime.direct import DirectSession
 
 _numbers = itertools.count()

@@ -18,11 +18,11 @@ from laminar.engine import (
     range_input_producer,
 )
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.ops.arithmetic import mod
-from laminar.engine.ops.basic import zeros_like
-from laminar.engine.ops.cast import cast
-from laminar.engine.ops.compare import less
-from laminar.engine.ops.creation import arange
+from laminar.engine.ops.array.creation import arange
+from laminar.engine.ops.core.basic import zeros_like
+from laminar.engine.ops.math.arithmetic import mod
+from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.compare import less
 
 from .pipelines import drain, running
 

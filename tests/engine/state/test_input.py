@@ -56,8 +56,8 @@ from laminar.engine.errors import (
     OutOfRangeError,
     ShapeError,
 )
-from laminar.engine.ops.compare import less
-from laminar.engine.ops.host import host_function
+from laminar.engine.ops.core.host import host_function
+from laminar.engine.ops.math.compare import less
 
 from .pipelines import drain, running
 
@@ -141,7 +141,7 @@ def test_examples_are_dicts_where_they_are_given_so(graph: Graph) -> None:
 
 def test_unequal_lengths_are_padded(graph: Graph) -> None:
     lengths = range_input_producer(4, num_epochs=1, shuffle=False).dequeue()
-    from laminar.engine.ops.creation import arange
+    from laminar.engine.ops.array.creation import arange
 
     (found,) = drain(graph, batch(arange(lengths), 4, dynamic_pad=True))
     assert found.tolist() == [[0, 0, 0], [0, 0, 0], [0, 1, 0], [0, 1, 2]]

@@ -11,7 +11,7 @@ import pytest
 import laminar
 from laminar import layers, losses, metrics, ops
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
-from laminar.models.outputs import Outputs
+from laminar.training.outputs import Outputs
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(12, 3)).astype("float32")

@@ -202,7 +202,7 @@ def test_waiting_for_data_is_reported(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_a_place_in_a_dataset_is_found_again() -> None:
-    from laminar.models.data import Passes, make_data
+    from laminar.training.data import Passes, make_data
 
     def passes(steps: int | None = None) -> Passes:
         data = Dataset.from_tensor_slices(np.arange(20)).shuffle(seed=1).batch(3)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from laminar.engine.compiler.emit import Module, Value
+from laminar.engine.compiler.codegen.function import Module, Value
 from laminar.engine.compiler.kernels import Buffer, Code, Epilogue, Launch
-from laminar.engine.compiler.kernels.words import function, load, store, word
+from laminar.engine.compiler.kernels.addressing import function, load, store, word
 from laminar.engine.graph import float32
 
 from .running import Array, Prepared

@@ -18,8 +18,8 @@ from laminar.engine.compiler.kernels import (
     plan_conv_forward,
     plan_conv_input_gradient,
 )
-from laminar.engine.compiler.kernels.conv import takes_pairs
-from laminar.engine.compiler.kernels.filter_gradient import takes_pixel_pairs
+from laminar.engine.compiler.kernels.conv.conv import takes_pairs
+from laminar.engine.compiler.kernels.conv.filter_gradient import takes_pixel_pairs
 from laminar.engine.graph import float32
 
 from .convolutions import numbers, shapes

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from laminar.engine.compiler import llvm
-from laminar.engine.compiler.amx import has_amx
 from laminar.engine.compiler.kernels import (
     Epilogue,
     Launch,
     PairUnit,
     plan_pair_products,
 )
+from laminar.engine.compiler.target import llvm
+from laminar.engine.compiler.target.amx import has_amx
 
 from .products import Product
 from .running import MOST_THREADS, Array, aligned

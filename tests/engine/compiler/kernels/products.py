@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from laminar.engine.compiler.ir.launch import Code
 from laminar.engine.compiler.kernels import (
     Buffer,
     Epilogue,
@@ -17,9 +18,8 @@ from laminar.engine.compiler.kernels import (
     Target,
     plan_gemm,
 )
-from laminar.engine.compiler.kernels.launch import Code
-from laminar.engine.compiler.kernels.microkernel import Tile
-from laminar.engine.compiler.kernels.tiles import Stock
+from laminar.engine.compiler.kernels.gemm.microkernel import Tile
+from laminar.engine.compiler.kernels.gemm.tiles import Stock
 from laminar.engine.graph import DType, float32
 
 from .running import MOST_THREADS, Array, aligned

@@ -9,8 +9,8 @@ import numpy as np
 from benchmarks.launches import Array as Array
 from benchmarks.launches import Prepared as Prepared
 from benchmarks.launches import aligned as aligned
-from laminar.engine.compiler import llvm
 from laminar.engine.compiler.kernels import Launch
+from laminar.engine.compiler.target import llvm
 
 # The sizes of vectors that this host has: kernels for all of them can be tried out.
 VECTOR_BYTES = [size for size in (16, 32, 64) if size <= llvm.vector_bytes()]

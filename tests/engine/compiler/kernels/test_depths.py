@@ -8,17 +8,19 @@ from typing import NamedTuple
 
 import pytest
 
-from laminar.engine.compiler import host
 from laminar.engine.compiler.kernels import (
     Buffer,
     Matrix,
     PairUnit,
     Target,
-    gemm_kernel,
     plan_gemm,
     plan_pair_products,
 )
-from laminar.engine.compiler.kernels import pair_product_kernel as pairs
+from laminar.engine.compiler.kernels.bf16 import pair_product_kernel as pairs
+from laminar.engine.compiler.kernels.gemm import (
+    gemm_kernel,
+)
+from laminar.engine.compiler.target import host
 from laminar.engine.graph import DType, float32, float64
 
 SIZES = [1, 10, 32, 100, 128, 300, 512, 1024, 2048]

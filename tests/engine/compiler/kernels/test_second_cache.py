@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from laminar.engine.compiler import host
+from laminar.engine.compiler.ir.launch import is_block
 from laminar.engine.compiler.kernels import (
     Buffer,
     Convolution,
@@ -18,7 +18,7 @@ from laminar.engine.compiler.kernels import (
     plan_conv_forward,
     plan_conv_input_gradient,
 )
-from laminar.engine.compiler.kernels.launch import is_block
+from laminar.engine.compiler.target import host
 from laminar.engine.graph import bfloat16, float32
 
 from .convolutions import expected, numbers, same

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from laminar.engine.compiler import host
-from laminar.engine.compiler.kernels import Buffer, Matrix, Target, gemm_kernel, plan_gemm
+from laminar.engine.compiler.kernels import Buffer, Matrix, Target, plan_gemm
+from laminar.engine.compiler.kernels.gemm import gemm_kernel
+from laminar.engine.compiler.target import host
 from laminar.engine.graph import float32
 
 from .products import Product

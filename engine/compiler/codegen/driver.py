@@ -1,0 +1,432 @@
+"""Native code that runs a plan: finds the data of Python's arrays, and runs the kernels in order.
+
+    enter(ptr plan, ptr objects, i64 count): checks the arrays, fills in their addresses;
+    run(ptr plan, ptr objects): `enter` and `work` on one thread;
+    share(ptr plan, ptr objects): `enter` and `start`, on the pool that the plan names;
+    work(ptr plan, i64 tid, i64 nth): one thread's part of all kernels, with barriers between them;
+    loop(ptr words, i64 tid, i64 nth): a kernel that runs a table of kernels many times;
+    worker(ptr pool, i64 tid): what a thread of the pool does all its life;
+    wake(ptr pool): tells the threads of the pool that there is a new job, or that they end;
+    start(ptr pool, ptr plan): runs `work` on all threads of the pool, this one being number 0.
+
+The words of a plan and of a pool are named below. A plan's tables hold, for each array, what is
+asked of it (0, or WANT_OWN), for each address in the kernels' words (its place, the array, the
+offset), and for each kernel (code, words, flags, the address of a check's result). In one more,
+`enter` marks the arrays that are not as they must be.
+
+A loop has a table of kernels, and words of its own, for each thread: before iteration t a thread
+moves on, by t steps, the addresses in its own kernels' words, so no thread waits for another.
+Iterations that do not need each other are shared out: a thread runs some, with all of each kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...graph import int32, int64, uint8
+from ..target import host
+from .abi import BASE, DATA, FLAGS, REFERENCES, TYPE, at, field, pointer, put, word
+from .function import POINTER, Function, Module, Value
+
+# An array must be contiguous and aligned. A variable's of more than a line of the cache begins at
+# one, for vectors that cross lines take twice as long. One that is written in place must also
+# belong to nobody else: then this is asked of it, with the number of references it may have in the
+# bits above.
+WANT_LINE, WANT_OWN = 1, 2
+
+# Flags of a kernel. The result of a check stops the run, or, with STOP, the loop it is in. With
+# SETTLE threads meet again when they have looked: the next iteration makes another result.
+PARALLEL, BARRIER, CHECK, STOP, SETTLE = 1, 2, 4, 8, 16
+
+# Words of a loop, and of a thread's part of it.
+LOOP_PLAN, LOOP_COUNT, LOOP_THREADS, LOOP_FAILED, LOOP_SHARED = range(5)
+PART_KERNELS, PART_NUM_KERNELS, PART_MOVES, PART_NUM_MOVES = range(4)
+# What moves on: the address of a word, what it is in iteration 0, by how much it grows in each.
+MOVE_WORDS = 3
+ROW_WORDS = 4
+# Iterations of a loop that ends by its test.
+ENDLESS = 1 << 62
+
+# Words of a plan.
+STATUS, NUM_ARRAYS, WANTS, NUM_ADDRESSES, ADDRESSES = range(5)
+NUM_KERNELS, KERNELS, POOL, ARRAY_TYPE, REFUSED, CANCELLED = range(5, 11)
+# Whether a kernel goes through its memory from the end: never, always, in each second run, in the
+# others.
+FORWARD, BACKWARD, THERE, BACK = range(11, 15)
+PLAN_WORDS = 16
+
+# Values of STATUS.
+DONE, REFUSES, CHECK_FAILED = 0, 1, 2
+
+# How a walk through a table of kernels ends; the result of a STOP is one of these.
+_WENT_ON, _STOPPED, _FAILED = 0, 1, 2
+
+# Words of a pool, on cache lines of their own.
+JOB, PLAN, QUIT, FINISHED, ARRIVED, ROUND, THREADS, ASLEEP = (i * 8 for i in range(8))
+POOL_WORDS = 64
+
+# Flags of an ndarray.
+_ASKED, _WRITEABLE = 0x101, 0x400  # contiguous and aligned
+
+_SPINS = 4000  # rounds of waiting before a thread gives its core away
+_FUTEX_WAIT, _FUTEX_WAKE = 128, 129  # private to the process
+_FUTEX_X86, _FUTEX_ARM = 202, 98  # Linux's number of the call
+
+
+def text() -> str:
+    """The IR of the functions."""
+    module = Module()
+    Function(module, "nothing", [POINTER, "i64", "i64"])  # the kernel of a check
+    _enter(module)
+    _wait(module)
+    _walk(module)
+    _work(module)
+    _loop(module)
+    _run(module)
+    _worker(module)
+    _wake(module)
+    _start(module)
+    _share(module)
+    return module.text()
+
+
+def _enter(module: Module) -> None:
+    fn = Function(module, "enter", [POINTER, POINTER])
+    plan, objects = fn.arguments
+    count = word(fn, plan, NUM_ARRAYS)
+    wants = pointer(fn, word(fn, plan, WANTS))
+    array_type = word(fn, plan, ARRAY_TYPE)
+    refused = pointer(fn, word(fn, plan, REFUSED))
+
+    def check(i: Value, carried: list[Value]) -> list[Value]:
+        held = pointer(fn, word(fn, objects, i))
+        is_array = field(fn, held, TYPE, int64) == array_type
+        (bad,) = fn.replaced(is_array, [fn.splat(carried[0] | True, 0)], lambda: [look(held, i)])
+        put(fn, refused, i, fn.select(bad, fn.number(1), fn.number(0)))
+        return [carried[0] | bad]
+
+    def look(held: str, i: Value) -> Value:
+        """Whether an array is not as it must be."""
+        want = word(fn, wants, i)
+        flags = field(fn, held, FLAGS, int32)
+        bad = fn.binary("and", flags, _ASKED) != _ASKED
+        own = fn.binary("and", want, WANT_OWN) != 0
+        at_line = fn.binary("and", want, WANT_LINE) != 0
+        beside = fn.binary("and", field(fn, held, DATA, int64), host.LINE - 1) != 0
+        known = fn.binary("lshr", want, 8)
+        base = field(fn, held, BASE, int64)
+
+        def lent() -> list[Value]:
+            """Whether what holds the memory has other views, or is no array."""
+            holder = pointer(fn, base)
+            views = field(fn, holder, REFERENCES, int64)
+            return [(views != 1) | (field(fn, holder, TYPE, int64) != array_type)]
+
+        (is_lent,) = fn.replaced(base != 0, [base != base], lent)
+        shared = (
+            (field(fn, held, REFERENCES, int64) > known)
+            | is_lent
+            | (fn.binary("and", flags, _WRITEABLE) == 0)
+        )
+        return bad | (own & shared) | (at_line & beside)
+
+    no = fn.number(0) != 0
+    (found,) = fn.fold(fn.number(0), count, 1, [no], check)
+    status = fn.select(found, fn.number(REFUSES), fn.number(DONE))
+    put(fn, plan, STATUS, status)
+    addresses = pointer(fn, word(fn, plan, ADDRESSES))
+
+    def fill(i: Value) -> None:
+        row = fn.offset(addresses, i, 24)
+        target = pointer(fn, word(fn, row, 0))
+        held = pointer(fn, word(fn, objects, word(fn, row, 1)))
+        data = field(fn, held, DATA, int64)
+        fn.store(data + word(fn, row, 2), target)
+
+    back = word(fn, plan, THERE)
+    put(fn, plan, THERE, fn.number(1) - back)
+    put(fn, plan, BACK, back)
+    put(fn, plan, BACKWARD, fn.number(1))
+    total = fn.select(found, fn.number(0), word(fn, plan, NUM_ADDRESSES))
+    fn.loop(fn.number(0), total, 1, fill)
+
+
+def _pause(fn: Function) -> None:
+    """Tell the processor that this is a loop of waiting."""
+    if host.is_x86():
+        fn.module.declarations["pause"] = "declare void @llvm.x86.sse2.pause()"
+        fn.line("call void @llvm.x86.sse2.pause()")
+    elif host.is_arm():
+        fn.module.declarations["pause"] = "declare void @llvm.aarch64.hint(i32 immarg)"
+        fn.line("call void @llvm.aarch64.hint(i32 1)")
+
+
+def _atomic(fn: Function, place: str) -> Value:
+    """Read a word that other threads write.
+
+    All threads see all writes and reads of such words in one order: one that falls asleep has said
+    so before it looks for a job, and one with a job has said so before it looks for sleepers, so at
+    least one of them notices. On ARM reads that only acquire may come before earlier writes.
+    """
+    return fn.instruction(f"load atomic i64, ptr {place} seq_cst, align 8", int64, 0)
+
+
+def _publish(fn: Function, value: Value, place: str) -> None:
+    fn.line(f"store atomic {value}, ptr {place} seq_cst, align 8")
+
+
+def _add(fn: Function, place: str, value: int) -> Value:
+    """Add to a counter; gives what it was."""
+    return fn.instruction(f"atomicrmw add ptr {place}, i64 {value} seq_cst", int64, 0)
+
+
+def _give_way(fn: Function) -> None:
+    fn.module.declarations["sched_yield"] = "declare i32 @sched_yield()"
+    fn.line(f"{fn.fresh()} = call i32 @sched_yield()")
+
+
+def _until_changed(fn: Function, place: str, old: Value, spins: int) -> tuple[Value, Value]:
+    """Wait until a word is not `old`, `spins` rounds at most; gives the word, and if it changed."""
+
+    def again(round: Value) -> tuple[Value, Value]:
+        _pause(fn)
+        following = round + 1
+        return following, (_atomic(fn, place) == old) & (following < spins)
+
+    fn.repeat(fn.number(0), again)
+    now = _atomic(fn, place)
+    return now, now != old
+
+
+def _wait(module: Module) -> None:
+    """`wait(ptr pool, i64 nth)`: a barrier."""
+    fn = Function(module, "wait", [POINTER, "i64"])
+    pool = fn.arguments[0]
+    nth = Value(fn, fn.arguments[1], int64, 0)
+    round_place, arrived = at(fn, pool, ROUND), at(fn, pool, ARRIVED)
+    round = _atomic(fn, round_place)
+    last = _add(fn, arrived, 1) + 1 == nth
+
+    def release() -> None:
+        _publish(fn, fn.number(0), arrived)
+        _publish(fn, round + 1, round_place)
+
+    def hold() -> None:
+        def again(x: Value) -> tuple[Value, Value]:
+            _until_changed(fn, round_place, round, _SPINS)
+            waiting = _atomic(fn, round_place) == round
+            fn.when(waiting, lambda: _give_way(fn))
+            return x, _atomic(fn, round_place) == round
+
+        fn.repeat(round, again)
+
+    fn.when(last, release)
+    fn.when(~last, hold)
+
+
+def _walk(module: Module) -> None:
+    """`walk(ptr plan, ptr kernels, i64 count, i64 tid, i64 nth, ptr end)`: run a table once.
+
+    A loop that ends by a test fails there if the plan has been cancelled.
+    """
+    fn = Function(module, "walk", [POINTER, POINTER, "i64", "i64", "i64", POINTER])
+    plan, kernels, _, _, _, end = fn.arguments
+    count, tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[2:5])
+    pool = pointer(fn, word(fn, plan, POOL))
+    fn.store(fn.number(_WENT_ON), end)
+
+    def one(i: Value) -> tuple[Value, Value]:
+        row = fn.offset(kernels, i, 8 * ROW_WORDS)
+        flags = word(fn, row, 2)
+        parallel = fn.binary("and", flags, PARALLEL) != 0
+        mine = parallel | (tid == 0)
+        code = pointer(fn, word(fn, row, 0))
+        words = pointer(fn, word(fn, row, 1))
+        threads = fn.select(parallel, nth, fn.number(1))
+        fn.when(mine, lambda: fn.line(f"call void {code}(ptr {words}, {tid}, {threads})"))
+        several = nth > 1
+        stops = fn.binary("and", flags, STOP) != 0
+
+        def ask() -> None:
+            failed = fn.convert(fn.number(_FAILED), uint8)
+            cancelled = _atomic(fn, at(fn, plan, CANCELLED)) != 0
+            fn.when(cancelled, lambda: fn.store(failed, pointer(fn, word(fn, row, 3))))
+
+        fn.when(stops & (tid == 0), ask)
+        meet = (fn.binary("and", flags, BARRIER) != 0) & several
+        fn.when(meet, lambda: fn.line(f"call void @wait(ptr {pool}, {nth})"))
+        following = i + 1
+        checked = fn.binary("and", flags, CHECK | STOP) != 0
+
+        def look() -> list[Value]:
+            result = fn.load(pointer(fn, word(fn, row, 3)), uint8, 0)
+            bad = result != 0
+            is_stop = stops & (result == _STOPPED)
+            ended = fn.select(is_stop, fn.number(_STOPPED), fn.number(_FAILED))
+            fn.when(bad, lambda: fn.store(ended, end))
+            again = (fn.binary("and", flags, SETTLE) != 0) & several
+            fn.when(again, lambda: fn.line(f"call void @wait(ptr {pool}, {nth})"))
+            return [fn.select(bad, count, following)]
+
+        (following,) = fn.replaced(checked, [following], look)
+        return following, following < count
+
+    fn.when(count > 0, lambda: fn.repeat(fn.number(0), one))
+
+
+def _walk_on(
+    fn: Function, plan: str, kernels: str, count: Value, tid: Value, nth: Value
+) -> Callable[[], Value]:
+    """A call of `walk` on a table: calling what it gives runs it, and tells how it ended."""
+    end = fn.named("alloca i64, align 8")
+
+    def run() -> Value:
+        fn.line(f"call void @walk(ptr {plan}, ptr {kernels}, {count}, {tid}, {nth}, ptr {end})")
+        return fn.load(end, int64, 0)
+
+    return run
+
+
+def _work(module: Module) -> None:
+    fn = Function(module, "work", [POINTER, "i64", "i64"])
+    plan = fn.arguments[0]
+    tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
+    kernels = pointer(fn, word(fn, plan, KERNELS))
+    failed = _walk_on(fn, plan, kernels, word(fn, plan, NUM_KERNELS), tid, nth)() == _FAILED
+    fn.when(failed, lambda: put(fn, plan, STATUS, fn.number(CHECK_FAILED)))
+
+
+def _loop(module: Module) -> None:
+    fn = Function(module, "loop", [POINTER, "i64", "i64"])
+    words = fn.arguments[0]
+    tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
+    plan = pointer(fn, word(fn, words, LOOP_PLAN))
+    is_shared = word(fn, words, LOOP_SHARED) != 0
+    count = word(fn, words, LOOP_COUNT)
+    begin = fn.select(is_shared, fn.binary("udiv", count * tid, nth), fn.number(0))
+    end = fn.select(is_shared, fn.binary("udiv", count * (tid + 1), nth), count)
+    part = pointer(fn, word(fn, pointer(fn, word(fn, words, LOOP_THREADS)), tid))
+    kernels = pointer(fn, word(fn, part, PART_KERNELS))
+    moves = pointer(fn, word(fn, part, PART_MOVES))
+    num_moves = word(fn, part, PART_NUM_MOVES)
+    within = fn.select(is_shared, fn.number(0), tid), fn.select(is_shared, fn.number(1), nth)
+    walk = _walk_on(fn, plan, kernels, word(fn, part, PART_NUM_KERNELS), *within)
+    fn.when(tid == 0, lambda: put(fn, words, LOOP_FAILED, fn.number(0)))
+
+    def iteration(t: Value) -> tuple[Value, Value]:
+        def move(i: Value) -> None:
+            row = fn.offset(moves, i, 8 * MOVE_WORDS)
+            place = pointer(fn, word(fn, row, 0))
+            fn.store(word(fn, row, 1) + t * word(fn, row, 2), place)
+
+        fn.loop(fn.number(0), num_moves, 1, move)
+        way = walk()
+        fn.when(way == _FAILED, lambda: put(fn, words, LOOP_FAILED, fn.number(1)))
+        following = t + 1
+        return following, (way == _WENT_ON) & (following < end)
+
+    fn.when(begin < end, lambda: fn.repeat(begin, iteration))
+
+
+def _futex(fn: Function, place: str, operation: int, value: Value) -> None:
+    """Sleep while the word at `place` is `value`, or wake those that do.
+
+    Where the system's call for that is not known, sleep for a moment.
+    """
+    number = _FUTEX_X86 if host.is_x86() else _FUTEX_ARM if host.is_arm() else None
+    if not host.is_linux() or number is None:
+        fn.module.declarations["usleep"] = "declare i32 @usleep(i32)"
+        if operation == _FUTEX_WAIT:
+            fn.line(f"{fn.fresh()} = call i32 @usleep(i32 50)")
+        return
+    fn.module.declarations["syscall"] = "declare i64 @syscall(i64, ...)"
+    low = fn.convert(value, int32)
+    fn.line(
+        f"{fn.fresh()} = call i64 (i64, ...) @syscall(i64 {number}, ptr {place}, "
+        f"i32 {operation}, {low}, ptr null, ptr null, i32 0)"
+    )
+
+
+def _run(module: Module) -> None:
+    """`run(ptr plan, ptr objects)`: enter and work, on one thread."""
+    fn = Function(module, "run", [POINTER, POINTER])
+    plan, objects = fn.arguments
+    fn.line(f"call void @enter(ptr {plan}, ptr {objects})")
+    fine = word(fn, plan, STATUS) == DONE
+    fn.when(fine, lambda: fn.line(f"call void @work(ptr {plan}, i64 0, i64 1)"))
+
+
+def _worker(module: Module) -> None:
+    fn = Function(module, "worker", [POINTER, "i64", "i64"])
+    pool = fn.arguments[0]
+    tid, first = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
+    job_place = at(fn, pool, JOB)
+
+    def life(seen: Value) -> tuple[Value, Value]:
+        job, changed = _until_changed(fn, job_place, seen, _SPINS * 8)
+
+        def sleep() -> list[Value]:
+            asleep = at(fn, pool, ASLEEP)
+            _add(fn, asleep, 1)
+            _futex(fn, job_place, _FUTEX_WAIT, seen)
+            _add(fn, asleep, -1)
+            now = _atomic(fn, job_place)
+            return [now, now != seen]
+
+        job, changed = fn.replaced(~changed, [job, changed], sleep)
+        quit = _atomic(fn, at(fn, pool, QUIT)) != 0
+
+        def run() -> None:
+            plan = pointer(fn, word(fn, pool, PLAN))
+            threads = word(fn, pool, THREADS)
+            fn.line(f"call void @work(ptr {plan}, {tid}, {threads})")
+            _add(fn, at(fn, pool, FINISHED), 1)
+
+        fn.when(changed & ~quit, run)
+        return fn.select(changed, job, seen), ~quit
+
+    fn.repeat(first, life)
+
+
+def _wake(module: Module) -> None:
+    """`wake(ptr pool)`: there is a new job."""
+    fn = Function(module, "wake", [POINTER])
+    pool = fn.arguments[0]
+    threads = word(fn, pool, THREADS)
+    _add(fn, at(fn, pool, JOB), 1)
+    asleep = _atomic(fn, at(fn, pool, ASLEEP))
+    fn.when(asleep > 0, lambda: _futex(fn, at(fn, pool, JOB), _FUTEX_WAKE, threads))
+
+
+def _start(module: Module) -> None:
+    fn = Function(module, "start", [POINTER, POINTER])
+    pool, plan = fn.arguments
+    address = fn.instruction(f"ptrtoint ptr {plan} to i64", int64, 0)
+    put(fn, pool, PLAN, address)
+    finished = at(fn, pool, FINISHED)
+    _publish(fn, fn.number(0), finished)
+    threads = word(fn, pool, THREADS)
+    fn.line(f"call void @wake(ptr {pool})")
+    fn.line(f"call void @work(ptr {plan}, i64 0, {threads})")
+
+    def again(x: Value) -> tuple[Value, Value]:
+        now = _atomic(fn, finished)
+        waiting = now + 1 < threads
+        _until_changed(fn, finished, now, _SPINS)
+        fn.when(waiting, lambda: _give_way(fn))
+        return x, _atomic(fn, finished) + 1 < threads
+
+    fn.when(_atomic(fn, finished) + 1 < threads, lambda: fn.repeat(fn.number(0), again))
+
+
+def _share(module: Module) -> None:
+    """`share(ptr plan, ptr objects)`: enter and work, on all threads of the plan's pool."""
+    fn = Function(module, "share", [POINTER, POINTER])
+    plan, objects = fn.arguments
+    fn.line(f"call void @enter(ptr {plan}, ptr {objects})")
+    fine = word(fn, plan, STATUS) == DONE
+
+    def start() -> None:
+        fn.line(f"call void @start(ptr {pointer(fn, word(fn, plan, POOL))}, ptr {plan})")
+
+    fn.when(fine, start)

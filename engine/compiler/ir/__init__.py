@@ -1,0 +1,1 @@
+"""The loop program as data: storages, statements, expressions, symbolic sizes, fused kernels."""

@@ -1,0 +1,112 @@
+"""Sizes that are only known when a program runs.
+
+While a program is made, such a size is a stand-in: a very large prime, different for each. No
+static size comes near it or is divisible by it, so no decision can rest on a coincidence, and any
+number computed from it by multiplication (and small additions) tells what it is made of.
+`Sizes.real` gives the number for the sizes of a run.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Sequence
+
+from ..codegen.function import NotLoweredError
+
+# Enough for the sizes of any program; only so that a mistake ends.
+_MOST = 4096
+# So many have a name when a shape is shown.
+_SHOWN = 64
+# What is larger holds a stand-in.
+_LARGEST = 1 << 45
+
+
+@functools.cache
+def stand_in(number: int) -> int:
+    """The stand-in of unknown size `number`: a prime of 128 bits without a pattern.
+
+    That a multiple of one comes near a multiple of another is as good as impossible.
+
+    Raises:
+        NotLoweredError: there are too many of them.
+    """
+    if number >= _MOST:
+        raise NotLoweredError(f"more than {_MOST} unknown sizes")
+    digest = hashlib.sha256(f"size {number}".encode()).digest()
+    found = int.from_bytes(digest[:16], "big") | 1 << 127 | 1
+    while not _is_prime(found):
+        found += 2
+    return found
+
+
+def _is_prime(n: int) -> bool:
+    """Whether an odd number is as good as surely prime (Miller and Rabin's test)."""
+    odd, twos = n - 1, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    for base in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37):
+        x = pow(base, odd, n)
+        if x in (1, n - 1):
+            continue
+        for _ in range(twos - 1):
+            x = x * x % n
+            if x == n - 1:
+                break
+        else:
+            return False
+    return True
+
+
+def is_known(size: int) -> bool:
+    """Whether a number does not depend on the run."""
+    return abs(size) < _LARGEST
+
+
+def shown(shape: Sequence[int]) -> str:
+    """A shape for people."""
+    return f"[{', '.join(map(shown_size, shape))}]"
+
+
+def shown_size(size: int) -> str:
+    """A size for people: n0, n1, ... for stand-ins, and ? for what is made of several."""
+    if is_known(size):
+        return str(size)
+    for number in range(_SHOWN):
+        factor, rest = divmod(size, stand_in(number))
+        if rest == 0 and is_known(factor):
+            return f"n{number}" if factor == 1 else f"{factor}*n{number}"
+    return "?"
+
+
+class Sizes:
+    """The real sizes of a run: `values[k]` for stand-in k."""
+
+    def __init__(self, values: Sequence[int]) -> None:
+        self._values = tuple(values)
+        self._memory: dict[int, int] = {}
+
+    def real(self, number: int) -> int:
+        """What a number of a program is in this run.
+
+        Raises:
+            NotLoweredError: the number was not made by multiplication and addition.
+        """
+        if -_LARGEST < number < _LARGEST:
+            return number
+        found = self._memory.get(number)
+        if found is None:
+            found = self._memory[number] = self._decode(number)
+        return found
+
+    def _decode(self, number: int) -> int:
+        if abs(number) < _LARGEST:
+            return number
+        for k, value in enumerate(self._values):
+            prime = stand_in(k)
+            if abs(number) < prime // 2:
+                continue
+            rest = (number + prime // 2) % prime - prime // 2
+            if abs(rest) < _LARGEST:
+                return self._decode((number - rest) // prime) * value + rest
+        raise NotLoweredError(f"the number {number} depends on sizes in a way that is not known")

@@ -1,0 +1,1 @@
+"""Convolutions and their gradients: plans, and the kernels that they launch."""

@@ -1,0 +1,91 @@
+"""The transforms of Winograd's convolution: vectors in, vectors out, along one axis.
+
+Polynomials of degree 5 are given by their values at six points: 0, a, -a, b, -b and infinity, with
+a = sqrt(1/2) and b = sqrt(2). Four results of a window of three, or three of a window of four, are
+a product of such polynomials, taken point by point:
+
+    y = output(filters(f) * patch(x))       4 results, 3 taps of f, 6 elements of x
+    df = taps(patch(x) * results(dy))       3 taps, 6 elements of x, 4 of dy
+
+Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016, section 4; points
+as far apart as these, with a * b = 1, keep the constants near 1, and with them the error (Barabasz
+et al., "Error Analysis and Improving the Accuracy of Winograd Convolution", 2020, section 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from ...codegen.function import Function, Value
+
+# Points of an axis, and results of a tile.
+POINTS = 6
+TILE = 4
+TAPS = 3
+
+_A = 0.5**0.5
+_B = 2.0**0.5
+# One over the products of the differences of a, and of b, to the other points.
+_OF_A = -2.0 / 3.0
+_OF_B = 1.0 / 6.0
+
+Transform: TypeAlias = Callable[[Function, Sequence[Value]], list[Value]]
+
+
+def _pair(fn: Function, even: Value, odd: Value, at: float) -> list[Value]:
+    """even + at * odd, even - at * odd."""
+    return [fn.fma(odd, at, even), fn.fma(odd, -at, even)]
+
+
+def patch(fn: Function, x: Sequence[Value]) -> list[Value]:
+    """Of six elements of x."""
+    return [
+        fn.fma(x[2], -2.5, x[0] + x[4]),
+        *_pair(fn, fn.fma(x[2], -2.0, x[4]), fn.fma(x[1], -2.0, x[3]), _A),
+        *_pair(fn, fn.fma(x[2], -0.5, x[4]), fn.fma(x[1], -0.5, x[3]), _B),
+        fn.fma(x[3], -2.5, x[1] + x[5]),
+    ]
+
+
+def results(fn: Function, dy: Sequence[Value]) -> list[Value]:
+    """Of four elements of dy; `taps` has the factors of the points."""
+    return [
+        dy[0],
+        *_pair(fn, fn.fma(dy[2], 0.5, dy[0]), fn.fma(dy[3], 0.5, dy[1]), _A),
+        *_pair(fn, fn.fma(dy[2], 2.0, dy[0]), fn.fma(dy[3], 2.0, dy[1]), _B),
+        dy[3],
+    ]
+
+
+def filters(fn: Function, f: Sequence[Value]) -> list[Value]:
+    """Of three taps."""
+    return [
+        f[0],
+        *_pair(fn, fn.fma(f[2], 0.5, f[0]) * _OF_A, f[1] * _OF_A, _A),
+        *_pair(fn, fn.fma(f[2], 2.0, f[0]) * _OF_B, f[1] * _OF_B, _B),
+        f[2],
+    ]
+
+
+def output(fn: Function, m: Sequence[Value]) -> list[Value]:
+    """Four results from the six points."""
+    sum_a, sum_b = m[1] + m[2], m[3] + m[4]
+    less_a, less_b = m[1] - m[2], m[3] - m[4]
+    return [
+        m[0] + sum_a + sum_b,
+        fn.fma(less_a, _A, less_b * _B),
+        fn.fma(sum_a, 0.5, sum_b * 2.0),
+        fn.fma(less_a, 0.5 * _A, fn.fma(less_b, 2.0 * _B, m[5])),
+    ]
+
+
+def taps(fn: Function, m: Sequence[Value]) -> list[Value]:
+    """Three taps from the six points."""
+    sum_a, sum_b = (m[1] + m[2]) * _OF_A, (m[3] + m[4]) * _OF_B
+    less_a, less_b = (m[1] - m[2]) * _OF_A, (m[3] - m[4]) * _OF_B
+    return [
+        m[0] + sum_a + sum_b,
+        fn.fma(less_a, _A, less_b * _B),
+        fn.fma(sum_a, 0.5, fn.fma(sum_b, 2.0, m[5])),
+    ]

@@ -1,0 +1,1 @@
+"""Matrix products: plans, and the kernels that they launch."""

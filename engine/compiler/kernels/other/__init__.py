@@ -1,0 +1,1 @@
+"""Kernels that are neither loops over elements nor contractions."""

@@ -1,0 +1,106 @@
+"""The greatest elements of each line, from the greatest down; of equal ones the first.
+
+A line is gone through once, with the best so far in order at hand: what is no greater than the
+least of those, nearly everything soon, is passed over by whole vectors. Threads share the lines.
+"""
+
+from __future__ import annotations
+
+from ....graph import DType, int32
+from ...codegen.function import Module, Value
+from ...codegen.math.sort_keys import in_order, order_type
+from ...ir.launch import Buffer, Code, Launch
+from ..addressing import Words, function, load, minimum, share, store
+from ..gemm.tiles import Target
+
+_SYMBOL = "top_k"
+_NAMES = ("x", "best", "places", "lines", "size", "count")
+
+
+def plan_top_k(
+    x: Buffer,
+    best: Buffer,
+    places: Buffer,
+    lines: int,
+    size: int,
+    count: int,
+    dtype: DType,
+    target: Target,
+) -> list[Launch]:
+    """The places of the greatest elements of lines.
+
+    Args:
+        x: (lines, size).
+        best: (lines, count) of the type that `order_type` gives, for the kernel to work in.
+        places: (lines, count) int32, the result.
+        lines: how many there are.
+        size: of a line.
+        count: how many are found, at least 1 and at most `size`.
+        dtype: of x.
+        target: the vectors.
+    """
+    code = Code(_SYMBOL, target.vector_bytes, _write, (dtype, target.vector_bytes))
+    return [Launch(code, (x, best, places, lines, size, count))]
+
+
+def _write(dtype: DType, vector_bytes: int) -> str:
+    module = Module()
+    fn, (block, tid, nth) = function(module, _SYMBOL, 3)
+    words = Words(fn, block, _NAMES)
+    lanes = vector_bytes // dtype.size
+    x, best, places, lines, size, count = (words[name] for name in _NAMES)
+    first, last = share(fn, lines, tid, nth)
+    order = order_type(dtype)
+
+    def line(i: Value) -> None:
+        source = x + i * size * dtype.size
+        keys = best + i * count * order.size
+        found = places + i * count * int32.size
+
+        def key_at(k: Value) -> Value:
+            return load(fn, keys + k * order.size, order)
+
+        def put(place: Value, key: Value, k: Value) -> None:
+            """An element before what it is greater than of the first `k`, which move on by one."""
+
+            def moved(free: Value) -> tuple[Value, Value]:
+                before = fn.select(free > 0, free - 1, free)
+                is_less = (free > 0) & (key_at(before) < key)
+
+                def move() -> None:
+                    store(fn, key_at(before), keys + free * order.size)
+                    other = load(fn, found + before * int32.size, int32)
+                    store(fn, other, found + free * int32.size)
+
+                fn.when(is_less, move)
+                return fn.select(is_less, before, free), is_less
+
+            free = fn.repeat(k, moved)
+            store(fn, key, keys + free * order.size)
+            store(fn, fn.convert(place, int32), found + free * int32.size)
+
+        def key_of(k: Value) -> Value:
+            return in_order(fn, load(fn, source + k * dtype.size, dtype))
+
+        fn.loop(fn.number(0), count, 1, lambda k: put(k, key_of(k), k))
+
+        def vector(k: Value, carried: list[Value]) -> list[Value]:
+            (least,) = carried
+            mask = fn.first_lanes(size - k, lanes)
+            some = in_order(fn, load(fn, source + k * dtype.size, dtype, lanes, mask))
+            is_among = fn.any((some > fn.splat(least, lanes)) & mask)
+
+            def go_through() -> list[Value]:
+                def one(j: Value) -> None:
+                    key = key_of(j)
+                    fn.when(key > key_at(count - 1), lambda: put(j, key, count - 1))
+
+                fn.loop(k, minimum(fn, size, k + lanes), 1, one)
+                return [key_at(count - 1)]
+
+            return fn.replaced(is_among, [least], go_through)
+
+        fn.fold(count, size, lanes, [key_at(count - 1)], vector)
+
+    fn.loop(first, last, 1, line)
+    return module.text()

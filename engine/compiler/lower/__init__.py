@@ -1,0 +1,1 @@
+"""From the operations of a cluster to a loop program."""

@@ -1,0 +1,108 @@
+"""From the operations of a cluster to a loop program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...graph import DType, resource
+from ...ops.core.cluster import Body, Step
+from ..codegen.function import NotLoweredError, scalar_type
+from ..ir.builder import Builder
+from ..ir.program import Operand, Program, Shape, Size, View
+from .operations import Steps
+
+_READ, _ASSIGN = "ReadVariable", "Assign"
+_UPDATES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "AssignAdd": lambda s, old, x: old + x,
+    "AssignSub": lambda s, old, x: old - x,
+}
+STATE = frozenset({_READ, _ASSIGN, *_UPDATES})
+
+
+class Lowering:
+    """A body as a program.
+
+    Attributes:
+        program: what it computes.
+        builder: what has built it.
+        variables: for each input that is a handle, the storage of its variable.
+        inputs: for each input that is an array, its storage.
+    """
+
+    def __init__(self, body: Body, shapes: Sequence[Shape | int], num_sizes: int) -> None:
+        """Lower a body.
+
+        Args:
+            body: the operations.
+            shapes: of each input; for a handle (), for a number that is a size, that number.
+            num_sizes: how many stand-ins there are among the shapes.
+
+        Raises:
+            NotLoweredError: an operation has no native form for these shapes.
+        """
+        self.builder = Builder(num_sizes)
+        self.program: Program = self.builder.program
+        self.variables: dict[int, int] = {}
+        self.inputs: dict[int, int] = {}
+        self._handles: dict[int, int] = {}  # value number of a handle -> input
+        self._current: dict[int, Operand] = {}  # input of a handle -> the variable's value now
+        self._steps = Steps(self.builder, body.specs, body.steps, body.outputs)
+        self._values = self._steps.values
+        for i, given in enumerate(shapes):
+            self._take(body, i, given)
+        for step in body.steps:
+            self._step(step)
+        for i, value in self._current.items():
+            if i in self._written:
+                self.program.updates[self.variables[i]] = self._as_view(value)
+        self.program.outputs = [self._as_view(self._steps.value(v)) for v in body.outputs]
+
+    _written: set[int]
+
+    def _take(self, body: Body, i: int, given: Shape | int) -> None:
+        spec = body.specs[i]
+        if i == 0:
+            self._written = set()
+        if spec.dtype == resource:
+            self._handles[i] = i
+        elif isinstance(given, int):
+            self._values[i] = Size(given, spec.dtype)
+        else:
+            scalar_type(spec.dtype)
+            view = self.builder.storage(given, spec.dtype, "input")
+            self.inputs[i] = view.storage
+            self._values[i] = view
+
+    def _as_view(self, x: Operand) -> View:
+        return x if isinstance(x, View) else self.builder.copy(x)
+
+    def _step(self, step: Step) -> None:
+        kind = step.definition.type
+        if kind in STATE:
+            self.builder.label = step.label
+            self._state(step)
+        elif kind == "Identity" and step.inputs[0] in self._handles:
+            self._handles[step.outputs[0]] = self._handles[step.inputs[0]]
+        else:
+            self._steps.lower(step)
+
+    def _state(self, step: Step) -> None:
+        b, kind = self.builder, step.definition.type
+        i = self._handles[step.inputs[0]]
+        shape, dtype = tuple(step.attrs["shape"]), DType(step.attrs["dtype"])
+        if i not in self.variables:
+            scalar_type(dtype)
+            view = b.storage(shape, dtype, "variable")
+            self.variables[i] = view.storage
+            self._current[i] = view
+        value = self._current[i]
+        if kind != _READ:
+            new = self._steps.value(step.inputs[1])
+            if b.shape(new) != shape:
+                raise NotLoweredError(f"{kind} of {b.shape(new)} to a variable of {shape}")
+            if kind in _UPDATES:
+                new = b.compute(_UPDATES[kind], value, new, dtype=dtype)
+            value = self._current[i] = new
+            self._written.add(i)
+        self._values[step.outputs[0]] = value

@@ -1,0 +1,164 @@
+"""Operations one after the other as statements: what they compute, on values by number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...graph import TensorSpec
+from ...ops.core.cluster import Step
+from ..codegen.function import NotLoweredError, scalar_type
+from ..ir.builder import Builder, wide
+from ..ir.program import Literal, Operand, Shape, Size
+from .rules.table import LOWERINGS, TAKES_HALVES, Lowered
+
+# Of sizes, these are sizes again.
+ON_SIZES: dict[str, Callable[[int, int], int]] = {
+    "Add": lambda a, b: a + b,
+    "Sub": lambda a, b: a - b,
+    "Mul": lambda a, b: a * b,
+}
+
+
+class Steps:
+    """The values of steps that have been lowered.
+
+    Args:
+        builder: what they are built with.
+        specs: the spec of each value.
+        steps: all of them.
+        outputs: the values that are asked for.
+
+    Attributes:
+        values: what is known; those that come from outside are set by the owner.
+    """
+
+    def __init__(
+        self,
+        builder: Builder,
+        specs: Sequence[TensorSpec],
+        steps: Sequence[Step],
+        outputs: Sequence[int],
+    ) -> None:
+        self.builder = builder
+        self.values: list[Operand | None] = [None] * len(specs)
+        self._specs = specs
+        self._used = {v for step in steps for v in step.inputs} | set(outputs)
+        self._orders = _orders(specs, steps, outputs)
+        self._known: dict[Any, list[Operand | None]] = {}
+
+    def value(self, number: int) -> Operand:
+        """A value that has been computed.
+
+        Raises:
+            NotLoweredError: it is none to compute with, such as a variable's handle.
+        """
+        found = self.values[number]
+        if found is None:
+            raise NotLoweredError(f"value {number} is no array")
+        return found
+
+    def lower(self, step: Step) -> None:
+        """Add the statements of a step.
+
+        Raises:
+            NotLoweredError: it has no native form for these operands.
+        """
+        self.builder.label = step.label
+        operands = [self.value(v) for v in step.inputs]
+        key = _key(step, operands)
+        results = self._known.get(key) if key is not None else None
+        if results is None:
+            results = self._lower(step, operands)
+            if key is not None:
+                self._known[key] = results
+        for v, result in zip(step.outputs, results, strict=True):
+            self.values[v] = result
+
+    def _lower(self, step: Step, operands: list[Operand]) -> list[Operand | None]:
+        b, definition = self.builder, step.definition
+        kind = definition.type
+        dtypes = tuple(self._specs[v].dtype for v in step.outputs)
+        for dtype in dtypes:
+            scalar_type(dtype)
+        if kind in ON_SIZES and all(isinstance(x, Size) for x in operands):
+            first, second = operands
+            assert isinstance(first, Size)
+            assert isinstance(second, Size)
+            return [Size(ON_SIZES[kind](first.value, second.value), dtypes[0])]
+        lowering = LOWERINGS.get(kind)
+        if lowering is not None:
+            live = tuple(v in self._used for v in step.outputs)
+            in_float32 = kind not in TAKES_HALVES
+            if in_float32:
+                operands = [b.widened(x) for x in operands]
+            computed = tuple(map(wide, dtypes)) if in_float32 else dtypes
+            order = self._orders.get(step.outputs[0]) if len(step.outputs) == 1 else None
+            found = lowering(b, Lowered(kind, step.attrs, computed, live, order), *operands)
+            results: list[Operand | None] = [found] if isinstance(found, Operand) else list(found)
+            if computed == dtypes:
+                return results
+            pairs = zip(results, dtypes, strict=True)
+            return [None if y is None else b.cast(y, dtype) for y, dtype in pairs]
+        if definition.scalar is None:
+            raise NotLoweredError(f"{kind} has no native form")
+        return [b.compute(definition.scalar, *operands, dtype=dtypes[0], **step.attrs)]
+
+
+def _orders(
+    specs: Sequence[TensorSpec], steps: Sequence[Step], outputs: Sequence[int]
+) -> dict[int, Shape | None]:
+    """The order in which each value's axes are taken; None if it is the usual one, or several."""
+    wanted: dict[int, set[Shape | None]] = {v: {None} for v in outputs}
+
+    def order_of(v: int) -> Shape | None:
+        first, *others = wanted.get(v, {None})
+        return None if others else first
+
+    for step in reversed(steps):
+        for i, v in enumerate(step.inputs):
+            order = None
+            if i == 0 and specs[v].shape is not None:
+                order = _order(specs, step, order_of)
+            wanted.setdefault(v, set()).add(order)
+    return {v: order_of(v) for v in wanted}
+
+
+def _order(
+    specs: Sequence[TensorSpec], step: Step, order_of: Callable[[int], Shape | None]
+) -> Shape | None:
+    """The order in which a step takes the axes of its first operand."""
+    kind, (x, *_), (y, *_) = step.definition.type, step.inputs, step.outputs
+    rank = len(specs[x].shape)
+    if kind == "Transpose":
+        axes = step.attrs["axes"]
+        order = tuple(range(rank)[::-1] if axes is None else (a % rank for a in axes))
+        return None if order == tuple(range(rank)) else order
+    # Gradients are summed to the shape of what they are of, and most have that shape.
+    is_same = kind in ("SumTo", "Identity") and len(specs[y].shape) == rank
+    return order_of(y) if is_same else None
+
+
+def _key(step: Step, operands: Sequence[Operand]) -> Any:
+    """What two steps have in common that compute the same; None if that cannot be told."""
+    try:
+        key = (
+            step.definition.type,
+            tuple(_exact(x) if isinstance(x, Literal) else x for x in operands),
+            tuple((name, _exact(step.attrs[name])) for name in sorted(step.attrs)),
+        )
+        hash(key)
+    except (TypeError, ValueError):
+        return None
+    return key
+
+
+def _exact(value: Any) -> Any:
+    """What is equal for equal values of one type; 0.0 is not -0.0, which divides otherwise."""
+    if isinstance(value, float | np.floating):
+        return type(value), float(value).hex()
+    if isinstance(value, tuple):
+        return type(value), tuple(map(_exact, value))
+    return type(value), value

@@ -1,0 +1,219 @@
+"""Random draws: words from a kernel, and expressions that make numbers of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ....graph import bfloat16, bool_, float16, float32, float64, int32, uint32, uint64
+from ...codegen import math as v
+from ...codegen.function import Function, NotLoweredError, Value
+from ...ir.builder import Builder
+from ...ir.launch import Buffer
+from ...ir.program import Operand, Shape, View
+from ...ir.sizes import is_known
+from ...kernels.gemm.tiles import Target
+from ...kernels.other.philox import plan_random_bools, plan_random_words
+from .cumulative import running
+from .table import Lowered, filled, lowers
+
+_WORD_BITS = 32
+# Of uniform numbers of a type: all that it can tell apart in [1/2, 1).
+_UNIFORM_BITS = {bfloat16: 8, float16: 11, float32: 24}
+
+
+@lowers("RandomAdvance")
+def _advance(b: Builder, step: Lowered, state: Operand) -> Operand:
+    places = b.iota((4,), 0, int32)
+    low, high = (b.broadcast(_part(b, state, i), (4,)) for i in (2, 3))
+    steps = step.attrs["steps"]
+
+    def advanced(fn: Function, values: Sequence[Value]) -> Value:
+        own, low, high, place = values
+        wide = fn.convert(low, uint64) | fn.binary("shl", fn.convert(high, uint64), _WORD_BITS)
+        counter = wide + steps
+        upper = fn.convert(fn.binary("lshr", counter, _WORD_BITS), uint32)
+        found = fn.select(place == 2, fn.convert(counter, uint32), upper)
+        return fn.select(place < 2, own, found)
+
+    return b.map(advanced, [state, low, high, places], uint32)
+
+
+def _part(b: Builder, x: Operand, place: int) -> View:
+    return b.narrow(x, [place], (1,), [1])
+
+
+@lowers("Dropout")
+def _dropout(b: Builder, step: Lowered, x: Operand, state: Operand) -> Operand:
+    rate, noise = step.attrs["rate"], step.attrs["noise_shape"]
+    dtype, shape = b.dtype(x), b.shape(x)
+    if dtype not in (float32, float64):
+        raise NotLoweredError(f"Dropout of {dtype}")
+    if rate == 1:
+        return b.full(shape, 0.0, dtype)
+    sizes = shape if noise is None else noise
+    drawn = tuple(n if d is None else d for d, n in zip(sizes, shape, strict=True))
+    least = min(round(rate * 2**_WORD_BITS), 2**_WORD_BITS - 1)
+    # The gradient takes the same state, and so the bools that are there already.
+    kept = b.once(("kept", state, drawn, least), lambda: _bools(b, state, drawn, least))
+    return b.compute(lambda s, k, x: s.where(k, x / (1 - rate), 0), kept, x, dtype=dtype)
+
+
+def _bools(b: Builder, state: Operand, shape: Shape, least: int) -> View:
+    """For each place of a shape, whether its word is `least` or more."""
+    count = math.prod(shape)
+
+    def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
+        return plan_random_bools(Buffer(inputs[0]), Buffer(outputs[0]), real(count), least, target)
+
+    return b.library("random bools", [state], [(shape, bool_)], plan, early=True)[0]
+
+
+def _words(b: Builder, state: Operand, count: int) -> View:
+    """The first words of a draw."""
+
+    def make() -> View:
+        def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
+            return plan_random_words(Buffer(inputs[0]), Buffer(outputs[0]), real(count), target)
+
+        return b.library("random words", [state], [((count,), uint32)], plan, early=True)[0]
+
+    return b.once(("words", state, count), make)
+
+
+def _every(b: Builder, words: View, number: int, start: int) -> View:
+    """Of groups of `number` words, those at `start`."""
+    return b.narrow(words, [start], (words.shape[0] // number,), [number])
+
+
+def _groups(b: Builder, state: Operand, count: int, size: int) -> list[View]:
+    """The words of a draw in groups: the first of each, then the second, ..."""
+    words = _words(b, state, size * count)
+    return [_every(b, words, size, i) for i in range(size)]
+
+
+@lowers("RandomUniform")
+def _uniform(b: Builder, step: Lowered, state: Operand, *dims: Operand) -> Operand:
+    shape = filled(step.attrs["shape"], dims)
+    dtype, count = step.dtypes[0], math.prod(shape)
+    if dtype == float64:
+        found = b.map(_unit_interval, _groups(b, state, count, 2), dtype)
+        return b.reshape(found, shape)
+    bits = _UNIFORM_BITS[dtype]
+
+    def single(fn: Function, values: Sequence[Value]) -> Value:
+        found = fn.binary("lshr", values[0], _WORD_BITS - bits)
+        return fn.convert(fn.convert(found, int32), float32) * 2.0**-bits
+
+    return b.reshape(b.map(single, [_words(b, state, count)], dtype), shape)
+
+
+def _unit_interval(fn: Function, values: Sequence[Value]) -> Value:
+    """Two words as a float64 in [0, 1), of 53 bits."""
+    upper, lower = (
+        fn.convert(fn.convert(fn.binary("lshr", x, bits), int32), float64)
+        for x, bits in zip(values, (5, 6), strict=True)
+    )
+    return (upper * 2.0**26 + lower) * 2.0**-53
+
+
+@lowers("RandomNormal")
+def _normal(b: Builder, step: Lowered, state: Operand, *dims: Operand) -> Operand:
+    shape = filled(step.attrs["shape"], dims)
+    dtype, count = step.dtypes[0], math.prod(shape)
+    polar = _double_polar if dtype == float64 else _polar
+    pairs = _half(b, count)
+    y = b.storage((2 * pairs,), dtype)
+    for i, turn in enumerate((v.cos, v.sin)):
+
+        def one(fn: Function, values: Sequence[Value], turn: Callable[..., Value] = turn) -> Value:
+            radius, angle = polar(fn, values)
+            return radius * turn(fn, angle)
+
+        words = _groups(b, state, pairs, 4 if dtype == float64 else 2)
+        b.map_into(_every(b, y, 2, i), one, words)
+    if 2 * pairs != count:  # one is left over, if the count is odd
+        if not is_known(count):
+            b.program.places.add(count)
+        y = b.copy(y._replace(shape=(count,)))
+    return b.reshape(y, shape)
+
+
+def _half(b: Builder, count: int) -> int:
+    """count / 2, rounded up."""
+    if count % 2 == 0 or is_known(count):
+        return (count + 1) // 2
+    return b.derive(lambda real: (real(count) + 1) // 2, ("half", count))
+
+
+def _polar(fn: Function, values: Sequence[Value]) -> tuple[Value, Value]:
+    """The radius and the angle of a pair of normal numbers, of two words."""
+    first, second = values
+    # (k + 1/2) 2**-32: rounded as the reference does, in float32.
+    u = (fn.convert(first, float32) + 0.5) * 2.0**-_WORD_BITS
+    bits = fn.convert(fn.binary("lshr", second, _WORD_BITS - 24), int32)
+    angle = fn.convert(bits, float32) * (2 * math.pi * 2.0**-24)
+    return v.sqrt(fn, v.log(fn, u) * -2.0), angle
+
+
+def _double_polar(fn: Function, values: Sequence[Value]) -> tuple[Value, Value]:
+    """The same in float64, of four words."""
+    u, turn = (_unit_interval(fn, values[i : i + 2]) for i in (0, 2))
+    return v.sqrt(fn, v.log1p(fn, -u) * -2.0), turn * (2 * math.pi)
+
+
+@lowers("RandomCategorical")
+def _categorical(b: Builder, step: Lowered, state: Operand, logits: Operand) -> Operand:
+    number, dtype = step.attrs["num_samples"], step.dtypes[0]
+    batch, classes = b.shape(logits)
+    x = b.cast(logits, float64)
+    greatest = b.reduce("max", x, [1], keepdims=True)
+    weights = b.compute(lambda s, x, most: s.exp(x - most), x, greatest)
+    sums = running(b, "sum", weights, 1)
+    total = b.narrow(sums, [0, classes - 1], (batch, 1), [1, 1])
+    drawn = b.map(_unit_interval, _groups(b, state, batch * number, 2), float64)
+    # Below the total, so that what is found has a weight of its own.
+    place = b.compute(
+        lambda s, u, most: s.min(u * most, s.next_after(most, 0.0)),
+        b.reshape(drawn, (batch, number)),
+        total,
+    )
+    before = b.compute(
+        lambda s, sums, u: sums <= u,
+        b.reshape(sums, (batch, 1, classes)),
+        b.reshape(place, (batch, number, 1)),
+        dtype=bool_,
+    )
+    return b.cast(b.reduce("sum", b.cast(before, int32), [2]), dtype)
+
+
+@lowers("RandomInt")
+def _int(b: Builder, step: Lowered, state: Operand, *dims: Operand) -> Operand:
+    low, high, dtype = step.attrs["low"], step.attrs["high"], step.dtypes[0]
+    if low is None or high is None or not 0 < high - low <= 1 << _WORD_BITS:
+        raise NotLoweredError(f"RandomInt from {low} to {high}")
+    bits = 8 * dtype.size
+    least = 0 if dtype.startswith("u") else -(1 << bits - 1)
+    if low < least or high > least + (1 << bits):
+        raise NotLoweredError(f"RandomInt from {low} to {high} as {dtype}")
+    shape = filled(step.attrs["shape"], dims)
+
+    def within(fn: Function, values: Sequence[Value]) -> Value:
+        lower, upper = (fn.convert(x, uint64) * (high - low) for x in values)
+        found = fn.binary("lshr", upper + fn.binary("lshr", lower, _WORD_BITS), _WORD_BITS)
+        return fn.convert(found + low % (1 << 64), dtype)
+
+    return b.reshape(b.map(within, _groups(b, state, math.prod(shape), 2), dtype), shape)
+
+
+@lowers("RandomBernoulli")
+def _bernoulli(b: Builder, step: Lowered, state: Operand, p: Operand, *dims: Operand) -> Operand:
+    shape = filled(step.attrs["shape"], dims)
+    words = b.reshape(_words(b, state, math.prod(shape)), shape)
+
+    def below(fn: Function, values: Sequence[Value]) -> Value:
+        word, p = (fn.convert(x, float64) for x in values)
+        return word < p * 2.0**_WORD_BITS
+
+    return b.map(below, [words, b.broadcast(p, shape)], bool_)

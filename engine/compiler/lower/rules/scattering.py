@@ -1,0 +1,185 @@
+"""Ops that write where numbers tell: along an axis, to rows of a table, to segments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ....graph import bool_, int64
+from ...codegen.function import NotLoweredError
+from ...ir.builder import Builder, broadcast
+from ...ir.launch import Buffer
+from ...ir.program import Operand, Shape, Size, View
+from ...kernels.gemm.tiles import Target
+from ...kernels.other.scatter import plan_scatter
+from .indexing import checked, numbers, wrapped
+from .table import Lowered, filled, lowers
+
+
+@lowers("TakeAlongAxisGrad")
+def _take_along_grad(
+    b: Builder, step: Lowered, dy: Operand, indices: Operand, *dims: Operand
+) -> Operand:
+    shape = filled(step.attrs["shape"], dims)
+    axis = step.attrs["axis"] % len(shape)
+    if b.shape(dy)[axis] != 1:
+        return _put(b, None, indices, dy, shape, axis, "add")
+    places = wrapped(b, indices, shape[axis])
+    at = b.iota(shape, axis, b.dtype(places))
+    return b.compute(lambda s, i, j, d: s.where(i == j, d, 0), places, at, dy, dtype=b.dtype(dy))
+
+
+@lowers("PutAlongAxis")
+def _put_along_axis(
+    b: Builder, step: Lowered, x: Operand, indices: Operand, values: Operand
+) -> Operand:
+    shape = b.shape(x)
+    return _put(b, x, indices, values, shape, step.attrs["axis"] % len(shape), step.attrs["mode"])
+
+
+def _put(
+    b: Builder,
+    x: Operand | None,
+    indices: Operand,
+    values: Operand,
+    shape: Shape,
+    axis: int,
+    mode: str,
+) -> Operand:
+    """`x`, or zeros, of a shape, combined with values along an axis at indices."""
+    count = b.shape(indices)[axis]
+    named = (*shape[:axis], count, *shape[axis + 1 :])
+    order = [a for a in range(len(shape)) if a != axis] + [axis]
+    places = b.broadcast(checked(b, indices, shape[axis]), named)
+    rows = b.map(lambda fn, given: given[0], [values], b.dtype(values), named)
+    outer = tuple(shape[a] for a in order[:-1])
+    found = _scattered(
+        b,
+        b.transpose(rows, order),
+        b.transpose(places, order),
+        (math.prod(outer), shape[axis], 1),
+        mode,
+        None if x is None else b.transpose(x, order),
+        own_places=True,
+    )
+    back = sorted(range(len(order)), key=order.__getitem__)
+    return b.transpose(b.reshape(found, (*outer, shape[axis])), back)
+
+
+@lowers("GatherGrad")
+def _gather_grad(
+    b: Builder, step: Lowered, dy: Operand, indices: Operand, *dims: Operand
+) -> Operand:
+    shape, common = filled(step.attrs["shape"], dims), step.attrs["batch_dims"]
+    axis = step.attrs["axis"] % len(shape)
+    places = checked(b, indices, shape[axis])
+    tables = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+    if not common:
+        return b.reshape(_scattered(b, dy, places, tables), shape)
+    batch, named = b.shape(indices)[:common], b.shape(indices)[common:]
+    if batch != shape[:common]:
+        raise NotLoweredError(f"GatherGrad of {shape} by {b.shape(indices)}")
+    # Those of a batch go with all that is before the axis.
+    each = b.reshape(places, (*batch, *[1] * (axis - common), math.prod(named)))
+    spread = b.whole(b.broadcast(each, (*shape[:axis], math.prod(named))))
+    return b.reshape(_scattered(b, dy, spread, tables, own_places=True), shape)
+
+
+@lowers("ScatterNd")
+def _scatter_nd(b: Builder, step: Lowered, updates: Operand, *rest: Operand) -> Operand:
+    count = step.attrs["num_indices"]
+    shape = filled(step.attrs["shape"], rest[count:])
+    indices = rest[:count]
+    own = broadcast([b.shape(i) for i in indices])
+    if b.shape(updates) != (*own, *shape[count:]):
+        raise NotLoweredError(f"ScatterNd of {b.shape(updates)} into {shape}")
+    tables = 1, math.prod(shape[:count]), math.prod(shape[count:])
+    return b.reshape(_scattered(b, updates, _rows(b, indices, shape, own), tables), shape)
+
+
+@lowers("TensorScatter")
+def _tensor_scatter(
+    b: Builder, step: Lowered, x: Operand, updates: Operand, *indices: Operand
+) -> Operand:
+    shape, count = b.shape(x), len(indices)
+    own = broadcast([b.shape(i) for i in indices])
+    if b.shape(updates) != (*own, *shape[count:]):
+        raise NotLoweredError(f"TensorScatter of {b.shape(updates)} into {shape}")
+    places = _rows(b, indices, shape, own)
+    tables = 1, math.prod(shape[:count]), math.prod(shape[count:])
+    return b.reshape(_scattered(b, updates, places, tables, step.attrs["mode"], x), shape)
+
+
+def _rows(b: Builder, indices: Sequence[Operand], shape: Shape, own: Shape) -> Operand:
+    """The numbers of the rows that indices of the leading axes of a shape name."""
+    row: Operand | None = None
+    for i, n in zip(indices, shape, strict=False):
+        places = b.cast(checked(b, i, n), int64)
+        row = (
+            places
+            if row is None
+            else b.compute(lambda s, r, p, n: r * n + p, row, places, Size(n, int64))
+        )
+    assert row is not None
+    return b.broadcast(row, own)
+
+
+@lowers("SegmentSum")
+def _segment_sum(b: Builder, step: Lowered, rows: Operand, ids: Operand, *dims: Operand) -> Operand:
+    (size,) = filled((step.attrs["num_segments"],), dims)
+    count, *rest = b.shape(rows)
+    if b.shape(ids) != (count,):
+        raise NotLoweredError(f"SegmentSum of {b.shape(rows)} by {b.shape(ids)}")
+    found = _scattered(b, rows, numbers(b, ids), (1, size, math.prod(rest)))
+    return b.reshape(found, (size, *rest))
+
+
+def _scattered(
+    b: Builder,
+    rows: Operand,
+    places: Operand,
+    tables: Shape,
+    mode: str = "add",
+    start: Operand | None = None,
+    *,
+    own_places: bool = False,
+) -> View:
+    """Tables, zeros or as they `start`, with each row combined with the one at its place.
+
+    Args:
+        b: what it is built with.
+        rows: as many for each table as there are places.
+        places: numbers of rows of a table.
+        tables: how many there are, how many rows and columns they have.
+        mode: "update", "add", "mul", "max" or "min".
+        start: what they are before.
+        own_places: whether each table has places of its own.
+    """
+    number, size, width = tables
+    count = math.prod(b.shape(places))
+    if own_places:
+        count = math.prod(b.shape(places)[-1:])
+    dtype, index_dtype = b.dtype(rows), b.dtype(places)
+    if dtype == bool_ or math.prod(b.shape(rows)) != number * count * width:
+        raise NotLoweredError(f"a scatter of {b.shape(rows)} {dtype}")
+
+    def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
+        return plan_scatter(
+            mode,
+            Buffer(inputs[0]),
+            Buffer(inputs[1]),
+            Buffer(inputs[2]) if start is not None else None,
+            Buffer(outputs[0]),
+            real(number),
+            real(count),
+            real(size),
+            real(width),
+            dtype,
+            index_dtype,
+            target,
+            own_indices=own_places,
+        )
+
+    inputs = [rows, places] if start is None else [rows, places, start]
+    return b.library("scatter", inputs, [(tables, dtype)], plan)[0]

@@ -1,0 +1,90 @@
+"""Which inputs of a cluster are sizes: numbers that shapes are made of, not data."""
+
+from __future__ import annotations
+
+from ...graph import GraphTensor, int32, int64
+from ...ops.control.structured import SCAN
+from ...ops.core.cluster import Body, Step
+from .loops import LOOPS, traced
+from .operations import ON_SIZES
+
+# Through these the numbers for a shape come.
+_SIZE_OPS = frozenset({*ON_SIZES, "Cast", "Identity"})
+# What takes places from data, too.
+_BLOCKS = frozenset({"Slice", "SliceUpdate"})
+# Inputs whose scalars are sizes and places, besides those called "dims".
+_PLACES = frozenset(
+    {
+        *("Range", "Slice", "SliceUpdate", "StridedSlice", "StridedSliceGrad", "ScatterNd"),
+        "JoinShares",
+    }
+)
+
+
+def is_size(x: GraphTensor) -> bool:
+    """Whether a scalar is a size, or computed from sizes, so that a shape can be made of it."""
+    if x.shape.rank != 0 or x.dtype not in (int32, int64):
+        return False
+    while True:
+        kind = x.op.type
+        if kind in ("Dim", "Size", "Rank", "Const"):
+            return True
+        if kind in ("Add", "Sub", "Mul"):
+            return all(is_size(y) for y in x.op.inputs)
+        if kind not in ("Cast", "Identity"):
+            return False
+        x = x.op.inputs[0]
+
+
+def sizes_among_inputs(body: Body, *, of_loop: bool = False) -> list[int]:
+    """The inputs whose values are sizes: they lead to the `*dims` of an operation.
+
+    Those of the body of a loop may be: whether they are, the operation that is the loop tells.
+    """
+    made = {step.outputs[0]: step for step in body.steps if len(step.outputs) == 1}
+    found: dict[int, None] = {}
+    todo: list[int] = []
+    for step in body.steps:
+        names = step.definition.input_names
+        if step.definition.type in LOOPS:
+            todo.extend(_sizes_of_loop(step))
+        elif names and (names[-1] == "dims" or step.definition.type in _PLACES):
+            places = range(len(names) - 1, len(step.inputs))
+            todo.extend(step.inputs[i] for i in places if of_loop or not _is_data(step, i))
+    seen = set()
+    while todo:
+        v = todo.pop()
+        if v in seen:
+            continue
+        seen.add(v)
+        if v < body.num_inputs:
+            spec = body.specs[v]
+            if spec.dtype in (int32, int64) and spec.shape.rank == 0:
+                found[v] = None
+        elif v in made and made[v].definition.type in _SIZE_OPS:
+            todo.extend(made[v].inputs)
+    return list(found)
+
+
+def _is_data(step: Step, i: int) -> bool:
+    """Whether an input of a step is known to be no size: a block begins where data says."""
+    op, kind = step.operation, step.definition.type
+    if op is None or (kind not in _BLOCKS and kind not in LOOPS):
+        return False
+    return not is_size(op.inputs[i])
+
+
+def _sizes_of_loop(step: Step) -> list[int]:
+    """The values that a loop takes as sizes: what its graphs do, and a number of results."""
+    attrs = step.attrs
+    graph = attrs["body"]
+    is_scan = step.definition in SCAN
+    first = attrs["carries"] + attrs["slices"] if is_scan else attrs["variables"]
+    inner = sizes_among_inputs(traced(graph, range(len(graph.outputs))), of_loop=True)
+    found = [step.inputs[i + 1] for i in inner if i >= first and not _is_data(step, i + 1)]
+    if is_scan and (attrs["slices"] or len(graph.outputs) > attrs["carries"]):
+        found.append(step.inputs[0])
+    if not is_scan:
+        inner = sizes_among_inputs(traced(attrs["condition"], [0]), of_loop=True)
+        found.extend(step.inputs[i + 1] for i in inner if i >= first and not _is_data(step, i + 1))
+    return found

@@ -1,0 +1,460 @@
+"""Native functions of clusters: made for the shapes that come, called on NumPy arrays.
+
+A cluster has a `Structure` for each pattern of sizes (specializations.py), and an `Instance` for each
+set of real sizes: a batch of another size is planned anew, never compiled anew. All of them work in
+the same memory, as large as the largest needs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import logging
+import operator
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import dumps, forks
+from ...errors import InternalError
+from ...graph import Array, Operation, resource
+from ...ops.core.cluster import Body, run_steps, set_compiler
+from ...ops.state.variable import Sharing, VariableStore, one_lock
+from ..codegen import driver
+from ..codegen.cpython_code import OTHER_SHAPES
+from ..lower.loops import LOOPS
+from ..lower.size_inputs import sizes_among_inputs
+from ..plan import compile_log
+from ..plan.fallback import go_on_without
+from ..plan.plan_cache import Recipes
+from ..plan.specializations import Structures
+from ..plan.supported_ops import Acceptance
+from ..target import host, llvm
+from ..target.code_cache import addresses_of
+from ..target.fingerprint import sources
+from . import heap
+from .cpython_calls import make_tensors_natively, makes_arrays
+from .executable import Arena, Instance, Recipe
+from .threads import num_threads
+
+_log = logging.getLogger(__name__)
+
+_shape_of = operator.attrgetter("shape")
+_value_of = operator.attrgetter("value")
+
+
+class _Ready:
+    """An instance with what a call needs besides."""
+
+    __slots__ = (
+        "instance",
+        "is_plain",
+        "lock",
+        "made_here",
+        "places",
+        "run",
+        "sharing",
+        "stores",
+        "stores_of",
+        "threads",
+    )
+
+    def __init__(self, instance: Instance, threads: int, *, has_loops: bool) -> None:
+        self.instance = instance
+        self.run = instance.run
+        self.stores_of = _picker(instance.recipe.variables)
+        # For the results: None, where the call makes them.
+        self.places = (None,) * len(instance.results)
+        self.made_here = not makes_arrays()
+        # Whether a call is to do nothing besides.
+        self.is_plain = not (instance.recipe.variables or self.made_here or has_loops)
+        self.threads = threads
+        # The stores of the last call and the lock they have, as long as no store gets another.
+        self.stores: tuple[VariableStore, ...] = ()
+        self.lock = threading.Lock()
+        self.sharing = -1
+
+    def learn(self, stores: tuple[VariableStore, ...]) -> None:
+        """Note the stores of a call and their lock."""
+        with one_lock(stores):
+            self.stores, self.lock = stores, stores[0].lock
+            self.sharing = Sharing.count
+
+
+class _Place(Arena):
+    """An arena, and what is ready to run in it.
+
+    `last` is what has run last: as most calls are like the one before, they are tried on that.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ready: dict[Any, _Ready] = {}
+        self.last: _Ready | None = None
+
+    def forget(self) -> None:
+        """Nothing is ready any more."""
+        self.ready.clear()
+        self.last = None
+
+
+class NativeCluster:
+    """A body as a function of a kernel context and its inputs."""
+
+    def __init__(self, body: Body) -> None:
+        self._body = body
+        self._lock = forks.lock()
+        # Where nobody runs: a call takes a place out, so calls at the same time each have memory of
+        # their own. It takes the one that was used last, which is nearest in cache.
+        self._places = [_Place()]
+        self._kept: dict[Any, Recipe] = {}  # by the sizes and the number of threads
+        self._making_do: set[Any] = set()  # which of them do with what was loaded: loaded_code.py
+        self._recipes: Recipes | None = None
+        # What runs on the reference kernels: everything, as the first sizes do, or some sizes.
+        self._refused = False
+        self._without: set[Any] = set()
+        self.events: list[compile_log.Event] = []
+        specs = body.specs[: body.num_inputs]
+        self._data = [i for i, s in enumerate(specs) if s.dtype != resource]
+        self._handles = [i for i, s in enumerate(specs) if s.dtype == resource]
+        self._sizes = sizes_among_inputs(body)
+        self._loops = any(step.definition.type in LOOPS for step in body.steps)
+        self._arrays = [i for i in self._data if i not in self._sizes]
+        self._arrays_of = _picker(self._arrays)
+        self._structures = Structures(body, self._arrays, self._sizes)
+
+    def __call__(self, context: Any, *inputs: Any) -> list[Any]:
+        """The outputs for inputs; variables among them are updated."""
+        try:
+            place = self._places.pop()
+        except IndexError:
+            place = _Place()
+        try:
+            ready = place.last
+            if ready is not None and ready.threads == num_threads():
+                if ready.is_plain:
+                    found = ready.run([*self._arrays_of(inputs), *ready.places])
+                    if type(found) is list:
+                        return found
+                found = self._run_locked(context, ready, inputs)
+                if type(found) is list:
+                    return found
+            else:
+                found = OTHER_SHAPES
+            if found == OTHER_SHAPES:
+                ready = self._ready_for(inputs, place)
+                found = None if ready is None else self._run_locked(context, ready, inputs)
+                if type(found) is list:
+                    return found
+        finally:
+            self._places.append(place)
+        return run_steps(context, *inputs, body=self._body)
+
+    def _ready_for(self, inputs: Sequence[Any], place: _Place) -> _Ready | None:
+        """What is ready for inputs, made if it is not there; None if it cannot be made."""
+        key: Any = tuple(map(_shape_of, self._arrays_of(inputs)))
+        if self._sizes:
+            key = (*key, *(int(inputs[i]) for i in self._sizes))
+        ready = place.ready.get(key)
+        if ready is None or ready.threads != num_threads():
+            ready = self._prepare(key, place)
+        if not self._sizes:  # a call looks at shapes alone
+            place.last = ready
+        return ready
+
+    def _run_locked(
+        self, context: Any, ready: _Ready, inputs: Sequence[Any]
+    ) -> list[Any] | int | None:
+        """The outputs, or OTHER_SHAPES; None if the reference kernels are to run."""
+        arrays = self._arrays_of(inputs)
+        stores = ready.stores_of(inputs)
+        if not stores:
+            return self._run(context, ready, arrays, stores)
+        if stores != ready.stores and len(set(map(id, stores))) < len(stores):
+            return None  # two handles of one variable
+        while True:
+            if ready.sharing != Sharing.count or stores != ready.stores:
+                ready.learn(stores)
+            with ready.lock:
+                if ready.sharing == Sharing.count:  # no store has got another lock meanwhile
+                    return self._run(context, ready, arrays, stores)
+
+    def _run(
+        self,
+        context: Any,
+        ready: _Ready,
+        arrays: Sequence[Any],
+        stores: Sequence[VariableStore],
+    ) -> list[Any] | int | None:
+        objects = [*arrays, *map(_value_of, stores), *ready.places]
+        if ready.made_here:
+            objects[len(arrays) + len(stores) :] = heap.made(ready.instance.results)
+        found = self._call(context, ready, objects) if self._loops else ready.run(objects)
+        if type(found) is list:
+            return found
+        if found == driver.REFUSES:
+            if any(store.value is None for store in stores):
+                return None  # the reference kernels say which one is not initialised
+            refused = ready.instance.refused.tolist()
+            for i, array in enumerate(arrays):
+                if refused[i]:
+                    objects[i] = np.require(array, requirements=["C", "A"]).view(np.ndarray)
+            for i, store in enumerate(stores, len(arrays)):
+                if refused[i]:  # others go on with the old one
+                    store.value = objects[i] = _at_line(store.value)
+            found = self._call(context, ready, objects)
+            if type(found) is list:
+                return found
+        if found == OTHER_SHAPES:
+            return OTHER_SHAPES
+        if found != driver.CHECK_FAILED:  # of which the reference kernels tell what is wrong
+            go_on_without(self._body.name, InternalError("the arrays cannot be used in place"))
+        return None
+
+    def _call(self, context: Any, ready: _Ready, objects: list[Any]) -> Any:
+        """Run an instance; loops in it end when the step is cancelled."""
+        if not self._loops:
+            return ready.run(objects)
+        instance = ready.instance
+        instance.go_on()
+        token = context.cancellation.register(instance.cancel)
+        if token is None:
+            raise context.cancelled
+        try:
+            return ready.run(objects)
+        finally:
+            context.cancellation.deregister(token)
+
+    # Making what a call needs
+
+    def _prepare(self, key: Any, place: _Place) -> _Ready | None:
+        """What calls with these shapes need; None when no code can be made for them."""
+        with self._lock:
+            if self._refused or any(0 in shape for shape in key if isinstance(shape, tuple)):
+                return None
+            if key in self._without:
+                return None
+            if self._loops and 0 in key:
+                return None  # no iterations
+            try:
+                self._make_ready([key], place, makes_do=self._has_run())
+            except Exception as error:
+                if (key, num_threads()) in self._kept:  # there may be no memory for another place
+                    go_on_without(self._body.name, error)
+                else:
+                    self._refuse(key, error)
+                return None
+            return place.ready[key]
+
+    def _has_run(self) -> bool:
+        """Whether something is loaded to make do with."""
+        return any(count == num_threads() for _, count in self._kept)
+
+    def prepare(self, calls: Sequence[Sequence[tuple[int, ...]]]) -> None:
+        """Make what calls on inputs of these shapes need.
+
+        What all of them need is compiled together, and none makes do with less. Once something has
+        run, this holds for the first call alone: the last batch of an epoch is one of many, and to
+        wait for its best kernels would take longer than they save. If making fails, each call will
+        see to itself.
+        """
+        if self._refused or self._sizes:
+            return
+        forms: list[Any] = [tuple(self._arrays_of(tuple(shapes))) for shapes in calls]
+        if any(0 in shape for form in forms for shape in form):
+            return
+        try:
+            place = self._places.pop()
+        except IndexError:
+            place = _Place()
+        with self._lock, contextlib.suppress(Exception):
+            threads, ready = num_threads(), place.ready
+            if self._has_run():
+                del forms[1:]
+            known = {x for x in forms if x in ready and ready[x].threads == threads}
+            missing = [x for x in forms if x not in known or (x, threads) in self._making_do]
+            if missing:
+                self._make_ready(missing, place)
+        self._places.append(place)
+
+    def _make_ready(self, keys: Sequence[Any], place: _Place, *, makes_do: bool = False) -> None:
+        """Make instances for shapes, which may make do with what is loaded; the lock is held."""
+        start = time.perf_counter()
+        compile_log.begin()
+        with compile_log.LongCompileNote(self._body.name):
+            found, reason = self._make(keys, place, makes_do)
+        if not reason and any(made.fresh for made in compile_log.compiles()):
+            reason = "products of other sizes have other tiles"
+        if reason:
+            instance = found[0].instance
+            self.events.append(
+                compile_log.Event(
+                    self._body.name,
+                    reason,
+                    tuple(tuple(s.shape) for s in self._body.specs[: self._body.num_inputs]),
+                    instance.num_kernels,
+                    compile_log.compiles(),
+                    time.perf_counter() - start,
+                    instance.arena_bytes,
+                )
+            )
+        place.ready.update(zip(keys, found, strict=True))
+        place.last = None  # which another may stand for now
+
+    def _refuse(self, key: Any, error: Exception) -> None:
+        """From now on the reference kernels run, for these sizes if others have native code."""
+        if self._kept:
+            self._without.add(key)
+        else:
+            self._refused = True
+        go_on_without(self._body.name, error)
+
+    def _make(self, keys: Sequence[Any], place: _Place, makes_do: bool) -> tuple[list[_Ready], str]:
+        """Instances for shapes, and why something had to be compiled, if it had."""
+        if self._recipes is None:
+            self._recipes = Recipes(self._body)
+        store = self._recipes
+        reason = "" if self._kept else "first run"
+        threads = 0
+        while threads != num_threads():  # which another thread may set meanwhile
+            threads = num_threads()
+            recipes, contents = list[Recipe](), dict[str, bytes]()
+            planned: list[tuple[Any, Recipe]] = []
+            names, making_do = [(key, threads) for key in keys], set[Any]()
+            for key, name in zip(keys, names, strict=True):
+                found = self._found(store, name, makes_do)
+                if found is None:
+                    made = self._structures.planned(key, makes_do=makes_do)
+                    recipe, why, has_made_do = made
+                    reason = reason or why
+                    planned.append((key, recipe))
+                else:
+                    recipe, objects, has_made_do = found
+                    contents.update(objects)
+                if has_made_do:
+                    making_do.add(name)
+                recipes.append(recipe)
+        addresses_of([code for recipe in recipes for code in recipe.codes], contents)
+        make_tensors_natively()
+        if place.grow(max(recipe.arena_bytes for recipe in recipes)):
+            place.forget()  # what is asked for again moves to the new memory
+        ready = []
+        for key, recipe in zip(keys, recipes, strict=True):
+            instance = Instance(recipe, place.memory, threads, *self._forms(key, recipe))
+            ready.append(_Ready(instance, threads, has_loops=self._loops))
+        for key, recipe in planned:
+            store.write(key, threads, recipe, makes_do=(key, threads) in making_do)
+        self._kept.update(zip(names, recipes, strict=True))
+        self._making_do = self._making_do.difference(names) | making_do
+        return ready, reason
+
+    def _found(
+        self, store: Recipes, name: tuple[Any, int], makes_do: bool
+    ) -> tuple[Recipe, dict[str, bytes], bool] | None:
+        """A recipe that is there, the object code of it, and whether it makes do: that may be."""
+        if name in self._kept and (makes_do or name not in self._making_do):
+            return self._kept[name], {}, name in self._making_do
+        if dumps.folder() is None:
+            for has_made_do in (False, True)[: 1 + makes_do]:
+                found = store.read(*name, makes_do=has_made_do)
+                if found is not None:
+                    return *found, has_made_do
+        return None
+
+    def _forms(self, key: Any, recipe: Recipe) -> tuple[Sequence[tuple[int, ...]], list[heap.Form]]:
+        """The shapes of the arrays of a call, and the forms of its results."""
+        dtypes = [self._body.specs[v].dtype.numpy for v in self._body.outputs]
+        return key[: len(self._arrays)], list(zip(recipe.outputs, dtypes, strict=True))
+
+
+class NativeCompiler:
+    """Compiles clusters for this host."""
+
+    def __init__(self) -> None:
+        self._acceptance = Acceptance()
+
+    def prepare(self) -> None:
+        """Load LLVM, and learn what object code depends on."""
+        if is_offered():
+            try:
+                llvm.prepare()
+                sources()
+            except Exception as error:
+                go_on_without("anything", error)
+
+    def accepts(self, operations: Sequence[Operation]) -> list[bool]:
+        """Which operations have native code."""
+        if is_offered():
+            try:
+                return self._acceptance(operations)
+            except Exception as error:
+                go_on_without("a graph", error)
+        return [False] * len(operations)
+
+    def build(self, body: Body) -> Callable[..., Any] | None:
+        """The native function of a body; None where there is no native code."""
+        return NativeCluster(body) if is_offered() else None
+
+
+@functools.cache
+def is_offered() -> bool:
+    """Whether native code can be made and run here; where it cannot, all runs without.
+
+    Raises:
+        InvalidArgumentError: LAMINAR_ISA is not the name of instructions.
+    """
+    reason = host.why_not()
+    if not reason and not _layout_is_known():
+        reason = "this Python lays out its arrays otherwise"
+    if reason:
+        _log.debug("no native code is made: %s", reason)
+        return False
+    llvm.asked_vector_bytes()  # what it raises is no mistake of the compiler
+    return True
+
+
+def _picker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """What takes some items out of a tuple, as a tuple; `places` rise."""
+    if not places:
+        return operator.itemgetter(slice(0))
+    first, last = places[0], places[-1]
+    if last - first == len(places) - 1:
+        return operator.itemgetter(slice(first, last + 1))
+    return operator.itemgetter(*places)
+
+
+def _at_line(x: Array) -> Array:
+    """A copy that begins at a line of the cache, in memory that nothing else refers to."""
+    found = heap.aligned(x.shape, x.dtype)
+    found[...] = x
+    return found
+
+
+def _layout_is_known() -> bool:
+    """Whether the parts of an array are where the native code looks for them."""
+    for a in (np.zeros(3), np.zeros((2, 2), np.float32), np.zeros(())):
+        fields = [ctypes.c_int64.from_address(id(a) + 8 * i).value for i in range(9)]
+        more = [a, a]
+        references = ctypes.c_int64.from_address(id(a)).value
+        held = a[...]
+        base = ctypes.c_int64.from_address(id(held) + 48).value
+        if (
+            fields[0] != references - len(more)
+            or fields[1] != id(np.ndarray)
+            or fields[2] != a.ctypes.data
+            or fields[6] != 0
+            or base != id(a)
+            or ctypes.c_int32.from_address(id(a) + 64).value & 0x501 != 0x501
+        ):
+            return False
+    items = [object(), object()]
+    found = ctypes.c_int64.from_address(id(items) + 24).value
+    return [ctypes.c_int64.from_address(found + 8 * i).value for i in (0, 1)] == [*map(id, items)]
+
+
+heap.keep_freed()
+set_compiler(NativeCompiler())

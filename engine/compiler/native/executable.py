@@ -1,0 +1,174 @@
+"""A plan ready to run: its numbers at addresses.
+
+A `Recipe` is all that an `Instance` is made of, as data that holds no address: it can be kept on
+disk (see plan_cache.py), and each thread that runs the plan at the same time makes its own instance.
+Plans that never run at the same time work in the same `Arena`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...graph import Array
+from ..codegen import cpython_code, driver
+from ..target import host
+from ..target.code_cache import Native, addresses_of, native
+from .cpython_calls import callable_plan
+from .heap import Form
+from .threads import POOL_FUNCTIONS, Pool, driver_code, num_threads, pool
+
+_FUNCTIONS = ("run", "share")
+
+# What numbers of a recipe are relative to; then come its constants, and then its codes.
+MEMORY, ARENA, PLAN = range(3)
+
+
+class Recipe(NamedTuple):
+    """A plan for some sizes, as data.
+
+    Attributes:
+        memory: int64 words that the driver and the kernels read. Those that are addresses hold what
+            is to be added to the base that `moves` tells.
+        moves: rows (place in `memory`, number of a base).
+        places: where in `memory` the patches of addresses, the kernels and the wants begin.
+        counts: how many there are of each.
+        arena_bytes: the memory for intermediate values.
+        constants: arrays that kernels read.
+        codes: native functions, those of the driver last.
+        outputs: the shape of each output.
+        variables: the inputs of the cluster that are variables, in the order of their arrays.
+        is_parallel: whether threads share some kernel.
+    """
+
+    memory: Array
+    moves: Array
+    places: tuple[int, int, int]
+    counts: tuple[int, int, int]
+    arena_bytes: int
+    constants: tuple[Array, ...]
+    codes: tuple[Native, ...]
+    outputs: tuple[tuple[int, ...], ...]
+    variables: tuple[int, ...]
+    is_parallel: bool
+
+
+class Arena:
+    """Memory for the intermediate values of plans, one of which runs at a time.
+
+    Attributes:
+        memory: as much as the largest of them needs.
+    """
+
+    def __init__(self) -> None:
+        self.memory = np.empty(host.LINE, np.uint8)
+
+    def grow(self, num_bytes: int) -> bool:
+        """Have room for so many bytes; whether the memory is another one from now on."""
+        if num_bytes + host.LINE <= self.memory.size:
+            return False
+        self.memory = np.empty(num_bytes + host.LINE, np.uint8)
+        return True
+
+
+class Instance:
+    """A recipe at addresses.
+
+    Attributes:
+        results: the form of each output.
+        refused: of each array of the last run, whether it could not be used.
+        address: of what the driver reads.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        memory: Array,
+        num_threads: int,
+        given: Sequence[tuple[int, ...]],
+        results: Sequence[Form],
+    ) -> None:
+        """Place a recipe for so many threads, inputs and results in the memory of an arena."""
+        self.recipe = recipe
+        self.results = results
+        self._arena = memory
+        self._plan = np.zeros(driver.PLAN_WORDS, np.int64)
+        self._memory = _at_addresses(recipe, memory, self._plan)
+        base: int = self._memory.ctypes.data
+        addresses, kernels, wants = (base + 8 * place for place in recipe.places)
+        self._plan[driver.NUM_ADDRESSES], self._plan[driver.NUM_KERNELS], num_arrays = recipe.counts
+        self._plan[driver.NUM_ARRAYS] = num_arrays
+        self._plan[driver.WANTS] = wants
+        self._plan[driver.ADDRESSES] = addresses
+        self._plan[driver.KERNELS] = kernels
+        self._plan[driver.ARRAY_TYPE] = id(np.ndarray)
+        self.refused = np.zeros(num_arrays, np.int64)
+        self._plan[driver.REFUSED] = self.refused.ctypes.data
+        self.address: int = self._plan.ctypes.data
+        run, share, *_ = addresses_of(driver_codes(is_parallel=False))
+        self._alone = callable_plan(run, self.address, num_arrays, given, results)
+        self._shared = callable_plan(share, self.address, num_arrays, given, results)
+        # Whether it uses a pool of threads, one that has as many as there are words for.
+        self._pool: Pool | None = None  # of the last run
+        self._num_threads = num_threads
+        self._is_shared = recipe.is_parallel and num_threads > 1
+
+    @property
+    def num_kernels(self) -> int:
+        """How many kernels a run runs."""
+        return self.recipe.counts[1]
+
+    @property
+    def arena_bytes(self) -> int:
+        """The memory for intermediate values."""
+        return self.recipe.arena_bytes
+
+    def cancel(self, error: object = None) -> None:
+        """Let loops that have no end stop: the run fails."""
+        self._plan[driver.CANCELLED] = 1
+
+    def go_on(self) -> None:
+        """Forget that something was cancelled."""
+        self._plan[driver.CANCELLED] = 0
+
+    @property
+    def run(self) -> Callable[[list[Any]], Any]:
+        """What runs it on a list of arrays: see `callable_plan`."""
+        return self._run_shared if self._is_shared else self._alone
+
+    def _run_shared(self, objects: list[Any]) -> Any:
+        threads = pool()
+        if threads is not self._pool and threads and threads.num_threads != self._num_threads:
+            threads = None  # another thread has just set another number
+        if threads is None or not threads.lock.acquire(blocking=False):
+            return self._alone(objects)
+        try:
+            if threads is not self._pool:
+                self._plan[driver.POOL], self._pool = threads.address, threads
+            return self._shared(objects)
+        finally:
+            threads.lock.release()
+
+
+def driver_codes(is_parallel: bool) -> list[Native]:
+    """The functions of the driver that a plan needs."""
+    more = POOL_FUNCTIONS if is_parallel and num_threads() > 1 else ()
+    entries = (cpython_code.code(name) for name in ("call", "tensors"))
+    return [native(code) for code in (*map(driver_code, (*_FUNCTIONS, *more)), *entries)]
+
+
+def _at_addresses(recipe: Recipe, arena: Array, plan: Array) -> Array:
+    """The words of a recipe, with addresses where they are to be."""
+    memory: Array = recipe.memory.copy()
+    start: int = arena.ctypes.data
+    bases = [
+        memory.ctypes.data,
+        start + -start % host.LINE,
+        plan.ctypes.data,
+        *(constant.ctypes.data for constant in recipe.constants),
+        *addresses_of(recipe.codes),
+    ]
+    memory[recipe.moves[:, 0]] += np.array(bases, np.int64)[recipe.moves[:, 1]]
+    return memory

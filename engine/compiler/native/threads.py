@@ -1,0 +1,145 @@
+"""The threads that run native plans.
+
+A pool is made when a plan is first worth it; a device that has a share of the cores has a pool of
+its own (see `thread_share`). Its threads wait for work without Python's lock: they
+spin for a moment, then sleep. A plan that finds the pool in use runs on its caller alone, with the
+same bits.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from ...ops.core.cluster import thread_share
+from ..codegen import driver
+from ..ir.launch import Code
+from ..target.code_cache import addresses_of, native
+from ..target.llvm import vector_bytes
+
+POOL_FUNCTIONS = ("start", "wake", "worker")  # of the driver
+_START = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+_WAKE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_WORKER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+def driver_code(symbol: str) -> Code:
+    """The code of a function of the driver."""
+    return Code(symbol, vector_bytes(), driver.text, ())
+
+
+class Pool:
+    """`num_threads` threads, the caller's being one of them."""
+
+    def __init__(self, num_threads: int) -> None:
+        self.num_threads = num_threads
+        self.lock = threading.Lock()
+        self._words = np.zeros(driver.POOL_WORDS, np.int64)
+        self._words[driver.THREADS] = num_threads
+        self.address: int = self._words.ctypes.data
+        start, wake, worker = addresses_of([native(driver_code(f)) for f in POOL_FUNCTIONS])
+        self._start, self._wake, self._worker = _START(start), _WAKE(wake), _WORKER(worker)
+        self._threads = [
+            threading.Thread(target=self._live, args=(i,), name=f"native-{i}", daemon=True)
+            for i in range(1, num_threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+        # What is registered later is called earlier: before llvmlite frees the code.
+        atexit.register(self.close)
+
+    def _live(self, number: int) -> None:
+        self._worker(self.address, number, 0)
+
+    def run(self, plan: int) -> None:
+        """Run a plan on all threads; `lock` is held."""
+        self._start(self.address, plan)
+
+    def close(self) -> None:
+        """End the threads; `lock` is kept, so whoever has the pool at hand runs without it."""
+        atexit.unregister(self.close)
+        self.lock.acquire()
+        self._words[driver.QUIT] = 1
+        self._wake(self.address)
+        for thread in self._threads:
+            thread.join(timeout=5)
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+# A thread has a stack and, while it waits for work, a share of a core: more are a mistake.
+_MOST = 1024
+
+
+class _Setting:
+    """How many threads there are to be, and the pools that have them."""
+
+    def __init__(self) -> None:
+        self.count = _cores()
+        self.pools: dict[str | None, Pool] = {}  # by the owner of a share, None for the host
+        self.lock = threading.Lock()
+
+    def forget(self) -> None:
+        """In a forked child the pool's threads are gone."""
+        for pool in self.pools.values():
+            atexit.unregister(pool.close)  # its lock may be held for ever
+        self.pools = {}
+        self.lock = threading.Lock()
+
+
+_setting = _Setting()
+
+
+def num_threads() -> int:
+    """How many threads a plan that this thread runs may use."""
+    count = _setting.count
+    return count if thread_share.owner is None else min(count, thread_share.count)
+
+
+def set_threads(n: int | None) -> None:
+    """Let native code use `n` threads; None: one for each core that the process may use.
+
+    Results do not depend on it.
+
+    Raises:
+        InvalidArgumentError: n is not between 1 and 1024.
+    """
+    if n is not None and (isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= _MOST):
+        raise InvalidArgumentError(
+            f"set_threads: expected a positive number of threads, at most {_MOST}, got {n!r}",
+            remedy="leave it out, or give None, for one for each core",
+        )
+    with _setting.lock:
+        old, _setting.pools = _setting.pools, {}
+        _setting.count = n or _cores()
+    for pool in old.values():
+        pool.close()
+
+
+def pool() -> Pool | None:
+    """The pool for what this thread runs; None where there is one thread only."""
+    owner = thread_share.owner
+    found = _setting.pools.get(owner)
+    if found is None:
+        count = num_threads()
+        if count == 1:
+            return None
+        with _setting.lock:
+            found = _setting.pools.get(owner)
+            if found is None:
+                found = _setting.pools[owner] = Pool(count)
+    return found
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_setting.forget)

@@ -1,0 +1,1 @@
+"""Compiled programs, and their plans for real sizes."""

@@ -1,0 +1,280 @@
+"""The launches of a plan, in order: which code, with which words, on how many threads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..codegen import driver
+from ..codegen.arguments import BufferWord, ModeWord, NumberWord, PartWord, TurnWord, WordSpec
+from ..codegen.serpentine import NEXT
+from ..ir.kernel import Kernel, strides_over
+from ..ir.launch import Buffer, Epilogue, Launch, PlanWord, Stream, Word, is_block
+from ..ir.program import Library, Loop, contiguous, views_of
+from ..kernels.gemm.tiles import Target
+from ..native.threads import driver_code, num_threads
+from .compiled_program import Structure
+
+# A kernel over fewer bytes, or with fewer multiplications, runs on one thread: meeting the others
+# would take longer.
+_PARALLEL_BYTES = 1 << 19
+_PARALLEL_WORK = 1 << 20
+# Threads are woken for a plan with as much of that together.
+_WAKING = 4
+# In a loop they are awake: they meet as soon for a part of that.
+_NEAR = 8
+# How often a loop runs whose end depends on data, to weigh it.
+_SOME_TIMES = 10
+_FEW_ROWS = 16
+# Iterations of a loop are shared out if each thread gets some: else all of them share each kernel.
+_FEWEST_FOR_EACH = 2
+
+
+class Planned(NamedTuple):
+    """A launch.
+
+    Attributes:
+        launch: the code and its words; those of a loop are made later.
+        flags: see driver.
+        kernel: the number of the kernel, as `in_order` counts.
+        result: of a check, the storage that it looks at.
+        loop: the loop, if it is one.
+        repeated: what it repeats.
+        is_shared: whether threads take iterations of it each, rather than parts of what it repeats.
+    """
+
+    launch: Launch
+    flags: int
+    kernel: int
+    result: int | None = None
+    loop: Loop | None = None
+    repeated: tuple[Planned, ...] = ()
+    is_shared: bool = False
+
+
+class Launches:
+    """Makes the launches of a structure for real sizes.
+
+    Args:
+        structure: the code.
+        real: gives the real size of a stand-in.
+        target: what kernels are for.
+
+    Attributes:
+        ranges: storage of the arena -> the first and the last kernel that needs its memory.
+        unused: storages that need no memory after all.
+    """
+
+    def __init__(self, structure: Structure, real: Callable[[int], int], target: Target) -> None:
+        self._structure = structure
+        self._layout = structure.layout
+        self._program = self._layout.program
+        self._real = real
+        self._target = target._replace(anywhere=structure.anywhere)
+        self._numbers = {id(kernel): k for k, kernel in enumerate(structure.kernels)}
+        self.ranges = structure.ranges
+        self._bytes: dict[int, int] = {}
+        self.unused: set[int] = set()
+
+    def make(self) -> list[Planned]:
+        """The launches of all kernels."""
+        return _with_barriers(self._launches(self._layout.kernels, 1))
+
+    def _launches(
+        self,
+        kernels: Sequence[Kernel],
+        times: int,
+        *,
+        is_inside: bool = False,
+        is_shared: bool = False,
+    ) -> list[Planned]:
+        """The launches in order; loop kernels get their words as launches too.
+
+        Args:
+            kernels: of the plan, or of a loop.
+            times: how often they run.
+            is_inside: whether that is in a loop.
+            is_shared: whether it is one whose iterations are shared out.
+        """
+        found: list[Planned] = []
+        loads = [self._load(kernel) * (_NEAR if is_inside else 1) for kernel in kernels]
+        turn = driver.BACK  # the last run
+        is_worth_it = sum(load for load in loads if load >= 1) * times >= _WAKING
+        for kernel, load in zip(kernels, loads, strict=True):
+            flags = driver.PARALLEL if is_worth_it and load >= 1 else 0
+            k = self._numbers[id(kernel)]
+            loops = self._structure.loops[k]
+            if kernel.library is not None:
+                turn = driver.FORWARD
+                more: dict[str, Any] = {}
+                target = self._target._replace(threads=1) if is_shared else self._target
+                if kernel.library.shape is not None:
+                    more["epilogue"] = None
+                    if loops is not None:
+                        words = self._loop_words(loops.words)
+                        result = self._own_result(kernel.library, words, k)
+                        streams = self.streams(kernel)
+                        more["epilogue"] = Epilogue(loops.code, words, streams, result)
+                planned = kernel.library.plan(self._real, target, **more)
+                self._note_unused(kernel.library, planned)
+                found.extend(Planned(launch, flags, k) for launch in planned)
+            elif kernel.check is not None:
+                flags = driver.CHECK | (driver.SETTLE if is_inside else 0)
+                found.append(Planned(_nothing(), flags, k, kernel.check.view.storage))
+            elif kernel.loop is not None:
+                turn = driver.FORWARD
+                found.append(self._loop(kernel, kernel.loop, flags))
+            else:
+                assert loops is not None
+                if load >= 1:
+                    can_turn = TurnWord() in loops.words and not is_inside
+                    turn = NEXT[turn] if can_turn else driver.FORWARD
+                words = self._loop_words(loops.words, turn if load >= 1 else driver.FORWARD)
+                found.append(Planned(Launch(loops.code, words), flags, k))
+        return found
+
+    def _loop(self, kernel: Kernel, loop: Loop, flags: int) -> Planned:
+        """A loop with its launches; `flags` say whether there is enough to do for threads."""
+        k, times = self._numbers[id(kernel)], self._times(loop)
+        code = driver_code("loop")
+        if loop.is_shared and times >= _FEWEST_FOR_EACH * num_threads():
+            shared = self._launches(kernel.body, times, is_inside=True, is_shared=True)
+            return Planned(Launch(code, ()), flags, k, None, loop, tuple(shared), is_shared=True)
+        launches = self._launches(kernel.test, times, is_inside=True)
+        if loop.stop is not None:
+            flags = driver.STOP | driver.SETTLE
+            launches.append(Planned(_nothing(), flags, k, loop.stop.storage))
+        launches += self._launches(kernel.body, times, is_inside=True)
+        flags = driver.PARALLEL if any(x.flags & driver.PARALLEL for x in launches) else 0
+        if loop.has_checks:
+            flags |= driver.CHECK
+        repeated = _with_barriers(launches, is_inside=True)
+        return Planned(Launch(code, ()), flags, k, None, loop, tuple(repeated))
+
+    def _times(self, loop: Loop) -> int:
+        return _SOME_TIMES if loop.count is None else self._real(loop.count)
+
+    def _load(self, kernel: Kernel) -> float:
+        """How much work a kernel has that threads can share; from 1 on it is worth it.
+
+        Sizes alone decide, so results cannot depend on the number of threads.
+        """
+        if kernel.check is not None:
+            return 0
+        if kernel.loop is not None and kernel.loop.is_shared:
+            return self._times(kernel.loop) * sum(map(self._load, kernel.body))
+        if kernel.loop is not None:
+            loads = [self._load(k) * _NEAR for k in (*kernel.test, *kernel.body)]
+            return self._times(kernel.loop) * sum(load for load in loads if load >= 1)
+        if kernel.axes is not None and kernel.split is None and not kernel.kept:
+            return 0  # one number
+        load = 0.0
+        if kernel.library is not None:
+            load = self._real(kernel.library.work) / _PARALLEL_WORK
+        for number in self._structure.touched[self._numbers[id(kernel)]]:
+            load += self.num_bytes(number) / _PARALLEL_BYTES
+        return load
+
+    def num_bytes(self, number: int) -> int:
+        """The size of a storage."""
+        found = self._bytes.get(number)
+        if found is None:
+            storage = self._program.storages[number]
+            found = self._bytes[number] = storage.dtype.size * math.prod(
+                map(self._real, storage.shape)
+            )
+        return found
+
+    def streams(self, kernel: Kernel) -> tuple[Stream, ...]:
+        """The memory besides its result that an epilogue goes through element by element.
+
+        What it writes is fetched before, too: the processor does that for each line.
+        """
+        assert kernel.library is not None
+        place = self._layout.place
+        made = kernel.writes - self._program.updates.keys()
+        views = {view for s in kernel.statements for view in views_of(s.operands)}
+        wanted = sorted(
+            (v for v in views if v.storage not in made), key=lambda v: (v.storage, v.offset)
+        )
+        known = {place[v.storage] for v in wanted} | {place[n] for n in kernel.library.writes}
+        for s in kernel.statements:
+            number = s.target.storage
+            if number in self._layout.stored and place[number] not in known:
+                wanted.append(s.target)
+                known.add(place[number])
+        found = []
+        for view in wanted:
+            if strides_over(view, kernel) == contiguous(kernel.shape):
+                size = self._program.storages[view.storage].dtype.size
+                data = Buffer(view.storage, self._real(view.offset) * size)
+                found.append(Stream(data, self._real(kernel.shape[-1]) * size))
+        return tuple(found)
+
+    def _own_result(self, library: Library, words: Sequence[Word], k: int) -> int | None:
+        """The word that is the address of what a contraction makes, if only kernel k reads that."""
+        places = self._layout.place
+        (made,) = library.writes
+        found = [i for i, w in enumerate(words) if self._is_at(w, places[made])]
+        is_own = self.ranges.get(places[made]) == (k, k) and len(found) == 1
+        return found[0] if is_own else None
+
+    def _note_unused(self, library: Library, launches: Sequence[Launch]) -> None:
+        """Note what a library statement makes, if no launch has to do with the memory of it."""
+        places = self._layout.place
+        made = {places[number] for number in library.writes}
+        self.unused |= {n for n in made if not any(self._reaches(x.words, n) for x in launches)}
+
+    def _reaches(self, words: Sequence[Word], place: int) -> bool:
+        """Whether a word of a block, or of those that it points to, is an address there."""
+        return any(
+            self._reaches(word, place) if is_block(word) else self._is_at(word, place)
+            for word in words
+        )
+
+    def _is_at(self, word: Word, place: int) -> bool:
+        """Whether a word is an address in the memory of a storage."""
+        return isinstance(word, Buffer) and self._layout.place[word.value] == place
+
+    def _loop_words(
+        self, specs: Sequence[WordSpec], turn: int = driver.FORWARD
+    ) -> tuple[Word, ...]:
+        return tuple(self._loop_word(spec, turn) for spec in specs)
+
+    def _loop_word(self, spec: WordSpec, turn: int) -> Word:
+        real = self._real
+        if isinstance(spec, BufferWord):
+            return Buffer(spec.storage, real(spec.offset))
+        if isinstance(spec, NumberWord):
+            return real(spec.value)
+        if isinstance(spec, TurnWord):
+            return PlanWord(turn)
+        if isinstance(spec, PartWord):
+            return -(-real(spec.size) // real(spec.parts)) * real(spec.inner)
+        assert isinstance(spec, ModeWord)
+        return int(real(spec.outer) < _FEW_ROWS < real(spec.inner))
+
+
+def _with_barriers(launches: Sequence[Planned], *, is_inside: bool = False) -> list[Planned]:
+    """The same, with threads meeting before and after what they share, and before they look."""
+    found = []
+    for i, planned in enumerate(launches):
+        flags = planned.flags
+        # In a loop the first one comes after the last one.
+        others = launches[i + 1 :] or (launches if is_inside else [])
+        follows = bool(others) and others[0].flags & driver.PARALLEL
+        if follows or flags & (driver.PARALLEL | driver.CHECK | driver.STOP):
+            flags |= driver.BARRIER
+        found.append(planned._replace(flags=flags))
+    return found
+
+
+def all_of(launches: Sequence[Planned]) -> list[Planned]:
+    """With those that loops repeat."""
+    return [inner for x in launches for inner in (x, *all_of(x.repeated))]
+
+
+def _nothing() -> Launch:
+    """A kernel that does nothing, for checks."""
+    return Launch(driver_code("nothing"), ())

@@ -1,0 +1,36 @@
+"""What kernels make do with, where nothing is to be compiled: the code that is loaded.
+
+Where nobody could say beforehand which sizes come, those of a new batch are planned with that:
+nothing is compiled in the middle of an epoch.
+"""
+
+from __future__ import annotations
+
+from ..ir.launch import Code
+from ..target import code_cache
+
+
+class Loaded:
+    """The codes that are loaded; all of these are equal, so what is found with one holds for all.
+
+    Attributes:
+        misses: whether a code was looked for that is not loaded.
+    """
+
+    def __init__(self) -> None:
+        self.misses = False
+
+    def has(self, code: Code) -> bool:
+        """Whether a code is loaded."""
+        found = code_cache.is_loaded(code)
+        self.misses |= not found
+        return found
+
+    def __len__(self) -> int:
+        return code_cache.num_loaded()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Loaded)
+
+    def __hash__(self) -> int:
+        return hash(Loaded)

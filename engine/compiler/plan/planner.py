@@ -1,0 +1,296 @@
+"""Plans: a laid-out program with code and real sizes.
+
+A `Recipe` is what a `Structure` becomes for some sizes: the words of each kernel, the table that
+the driver runs through, the size of an arena.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from ...errors import InternalError
+from ...graph import Array
+from ..codegen import driver
+from ..ir.launch import Buffer, Code, PlanWord, Scratch, Word, is_block
+from ..ir.program import Loop
+from ..kernels.gemm.tiles import Target
+from ..native.executable import ARENA, MEMORY, PLAN, Recipe, driver_codes
+from ..native.threads import num_threads
+from ..schedule.buffer_assignment import arrange_for_threads
+from ..target.code_cache import Native, native
+from .compile_log import dump_code
+from .compiled_program import Structure
+from .launches import Launches, Planned, all_of
+
+
+@dataclass(frozen=True)
+class _Constant:
+    """The memory of a constant storage."""
+
+    storage: int
+
+
+# What a word is relative to while a plan is made: a base of `Recipe`, a constant, a function.
+_Base: TypeAlias = "int | _Constant | Code"
+
+
+class Planner:
+    """Plans a structure for real sizes.
+
+    Args:
+        structure: the code.
+        values: the real sizes of the stand-ins.
+        externals: storage -> its place in the table of arrays, of those that come with each run.
+        wants: for each array of the table, what it must be.
+        target: what kernels are for.
+    """
+
+    def __init__(
+        self,
+        structure: Structure,
+        values: Sequence[int],
+        externals: dict[int, int],
+        wants: Sequence[int],
+        target: Target,
+    ) -> None:
+        self._structure = structure
+        self._layout = structure.layout
+        self._program = self._layout.program
+        self._externals = externals
+        self._wants = wants
+        self._real = structure.sizes(values).real
+        self._launches = Launches(structure, self._real, target)
+        # State: blocks of words, one after the other; what words are relative to, by place; the
+        # words that the driver fills in; those that loops move on, by window: their places, and how
+        # far into the window they are; whom each function is for.
+        self._words: list[int] = []
+        self._moves: list[tuple[int, _Base]] = []
+        self._patches: list[tuple[int, int, int]] = []  # place, array, offset
+        self._moving: dict[int, list[tuple[int, int]]] = {}
+        self._labels: dict[Code, tuple[str, ...]] = {}
+        # The thread whose words are added; of what each has for itself, how far apart that is.
+        self._thread = 0
+        self._own: dict[object, int] = {}
+
+    def plan(self, variables: Sequence[int]) -> Recipe:
+        """The recipe; `variables` are the inputs of the cluster that are variables."""
+        launches = self._launches.make()
+        self._place_arena(launches)
+        is_parallel = any(launch.flags & driver.PARALLEL for launch in launches)
+        kernels = self._table(launches, None)
+        patches = len(self._words)
+        for place, array, offset in self._patches:
+            self._put(8 * place, MEMORY)
+            self._put(array)
+            self._put(offset)
+        wants = len(self._words)
+        for want in self._wants:
+            self._put(want)
+        natives, constants, moves = self._bases()
+        others = dict.fromkeys(code for x in all_of(launches) for code in x.launch.others)
+        natives += [native(code) for code in others if code not in self._labels]
+        return Recipe(
+            np.array(self._words, np.int64),
+            moves,
+            (patches, kernels, wants),
+            (len(self._patches), len(launches), len(self._wants)),
+            self._arena_bytes,
+            constants,
+            (*natives, *driver_codes(is_parallel)),
+            tuple(tuple(map(self._real, view.shape)) for view in self._program.outputs),
+            tuple(variables),
+            is_parallel,
+        )
+
+    def _put(self, word: int, base: _Base | None = None) -> None:
+        if base is not None:
+            self._moves.append((len(self._words), base))
+        self._words.append(word)
+
+    def _bases(self) -> tuple[list[Native], tuple[Array, ...], Array]:
+        """The codes and constants that words are relative to, and those words."""
+        bases = dict.fromkeys(base for _, base in self._moves)
+        kept = [base for base in bases if isinstance(base, _Constant)]
+        codes = [base for base in bases if isinstance(base, Code)]
+        # Constants and codes come after those.
+        numbers: dict[_Base, int] = {MEMORY: MEMORY, ARENA: ARENA, PLAN: PLAN}
+        others: list[_Base] = [*kept, *codes]
+        for base in others:
+            numbers[base] = len(numbers)
+        moves = np.array([(place, numbers[base]) for place, base in self._moves], np.int64)
+        constants = [self._program.storages[base.storage].value for base in kept]
+        natives = [native(code, self._labels.get(code, ())) for code in codes]
+        for code in codes:
+            dump_code("+".join(self._labels.get(code, ())) or self._structure.name, code)
+        return natives, tuple(c for c in constants if c is not None), moves.reshape(-1, 2)
+
+    # Planning
+
+    # Memory
+
+    def _place_arena(self, launches: Sequence[Planned]) -> None:
+        ranges: dict[object, tuple[int, int]] = {}
+        ranges.update(
+            (n, r) for n, r in self._launches.ranges.items() if n not in self._launches.unused
+        )
+        sizes: dict[object, int] = {}
+        for number in ranges:
+            assert isinstance(number, int)
+            # Arrays that share it have the same number of elements, of the same type.
+            sizes[number] = self._launches.num_bytes(number)
+        for planned in all_of(launches):
+            k = planned.kernel
+            for scratch in _scratch_of(planned.launch.words):
+                ranges[k, scratch.key] = (k, k)
+                sizes[k, scratch.key] = max(sizes.get((k, scratch.key), 0), scratch.bytes)
+        groups = []
+        for planned in all_of(launches):
+            if planned.is_shared and planned.flags & driver.PARALLEL:
+                within = {inner.kernel for inner in all_of(planned.repeated)}
+                made = {n for k in within for n in self._structure.kernels[k].writes}
+                own: set[object] = {self._layout.place[n] for n in made}
+                own |= {key for key in ranges if isinstance(key, tuple) and key[0] in within}
+                group = [piece for piece in ranges if piece in own]
+                groups.append(((planned.kernel, max(within)), group))
+        self._offsets, self._own, self._arena_bytes = arrange_for_threads(
+            ranges, sizes, groups, num_threads()
+        )
+
+    def _address(self, number: int) -> tuple[int, _Base]:
+        """Where a storage of the arena, or a constant, is."""
+        number = self._layout.place[number]
+        storage = self._program.storages[number]
+        if storage.role == "constant":
+            return 0, _Constant(number)
+        if storage.role != "temporary":
+            raise InternalError(f"storage {number} has no place of its own")
+        return self._offset(number), ARENA
+
+    def _offset(self, piece: object) -> int:
+        """Where a piece of the arena begins, for the thread at hand."""
+        return self._offsets[piece] + self._thread * self._own.get(piece, 0)
+
+    def _table(self, launches: Sequence[Planned], thread: int | None) -> int:
+        """Add a table of kernels, as one thread or all of them take it; gives its place."""
+        blocks = [
+            self._block(x.launch.words, x.kernel)
+            if x.loop is None
+            else self._loop_block(x.loop, x, thread)
+            for x in launches
+        ]
+        start = len(self._words)
+        for planned, block in zip(launches, blocks, strict=True):
+            code = planned.launch.code
+            self._name(code, planned.kernel)
+            self._put(0, code)
+            self._put(8 * block, MEMORY)
+            self._put(planned.flags)
+            if planned.result is not None:
+                self._put(*self._address(planned.result))
+            elif planned.flags & driver.CHECK:
+                self._put(8 * (block + driver.LOOP_FAILED), MEMORY)
+            else:
+                self._put(0)
+        return start
+
+    def _loop_block(self, loop: Loop, planned: Planned, thread: int | None) -> int:
+        """Add the words of a loop, and what each thread takes; gives their place."""
+        count = num_threads() if planned.flags & driver.PARALLEL else 1
+        parts = [
+            self._loop_part(loop, planned, i) if thread in (None, i) else None for i in range(count)
+        ]
+        table = len(self._words)
+        for part in parts:
+            if part is None:
+                self._put(0)
+            else:
+                self._put(8 * part, MEMORY)
+        start = len(self._words)
+        self._put(0, PLAN)
+        self._put(driver.ENDLESS if loop.count is None else self._real(loop.count))
+        self._put(8 * table, MEMORY)
+        self._put(0)
+        self._put(int(planned.is_shared))
+        return start
+
+    def _loop_part(self, loop: Loop, planned: Planned, thread: int) -> int:
+        """Add what a thread takes of a loop: its kernels, and what it moves on."""
+        self._moving.update((number, []) for number in loop.windows)
+        outer, self._thread = self._thread, thread
+        kernels = self._table(planned.repeated, thread)
+        self._thread = outer
+        moves = len(self._words)
+        for number in loop.windows:
+            storage = self._program.storages[number]
+            window, size = storage.window, storage.dtype.size
+            assert window is not None
+            for place, offset in self._moving[number]:
+                self._put(8 * place, MEMORY)
+                self._put_address(window.base, self._real(window.offset) * size + offset)
+                self._put(self._real(window.step) * size)
+        count = (len(self._words) - moves) // driver.MOVE_WORDS
+        start = len(self._words)
+        self._put(8 * kernels, MEMORY)
+        self._put(len(planned.repeated))
+        self._put(8 * moves, MEMORY)
+        self._put(count)
+        return start
+
+    def _put_address(self, number: int, offset: int) -> None:
+        """Add the address of a storage, `offset` bytes in."""
+        number = self._layout.place[number]
+        array = self._externals.get(number)
+        if number in self._moving:
+            self._moving[number].append((len(self._words), offset))
+            self._put(0)
+        elif array is None:
+            start, base = self._address(number)
+            self._put(start + offset, base)
+        else:
+            self._patches.append((len(self._words), array, offset))
+            self._put(0)
+
+    def _name(self, code: Code, k: int) -> None:
+        """Note whom a function is for."""
+        if code not in self._labels:
+            self._labels[code] = self._structure.labels(self._structure.kernels[k])
+
+    def _block(self, words: Sequence[Word], k: int) -> int:
+        """Add a block of words, after those that it points to; gives the place of the first."""
+        blocks = [self._block(word, k) for word in words if is_block(word)]
+        start, inner = len(self._words), iter(blocks)
+        for word in words:
+            if isinstance(word, int):  # most are
+                self._words.append(word)
+            elif is_block(word):
+                self._put(8 * next(inner), MEMORY)
+            elif isinstance(word, Buffer):
+                self._put_address(word.value, word.offset)
+            elif isinstance(word, PlanWord):
+                self._put(8 * word.number, PLAN)
+            elif isinstance(word, Scratch):
+                self._put(self._offset((k, word.key)), ARENA)
+            elif isinstance(word, Code):
+                self._name(word, k)
+                self._put(0, word)
+            else:
+                assert not isinstance(word, tuple)
+                self._put(int(word))
+        if not words:
+            self._put(0)
+        return start
+
+
+def _scratch_of(words: Sequence[Word]) -> list[Scratch]:
+    """The memory of its own that a block of words tells of, or one that it points to."""
+    found = []
+    for word in words:
+        if is_block(word):
+            found += _scratch_of(word)
+        elif isinstance(word, Scratch):
+            found.append(word)
+    return found

@@ -1,0 +1,165 @@
+"""The structures of a cluster: which of them serves which sizes.
+
+A `Structure` is right for all sizes of a pattern: where it takes two for equal, they must be; where
+it does not, they may be.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+from ...errors import InvalidArgumentError
+from ...ops.core.cluster import Body
+from ..codegen import driver
+from ..codegen.function import NotLoweredError
+from ..ir.sizes import stand_in
+from ..kernels.gemm.tiles import Target
+from ..lower.cluster_body import Lowering
+from ..native.executable import Recipe
+from ..native.threads import num_threads
+from ..schedule.buffer_assignment import lay_out
+from ..target.host import LINE
+from ..target.llvm import vector_bytes
+from . import compile_log
+from .compiled_program import Structure
+from .loaded_code import Loaded
+from .planner import Planner
+
+# What refers to a variable's array while a cluster runs: its store, and the list of objects.
+_OWN_REFERENCES = 2
+# Raised where sizes are taken for different that must be equal, or do not allow what is asked for.
+_DO_NOT_FIT = (InvalidArgumentError, NotLoweredError)
+# For each unknown size a number; sizes of one number are equal whenever a structure serves them.
+_Pattern: TypeAlias = tuple[int, ...]
+
+
+class Structures:
+    """The structures of a body, made when sizes come that none of them serves.
+
+    Args:
+        body: the operations of a cluster.
+        arrays: its inputs that are arrays of data.
+        sizes: its inputs that are sizes.
+    """
+
+    def __init__(self, body: Body, arrays: Sequence[int], sizes: Sequence[int]) -> None:
+        self._body = body
+        self._arrays = arrays
+        self._sizes = sizes
+        self._structures: dict[_Pattern, tuple[Structure, Lowering]] = {}
+        self._failed: set[_Pattern] = set()  # those that have none
+        self._exact: dict[Any, tuple[Structure, Lowering]] = {}  # that serve no other sizes
+
+    def __len__(self) -> int:
+        return len(self._structures) + len(self._exact)
+
+    def planned(self, key: Any, *, makes_do: bool = False) -> tuple[Recipe, str, bool]:
+        """The recipe for shapes, why its structure had to be made, and whether it makes do.
+
+        Args:
+            key: the shapes of the arrays, and the sizes.
+            makes_do: whether to plan with the code that is loaded, where it does.
+        """
+        sizes = self._unknown(key)
+        for pattern in self._patterns(sizes):
+            reason = ""
+            with contextlib.suppress(*_DO_NOT_FIT):
+                if pattern not in self._structures:
+                    reason = "sizes for which there is no plan on disk"
+                    if self._structures:
+                        reason = "other sizes are equal than before"
+                    try:
+                        made = self._structure(self._given(key, pattern), len({*pattern}))
+                    except _DO_NOT_FIT:
+                        self._failed.add(pattern)
+                        raise
+                    self._structures[pattern] = made
+                values = [n for n, _ in dict(sorted(zip(pattern, sizes, strict=True))).values()]
+                stock = Loaded() if makes_do else None
+                target = Target(vector_bytes(), num_threads(), bool(values), stock)
+                recipe = self._recipe(self._structures[pattern], values, target)
+                return recipe, reason, stock is not None and stock.misses
+        reason = ""
+        if key not in self._exact:  # only right for these very sizes
+            reason = "sizes that depend on each other"
+            self._exact[key] = self._structure(self._given(key), 0)
+        target = Target(vector_bytes(), num_threads())
+        return self._recipe(self._exact[key], [], target), reason, False
+
+    def _recipe(
+        self, made: tuple[Structure, Lowering], values: Sequence[int], target: Target
+    ) -> Recipe:
+        """The recipe of a structure for real sizes."""
+        structure, lowering = made
+        variables = sorted(lowering.variables)
+        externals: dict[int, int] = {}
+        wants: list[int] = []
+        for i in self._arrays:
+            externals[lowering.inputs[i]] = len(wants)
+            wants.append(0)
+        for i in variables:
+            written = lowering.variables[i] in lowering.program.updates
+            externals[lowering.variables[i]] = len(wants)
+            own = driver.WANT_OWN | _OWN_REFERENCES << 8 if written else 0
+            storage = lowering.program.storages[lowering.variables[i]]
+            is_few = storage.num_elements * storage.dtype.size <= LINE  # next to nothing to gain
+            wants.append(own if is_few else driver.WANT_LINE | own)
+        for view in lowering.program.outputs:
+            externals[view.storage] = len(wants)
+            wants.append(0)
+        return Planner(structure, values, externals, wants, target).plan(variables)
+
+    def _given(self, key: Any, pattern: _Pattern | None = None) -> list[Any]:
+        """What each input is: a shape, or the number that a size is.
+
+        With a pattern, unknown sizes are stand-ins.
+        """
+        given: list[Any] = [()] * self._body.num_inputs
+        numbers = None if pattern is None else iter(pattern)
+        for i, part in zip((*self._arrays, *self._sizes), key, strict=True):
+            if numbers is None:
+                given[i] = part
+            elif isinstance(part, int):
+                given[i] = stand_in(next(numbers))
+            else:
+                dims = zip(self._body.specs[i].shape, part, strict=True)
+                given[i] = tuple(stand_in(next(numbers)) if d is None else n for d, n in dims)
+        return given
+
+    def _unknown(self, key: Any) -> list[tuple[int, bool]]:
+        """The unknown sizes in order, and whether each is a number of examples: of a first axis."""
+        found = list[tuple[int, bool]]()
+        for i, part in zip((*self._arrays, *self._sizes), key, strict=True):
+            if isinstance(part, int):
+                found.append((part, (part, True) in found))
+            else:
+                dims = zip(self._body.specs[i].shape, part, strict=True)
+                found += [(n, axis == 0) for axis, (d, n) in enumerate(dims) if d is None]
+        return found
+
+    def _patterns(self, sizes: Sequence[tuple[int, bool]]) -> list[_Pattern]:
+        """The patterns that may serve sizes: those that have a structure, then what to try.
+
+        That there are as many examples as steps, say, is taken for chance, unless it must be so.
+        """
+        real = [n for n, _ in sizes]
+        there = [p for p in self._structures if len({*zip(p, real, strict=True)}) == len({*p})]
+        there.sort(key=lambda p: len({*p}))
+        found = dict.fromkeys([*there, _numbered(sizes), _numbered(real)])
+        return [p for p in found if p not in self._failed]
+
+    def _structure(self, shapes: Sequence[Any], num_sizes: int) -> tuple[Structure, Lowering]:
+        lowering = Lowering(self._body, shapes, num_sizes)
+        layout = lay_out(lowering.program, lowering.builder.copy)
+        lowering.program.verify()
+        compile_log.dump_program(self._body.name, layout)
+        structure = Structure(layout, lowering.builder.derived, vector_bytes(), self._body.name)
+        return structure, lowering
+
+
+def _numbered(sizes: Iterable[Any]) -> _Pattern:
+    """The pattern of what is equal."""
+    numbers: dict[Any, int] = {}
+    return tuple([numbers.setdefault(x, len(numbers)) for x in sizes])

@@ -1,0 +1,185 @@
+"""Which operations have native code: found by trying, and kept on disk by what was tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...graph import Operation, TensorSpec
+from ...ops.core.cluster import Body, Step
+from ...ops.core.registry import OpDef
+from ..codegen.function import NotLoweredError, scalar_type
+from ..ir.sizes import stand_in
+from ..lower.cluster_body import STATE, Lowering
+from ..lower.loops import LOOPS
+from ..lower.rules import LOWERINGS
+from ..lower.size_inputs import is_size
+from ..schedule.buffer_assignment import lay_out
+from ..target import disk_cache, llvm
+from ..target.fingerprint import NoDigestError, digest, encoded, sources
+from .compiled_program import Structure
+from .fallback import FOUND_OUT, go_on_without
+from .plan_cache import attributes, decides
+from .split_dimensions import accept_reshapes, parts_a_size
+
+_SUFFIX = ".kinds"
+_NO, _YES = 0, 1
+# What has native code for all attributes, some of which cannot be compared.
+_ANY_ATTRIBUTES = frozenset({"Const", "CustomGradient"})
+
+
+class Acceptance:
+    """Tells which operations have native code.
+
+    `_known` remembers it for each kind of operation: what it is, on what, with what attributes.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Any, bool] = {}
+
+    def __call__(self, operations: Sequence[Operation]) -> list[bool]:
+        """Whether each operation has native code."""
+        found = [_at_once(op) for op in operations]
+        kinds: list[Any] = [None] * len(operations)
+        unknown: dict[Any, Operation] = {}
+        for i, op in enumerate(operations):
+            if found[i] is None:
+                kind = kinds[i] = _kind(op)
+                if kind is not None and kind not in self._known:
+                    unknown.setdefault(kind, op)
+        if unknown:
+            self._known.update(zip(unknown, _found_out(list(unknown.values())), strict=True))
+        decided = [
+            bool(self._known.get(kind)) if is_so is None else is_so
+            for is_so, kind in zip(found, kinds, strict=True)
+        ]
+        undecided = [
+            i
+            for i, op in enumerate(operations)
+            if found[i] is None and not decided[i] and parts_a_size(op)
+        ]
+        if undecided:
+            accept_reshapes(operations, decided, undecided)
+        return decided
+
+
+def _definition(op: Operation) -> OpDef:
+    definition: OpDef = op.definition  # type: ignore[assignment]  # the table's only kind
+    return definition
+
+
+def _at_once(op: Operation) -> bool | None:
+    """Whether an operation has native code; None where that must be tried."""
+    definition = _definition(op)
+    if definition.stateful:
+        return False
+    if definition.context_kernel and definition.type not in STATE | LOOPS:
+        return False
+    if definition.scalar is None and definition.type not in LOWERINGS.keys() | STATE:
+        return False
+    if not op.outputs or any(t.shape.rank is None for t in (*op.inputs, *op.outputs)):
+        return False
+    if any(0 in t.shape for t in (*op.inputs, *op.outputs)):
+        return False  # nothing to compute
+    if definition.type in _ANY_ATTRIBUTES:
+        return all(_has_type(x.spec) for x in (*op.inputs, *op.outputs))
+    return None
+
+
+def _kind(op: Operation) -> Any:
+    """What operations have in common of which all or none have native code; None for no kind."""
+    if op.type in LOOPS:
+        try:
+            return _loop_kind(op)
+        except NoDigestError:
+            return object()  # it is tried each time
+    kind = (
+        op.definition.type,
+        tuple([x.spec for x in op.inputs]),
+        tuple([y.spec for y in op.outputs]),
+        tuple(op.attrs.items()),
+        tuple(map(type, op.attrs.values())),
+        tuple([is_size(x) for x in op.inputs]),
+    )
+    try:
+        hash(kind)
+    except TypeError:  # an attribute that cannot be compared
+        return None
+    return kind
+
+
+def _loop_kind(op: Operation) -> str:
+    """The kind of a loop; a number of iterations that is known is part of it."""
+    first = op.inputs[0].op
+    count = first.attrs["value"] if first.type == "Const" else None
+    specs = [(str(x.spec), is_size(x)) for x in op.inputs]
+    outputs = [str(y.spec) for y in op.outputs]
+    return f"{op.type} {attributes(op.type, op.attrs)} {count} {specs} {outputs}"
+
+
+def _found_out(operations: Sequence[Operation]) -> list[bool]:
+    """Whether operations have native code: as it stands on disk, or tried."""
+    name = _name(operations)
+    content = None if name is None else disk_cache.read(name)
+    if content is not None and len(content) == len(operations):
+        return [number == _YES for number in content]
+    found = [_can_lower(op) for op in operations]
+    if name is not None and None not in found:
+        disk_cache.write(name, bytes([_YES if is_so else _NO for is_so in found]))
+    return [bool(is_so) for is_so in found]
+
+
+def _name(operations: Sequence[Operation]) -> str | None:
+    """The file for what is found out about operations."""
+    try:
+        kinds = [
+            _loop_kind(op)
+            if op.type in LOOPS
+            else f"{op.definition.type} {encoded(dict(op.attrs))} "
+            f"{[(str(x.spec), is_size(x)) for x in op.inputs]} {[str(y.spec) for y in op.outputs]}"
+            for op in operations
+            if decides(_definition(op))
+        ]
+    except NoDigestError:
+        return None
+    if len(kinds) < len(operations):
+        return None
+    vector = llvm.vector_bytes()
+    return digest(f"{llvm.identity(vector)} {vector}", sources(), *kinds) + _SUFFIX
+
+
+def _has_type(spec: TensorSpec) -> bool:
+    try:
+        scalar_type(spec.dtype)
+    except NotLoweredError:
+        return False
+    return True
+
+
+def _can_lower(op: Operation) -> bool | None:
+    """Whether the operation alone can be lowered and its code written; None after a mistake."""
+    definition, sizes = _definition(op), [is_size(x) for x in op.inputs]
+    unknown = stand_in(0)
+    specs = [t.spec for t in (*op.inputs, *op.outputs)]
+    count = len(op.inputs)
+    step = Step(
+        definition, tuple(range(count)), op.attrs, tuple(range(count, count + len(op.outputs)))
+    )
+    shapes: list[Any] = [
+        unknown if is_size else tuple(unknown if n is None else n for n in x.shape)
+        for x, is_size in zip(op.inputs, sizes, strict=True)
+    ]
+    if definition.type in LOOPS and op.inputs[0].op.type == "Const":
+        shapes[0] = int(op.inputs[0].op.attrs["value"])  # it decides about sizes inside
+    body = Body([step], specs, count, step.outputs, op.type)
+    try:
+        lowering = Lowering(body, shapes, 1)
+        layout = lay_out(lowering.program, lowering.builder.copy)
+        lowering.program.verify()
+        Structure(layout, lowering.builder.derived, llvm.vector_bytes(), op.type)
+    except FOUND_OUT:
+        return False
+    except Exception as error:
+        go_on_without(op.type, error)
+        return None
+    return True

@@ -1,0 +1,1 @@
+"""How a loop program runs: what is fused, in which order, and where its values live."""

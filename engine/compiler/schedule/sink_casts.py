@@ -1,0 +1,120 @@
+"""Kernels that read halves where they are, instead of a float32 copy of them in memory.
+
+A half that is used as float32 is widened once, by a map that runs in the first kernel which has it
+at hand. What another kernel needs of it would come through memory, in twice the bytes: so that one
+reads the half, too, and widens it in registers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...graph import bfloat16, float32
+from ..codegen.function import Function, Value
+from ..ir.kernel import Kernel
+from ..ir.program import (
+    Gathered,
+    Map,
+    Operand,
+    Program,
+    Reduce,
+    Storage,
+    View,
+    contiguous,
+    views_of,
+)
+from ..target.llvm import converts_halves, vector_bytes
+
+
+def read_halves(program: Program, kernels: Sequence[Kernel]) -> list[Kernel]:
+    """The kernels without the copies of halves that none needs any more."""
+    copies = _copies(program, kernels)
+    for kernel in kernels:
+        others = {n: half for n, half in copies.items() if n not in kernel.writes}
+        if not others.keys().isdisjoint(view.storage for view in kernel.views):
+            kernel.statements = [
+                made for s in kernel.statements for made in _on_halves(program, s, others)
+            ]
+    read = {view.storage for kernel in kernels for view in kernel.views}
+    unread = copies.keys() - read
+    for kernel in kernels:
+        kernel.statements = [s for s in kernel.statements if s.target.storage not in unread]
+    return [kernel for kernel in kernels if kernel.all_statements]
+
+
+def _copies(program: Program, kernels: Sequence[Kernel]) -> dict[int, View]:
+    """The copies that need not be in memory, and the halves that they have the values of."""
+    written = Counter(number for kernel in kernels for number in kernel.writes)
+    kept = {view.storage for view in (*program.outputs, *program.updates.values())}
+    for kernel in kernels:
+        for statement in (kernel.library, kernel.check, kernel.loop):
+            kept |= (
+                set() if statement is None else {v.storage for v in views_of(statement.operands)}
+            )
+    return {
+        number: half
+        for number, half in program.halves.items()
+        if number not in kept
+        and written[number] == 1
+        and written[half.storage] <= 1  # it keeps its value
+        and half.is_contiguous
+        and _is_cheap(program.storages[half.storage])
+    }
+
+
+def _is_cheap(half: Storage) -> bool:
+    """Whether widening takes no time to speak of."""
+    return half.dtype == bfloat16 or converts_halves(vector_bytes())
+
+
+def _on_halves(
+    program: Program, statement: Map | Reduce, copies: dict[int, View]
+) -> list[Map | Reduce]:
+    """The same statement on the halves themselves."""
+    if not any(_is_copy(x, copies) for x in statement.operands):
+        return [statement]
+    label = program.labels.get(id(statement), "")
+    if isinstance(statement, Map):
+        found: list[Map | Reduce] = [_on_half_operands(statement, copies)]
+    else:
+        whole = program.add(Storage(float32, statement.shape))
+        view = View(whole, statement.shape, contiguous(statement.shape))
+        widening = Map(view, statement.operands, lambda fn, values: values[0])
+        found = [_on_half_operands(widening, copies), replace(statement, operand=view)]
+    for made in found:
+        program.labels[id(made)] = label
+    return found
+
+
+def _is_copy(x: Operand, copies: dict[int, View]) -> bool:
+    view = x.view if isinstance(x, Gathered) else x
+    return isinstance(view, View) and view.storage in copies
+
+
+def _half(x: Operand, copies: dict[int, View]) -> Operand:
+    """An operand among the halves, if it is one among their copies."""
+    if not _is_copy(x, copies):
+        return x
+    if isinstance(x, Gathered):
+        inside = _half(x.view, copies)
+        assert isinstance(inside, View)
+        return x._replace(view=inside)
+    assert isinstance(x, View)
+    half = copies[x.storage]
+    return x._replace(storage=half.storage, fence=x.fence or half.fence)
+
+
+def _on_half_operands(statement: Map, copies: dict[int, View]) -> Map:
+    """The same map, which widens the operands that are copies itself."""
+    are_copies = [_is_copy(x, copies) for x in statement.operands]
+
+    def computed(fn: Function, values: Sequence[Value]) -> Value:
+        pairs = zip(values, are_copies, strict=True)
+        return statement.expression(
+            fn, [fn.convert(x, float32) if is_copy else x for x, is_copy in pairs]
+        )
+
+    operands = tuple(_half(x, copies) for x in statement.operands)
+    return Map(statement.target, operands, computed)

@@ -1,0 +1,97 @@
+"""What a kernel over rows keeps from one phase for a later one.
+
+Most of what a later phase asks for is computed again there. What takes more than a few instructions
+is kept: at its place in what the kernel writes there in the end (`in_place.py`), in a row on the
+stack, which each row of the kernel takes in its turn, or in memory like what other kernels need.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+
+from ..codegen.function import POINTER, Function, Module, Value
+from ..ir.kernel import Kernel
+from ..ir.program import Gathered, Map, Program, View, views_of
+from ..ir.sizes import is_known
+from .phases import phases_of
+
+# To keep a value takes two instructions, and room near the processor.
+_CHEAP = 4
+# What one kernel may keep on the stack: with the row itself that is about what the nearest cache
+# holds.
+_ROOM = 1 << 15
+
+
+def kept_for_later(program: Program, kernel: Kernel, stored: Collection[int]) -> set[int]:
+    """What is not computed again in later phases, besides what is in memory in any case."""
+    made = {
+        s.target.storage: s
+        for s in kernel.statements
+        if isinstance(s, Map) and s.target.storage not in kernel.rows
+    }
+    kept: set[int] = set()
+
+    def again(number: int) -> list[int]:
+        """What is computed again where a value is asked for: itself, and what it is made of."""
+        found = [number]
+        for n in found:
+            inner = {v.storage for v in views_of(made[n].operands)} & made.keys()
+            found += sorted(inner.difference(found, stored, kept))
+        return found
+
+    asked = _asked_later(kernel)
+    for number in made:
+        if number not in asked or number in stored:
+            continue
+        tree = [] if number in kept else again(number)
+        costs = {n: _instructions(program, made[n]) for n in tree}
+        total = sum(costs.values())
+        if total > _CHEAP:
+            # The one thing that makes it expensive, if there is one.
+            kept.add(next((n for n in tree if total - costs[n] <= _CHEAP), number))
+    return kept
+
+
+def rows_on_the_stack(
+    program: Program, kernel: Kernel, kept: Collection[int], place: Mapping[int, int]
+) -> set[int]:
+    """What is kept a row at a time: what has no place, while there is room."""
+    axes = kernel.axes or frozenset()
+    length = math.prod(kernel.shape[a] for a in axes)
+    found: set[int] = set()
+    if not axes or not is_known(length):
+        return found
+    room = _ROOM
+    for s in kernel.statements:
+        number = s.target.storage
+        size = length * program.storages[number].dtype.size
+        if number in kept and place[number] == number and size <= room:
+            room -= size
+            found.add(number)
+    return found
+
+
+def _asked_later(kernel: Kernel) -> set[int]:
+    """What statements of later phases take."""
+    phases = phases_of(kernel)
+    of = {s.target.storage: phases.of[id(s)] for s in kernel.statements}
+    return {
+        v.storage
+        for s in kernel.statements
+        for v in views_of(s.operands)
+        if of.get(v.storage, math.inf) < phases.of[id(s)]
+    }
+
+
+def _instructions(program: Program, statement: Map) -> int:
+    """How much code an expression is."""
+    fn = Function(Module(), "trial", [POINTER])
+    before = len(fn.text().splitlines())
+    values = []
+    for i, x in enumerate(statement.operands):
+        view = x.view if isinstance(x, Gathered) else x
+        dtype = program.storages[view.storage].dtype if isinstance(view, View) else view.dtype
+        values.append(Value(fn, f"%x{i}", dtype, 4))
+    statement.expression(fn, values)
+    return len(fn.text().splitlines()) - before

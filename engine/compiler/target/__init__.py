@@ -1,0 +1,1 @@
+"""The processor, LLVM, and the caches of object code."""

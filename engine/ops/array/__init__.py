@@ -1,0 +1,1 @@
+"""Shapes and places: indexing, joining, gathering, sorting."""

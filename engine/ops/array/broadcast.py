@@ -1,0 +1,124 @@
+"""Broadcasting, and its transpose: the sum over the axes that broadcasting has repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import ShapeError
+from ...graph import (
+    ANY,
+    DENSE,
+    Array,
+    Dim,
+    OpView,
+    Tensor,
+    TensorShape,
+    TensorSpec,
+    broadcast_shapes,
+)
+from ..core.registry import Grads, define
+from .shape import dims_of, runtime_shape
+
+_HALVES = ("float16", "bfloat16")
+
+
+@define("BroadcastTo", dtypes={"x": ANY})
+def _broadcast_to(x: TensorSpec, *dims: TensorSpec, shape: tuple[Dim, ...]) -> TensorSpec:
+    """`x` repeated along its axes of size 1 and along new leading axes, to `shape`.
+
+    Each None in `shape` is given at run time by one of `dims` (int32 scalars), in order.
+    """
+    target = TensorShape(shape)
+    if not broadcast_shapes("BroadcastTo", x.shape, target).is_compatible_with(target):
+        raise ShapeError(f"BroadcastTo: {x} cannot be broadcast to {target}")
+    return TensorSpec(target, x.dtype)
+
+
+@_broadcast_to.reference
+def _broadcast_to_kernel(xp: Any, x: Array, *dims: Array, shape: tuple[Dim, ...]) -> Array:
+    return xp.broadcast_to(x, runtime_shape(shape, dims))
+
+
+@_broadcast_to.grad
+def _broadcast_to_grad(op: OpView, dy: Tensor) -> Grads:
+    return (sum_to(dy, op.inputs[0]), *(None for _ in op.inputs[1:]))
+
+
+@define("SumTo", dtypes={"x": DENSE})
+def _sum_to(x: TensorSpec, *dims: TensorSpec, shape: tuple[Dim, ...]) -> TensorSpec:
+    """The sum of `x` over the axes along which `shape` would have to be broadcast to give `x`."""
+    return TensorSpec(shape, x.dtype)
+
+
+@_sum_to.reference
+def _sum_to_kernel(xp: Any, x: Array, *dims: Array, shape: tuple[Dim, ...]) -> Array:
+    target = runtime_shape(shape, dims)
+    if x.shape == target:
+        return x
+    lead = x.ndim - len(target)
+    axes = [i + lead for i, n in enumerate(target) if n == 1 and x.shape[i + lead] != 1]
+    # Half-precision types are summed in float32 and rounded once.
+    wide = xp.float32 if x.dtype in _HALVES else x.dtype
+    total = xp.sum(x, axis=(*range(lead), *axes), dtype=wide)
+    return total.astype(x.dtype, copy=False).reshape(target)
+
+
+@_sum_to.grad
+def _sum_to_grad(op: OpView, dy: Tensor) -> Grads:
+    return (broadcast_like(dy, op.inputs[0]), *(None for _ in op.inputs[1:]))
+
+
+def broadcast_like(x: Tensor, like: Tensor) -> Tensor:
+    """`x` broadcast to the shape of `like`."""
+    if x.shape == like.shape and like.shape.is_fully_defined:
+        return x
+    shape, dims = dims_of(like)
+    return _broadcast_to(x, *dims, shape=shape)
+
+
+def broadcast_to(x: Tensor, shape: Sequence[Dim], dims: Sequence[Tensor] = ()) -> Tensor:
+    """`x` broadcast to `shape`, with `dims` for its unknown dimensions."""
+    return _broadcast_to(x, *dims, shape=tuple(shape))
+
+
+def sum_to(x: Tensor, like: Tensor) -> Tensor:
+    """`x` summed down to the shape of `like`."""
+    if x.shape == like.shape and like.shape.is_fully_defined:
+        return x
+    shape, dims = dims_of(like)
+    return _sum_to(x, *dims, shape=shape)
+
+
+def unbroadcast(dx: Tensor, index: int, inputs: Sequence[Tensor]) -> Tensor:
+    """The gradient for input `index` of an elementwise op, from that for its broadcast form."""
+    x = inputs[index]
+    if dx.shape == x.shape and _is_never_repeated(index, inputs):
+        return dx
+    return sum_to(dx, x)
+
+
+def _is_never_repeated(index: int, inputs: Sequence[Tensor]) -> bool:
+    """Whether no other input can stretch this one, judging by static shapes."""
+    x = inputs[index]
+    if x.shape.rank is None:
+        return False
+    for i, other in enumerate(inputs):
+        if i == index or other is x:
+            continue
+        if other.shape.rank is None or len(other.shape) > len(x.shape):
+            return False
+        for axis in range(-len(other.shape), 0):
+            mine, theirs = x.shape[axis], other.shape[axis]
+            if theirs != 1 and (mine is None or (mine == 1 and theirs is None)):
+                return False
+            if mine == 1 and theirs != 1:
+                return False
+    return True
+
+
+def unbroadcast_batch(dx: Tensor, x: Tensor) -> Tensor:
+    """The gradient for an input of a batched matrix op: summed over the repeated leading axes."""
+    if dx.shape == x.shape and (len(x.shape) == 2 or x.shape.is_fully_defined):
+        return dx
+    return sum_to(dx, x)

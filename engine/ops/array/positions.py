@@ -1,0 +1,97 @@
+"""What the kernels of gather and scatter share: indices checked, made flat, and written through."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import InvalidArgumentError
+from ...graph import Array
+from ..core.precision import computing_dtype
+
+
+def checked(xp: Any, who: str, indices: Array, size: int, axis: int) -> Array:
+    """The indices, counted from the front, into an axis of `size`.
+
+    Raises:
+        InvalidArgumentError: one lies outside -size ... size - 1.
+    """
+    if indices.size == 0:
+        return indices.astype(xp.int64)
+    low, high = int(indices.min()), int(indices.max())
+    if low < -size or high >= size:
+        bad = (indices < -size) | (indices >= size)
+        position = tuple(int(i[0]) for i in xp.nonzero(bad.reshape((*bad.shape, 1))))[:-1]
+        raise InvalidArgumentError(
+            f"{who}: index {int(indices[position])} at position {list(position)} is out of range "
+            f"for axis {axis} of size {size}",
+            remedy=f"use indices from {-size} to {size - 1}" if size else None,
+        )
+    indices = indices.astype(xp.int64, copy=False)
+    return xp.where(indices < 0, indices + size, indices) if low < 0 else indices
+
+
+def rows_of(xp: Any, who: str, shape: Sequence[int], indices: Sequence[Array]) -> Array:
+    """The row number that broadcast index arrays name in the leading axes of `shape`."""
+    row: Any = 0
+    for axis, index in enumerate(indices):
+        row = row * shape[axis] + checked(xp, who, index, shape[axis], axis)
+    return row
+
+
+def cells_along(xp: Any, who: str, shape: Sequence[int], indices: Array, axis: int) -> Array:
+    """The flat cell of an array of `shape` for each index along `axis`.
+
+    The other axes of `indices` line up with those of the array; where the array has size 1 there,
+    all of them name the one entry.
+    """
+    cell: Any = 0
+    for i, size in enumerate(shape):
+        if i == axis:
+            here = checked(xp, who, indices, size, axis)
+        elif size == 1:
+            here = 0
+        else:
+            here = xp.arange(size).reshape((size,) + (1,) * (len(shape) - 1 - i))
+        cell = cell * size + here
+    return cell
+
+
+def write(xp: Any, into: Array, rows: Array, updates: Array, mode: str) -> Array:
+    """`into` (rows, width), changed in place at `rows` by `updates` (rows named, width).
+
+    Args:
+        xp: the array library.
+        into: the array to change, whose memory is the kernel's own.
+        rows: which row each update goes to.
+        updates: the values.
+        mode: "update", "add", "mul", "max" or "min". Updates of one row are applied in their order.
+    """
+    if mode == "update":
+        into[rows] = updates
+        return into
+    ufunc = {"add": xp.add, "mul": xp.multiply, "max": xp.maximum, "min": xp.minimum}[mode]
+    wide = into.astype(computing_dtype(xp, into), copy=False) if mode in ("add", "mul") else into
+    width = into.shape[1]
+    # One flat index per element: `at` has a fast path for it, not for rows.
+    flat = rows if width == 1 else (rows[:, None] * width + xp.arange(width)).reshape(-1)
+    ufunc.at(wide.reshape(-1), flat, updates.astype(wide.dtype, copy=False).reshape(-1))
+    return wide.astype(into.dtype, copy=False)
+
+
+def scatter_new(xp: Any, shape: Sequence[int], axes: int, rows: Array, updates: Array) -> Array:
+    """Zeros of `shape` plus `updates`, each added to the row of the first `axes` axes it names."""
+    count, width = math.prod(shape[:axes]), math.prod(shape[axes:])
+    into = xp.zeros((count, width), updates.dtype)
+    rows = rows.reshape(-1)
+    return write(xp, into, rows, updates.reshape(rows.size, width), "add").reshape(shape)
+
+
+def last_writes(xp: Any, rows: Array, count: int) -> Array:
+    """For each of `rows`, in order, whether no later one is the same; they are below `count`."""
+    order = xp.arange(rows.size)
+    last = xp.zeros((count, 1), order.dtype)
+    # "max" rather than "update": the order of plain writes is not defined on every device.
+    last = write(xp, last, rows.reshape(-1), order[:, None], "max")
+    return (last[rows.reshape(-1), 0] == order).reshape(rows.shape)

@@ -1,0 +1,1 @@
+"""Conditions and loops, as operations with graphs inside and as dataflow."""

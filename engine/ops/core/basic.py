@@ -1,0 +1,152 @@
+"""The ops every graph has: constants, placeholders, identity, nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import DTypeError, InvalidArgumentError
+from ...graph import (
+    DENSE,
+    Array,
+    GraphTensor,
+    Operation,
+    OpView,
+    Tensor,
+    TensorShape,
+    TensorSpec,
+    as_dtype,
+    get_default_graph,
+    graph_of,
+)
+from .convert import to_array
+from .dispatch import apply
+from .registry import Grads, define, no_gradient
+
+
+@define("Const")
+def _const(*, value: Any, dtype: str) -> TensorSpec:
+    """A value that is part of the graph."""
+    if as_dtype(value.dtype) != dtype:
+        raise DTypeError(f"Const: the value is {value.dtype}, the attribute says {dtype}")
+    return TensorSpec(value.shape, as_dtype(dtype))
+
+
+@_const.reference
+def _const_kernel(xp: Any, *, value: Any, dtype: str) -> Array:
+    return xp.asarray(value)
+
+
+_const.grad(no_gradient)
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
+    """A tensor of `value`, broadcast to `shape` if one is given."""
+    array, found = to_array(value, None if dtype is None else as_dtype(dtype))
+    if shape is not None:
+        array = np.broadcast_to(array, tuple(shape))
+    return apply(_const, (), {"value": array, "dtype": found}, name)[0]
+
+
+@define("Placeholder")
+def placeholder_op(*, shape: TensorShape, dtype: str) -> TensorSpec:
+    """An input of the graph: its value is given for each run."""
+    return TensorSpec(shape, as_dtype(dtype))
+
+
+@placeholder_op.effect
+def _placeholder_kernel(context: Any, *, shape: TensorShape, dtype: str) -> Array:
+    raise InvalidArgumentError(
+        f"a placeholder of {dtype}{TensorShape(shape)} was not fed",
+        remedy="give it a value: feed_dict={placeholder: value}",
+    )
+
+
+placeholder_op.grad(no_gradient)
+
+
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> GraphTensor:
+    """A tensor of the default graph whose value is fed on each run."""
+    attrs = {"shape": TensorShape(shape), "dtype": as_dtype(dtype)}
+    return get_default_graph().add(placeholder_op, (), attrs, name=name).outputs[0]
+
+
+@define("Identity")
+def identity(x: TensorSpec) -> TensorSpec:
+    """`x` itself."""
+    return x
+
+
+@identity.reference
+def _identity_kernel(xp: Any, x: Array) -> Array:
+    return x
+
+
+@identity.grad
+def _identity_grad(op: OpView, dy: Tensor) -> Grads:
+    return (dy,)
+
+
+@define("StopGradient")
+def stop_gradient(x: TensorSpec) -> TensorSpec:
+    """`x` itself, through which no gradient flows."""
+    return x
+
+
+stop_gradient.reference(_identity_kernel)
+stop_gradient.grad(no_gradient)
+
+
+@define("NoOp")
+def _no_op() -> tuple[TensorSpec, ...]:
+    """Nothing: something to hang control edges on."""
+    return ()
+
+
+@_no_op.reference
+def _no_op_kernel(xp: Any) -> tuple[Array, ...]:
+    return ()
+
+
+_no_op.grad(no_gradient)
+
+
+@define("ZerosLike")
+def zeros_like(x: TensorSpec) -> TensorSpec:
+    """Zeros of the shape and dtype of `x`; for strings, empty strings."""
+    return x
+
+
+@zeros_like.reference
+def _zeros_like_kernel(xp: Any, x: Array) -> Array:
+    return xp.full_like(x, b"") if x.dtype == object else xp.zeros_like(x)
+
+
+zeros_like.grad(no_gradient)
+
+
+@define("OnesLike", dtypes=DENSE)
+def ones_like(x: TensorSpec) -> TensorSpec:
+    """Ones of the shape and dtype of `x`."""
+    return x
+
+
+@ones_like.reference
+def _ones_like_kernel(xp: Any, x: Array) -> Array:
+    return xp.ones_like(x)
+
+
+ones_like.grad(no_gradient)
+
+
+def no_op(name: str | None = None) -> Operation:
+    """An operation of the default graph that does nothing."""
+    return get_default_graph().add(_no_op, name=name)
+
+
+def group(*inputs: Any, name: str | None = None) -> Operation:
+    """An operation that has run when all of `inputs` (operations or tensors) have run."""
+    graph = graph_of(inputs)
+    with graph.control_dependencies(inputs):
+        return graph.add(_no_op, name=name or "group")

@@ -1,0 +1,206 @@
+"""Cluster: a set of operations, pure but for the variables they read and write, that runs as one.
+
+Its own kernel runs the operations one by one; a compiler that has registered itself (see
+`set_compiler`) gives each body one native function instead.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ...graph import ANY, Operation, TensorSpec
+from ..state.variable import VariableStore, one_lock
+from .dispatch import as_array
+from .failures import located
+from .registry import HOST, OpDef, define, no_gradient
+
+
+class Step(NamedTuple):
+    """One operation of a body; values are numbers. `operation` is whom an error blames."""
+
+    definition: OpDef
+    inputs: tuple[int, ...]
+    attrs: Mapping[str, Any]
+    outputs: tuple[int, ...]
+    operation: Operation | None = None
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        op = self.operation
+        if op is None:
+            return ""
+        within = op.layer and not op.name.startswith(op.layer)  # as operations of gradients
+        return f"{op.layer}/{op.name}" if within else op.name
+
+
+class Body:
+    """The operations of a cluster, in order.
+
+    Values are numbered: the inputs of the cluster first, then the results of each step.
+
+    Attributes:
+        steps: what is computed.
+        specs: the spec of each value.
+        num_inputs: how many values come from outside.
+        outputs: the numbers of the values that go out.
+        name: of the cluster, to people.
+        native: the compiled form, made when it is first run.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        specs: Sequence[TensorSpec],
+        num_inputs: int,
+        outputs: Sequence[int],
+        name: str = "cluster",
+    ) -> None:
+        self.steps = tuple(steps)
+        self.specs = tuple(specs)
+        self.num_inputs = num_inputs
+        self.outputs = tuple(outputs)
+        self.name = name
+        self.native: Callable[..., Any] | None = None
+
+
+class Compiler(Protocol):
+    """What a compiler offers for clusters."""
+
+    def prepare(self) -> None:
+        """Load what a first compilation needs."""
+
+    def accepts(self, operations: Sequence[Operation]) -> list[bool]:
+        """Of which operations it can make native code."""
+
+    def build(self, body: Body) -> Callable[..., Any] | None:
+        """A function of a kernel context and the inputs, as `run_steps`; None if it cannot."""
+
+
+class _ThreadShare(threading.local):
+    """What native code that this thread runs may use of the host's cores.
+
+    Attributes:
+        owner: whose share it is: each owner has threads of its own. None: all that there are.
+        count: how many threads, this one among them.
+    """
+
+    owner: str | None = None
+    count = 0
+
+
+thread_share = _ThreadShare()
+
+
+class _Hook:
+    compiler: Compiler | None = None
+    was_looked_for = False
+
+
+def set_compiler(compiler: Compiler) -> None:
+    """Say who compiles clusters."""
+    _Hook.compiler = compiler
+
+
+def _compiler() -> Compiler | None:
+    """Who compiles clusters: laminar's own compiler, loaded on first use, unless another is set."""
+    if _Hook.compiler is None and not _Hook.was_looked_for:
+        try:
+            importlib.import_module("laminar.engine.compiler")  # calls set_compiler
+        finally:  # until then other threads wait for it, too
+            _Hook.was_looked_for = True
+    return _Hook.compiler
+
+
+def prepare_compiler() -> None:
+    """Load what compiles, so that the first run of a graph need not wait for that."""
+    compiler = _compiler()
+    if compiler is not None:
+        compiler.prepare()
+
+
+def accepts(operations: Sequence[Operation]) -> list[bool]:
+    """Which operations may be part of a cluster."""
+    compiler = _compiler()
+    return [False] * len(operations) if compiler is None else compiler.accepts(operations)
+
+
+@define("Cluster", dtypes={"inputs": ANY}, same_dtype=False)
+def cluster_op(*inputs: TensorSpec, body: Body) -> tuple[TensorSpec, ...]:
+    """The outputs of `body` for these inputs."""
+    return tuple(body.specs[i] for i in body.outputs)
+
+
+def run_steps(context: Any, *inputs: Any, body: Body) -> list[Any]:
+    """The outputs of a body, as arrays, one operation after the other.
+
+    Variables change all together at the end, so a step that fails has changed nothing.
+    """
+    with np.errstate(all="ignore"):  # IEEE values are the result; nothing is printed
+        return _run_steps(context, inputs, body)
+
+
+def _run_steps(context: Any, inputs: Sequence[Any], body: Body) -> list[Any]:
+    values: list[Any] = [None] * len(body.specs)
+    shadows: dict[int, tuple[VariableStore, VariableStore]] = {}
+    for i, x in enumerate(inputs):
+        if isinstance(x, VariableStore):
+            _, x = shadows.setdefault(id(x), (x, VariableStore(x.name, x.value)))
+        values[i] = x
+    for step in body.steps:
+        arguments = [values[i] for i in step.inputs]
+        try:
+            results = _run_step(context, step, arguments)
+        except Exception as cause:
+            if step.operation is None or getattr(cause, "operation", None) is not None:
+                raise
+            raise located(step.operation, arguments, cause) from cause
+        if len(step.outputs) == 1:
+            values[step.outputs[0]] = results
+        else:
+            for i, y in zip(step.outputs, results, strict=True):
+                values[i] = y
+    with one_lock([store for store, _ in shadows.values()]):
+        for store, shadow in shadows.values():
+            store.value = shadow.value
+    return [as_array(values[i]) for i in body.outputs]
+
+
+def _run_step(context: Any, step: Step, arguments: Sequence[Any]) -> Any:
+    definition = step.definition
+    if definition.context_kernel is not None:
+        return definition.context_kernel(context, *arguments, **step.attrs)
+    return definition.bind("cpu", HOST)(*arguments, **step.attrs)
+
+
+@cluster_op.effect
+def _run(context: Any, *inputs: Any, body: Body) -> Any:
+    results = (body.native or _built(body))(context, *inputs)
+    return results[0] if len(body.outputs) == 1 else results
+
+
+def prepare_body(body: Body, calls: Sequence[Sequence[tuple[int, ...]]]) -> None:
+    """Make what runs of a body on inputs of these shapes need, so that none waits for it."""
+    prepare = getattr(body.native or _built(body), "prepare", None)
+    if prepare is not None:
+        prepare(calls)
+
+
+def _built(body: Body) -> Callable[..., Any]:
+    """The compiled form of a body, or what runs it without."""
+    compiler = _compiler()
+    native = None if compiler is None else compiler.build(body)
+
+    def one_by_one(context: Any, *inputs: Any) -> list[Any]:
+        return run_steps(context, *inputs, body=body)
+
+    body.native = native or one_by_one
+    return body.native
+
+
+cluster_op.grad(no_gradient)

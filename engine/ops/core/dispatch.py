@@ -1,0 +1,228 @@
+"""Apply an op: compute it at once, or add it to the graph that is being built."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...cancellation import CancellationManager, scope_manager
+from ...errors import (
+    FailedPreconditionError,
+    InternalError,
+    LaminarError,
+)
+from ...graph import EagerTensor, Graph, GraphTensor, Literal, Tensor, resource, stack, value_of
+from ...quiet import hush, restore
+from .convert import convert_to_tensor
+from .failures import kernel_failure
+from .recording import notify, recorders
+from .registry import HOST, OpDef, lookup
+
+_ndarray = np.ndarray
+_SCALARS = (np.generic, int, float, bool)
+
+
+class EagerContext:
+    """The machine that eager kernels with effects run on: resources come as inputs, by object."""
+
+    xp = HOST
+    cancellation = CancellationManager()
+    frame_iter = (0, 0)
+
+    def resource(self, container: str, name: str, make: Callable[[], Any]) -> Any:
+        """A new resource: an eager handle owns what it stands for."""
+        return make()
+
+    @property
+    def cancelled(self) -> LaminarError | None:
+        """Why what runs is to stop, None while it is to go on."""
+        return self.cancellation.error
+
+
+EAGER = EagerContext()
+
+
+def apply(
+    op: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], name: str | None = None
+) -> tuple[Tensor, ...]:
+    """Apply `op`; inputs that are not tensors yet are converted.
+
+    Raises:
+        LaminarError: what the op's rule or kernel refuses.
+    """
+    items = stack.items
+    graph = items[-1] if items else None
+    are_values = graph is None  # and perhaps nothing but tensors at hand, which is common
+    tensors = []
+    for x in inputs:
+        if type(x) is not EagerTensor:
+            are_values = False
+            x = x if isinstance(x, Tensor) else convert_to_tensor(x)
+        tensors.append(x)
+    if graph is None and not are_values:
+        graph = symbolic_graph(op.type, tensors)
+    if graph is None:
+        outputs, full = _compute(op, tensors, attrs)
+    else:
+        inside = [as_input(graph, x) for x in tensors]
+        node = graph.add(op, inside, attrs, name=name)
+        tensors, outputs, full = list(inside), node.outputs, node.attrs
+    if recorders.active:
+        notify(op, tensors, full, outputs)
+    return outputs
+
+
+OpDef.applied = apply  # the table knows nothing of graphs and values
+
+
+def symbolic_graph(who: str, tensors: Sequence[Tensor]) -> Graph | None:
+    """The graph of the symbols among `tensors`: it is built on without `with graph.as_default()`.
+
+    Raises:
+        FailedPreconditionError: a symbol belongs to a function whose trace has ended.
+    """
+    for x in tensors:
+        if isinstance(x, GraphTensor):
+            if x.graph.captures_values:
+                raise FailedPreconditionError(
+                    f"{who}: the tensor {x.name} belongs to a function that has been traced; "
+                    f"outside of it, it has no value",
+                    remedy="return it from the function instead of keeping it",
+                )
+            return x.graph
+    return None
+
+
+def _compute(
+    op: OpDef, tensors: Sequence[Tensor], attrs: Mapping[str, Any]
+) -> tuple[tuple[Tensor, ...], Mapping[str, Any]]:
+    specs, full = op.infer_eager(tensors, attrs)
+    result = run_kernel(op, list(map(value_of, tensors)), full)
+    if len(specs) == 1:
+        return (EagerTensor(as_array(result), specs[0].dtype),), full
+    return tuple(
+        EagerTensor(as_array(r), s.dtype) for r, s in zip(result, specs, strict=True)
+    ), full
+
+
+def run_kernel(op: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Compute an op on host arrays; what NumPy refuses becomes an error that names the op."""
+    before = hush()
+    try:
+        if op.context_kernel is not None:
+            return op.context_kernel(EAGER, *arrays, **attrs)
+        if op.async_kernel is not None:
+            return wait_for(op.async_kernel, arrays, attrs)
+        kernel = op.kernels.get("cpu")
+        if kernel is not None:
+            return kernel(*arrays, **attrs)
+        if op.reference_kernel is None:
+            raise InternalError(f"{op.type} has no kernel")
+        return op.reference_kernel(HOST, *arrays, **attrs)
+    except LaminarError:
+        raise
+    except Exception as cause:
+        kind, message = kernel_failure(op.type, arrays, cause)
+        raise kind(message) from cause
+    finally:
+        restore(before)
+
+
+class Completion:
+    """The `done` of an asynchronous kernel whose caller waits."""
+
+    def __init__(self) -> None:
+        self._ended = False
+        self._waits = threading.Lock()
+        self._waits.acquire()
+        self._result: Any = None
+        self._error: BaseException | None = None
+
+    def __call__(self, result: Any) -> None:
+        """The kernel has ended with its outputs."""
+        self._end(result, None)
+
+    def fail(self, error: BaseException) -> None:
+        """The kernel has ended with an error."""
+        self._end(None, error)
+
+    def _end(self, result: Any, error: BaseException | None) -> None:
+        if self._ended:
+            raise InternalError("an asynchronous kernel ended twice")
+        self._ended = True
+        self._result, self._error = result, error
+        self._waits.release()
+
+    def wait(self) -> Any:
+        """What the kernel gives, as soon as it does."""
+        self._waits.acquire()
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+def wait_for(kernel: Callable[..., None], arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """Run an asynchronous kernel eagerly, and wait for its result in this thread."""
+    done, context = Completion(), EagerContext()
+    context.cancellation = CancellationManager(scope_manager())
+    try:
+        kernel(context, done, *arrays, **attrs)
+        return done.wait()
+    except BaseException:  # an interrupt: nothing of the kernel may wait on
+        context.cancellation.cancel()
+        raise
+    finally:
+        context.cancellation.close()
+
+
+def as_array(value: Any) -> Any:
+    """NumPy's scalars, which some kernels return, as arrays of rank 0."""
+    if type(value) is _ndarray or not isinstance(value, _SCALARS):
+        return value
+    return np.asarray(value)
+
+
+def as_input(graph: Graph, x: Tensor) -> GraphTensor:
+    """`x` as an input of operations of `graph`: itself, a constant, or a captured placeholder."""
+    if isinstance(x, GraphTensor):
+        if x.graph is graph:
+            return x
+        if not graph.captures_values or not _encloses(x.graph, graph):
+            raise FailedPreconditionError(
+                f"the tensor {x.name} belongs to another graph, or to a function that has ended",
+                remedy="pass it as an argument, or return it from the function that made it",
+            )
+        return _capture(graph, x)
+    own = isinstance(x, Literal) and x.home is graph
+    if x.dtype != resource and (own or not graph.captures_values):
+        return _constant(graph, x)
+    return _capture(graph, x)
+
+
+def _constant(graph: Graph, x: Tensor) -> GraphTensor:
+    def make() -> GraphTensor:
+        attrs = {"value": x._value, "dtype": x.dtype}  # type: ignore[attr-defined]  # eager
+        return graph.add(lookup("Const"), (), attrs).outputs[0]
+
+    return graph.constant(x, make)
+
+
+def _capture(graph: Graph, x: Tensor) -> GraphTensor:
+    def make() -> GraphTensor:
+        with graph.name_scope(None):
+            attrs = {"shape": x.shape, "dtype": x.dtype}
+            return graph.add(lookup("Placeholder"), (), attrs, name="captured").outputs[0]
+
+    return graph.capture(x, make)
+
+
+def _encloses(outer: Graph, inner: Graph) -> bool:
+    graph = inner.outer
+    while graph is not None:
+        if graph is outer:
+            return True
+        graph = graph.outer
+    return False

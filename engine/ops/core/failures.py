@@ -1,0 +1,46 @@
+"""What people are told of a kernel that fails: its operation, what it was given, their line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidArgumentError, LaminarError, ResourceExhaustedError
+from ...graph import Operation
+
+
+def located(op: Operation, arguments: Sequence[Any], cause: BaseException) -> LaminarError:
+    """The error of a kernel, with the operation's name and the user's line that made it."""
+    kind: type[LaminarError]
+    if isinstance(cause, LaminarError):
+        kind, message, remedy = type(cause), cause.message, cause.remedy
+    else:
+        assert isinstance(cause, Exception)
+        kind, message = kernel_failure(op.type, arguments, cause)
+        remedy = None
+    error = kind(
+        f"{message} [operation {op.name!r}{f' on {op.device}' if op.device else ''}]",
+        remedy=remedy,
+        location=op.location,
+        layer=op.layer,
+    )
+    error.operation = op.name
+    return error
+
+
+def kernel_failure(
+    who: str, arrays: Sequence[Any], cause: Exception
+) -> tuple[type[LaminarError], str]:
+    """The class and the message of the error that tells of a kernel's exception."""
+    got = ", ".join(describe(a) for a in arrays)
+    kind = ResourceExhaustedError if isinstance(cause, MemoryError) else InvalidArgumentError
+    return kind, f"{who}({got}): {cause}"
+
+
+def describe(array: Any) -> str:
+    """How an error shows an argument of a kernel."""
+    if isinstance(array, np.ndarray | np.generic):
+        return f"{array.dtype}[{', '.join(map(str, array.shape))}]"
+    return str(array)

@@ -1,0 +1,91 @@
+"""Graphs read from data: the op table meets GraphDef."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...errors import InvalidArgumentError
+from ...graph import Graph, GraphTensor, Operation, get_default_graph
+from ...graph.bodies import Fill, GraphBody, MakeBody
+from ...graph.graphdef import GraphDef, import_graph
+from .convert import convert_to_tensor
+from .dispatch import as_input
+from .registry import lookup
+
+
+class _Hook:
+    make_body: MakeBody | None = None
+
+
+def set_body_maker(make: MakeBody) -> None:
+    """Say who makes the graphs of conditions and loops that are read."""
+    _Hook.make_body = make
+
+
+def _make_body(
+    name: str,
+    outer: Graph,
+    fill: Fill,
+    inputs: Sequence[str],
+    outputs: Sequence[str | None],
+    effects: Sequence[str],
+) -> GraphBody:
+    if _Hook.make_body is None:
+        importlib.import_module("laminar.engine.functions")  # calls set_body_maker
+    make = _Hook.make_body
+    assert make is not None
+    return make(name, outer, fill, inputs, outputs, effects)
+
+
+def import_graph_def(
+    graph_def: GraphDef,
+    input_map: Mapping[str, Any] | None = None,
+    return_elements: Sequence[str] = (),
+    name: str = "import",
+    *,
+    allow_internal: bool = False,
+) -> list[GraphTensor | Operation]:
+    """Add the nodes of a GraphDef to the default graph.
+
+    Nothing is added unless all of it can be. Attributes that are missing get the ops' defaults.
+
+    Args:
+        graph_def: what `Graph.as_graph_def()` gives, or has been read from bytes.
+        input_map: tensors (or values) to be taken for inputs of the nodes ("x:0"), and operations
+            of the default graph for control inputs ("^init").
+        return_elements: names of tensors ("y:0") and operations ("y") of the GraphDef.
+        name: scope of the new operations; "" for none.
+        allow_internal: whether ops whose names start with "_" are taken.
+
+    Returns:
+        The elements asked for.
+
+    Raises:
+        NotFoundError: an op or an element does not exist.
+        UnimplementedError: the GraphDef was written by a newer version.
+        InvalidArgumentError: names are missing, given twice or not used, or nodes form a cycle, or
+            an op refuses its inputs or attributes; or `graph_def` is no GraphDef.
+        DataLossError: a value is damaged.
+    """
+    if not isinstance(graph_def, GraphDef):
+        raise InvalidArgumentError(
+            f"import_graph_def: expected a GraphDef, got {type(graph_def).__name__}",
+            remedy="read bytes with GraphDef.from_bytes(data)",
+        )
+    graph = get_default_graph()
+    return import_graph(
+        graph,
+        graph_def,
+        lookup,
+        as_input=lambda x: as_input(graph, x),
+        input_map={
+            key: value if isinstance(value, Operation) else convert_to_tensor(value)
+            for key, value in (input_map or {}).items()
+        },
+        return_elements=return_elements,
+        name=name,
+        allow_internal=allow_internal,
+        make_body=_make_body,
+    )

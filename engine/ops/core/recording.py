@@ -1,0 +1,60 @@
+"""Who watches the operations that this thread applies: the tapes of reverse mode."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
+
+from ...graph import Tensor
+from .registry import OpDef
+
+
+class Record(NamedTuple):
+    """One application of an op: what a gradient function sees of it."""
+
+    definition: OpDef
+    inputs: tuple[Tensor, ...]
+    attrs: Mapping[str, Any]
+    outputs: tuple[Tensor, ...]
+
+
+class Recorder(Protocol):
+    """Something that is told of each application."""
+
+    def is_tracking(self, tensors: Iterable[Tensor]) -> bool:
+        """Whether applications to these tensors matter to it."""
+
+    def record(self, record: Record) -> None:
+        """Take note of one application."""
+
+    def watched_variable(self, handle: Tensor) -> None:
+        """Take note that a trainable variable is about to be read."""
+
+
+class _Recorders(threading.local):
+    def __init__(self) -> None:
+        self.active: list[Recorder] = []
+
+
+recorders = _Recorders()
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Record nothing inside."""
+    before, recorders.active = recorders.active, []
+    try:
+        yield
+    finally:
+        recorders.active = before
+
+
+def notify(
+    definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any], outputs: Sequence[Tensor]
+) -> None:
+    """Tell the recorders of this thread of an application."""
+    record = Record(definition, tuple(inputs), attrs, tuple(outputs))
+    for recorder in recorders.active:
+        recorder.record(record)

@@ -1,0 +1,409 @@
+"""The one table of ops. An op's shape rule, kernels and gradient hang on its OpDef.
+
+    @define("MatMul", dtypes=FLOATING)
+    def matmul(a: TensorSpec, b: TensorSpec, *, transpose_a: bool = False) -> TensorSpec: ...
+
+The rule's positional parameters are the inputs (a last `*xs` takes any number), its keyword-only
+parameters the attributes with their defaults, its result the spec of each output. The OpDef is
+callable: `matmul(a, b)` computes or builds, whichever the calling thread is doing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+from ... import forks
+from ...cancellation import CancellationManager
+from ...errors import (
+    AlreadyExistsError,
+    DTypeError,
+    InvalidArgumentError,
+    LaminarError,
+    NotFoundError,
+    UnimplementedError,
+)
+from ...graph import ANY, DType, OpView, Tensor, TensorSpec, resource
+
+F = TypeVar("F", bound=Callable[..., Any])
+Grads: TypeAlias = Sequence[Tensor | None]
+Gradient: TypeAlias = Callable[..., Grads | Tensor | None]
+Preparation: TypeAlias = Callable[
+    [Mapping[str, Any], Sequence[bool], "PlanOptions"], Callable[..., Any]
+]
+
+# How many inferences one op remembers; a trace repeats few, an eager loop a handful.
+_MEMORY = 512
+_like = operator.attrgetter("_value.shape", "_value.dtype")  # of a tensor at hand, no handle
+
+
+class PlanOptions(NamedTuple):
+    """How a plan runs, for the plans of the graphs inside its operations.
+
+    Attributes:
+        compiled: whether clusters run as native code.
+        device: what binds the kernels, None for the plain CPU.
+    """
+
+    compiled: bool = False
+    device: Any = None
+
+
+class KernelContext(Protocol):
+    """What a kernel with effects sees of the machine it runs on."""
+
+    @property
+    def xp(self) -> Any:
+        """The array library of the device."""
+
+    @property
+    def cancelled(self) -> LaminarError | None:
+        """Why the step is to stop, None while it is to go on."""
+
+    @property
+    def cancellation(self) -> CancellationManager:
+        """Whom to ask to be told of that."""
+
+    @property
+    def frame_iter(self) -> tuple[int, int]:
+        """For a `tagged` op, the loop it runs in and the iteration there; else (0, 0)."""
+
+    def resource(self, container: str, name: str, make: Callable[[], Any]) -> Any:
+        """The resource of that name, made when it does not exist yet."""
+
+
+class OpDef:
+    """Everything laminar knows of one op.
+
+    Attributes:
+        type: the op's name.
+        rule: infers the outputs from the inputs and attributes.
+        dtypes: the element types it takes; for an op with inputs of several kinds, by input name.
+        same_dtype: whether all inputs restricted by `dtypes` must have one element type.
+        stateful: whether it reads or changes something besides its inputs and their resources.
+        read_only: whether it only reads the resources among its inputs.
+        takes_dead: whether it runs even if an input is dead (see runtime/frames.py).
+        tagged: whether its kernel is told which iteration of which loop it runs in.
+        commutative: whether its two inputs may be exchanged.
+        scalar: for elementwise ops, the expression of one element (see elementwise.py).
+        kernels: by device type, the functions that compute it; `reference` serves every other type.
+        applied: what a call of any op is; dispatch.py sets it.
+    """
+
+    applied: ClassVar[Callable[..., tuple[Tensor, ...]]]
+
+    def __init__(
+        self,
+        type: str,
+        rule: Callable[..., Any],
+        *,
+        dtypes: Collection[DType] | Mapping[str, Collection[DType]] = ANY,
+        same_dtype: bool = True,
+        stateful: bool = False,
+        read_only: bool = False,
+        commutative: bool = False,
+        takes_dead: bool = False,
+        tagged: bool = False,
+    ) -> None:
+        self.type = type
+        self.rule = rule
+        self.same_dtype = same_dtype
+        self.stateful = stateful
+        self.read_only = read_only
+        self.commutative = commutative
+        self.takes_dead = takes_dead
+        self.tagged = tagged
+        self.scalar: Callable[..., Any] | None = None
+        self.kernels: dict[str, Callable[..., Any]] = {}
+        self.reference_kernel: Callable[..., Any] | None = None
+        self.context_kernel: Callable[..., Any] | None = None
+        self.async_kernel: Callable[..., None] | None = None
+        self.prepared: Preparation | None = None
+        self.gradient: Gradient | None = None
+        self.doc = inspect.getdoc(rule) or ""
+        self._learn_signature()
+        if isinstance(dtypes, Mapping):
+            self.dtypes: Mapping[str, Collection[DType]] = dtypes
+        else:
+            self.dtypes = dict.fromkeys(self.input_names, dtypes)
+        self._takes_handles = any(resource in d for d in self.dtypes.values() if d)
+        self._memory: dict[Any, tuple[TensorSpec, ...]] = {}
+        self._eager_memory: dict[Any, tuple[tuple[TensorSpec, ...], dict[str, Any]]] = {}
+
+    def _learn_signature(self) -> None:
+        self.input_names: list[str] = []
+        self.variadic = False
+        self.defaults: dict[str, Any] = {}
+        self.required: list[str] = []
+        for name, parameter in inspect.signature(self.rule).parameters.items():
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                if parameter.default is parameter.empty:
+                    self.required.append(name)
+                else:
+                    self.defaults[name] = parameter.default
+            else:
+                self.input_names.append(name)
+                self.variadic |= parameter.kind is parameter.VAR_POSITIONAL
+
+    # Declaring
+
+    def reference(self, fn: F) -> F:
+        """Register `fn(xp, *arrays, **attrs)`, for any device whose arrays `xp` handles."""
+        self.reference_kernel = fn
+        return fn
+
+    def kernel(self, device_type: str) -> Callable[[F], F]:
+        """Register `fn(*arrays, **attrs)` as the kernel for one type of device."""
+
+        def register(fn: F) -> F:
+            self.kernels[device_type.lower()] = fn
+            return fn
+
+        return register
+
+    def effect(self, fn: F) -> F:
+        """Register `fn(context, *arrays, **attrs)`, a kernel that needs the machine's state."""
+        self.context_kernel = fn
+        return fn
+
+    def asynchronous(self, fn: F) -> F:
+        """Register `fn(context, done, *arrays, **attrs)`, a kernel that may have to wait.
+
+        It holds no thread: it returns at once, and ends by one call of `done(result)` or
+        `done.fail(error)`, from any thread.
+        """
+        self.async_kernel = fn
+        return fn
+
+    def prepare(self, fn: Preparation) -> Preparation:
+        """Register `fn(attrs, live, options)`, which makes an `effect` kernel for one plan.
+
+        `live` tells which outputs something takes: the kernel may give None for the others. It
+        takes no attributes.
+        """
+        self.prepared = fn
+        return fn
+
+    def grad(self, fn: F) -> F:
+        """Register `fn(op, *douts) -> one gradient or None per input`."""
+        self.gradient = fn
+        return fn
+
+    # Using
+
+    def infer(
+        self, specs: Sequence[TensorSpec], attrs: Mapping[str, Any]
+    ) -> tuple[tuple[TensorSpec, ...], dict[str, Any]]:
+        """The specs of the outputs, and the attributes with defaults filled in.
+
+        Raises:
+            InvalidArgumentError: wrong number of inputs, an unknown or a missing attribute.
+            DTypeError: an element type that the op does not take, or two that differ.
+            ShapeError: what the rule refuses.
+        """
+        key: Any = None
+        try:
+            # 1, 1.0 and True are equal, and are not the same attribute.
+            key = (tuple(specs), tuple(attrs.items()), tuple(map(type, attrs.values())))
+            outputs = self._memory.get(key)
+        except TypeError:  # an attribute that cannot be hashed, such as an array
+            key = outputs = None
+        if outputs is not None:
+            return outputs, {**self.defaults, **attrs}
+        full = self._check_attrs(attrs)
+        self._check_inputs(specs)
+        result = self.rule(*specs, **full)
+        outputs = (result,) if isinstance(result, TensorSpec) else tuple(result)
+        if key is not None:
+            if len(self._memory) >= _MEMORY:
+                self._memory.clear()
+            self._memory[key] = outputs
+        return outputs, full
+
+    def infer_eager(
+        self, tensors: Sequence[Tensor], attrs: Mapping[str, Any]
+    ) -> tuple[tuple[TensorSpec, ...], Mapping[str, Any]]:
+        """As `infer`, for values at hand: by the shapes and types of their arrays."""
+        key: Any
+        try:
+            if self._takes_handles:
+                key = tuple([(x.shape, x.dtype) for x in tensors])
+            else:
+                key = tuple(map(_like, tensors))
+            if attrs:
+                key = key, tuple(attrs.items()), tuple(map(type, attrs.values()))
+            found = self._eager_memory.get(key)
+        except (AttributeError, TypeError):  # a handle; an attribute that cannot be hashed
+            return self.infer([x.spec for x in tensors], attrs)
+        if found is None:
+            if len(self._eager_memory) >= _MEMORY:
+                self._eager_memory.clear()
+            found = self._eager_memory[key] = self.infer([x.spec for x in tensors], attrs)
+        specs, full = found
+        return specs, {**self.defaults, **attrs} if attrs else full  # 0.0 and -0.0 are equal
+
+    def _check_attrs(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
+        full = dict(self.defaults)
+        for name, value in attrs.items():
+            if name not in self.defaults and name not in self.required:
+                known = [*self.required, *self.defaults]
+                near = difflib.get_close_matches(name, known, 1)
+                raise InvalidArgumentError(
+                    f"{self.type}: there is no attribute {name!r}, "
+                    f"the attributes are {', '.join(known) or 'none'}",
+                    remedy=f"did you mean {near[0]}?" if near else None,
+                )
+            full[name] = value
+        for name in self.required:
+            if name not in full:
+                raise InvalidArgumentError(
+                    f"{self.type}: the attribute {name!r} is missing", remedy=f"give {name}="
+                )
+        return full
+
+    def _check_inputs(self, specs: Sequence[TensorSpec]) -> None:
+        names = self.input_names
+        fixed = len(names) - self.variadic
+        if len(specs) < fixed or (len(specs) > fixed and not self.variadic):
+            raise InvalidArgumentError(
+                f"{self.type}: expected {'at least ' if self.variadic else ''}{fixed} inputs "
+                f"({', '.join(names)}), got {len(specs)}"
+            )
+        first: tuple[str, DType] | None = None
+        for i, spec in enumerate(specs):
+            name = names[min(i, len(names) - 1)]
+            allowed = self.dtypes.get(name)
+            if allowed is None:
+                continue
+            if spec.dtype not in allowed:
+                raise DTypeError(
+                    f"{self.type}: {name} must be one of {', '.join(sorted(allowed))}, got {spec}",
+                    remedy="cast it first",
+                )
+            if first is None:
+                first = (name, spec.dtype)
+            elif self.same_dtype and spec.dtype != first[1]:
+                raise DTypeError(
+                    f"{self.type}: the inputs must have one dtype, "
+                    f"got {first[1]} ({first[0]}) and {spec.dtype} ({name})",
+                    remedy=f'cast one of them, such as cast({name}, "{first[1]}")',
+                )
+
+    def bind(self, device_type: str, xp: Any) -> Callable[..., Any]:
+        """The function of arrays and attributes that computes this op on a type of device.
+
+        Raises:
+            UnimplementedError: there is no kernel for that type.
+        """
+        kernel = self.kernels.get(device_type)
+        if kernel is not None:
+            return kernel
+        reference = self.reference_kernel
+        if reference is None:
+            raise UnimplementedError(
+                f"{self.type} has no kernel for {device_type!r}; "
+                f"it has kernels for: {', '.join(self.kernels) or 'no device'}"
+            )
+
+        return functools.partial(reference, xp)
+
+    def __call__(self, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
+        """Compute the single output, or add the operation to the graph being built."""
+        (output,) = OpDef.applied(self, inputs, attrs, name)
+        return output
+
+    def many(self, *inputs: Any, name: str | None = None, **attrs: Any) -> tuple[Tensor, ...]:
+        """As `__call__`, for any number of outputs."""
+        return OpDef.applied(self, inputs, attrs, name)
+
+    def __repr__(self) -> str:
+        return f"<op {self.type}>"
+
+
+OPS: dict[str, OpDef] = {}
+_lock = forks.lock()
+
+
+def register(op: OpDef) -> OpDef:
+    """Put an op into the table; AlreadyExistsError when its name is taken."""
+    with _lock:
+        if op.type in OPS:
+            raise AlreadyExistsError(
+                f"op {op.type!r} is defined twice: in {OPS[op.type].rule.__module__} "
+                f"and in {op.rule.__module__}",
+                remedy="give the new op another name",
+            )
+        OPS[op.type] = op
+    return op
+
+
+def define(
+    type: str,
+    *,
+    dtypes: Collection[DType] | Mapping[str, Collection[DType]] = ANY,
+    same_dtype: bool = True,
+    stateful: bool = False,
+    read_only: bool = False,
+    commutative: bool = False,
+    takes_dead: bool = False,
+    tagged: bool = False,
+) -> Callable[[Callable[..., Any]], OpDef]:
+    """Make an op of its shape rule, which the decorator wraps (see the head of this file).
+
+    Args:
+        type: the op's name, unique.
+        dtypes: element types of all inputs, or of the inputs named in a mapping.
+        same_dtype: whether the inputs covered by `dtypes` must agree.
+        stateful: whether it reads or changes something besides its inputs and their resources.
+        read_only: whether it only reads the resources among its inputs.
+        commutative: whether its inputs may be exchanged.
+        takes_dead: whether it runs even if an input is dead.
+        tagged: whether its kernel is told which iteration of which loop it runs in.
+    """
+
+    def decorate(rule: Callable[..., Any]) -> OpDef:
+        return register(
+            OpDef(
+                type,
+                rule,
+                dtypes=dtypes,
+                same_dtype=same_dtype,
+                stateful=stateful,
+                read_only=read_only,
+                commutative=commutative,
+                takes_dead=takes_dead,
+                tagged=tagged,
+            )
+        )
+
+    return decorate
+
+
+def lookup(type: str) -> OpDef:
+    """The op of that name; NotFoundError when there is none."""
+    op = OPS.get(type)
+    if op is None:
+        near = difflib.get_close_matches(type, OPS, 3)
+        raise NotFoundError(
+            f"no op is named {type!r}", remedy=f"did you mean {', '.join(near)}?" if near else None
+        )
+    return op
+
+
+def op_names() -> list[str]:
+    """The names of all ops in the table."""
+    return sorted(OPS)
+
+
+def no_gradient(op: OpView, *douts: Tensor) -> Grads:
+    """The rule of an op through which no gradient flows."""
+    return (None,) * len(op.inputs)
+
+
+HOST = np  # the array library of the host

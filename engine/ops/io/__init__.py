@@ -1,0 +1,1 @@
+"""Files and their contents: records, comma-separated values, images."""

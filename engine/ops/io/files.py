@@ -1,0 +1,97 @@
+"""Files read and found, and rows shuffled anew each time: what input pipelines begin with."""
+
+from __future__ import annotations
+
+import glob
+import os
+from typing import Any
+
+import numpy as np
+
+from ...errors import ShapeError
+from ...graph import STRING, Array, Tensor, TensorSpec, string
+from ...io.records import open_input
+from ..core.convert import convert_to_tensor
+from ..core.registry import KernelContext, define, no_gradient
+from ..text.string import collect
+
+
+@define("ReadFile", dtypes=STRING, stateful=True)
+def _read_file(filename: TensorSpec) -> TensorSpec:
+    """The bytes of a file."""
+    if not filename.shape.is_compatible_with(()):
+        raise ShapeError(f"ReadFile: the file name is a scalar, got {filename}")
+    return TensorSpec((), string)
+
+
+@_read_file.effect
+def _read_file_kernel(context: KernelContext, filename: Array) -> Array:
+    with open_input(os.fsdecode(filename.item())) as file:
+        return np.array(file.read(), object)
+
+
+_read_file.grad(no_gradient)
+
+
+def read_file(filename: Any) -> Tensor:
+    """The bytes of a file, a string scalar; MissingFileError when there is none."""
+    return _read_file(convert_to_tensor(filename, string))
+
+
+@define("MatchingFiles", dtypes=STRING, stateful=True)
+def _matching_files(pattern: TensorSpec) -> TensorSpec:
+    """The names of the files that match one of the patterns, sorted."""
+    return TensorSpec([None], string)
+
+
+@_matching_files.effect
+def _matching_files_kernel(context: KernelContext, pattern: Array) -> Array:
+    names = {n for p in pattern.ravel().tolist() for n in glob.glob(os.fsdecode(p))}
+    return collect(sorted(map(os.fsencode, names)), (len(names),))
+
+
+_matching_files.grad(no_gradient)
+
+
+def matching_files(pattern: Any) -> Tensor:
+    """The names of the files that match one of the patterns ("*", "?", "[a-z]"), sorted."""
+    return _matching_files(convert_to_tensor(pattern, string))
+
+
+class _Shuffler:
+    """The random generator of a ShuffleRows operation."""
+
+    def __init__(self, seed: int | None) -> None:
+        self.random = np.random.Generator(np.random.Philox(seed))
+
+
+@define("ShuffleRows", stateful=True)
+def _shuffle_rows(
+    x: TensorSpec, *, seed: int | None, container: str, shared_name: str
+) -> TensorSpec:
+    """The rows of `x` in another random order each time; `seed` fixes the sequence of orders."""
+    if x.shape.rank == 0:
+        raise ShapeError("ShuffleRows: a scalar has no rows")
+    return x
+
+
+@_shuffle_rows.effect
+def _shuffle_rows_kernel(
+    context: KernelContext, x: Array, *, seed: int | None, container: str, shared_name: str
+) -> Array:
+    shuffler = context.resource(container, shared_name, lambda: _Shuffler(seed))
+    return x[shuffler.random.permutation(len(x))]
+
+
+_shuffle_rows.grad(no_gradient)
+
+
+def shuffle_rows(x: Tensor, seed: int | None, container: str, shared_name: str) -> Tensor:
+    """The rows of `x` in a random order, another one each time it runs.
+
+    Args:
+        x: (n, ...).
+        seed: for the same sequence of orders in each session.
+        container, shared_name: where a session keeps the random generator.
+    """
+    return _shuffle_rows(x, seed=seed, container=container, shared_name=shared_name)

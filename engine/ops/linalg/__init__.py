@@ -1,0 +1,1 @@
+"""Products, factors and equations of matrices."""

@@ -1,0 +1,156 @@
+"""Arithmetic of two numbers, and of one: each op a row."""
+
+from __future__ import annotations
+
+from ...graph import (
+    DENSE,
+    INEXACT,
+    NUMERIC,
+    REAL,
+    Tensor,
+)
+from ..core.basic import zeros_like
+from ..core.elementwise import elementwise
+from ..core.registry import OpDef
+from .compare import greater_equal, less_equal, where
+
+
+def conjugate(x: Tensor) -> Tensor:
+    """The complex conjugate; `x` itself when it is real."""
+    return conj(x) if x.dtype.is_complex else x
+
+
+def _choose(first: Tensor, dz: Tensor) -> tuple[Tensor, Tensor]:
+    """`dz` to the first input where `first` holds, to the second elsewhere."""
+    zero = zeros_like(dz)
+    return where(first, dz, zero), where(first, zero, dz)
+
+
+add: OpDef = elementwise(
+    "Add",
+    "z = x + y; for bool, x or y.",
+    scalar=lambda s, x, y: x + y,
+    grad=lambda op, dz: (dz, dz),
+    dtypes=DENSE,
+    commutative=True,
+)
+subtract: OpDef = elementwise(
+    "Sub",
+    "z = x - y.",
+    scalar=lambda s, x, y: x - y,
+    grad=lambda op, dz: (dz, negative(dz)),
+)
+multiply: OpDef = elementwise(
+    "Mul",
+    "z = x * y; for bool, x and y.",
+    scalar=lambda s, x, y: x * y,
+    grad=lambda op, dz: (
+        multiply(dz, conjugate(op.inputs[1])),
+        multiply(dz, conjugate(op.inputs[0])),
+    ),
+    dtypes=DENSE,
+    commutative=True,
+)
+divide: OpDef = elementwise(
+    "Div",
+    "z = x / y.",
+    scalar=lambda s, x, y: x / y,
+    grad=lambda op, dz: (
+        divide(dz, conjugate(op.inputs[1])),
+        negative(divide(multiply(dz, conjugate(op.outputs[0])), conjugate(op.inputs[1]))),
+    ),
+    dtypes=INEXACT,
+)
+floor_divide: OpDef = elementwise(
+    "FloorDiv",
+    "z = floor(x / y); an integer divided by 0 gives 0.",
+    scalar=lambda s, x, y: x // y,
+    dtypes=REAL,
+)
+mod: OpDef = elementwise(
+    "FloorMod",
+    "z = x - floor(x / y) * y: the remainder with the sign of y.",
+    scalar=lambda s, x, y: s.floor_mod(x, y),
+    grad=lambda op, dz: (
+        dz,
+        negative(multiply(dz, floor_divide(op.inputs[0], op.inputs[1]))),
+    ),
+    dtypes=REAL,
+)
+fmod: OpDef = elementwise(
+    "TruncMod",
+    "z = x - trunc(x / y) * y: the remainder with the sign of x.",
+    scalar=lambda s, x, y: s.trunc_mod(x, y),
+    grad=lambda op, dz: (
+        dz,
+        negative(multiply(dz, trunc(divide(op.inputs[0], op.inputs[1])))),
+    ),
+    dtypes=REAL,
+)
+maximum: OpDef = elementwise(
+    "Maximum",
+    "z = max(x, y); NaN if either is. Where they are equal the gradient goes to x.",
+    scalar=lambda s, x, y: s.max(x, y),
+    grad=lambda op, dz: _choose(greater_equal(*op.inputs), dz),
+    dtypes=REAL,
+    commutative=True,
+)
+minimum: OpDef = elementwise(
+    "Minimum",
+    "z = min(x, y); NaN if either is. Where they are equal the gradient goes to x.",
+    scalar=lambda s, x, y: s.min(x, y),
+    grad=lambda op, dz: _choose(less_equal(*op.inputs), dz),
+    dtypes=REAL,
+    commutative=True,
+)
+negative: OpDef = elementwise(
+    "Neg",
+    "y = -x.",
+    scalar=lambda s, x: -x,
+    grad=lambda op, dy: (negative(dy),),
+)
+absolute: OpDef = elementwise(
+    "Abs",
+    "y = |x|. The slope at 0 is 0.",
+    scalar=lambda s, x: s.abs(x),
+    grad=lambda op, dy: (multiply(dy, sign(op.inputs[0])),),
+    dtypes=REAL,
+)
+sign: OpDef = elementwise(
+    "Sign",
+    "y = -1, 0 or 1 as x is negative, 0 or positive.",
+    scalar=lambda s, x: s.sign(x),
+    dtypes=REAL,
+)
+floor: OpDef = elementwise(
+    "Floor", "The greatest integer <= x.", scalar=lambda s, x: s.floor(x), dtypes=REAL
+)
+ceil: OpDef = elementwise(
+    "Ceil", "The least integer >= x.", scalar=lambda s, x: s.ceil(x), dtypes=REAL
+)
+rint: OpDef = elementwise(
+    "Round", "The nearest integer, halves to even.", scalar=lambda s, x: s.round(x), dtypes=REAL
+)
+trunc: OpDef = elementwise(
+    "Trunc", "The integer part of x, towards 0.", scalar=lambda s, x: s.trunc(x), dtypes=REAL
+)
+square: OpDef = elementwise(
+    "Square",
+    "y = x * x.",
+    scalar=lambda s, x: x * x,
+    grad=lambda op, dy: (multiply(dy, add(conjugate(op.inputs[0]), conjugate(op.inputs[0]))),),
+)
+reciprocal: OpDef = elementwise(
+    "Reciprocal",
+    "y = 1 / x.",
+    scalar=lambda s, x: 1 / x,
+    grad=lambda op, dy: (negative(multiply(dy, conjugate(square(op.outputs[0])))),),
+    dtypes=INEXACT,
+)
+conj: OpDef = elementwise(
+    "Conj",
+    "The complex conjugate of x; x itself when it is real.",
+    scalar=lambda s, x: s.conj(x),
+    grad=lambda op, dy: (conj(dy),),
+    dtypes=NUMERIC,
+)

@@ -1,0 +1,1 @@
+"""Random numbers, and the state that they are drawn from."""

@@ -1,0 +1,1 @@
+"""What outlives a step: variables, queues, tables, accumulators, mutexes."""

@@ -1,0 +1,249 @@
+"""Variables as ops: a handle, reads, and updates.
+
+A variable's storage is a `VariableStore`; the ops take it as a resource input. A read gives the
+array that is stored, and an update stores another one, so a value once read never changes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import forks
+from ...errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
+from ...graph import (
+    ANY,
+    NUMERIC,
+    Array,
+    OpView,
+    Tensor,
+    TensorShape,
+    TensorSpec,
+    as_dtype,
+    bool_,
+    resource,
+)
+from ..core.registry import HOST, Grads, OpDef, define, no_gradient
+
+_RESOURCE = frozenset({resource})
+
+
+class VariableStore:
+    """What a variable's handle stands for: a name, and an array once it is initialised.
+
+    `value` is replaced; native code that holds `lock` writes into it where nobody else has the
+    array in hand. So the lock is held to read `value` too; stores that are updated together share
+    one (see `one_lock`). `spec` is what a graph declared for one that a container holds; `owner`
+    leads to the object that the user has in hand, while that lives.
+    """
+
+    __slots__ = ("__weakref__", "lock", "name", "owner", "spec", "trainable", "value")
+
+    def __init__(
+        self,
+        name: str,
+        value: Array | None = None,
+        *,
+        trainable: bool = False,
+        spec: TensorSpec | None = None,
+        owner: Callable[[], Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.value = value
+        self.trainable = trainable
+        self.spec = spec
+        self.owner = owner
+        self.lock = forks.lock()
+
+    def read(self) -> Array:
+        """The value; FailedPreconditionError before it is initialised."""
+        while True:
+            with (lock := self.lock):
+                if self.lock is lock:  # it has not been given another meanwhile
+                    value = self.value
+                    break
+        if value is None:
+            raise FailedPreconditionError(
+                f"variable {self.name!r} is read before it is initialised",
+                remedy="run its initializer, or global_variables_initializer(), first",
+            )
+        return value
+
+    def __repr__(self) -> str:
+        return f"variable {self.name!r}"
+
+
+class one_lock:  # noqa: N801  # used as a function is
+    """`with one_lock(stores)`: holds the lock of all of them, which they share from then on."""
+
+    __slots__ = ("_held", "_stores")
+
+    def __init__(self, stores: Sequence[VariableStore]) -> None:
+        self._stores = stores
+        self._held: threading.Lock | None = None
+
+    def __enter__(self) -> None:
+        stores = self._stores
+        while stores:
+            lock = stores[0].lock
+            for store in stores:
+                if store.lock is not lock:
+                    _share_lock(stores)
+                    break
+            else:
+                lock.acquire()
+                if all(store.lock is lock for store in stores):
+                    self._held = lock
+                    return
+                lock.release()
+
+    def __exit__(self, *error: object) -> None:
+        if self._held is not None:
+            self._held.release()
+
+
+_sharing = forks.lock()
+
+
+class Sharing:
+    """`count`: how often stores have been given another lock."""
+
+    count = 0
+
+
+def _share_lock(stores: Sequence[VariableStore]) -> None:
+    """Give stores one lock, while nobody holds any of theirs."""
+    with _sharing:
+        locks = {id(store.lock): store.lock for store in stores}
+        for key in sorted(locks):
+            locks[key].acquire()
+        for store in stores:
+            store.lock = stores[0].lock
+        Sharing.count += 1
+        for lock in locks.values():
+            lock.release()
+
+
+@define("VarHandle", stateful=True)
+def var_handle(*, shape: TensorShape, dtype: str, container: str, shared_name: str) -> TensorSpec:
+    """The handle of the variable `shared_name` in `container`, made when it does not exist."""
+    return TensorSpec((), resource)
+
+
+@var_handle.effect
+def _var_handle_kernel(
+    context: Any, *, shape: TensorShape, dtype: str, container: str, shared_name: str
+) -> Any:
+    spec = TensorSpec(shape, dtype)
+    store = context.resource(container, shared_name, lambda: VariableStore(shared_name, spec=spec))
+    if not isinstance(store, VariableStore):
+        raise InvalidArgumentError(f"{shared_name!r} in container {container!r} is {store!r}")
+    if store.spec != spec:
+        raise InvalidArgumentError(
+            f"variable {shared_name!r} is {spec} here, and {store.spec} in container {container!r}",
+            remedy="declare it alike everywhere, or use another name or container",
+        )
+    return store
+
+
+var_handle.grad(no_gradient)
+
+
+def _held(context: Any, store: VariableStore) -> Array:
+    """The value for kernels of `context`: the host fetches it from where it was updated last."""
+    value = store.read()
+    if type(value) is not np.ndarray and context.xp is HOST and hasattr(value, "get"):
+        value = store.value = value.get()
+    return value
+
+
+@define("ReadVariable", dtypes={"handle": _RESOURCE}, read_only=True)
+def read_variable(handle: TensorSpec, *, shape: TensorShape, dtype: str) -> TensorSpec:
+    """The value of the variable now."""
+    return TensorSpec(shape, as_dtype(dtype))
+
+
+@read_variable.effect
+def _read_kernel(context: Any, handle: VariableStore, *, shape: TensorShape, dtype: str) -> Array:
+    return _held(context, handle)
+
+
+@read_variable.grad
+def _read_grad(op: OpView, dy: Tensor) -> Grads:
+    return (dy,)  # the handle stands for the value: its gradient is the value's
+
+
+@define("VarIsInitialized", dtypes={"handle": _RESOURCE}, read_only=True)
+def var_is_initialized(handle: TensorSpec) -> TensorSpec:
+    """Whether the variable has a value."""
+    return TensorSpec((), bool_)
+
+
+@var_is_initialized.effect
+def _is_initialized_kernel(context: Any, handle: VariableStore) -> bool:
+    return handle.value is not None
+
+
+var_is_initialized.grad(no_gradient)
+
+
+def _update(
+    type: str, doc: str, combine: Callable[[Array | None, Array], Array], any_: bool
+) -> OpDef:
+    """Define an op that replaces the value by combine(old value, operand) and gives the new one."""
+
+    def rule(
+        handle: TensorSpec, value: TensorSpec, *, shape: TensorShape, dtype: str
+    ) -> TensorSpec:
+        if value.dtype != dtype:
+            raise DTypeError(
+                f"{type}: the variable is {dtype}{TensorShape(shape)}, the value is {value}",
+                remedy=f'cast the value to "{dtype}"',
+            )
+        if not value.shape.is_compatible_with(shape):
+            raise ShapeError(
+                f"{type}: the variable is {dtype}{TensorShape(shape)}, the value is {value}",
+                remedy="give a value of the variable's shape",
+            )
+        return TensorSpec(shape, as_dtype(dtype))
+
+    rule.__doc__ = doc
+    op = define(
+        type, dtypes={"handle": _RESOURCE, "value": ANY if any_ else NUMERIC}, same_dtype=False
+    )(rule)
+
+    @op.effect
+    def kernel(
+        context: Any, handle: VariableStore, value: Array, *, shape: TensorShape, dtype: str
+    ) -> Array:
+        if value.shape != shape and not TensorShape(shape).is_compatible_with(value.shape):
+            raise ShapeError(
+                f"{type}: variable {handle.name!r} is {dtype}{TensorShape(shape)}, "
+                f"the value has shape {TensorShape(value.shape)}"
+            )
+        if not any_:
+            _held(context, handle)  # it must be initialised
+        with one_lock((handle,)):
+            handle.value = combine(handle.value, value)
+            return handle.value
+
+    op.grad(no_gradient)
+    return op
+
+
+assign = _update("Assign", "Store `value`, and give it back.", lambda old, value: value, any_=True)
+assign_add = _update(
+    "AssignAdd",
+    "Add `value` to the variable, and give the sum.",
+    lambda old, value: (old + value).astype(value.dtype, copy=False),
+    any_=False,
+)
+assign_sub = _update(
+    "AssignSub",
+    "Subtract `value` from the variable, and give the difference.",
+    lambda old, value: (old - value).astype(value.dtype, copy=False),
+    any_=False,
+)

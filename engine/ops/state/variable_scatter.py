@@ -1,0 +1,139 @@
+"""Updates of parts of a variable, and its count to a limit."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...errors import DTypeError, InvalidArgumentError, OutOfRangeError, ShapeError
+from ...graph import ANY, FLOATING, INTEGER, NUMERIC, Array, TensorShape, TensorSpec, as_dtype
+from ..array.positions import rows_of, write
+from ..core.effects import HANDLE
+from ..core.registry import HOST, KernelContext, define, no_gradient
+from .variable import VariableStore, one_lock
+
+MODES = ("update", "add", "sub", "mul", "div", "min", "max")
+
+
+@define(
+    "VariableScatter",
+    dtypes={"handle": HANDLE, "indices": INTEGER, "updates": ANY},
+    same_dtype=False,
+)
+def variable_scatter(
+    handle: TensorSpec,
+    indices: TensorSpec,
+    updates: TensorSpec,
+    *,
+    mode: str,
+    axes: int | None,
+    shape: TensorShape,
+    dtype: str,
+) -> TensorSpec:
+    """Combine slices of the variable with `updates`, in order, and give its new value.
+
+    The last axis of `indices` (i..., axes) names a place in the first `axes` axes; with `axes`
+    None there is no such axis, and each index names a place in the first axis. `updates` is
+    (i..., q...) where q are the variable's other axes, or a scalar. `mode` is "update", "add",
+    "sub", "mul", "div", "min" or "max".
+    """
+    if mode not in MODES:
+        raise InvalidArgumentError(
+            f"VariableScatter: the mode must be one of {', '.join(MODES)}, got {mode!r}"
+        )
+    if updates.dtype != dtype:
+        raise DTypeError(
+            f"VariableScatter: the variable is {dtype}{shape}, the updates are {updates}",
+            remedy=f'cast the updates to "{dtype}"',
+        )
+    kind = as_dtype(dtype)
+    if mode != "update" and kind not in NUMERIC:
+        raise DTypeError(f'VariableScatter: {dtype} values are replaced ("update") only')
+    if mode == "div" and kind not in FLOATING:
+        raise DTypeError(f"VariableScatter: {dtype} values cannot be divided in place")
+    if shape.rank is None or indices.shape.rank is None:
+        return TensorSpec(shape, kind)
+    count = 1 if axes is None else axes
+    if not 1 <= count <= len(shape):
+        raise ShapeError(
+            f"VariableScatter: {count} indices for a place in a variable of shape {shape}"
+        )
+    if axes is not None and (not indices.shape.rank or indices.shape[-1] not in (None, axes)):
+        raise ShapeError(
+            f"VariableScatter: the last axis of the indices must have length {axes}, got {indices}"
+        )
+    places = indices.shape if axes is None else indices.shape[:-1]
+    whole = TensorShape([*places, *shape[count:]])
+    if updates.shape.rank != 0 and not whole.is_compatible_with(updates.shape):
+        raise ShapeError(
+            f"VariableScatter: the updates of indices {indices} in {dtype}{shape} must be a "
+            f"scalar or {whole}, got {updates}"
+        )
+    return TensorSpec(shape, kind)
+
+
+@variable_scatter.effect
+def _scatter_kernel(
+    context: KernelContext,
+    handle: VariableStore,
+    indices: Array,
+    updates: Array,
+    *,
+    mode: str,
+    axes: int | None,
+    shape: TensorShape,
+    dtype: str,
+) -> Array:
+    where = [indices] if axes is None else [indices[..., i] for i in range(axes)]
+    handle.read()  # it must be initialised
+    with one_lock((handle,)):
+        old: Array = handle.value
+        rows = rows_of(HOST, "VariableScatter", old.shape, where).reshape(-1)
+        width = math.prod(old.shape[len(where) :])
+        if updates.ndim == 0:
+            updates = np.broadcast_to(updates, (rows.size, width))
+        elif updates.size != rows.size * width:
+            raise ShapeError(
+                f"VariableScatter: {rows.size} slices of {width} elements, "
+                f"and {updates.size} updates"
+            )
+        into = old.copy().reshape(-1, width)
+        flat = updates.reshape(rows.size, width)
+        if mode == "sub":
+            into = write(HOST, into, rows, np.negative(flat), "add")
+        elif mode == "div":
+            np.divide.at(into, rows, flat)
+        else:
+            into = write(HOST, into, rows, flat, mode)
+        handle.value = into.reshape(old.shape)
+        return handle.value
+
+
+variable_scatter.grad(no_gradient)
+
+
+@define("CountUpTo", dtypes={"handle": HANDLE})
+def count_up_to(handle: TensorSpec, *, limit: int, dtype: str) -> TensorSpec:
+    """The variable's value, which rises by 1; OutOfRange, and no change, once it is `limit`."""
+    if as_dtype(dtype) not in INTEGER:
+        raise DTypeError(f"CountUpTo: the variable must count, it is {dtype}")
+    return TensorSpec((), as_dtype(dtype))
+
+
+@count_up_to.effect
+def _count_kernel(
+    context: KernelContext, handle: VariableStore, *, limit: int, dtype: str
+) -> Array:
+    handle.read()  # it must be initialised
+    with one_lock((handle,)):
+        value: Array = handle.value
+        if value.ndim:
+            raise ShapeError(f"CountUpTo: {handle!r} must be a scalar, it has shape {value.shape}")
+        if int(value) >= limit:
+            raise OutOfRangeError(f"CountUpTo: {handle!r} has reached its limit {limit}")
+        handle.value = np.asarray(value + 1, value.dtype)
+        return value
+
+
+count_up_to.grad(no_gradient)

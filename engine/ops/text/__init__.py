@@ -1,0 +1,1 @@
+"""Byte strings. On the host alone."""

@@ -1,0 +1,334 @@
+"""The executor: an operation runs once all its inputs are there.
+
+A `Plan` is made once for a set of feeds, fetches and targets, and run many times, by any number of
+threads. Where nothing steers or waits, the order is settled when the plan is made: a step is one
+walk over a list, whose state is local to it:
+    values[slot]: the value of a tensor, dropped as soon as its last consumer has run.
+Everything else (loops and conditions as dataflow, kernels that wait, several threads) is a
+`DataflowRun`, which decides as it goes what can run next.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..graph import GraphTensor, Operation
+from ..ops.control.dataflow import NEXT_ITERATION, STEERING
+from ..ops.core.cluster import Body, cluster_op
+from ..ops.core.dispatch import as_array
+from ..ops.core.failures import located
+from ..ops.core.registry import HOST, OpDef, PlanOptions
+from ..passes import cluster, lower_control_flow, needed_operations, waits_inside
+from ..passes.loop_frames import cycle_error
+from ..quiet import hush, restore
+from .dataflow_executor import DataflowRun
+from .frames import Layout
+from .pool import inter_op_pool, is_worth_threads
+from .step import StepContext
+
+_ndarray = np.ndarray
+
+
+class Node:
+    """An operation of a plan, ready to run.
+
+    Attributes:
+        op: the operation.
+        inputs: slots of its inputs.
+        outputs: slots of its outputs, -1 for what nobody takes.
+        call: its kernel, with the attributes bound; `waits` tells that it is asynchronous,
+            `needs_context` that it takes the step's context first.
+        drops: slots that nobody takes after it.
+    """
+
+    __slots__ = (
+        "call",
+        "definition",
+        "drops",
+        "inputs",
+        "needs_context",
+        "op",
+        "outputs",
+        "waits",
+    )
+
+    def __init__(self, op: Operation, inputs: list[int], device: Any) -> None:
+        definition: OpDef = op.definition  # type: ignore[assignment]  # the table's only kind
+        self.op = op
+        self.definition = definition
+        self.inputs = inputs
+        self.outputs: list[int] = []
+        self.drops: tuple[int, ...] = ()
+        self.waits = definition.async_kernel is not None
+        self.needs_context = self.waits or definition.context_kernel is not None
+        kernel: Callable[..., Any]
+        if definition.async_kernel is not None:
+            kernel = definition.async_kernel
+        elif device is not None:
+            kernel = device.bind(definition)
+        elif definition.context_kernel is not None:
+            kernel = definition.context_kernel
+        else:
+            kernel = definition.bind("cpu", HOST)
+        self.call = functools.partial(kernel, **op.attrs) if op.attrs else kernel
+
+
+def _is_constant(op: Operation, fed: Collection[int]) -> bool:
+    """Whether an operation gives the same value in every run, and waits for nothing."""
+    return op.type == "Const" and not op.control_inputs and id(op.outputs[0]) not in fed
+
+
+def _in_order(
+    operations: Sequence[Operation], fed: Collection[int], replaced: Mapping[int, Operation]
+) -> list[Operation]:
+    """The operations, each after what it waits for, otherwise as they stand.
+
+    `replaced` leads from operations that are part of another one to that.
+
+    Raises:
+        InvalidArgumentError: they wait for each other, not through a NextIteration.
+    """
+    place = {op.id: i for i, op in enumerate(operations)}
+    place |= {member: place[op.id] for member, op in replaced.items()}
+    sources: list[set[int]] = []
+    sorted_already = True
+    for i, op in enumerate(operations):
+        found = {
+            place[x.op.id]
+            for x in op.inputs
+            if id(x) not in fed and x.op.id in place and x.op.definition is not NEXT_ITERATION
+        }
+        found |= {place[c.id] for c in op.control_inputs if c.id in place}
+        found.discard(i)
+        sorted_already &= all(j < i for j in found)
+        sources.append(found)
+    if sorted_already:
+        return list(operations)
+    consumers: list[list[int]] = [[] for _ in operations]
+    left = [len(found) for found in sources]
+    for i, found in enumerate(sources):
+        for j in found:
+            consumers[j].append(i)
+    ready = [i for i, n in enumerate(left) if n == 0]
+    out = []
+    while ready:
+        i = heapq.heappop(ready)
+        out.append(operations[i])
+        for j in consumers[i]:
+            left[j] -= 1
+            if not left[j]:
+                heapq.heappush(ready, j)
+    if len(out) < len(operations):
+        raise cycle_error([op for op, n in zip(operations, left, strict=True) if n])
+    return out
+
+
+class Plan:
+    """How to compute `fetches` and run `targets` from `feeds`.
+
+    Args:
+        fetches: the tensors to compute.
+        feeds: the tensors that are given.
+        targets: operations to run besides.
+        compiled: whether operations are clustered, and clusters run as native code.
+        device: what binds the kernels (see runtime/devices); None for the plain CPU.
+
+    Attributes:
+        nodes: what runs, in an order in which it can.
+        device: what binds the kernels, None for the plain CPU.
+        feeds: the tensors that are given.
+
+    Raises:
+        UnimplementedError: an operation has no kernel.
+        InvalidArgumentError: operations wait for each other, or the frames of loops do not match.
+    """
+
+    def __init__(
+        self,
+        fetches: Sequence[GraphTensor],
+        feeds: Sequence[GraphTensor] = (),
+        targets: Sequence[Operation] = (),
+        *,
+        compiled: bool = False,
+        device: Any = None,
+    ) -> None:
+        operations = needed_operations(fetches, targets, feeds)
+        if waits_inside(operations):
+            _, fetches, feeds, targets = lower_control_flow(fetches, feeds, targets)
+            operations = needed_operations(fetches, targets, feeds)
+        replaced: dict[int, Operation] = {}
+        if compiled:
+            operations, replaced = cluster(operations, fetches, feeds)
+        fed = {id(t) for t in feeds}
+        operations = _in_order(operations, fed, replaced)
+        constants = {op.id for op in operations if _is_constant(op, fed)}
+        running = [op for op in operations if op.id not in constants]
+        self.device = device
+        self.feeds = list(feeds)
+        self._num_feeds = len(feeds)
+        slots = _number(feeds, operations)
+        self._initial: list[Any] = [None] * max(len(feeds), max(slots.values(), default=-1) + 1)
+        kept = set()
+        for op in operations:
+            if op.id in constants:
+                slot = slots[id(op.outputs[0])]
+                self._initial[slot] = as_array(Node(op, [], device).call())
+                kept.add(slot)
+        self.nodes = [Node(op, [slots[id(x)] for x in op.inputs], device) for op in running]
+        self._fetches = [slots[id(t)] for t in fetches]
+        self._settle(slots, fed, kept, PlanOptions(compiled, device))
+        self._walk = [_entry(node) for node in self.nodes]
+        index = {op.id: i for i, op in enumerate(running)}
+        index |= {member: index[op.id] for member, op in replaced.items()}
+        constant_values = [
+            (op.outputs[0], self._initial[slots[id(op.outputs[0])]])
+            for op in operations
+            if op.id in constants
+        ]
+        self._lay_out = functools.partial(Layout, running, feeds, fetches, constant_values, index)
+        self._steers = any(n.waits or n.definition in STEERING for n in self.nodes)
+        if self._steers:
+            _ = self.layout  # tells of frames that do not match
+        self._is_wide = is_worth_threads(running, fed)
+        self._alone = self._only_cluster()
+
+    @functools.cached_property
+    def layout(self) -> Layout:
+        """What waits for what, for runs that decide as they go."""
+        return self._lay_out()
+
+    def _settle(
+        self, slots: dict[int, int], fed: set[int], kept: set[int], options: PlanOptions
+    ) -> None:
+        """Say where outputs go, which values end where, and make the kernels that depend on it."""
+        last: dict[int, int] = {}
+        for i, node in enumerate(self.nodes):
+            for slot in node.inputs:
+                last[slot] = i
+        kept |= set(self._fetches)
+        for i, node in enumerate(self.nodes):
+            # A fed output keeps its fed value though the operation runs.
+            wanted = [
+                -1 if id(y) in fed or not (slot in last or slot in kept) else slot
+                for y in node.op.outputs
+                for slot in [slots[id(y)]]
+            ]
+            node.outputs = wanted
+            ended = {s for s in node.inputs if last[s] == i and s not in kept}
+            node.drops = tuple(sorted(ended))
+            prepared = node.definition.prepared
+            if prepared is not None:
+                node.call = prepared(node.op.attrs, [slot >= 0 for slot in wanted], options)
+
+    @property
+    def operations(self) -> list[Operation]:
+        """What a run executes."""
+        return [node.op for node in self.nodes]
+
+    def _only_cluster(self) -> tuple[Body, Callable[[Sequence[Any]], Any]] | None:
+        """Where the plan is one cluster that makes all fetches of feeds: it, and its inputs."""
+        if len(self.nodes) != 1 or self._steers or self.device is not None:
+            return None
+        node = self.nodes[0]
+        is_whole = node.definition is cluster_op and node.outputs == self._fetches
+        if not is_whole or not all(slot < self._num_feeds for slot in node.inputs):
+            return None
+        if node.inputs == list(range(self._num_feeds)):
+            return node.op.attrs["body"], tuple
+        if len(node.inputs) < 2:
+            return None  # what picks one thing gives no tuple
+        return node.op.attrs["body"], operator.itemgetter(*node.inputs)
+
+    def run(self, feeds: Sequence[Any], context: StepContext) -> list[Any]:
+        """Execute the plan on arrays, in the order of its feeds; gives arrays.
+
+        Raises:
+            LaminarError: a kernel failed; the error names its operation and the user's line.
+        """
+        alone = self._alone
+        if alone is not None and context.runner is None and alone[0].native is not None:
+            inputs = alone[1](feeds)
+            try:
+                found: list[Any] = alone[0].native(context, *inputs)
+            except Exception as cause:
+                if getattr(cause, "operation", None) is not None:
+                    raise  # of an operation inside of this one
+                raise located(self.nodes[0].op, inputs, cause) from cause
+            return found
+        before = hush()
+        try:
+            if context.runner is not None:
+                return context.runner(self, context, feeds)
+            return self.execute(context, feeds)
+        finally:
+            restore(before)
+
+    def execute(self, context: StepContext, feeds: Sequence[Any]) -> list[Any]:
+        """As `run`, inside a run of another plan: a kernel that runs a graph calls this."""
+        if self._steers or (self._is_wide and inter_op_pool(context) is not None):
+            return DataflowRun(self.nodes, self.layout, context, feeds).wait()
+        values = self._initial.copy()
+        values[: self._num_feeds] = feeds
+        node = None
+        try:
+            for node, shape, call, first, second, out, drops in self._walk:
+                if shape == 1:
+                    y = call(values[first])
+                elif shape == 2:
+                    y = call(values[first], values[second])
+                elif shape == 0:
+                    y = call(*[values[i] for i in first])
+                else:
+                    y = call(context, *[values[i] for i in first])
+                if out >= 0:
+                    values[out] = y if type(y) is _ndarray else as_array(y)
+                elif out == _SEVERAL:
+                    for slot, part in zip(node.outputs, y, strict=True):
+                        if slot >= 0:
+                            values[slot] = as_array(part)
+                for slot in drops:
+                    values[slot] = None
+        except Exception as cause:
+            if node is None or getattr(cause, "operation", None) is not None:
+                raise  # of an operation inside of this one
+            raise located(node.op, [values[i] for i in node.inputs], cause) from cause
+        return [values[slot] for slot in self._fetches]
+
+
+_NOWHERE, _SEVERAL = -1, -2
+
+
+def _entry(node: Node) -> tuple[Any, ...]:
+    """What the walk needs of a node: (node, how to call it, kernel, two inputs or all, output...).
+
+    The commonest kernels, of one or two arrays, are called without making a list.
+    """
+    inputs, outputs = node.inputs, node.outputs
+    out = outputs[0] if len(outputs) == 1 else _SEVERAL if outputs else _NOWHERE
+    if node.needs_context:
+        return node, 3, node.call, inputs, 0, out, node.drops
+    if len(inputs) == 1:
+        return node, 1, node.call, inputs[0], 0, out, node.drops
+    if len(inputs) == 2:
+        return node, 2, node.call, inputs[0], inputs[1], out, node.drops
+    return node, 0, node.call, inputs, 0, out, node.drops
+
+
+def _number(feeds: Sequence[GraphTensor], operations: Sequence[Operation]) -> dict[int, int]:
+    """A slot for each tensor: the feeds first, in order."""
+    slots: dict[int, int] = {}
+    for i, t in enumerate(feeds):
+        slots.setdefault(id(t), i)
+    free = len(feeds)
+    for op in operations:
+        for y in op.outputs:
+            if id(y) not in slots:
+                slots[id(y)] = free
+                free += 1
+    return slots

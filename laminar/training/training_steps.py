@@ -1,0 +1,492 @@
+"""What a model does with one batch: compile, and the steps of training, testing, predicting."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from laminar import ops, optimizers
+from laminar.distribute import DataParallel
+from laminar.distribute.replicas import is_shared, shared_call
+from laminar.distribution import distribution
+from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
+from laminar.engine.functions import FuncGraph
+from laminar.engine.gradients import GradientTape
+from laminar.engine.ops.core.cluster import prepare_compiler
+from laminar.engine.ops.core.recording import paused
+from laminar.engine.source import warn
+from laminar.layers.holding import holding
+from laminar.layers.layer import Layer
+from laminar.layers.weights import trainable_changes
+from laminar.serialization import deserialize_keras_object, serialize_keras_object
+from laminar.tree import flatten, map_structure
+
+from .async_step import AsyncTrainStep
+from .compiled import Compiled
+from .compiled_loss import check_loss
+from .compiled_metrics import check_metrics
+from .data import unpack_x_y_sample_weight
+from .logs import in_order
+from .step import Step, batch_spec
+
+
+class TrainingSteps(Layer):
+    """What a model gains by being compiled: its steps, and the parts of them to override.
+
+    Abstract: models derive from it.
+
+    Attributes:
+        optimizer: what updates the weights, None before `compile`.
+        stop_training: set it to end `fit` after the current batch; `stop_evaluating` and
+            `stop_predicting` do the same in `evaluate` and `predict`.
+    """
+
+    _untracked = Layer._untracked | {"_compiled", "loss"}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.optimizer: Any = None
+        self.stop_training = False
+        self.stop_evaluating = False
+        self.stop_predicting = False
+        self._compiled: Compiled | None = None
+        self._predict_step: Step | None = None
+
+    @property
+    def output_names(self) -> list[str]:
+        """The names of the outputs: keys for losses and metrics."""
+        return []
+
+    # Compiling
+
+    def compile(
+        self,
+        optimizer: Any = "rmsprop",
+        loss: Any = None,
+        loss_weights: Any = None,
+        metrics: Any = None,
+        weighted_metrics: Any = None,
+        run_eagerly: bool = False,
+        steps_per_execution: int = 1,
+        jit_compile: Any = "auto",
+        auto_scale_loss: bool = True,
+        *,
+        strategy: Any = None,
+    ) -> None:
+        """Say how the model is trained.
+
+        Args:
+            optimizer: name or object.
+            loss: name, object or function; a list or dict for several outputs; None when the
+                model adds its own losses.
+            loss_weights: a factor for each loss.
+            metrics: what to report, without sample weights.
+            weighted_metrics: what to report, with sample weights.
+            run_eagerly: run steps op by op, for debugging.
+            steps_per_execution: batches between two looks at callbacks.
+            jit_compile: whether steps are compiled to native code where that is possible.
+            auto_scale_loss: whether a loss-scaling optimizer is used under mixed_float16.
+            strategy: which devices share the work, a `laminar.distribute.DataParallel`.
+
+        Raises:
+            InvalidArgumentError: an unknown name, or an argument of the wrong kind.
+        """
+        if (
+            isinstance(steps_per_execution, bool)
+            or not isinstance(steps_per_execution, int)
+            or steps_per_execution < 1
+        ):
+            raise InvalidArgumentError(
+                f"compile: steps_per_execution must be at least 1, got {steps_per_execution!r}"
+            )
+        if not (jit_compile is None or jit_compile == "auto" or isinstance(jit_compile, bool)):
+            raise InvalidArgumentError(
+                f"compile: jit_compile must be True, False or 'auto', got {jit_compile!r}",
+                remedy="leave it out, or jit_compile=False to run operation by operation",
+            )
+        found = optimizers.get(optimizer)
+        if not isinstance(found, optimizers.Optimizer):
+            raise InvalidArgumentError(f"compile: {optimizer!r} is not an optimizer")
+        check_loss(loss)
+        check_metrics(metrics)
+        check_metrics(weighted_metrics)
+        config = {
+            "optimizer": found,
+            "loss": loss,
+            "loss_weights": loss_weights,
+            "metrics": metrics,
+            "weighted_metrics": weighted_metrics,
+            "run_eagerly": run_eagerly,
+            "steps_per_execution": steps_per_execution,
+            "jit_compile": jit_compile,
+        }
+        scales = auto_scale_loss and self.dtype_policy.name == "mixed_float16"
+        if scales and not isinstance(found, optimizers.LossScaleOptimizer):
+            found = optimizers.LossScaleOptimizer(found, name="loss_scale_optimizer")
+        self.optimizer = found
+        if loss is not None:
+            self.loss = loss
+        self.stop_training = False
+        self._predict_step = None
+        self._compiled = Compiled(config, self.output_names)
+        shared = distribution()
+        if strategy is None and shared is not None:
+            strategy = shared.strategy
+        self._share_work(strategy)
+        if jit_compile is not False and not run_eagerly:
+            prepare_compiler()
+
+    def _share_work(self, strategy: Any) -> None:
+        """Let a strategy say which devices share the work."""
+        if strategy is not None and not isinstance(strategy, DataParallel):
+            raise InvalidArgumentError(
+                f"compile: strategy must be a laminar.distribute.DataParallel, got {strategy!r}"
+            )
+        compiled = self._require_compiled("strategy")
+        compiled.strategy = strategy
+        compiled.steps.clear()
+        self._predict_step = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """As a layer is called; in a step that several devices share, each computes its share."""
+        if is_shared():
+            return shared_call(self, super().__call__, args, kwargs)
+        return super().__call__(*args, **kwargs)
+
+    def _forget_steps(self) -> None:
+        """Trace the steps anew when they are needed: the layers are not what they were."""
+        self._predict_step = None
+        if self._compiled is not None:
+            self._compiled.steps.clear()
+
+    @property
+    def compiled(self) -> bool:
+        """Whether `compile` has been called."""
+        return self._compiled is not None
+
+    @property
+    def run_eagerly(self) -> bool:
+        """Whether steps run op by op; may be set after `compile`."""
+        return self._compiled is not None and bool(self._compiled.config["run_eagerly"])
+
+    @run_eagerly.setter
+    def run_eagerly(self, value: bool) -> None:
+        compiled = self._require_compiled("run_eagerly")
+        compiled.config["run_eagerly"] = value
+        compiled.steps.clear()
+        self._predict_step = None
+
+    @property
+    def jit_compile(self) -> Any:
+        """Whether steps are compiled to native code."""
+        return None if self._compiled is None else self._compiled.config["jit_compile"]
+
+    def _require_compiled(self, who: str) -> Compiled:
+        if self._compiled is None:
+            raise FailedPreconditionError(
+                f"{who}: the model has not been compiled",
+                remedy='call model.compile(optimizer="adam", loss=...) first',
+            )
+        return self._compiled
+
+    def get_compile_config(self) -> dict[str, Any] | None:
+        """The arguments of `compile` as data, None when it was not called.
+
+        None too, with a warning, when they cannot be written, as a lambda cannot.
+        """
+        if self._compiled is None:
+            return None
+        try:
+            return {key: serialize_keras_object(v) for key, v in self._compiled.config.items()}
+        except InvalidArgumentError as cause:
+            warn(f"{self.who} is saved without what compile() was told: {cause.message}")
+            return None
+
+    def compile_from_config(self, config: Mapping[str, Any]) -> None:
+        """Compile with what `get_compile_config` gave.
+
+        A class with a `compile` of its own is left uncompiled, with a warning.
+        """
+        if type(self).compile is not TrainingSteps.compile and (
+            type(self).compile_from_config is TrainingSteps.compile_from_config
+        ):
+            warn(
+                f"{type(self).__name__} has a compile() of its own, which loading does not call; "
+                f"call it, or write get_compile_config() and compile_from_config()"
+            )
+            return
+        known = {k: deserialize_keras_object(v) for k, v in config.items() if k in _COMPILE_KEYS}
+        known["jit_compile"] = "auto"
+        known["run_eagerly"] = bool(known.get("run_eagerly"))
+        known["steps_per_execution"] = int(known.get("steps_per_execution") or 1)
+        self.compile(**known)
+        if self.built and self.trainable_variables:
+            self.optimizer.build(self.trainable_variables)
+
+    # Parts of a step, to be overridden
+
+    def train_step(self, data: Any) -> dict[str, Any]:
+        """One step of training on a batch; override it for a loop of your own.
+
+        Args:
+            data: (x, y, sample_weight), as far as the data has them.
+
+        Returns:
+            The values to report, by name.
+        """
+        x, y, sample_weight = unpack_x_y_sample_weight(data)
+        with GradientTape() as tape:
+            y_pred = self(x, training=True)
+            loss = self._tracked_loss(x, y, y_pred, sample_weight, training=True)
+            scaled = self.optimizer.scale_loss(loss)
+        variables = self.trainable_weights
+        if variables:
+            gradients = tape.gradient(scaled, variables)
+            self.optimizer.apply(gradients, variables)
+        return self.compute_metrics(x, y, y_pred, sample_weight)
+
+    def test_step(self, data: Any) -> dict[str, Any]:
+        """One step of evaluation on a batch."""
+        x, y, sample_weight = unpack_x_y_sample_weight(data)
+        y_pred = self(x, training=False)
+        self._tracked_loss(x, y, y_pred, sample_weight, training=False)
+        return self.compute_metrics(x, y, y_pred, sample_weight)
+
+    def predict_step(self, data: Any) -> Any:
+        """The outputs for a batch."""
+        x, _, _ = unpack_x_y_sample_weight(data)
+        return self(x, training=False)
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Any:
+        """The loss of a batch: that of `compile`, and what layers and regularizers have added.
+
+        Raises:
+            InvalidArgumentError: there is neither.
+        """
+        compiled = self._require_compiled("compute_loss")
+        parts = []
+        if compiled.loss is not None:
+            loss = compiled.loss(y, y_pred, sample_weight)
+            if loss is not None:
+                parts.append(loss)
+        parts.extend(ops.sum(ops.cast(loss, "float32")) for loss in self.losses)
+        if not parts:
+            raise InvalidArgumentError(
+                "there is no loss to minimise: compile() got none and no layer adds one",
+                remedy='compile(loss="mse") or another, or call add_loss() in a layer',
+            )
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return total
+
+    def _tracked_loss(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any, *, training: bool
+    ) -> Any:
+        given = {"x": x, "y": y, "y_pred": y_pred, "sample_weight": sample_weight}
+        if _takes_training(type(self).compute_loss):
+            given["training"] = training
+        loss = self.compute_loss(**given)
+        size = ops.shape(flatten(x)[0])[0]
+        tracker = self._require_compiled("compute_loss").loss_tracker
+        tracker.update_state(loss, sample_weight=size)
+        return loss
+
+    def stateless_compute_loss(
+        self,
+        trainable_variables: Any,
+        non_trainable_variables: Any,
+        metrics_variables: Any,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> tuple[Any, tuple[Any, Any, Any]]:
+        """`compute_loss` with given values of the variables.
+
+        Returns:
+            The loss, and the values that all variables have after it: trainable, non-trainable,
+            those of the metrics.
+        """
+        groups = (self.trainable_variables, self.non_trainable_variables, self.metrics_variables)
+        values = [*trainable_variables, *non_trainable_variables, *metrics_variables]
+        with holding([v for group in groups for v in group], values, self.who):
+            loss = self.compute_loss(x, y, y_pred, sample_weight, training)
+            trainable, others, metrics = ([v.read_value() for v in group] for group in groups)
+        return loss, (trainable, others, metrics)
+
+    def compute_metrics(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+    ) -> dict[str, Any]:
+        """Update the metrics of `compile` and of `add_metric`, and give all results by name."""
+        compiled = self._require_compiled("compute_metrics")
+        compiled.metrics.update_state(y, y_pred, sample_weight)
+        for layer in self.flatten_layers():
+            for name, value in layer._reports:
+                tracker = compiled.tracker_for(layer, name)
+                if tracker is not None:
+                    tracker.update_state(value)
+        return self.get_metrics_result()
+
+    def get_metrics_result(self) -> dict[str, Any]:
+        """The results of all metrics, by name."""
+        results: dict[str, Any] = {}
+        keys = self._metric_keys()
+        for metric in self.metrics:
+            result = metric.result()
+            if isinstance(result, Mapping):
+                results |= result
+            else:
+                results[keys.get(id(metric), metric.name)] = result
+        return results
+
+    def _metric_keys(self) -> dict[int, str]:
+        compiled = self._compiled
+        return {} if compiled is None else {id(m): k for k, m in compiled.metrics.by_key.items()}
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The metrics: the loss, those of `compile`, those of the layers."""
+        found = [] if self._compiled is None else self._compiled.own_metrics
+        for layer in self.flatten_layers():
+            found += layer._own_metrics
+        return list({id(metric): metric for metric in found}.values())
+
+    @property
+    def metrics_names(self) -> list[str]:
+        """The names of the values that `evaluate` gives, in their order."""
+        return self._names_of(self.metrics)
+
+    def _names_of(self, metrics: list[Any]) -> list[str]:
+        keys = self._metric_keys()
+        return [keys.get(id(metric), metric.name) for metric in metrics]
+
+    def _values_of(self, logs: Mapping[str, Any]) -> list[Any]:
+        """Reported values in the order of `metrics_names`, others after them by name."""
+        names: list[str] = []
+        if type(self).metrics is TrainingSteps.metrics and self._compiled is not None:
+            names = self._names_of(self._compiled.own_metrics)
+        if not logs.keys() <= set(names):  # those of layers, for which all layers are asked
+            names = self.metrics_names
+        return in_order(logs, names)
+
+    def reset_metrics(self) -> None:
+        """Set all metrics back."""
+        for metric in self.metrics:
+            metric.reset_state()
+
+    # Step functions
+
+    def make_train_function(self, force: bool = False) -> Any:
+        """The function that trains on a batch."""
+        compiled = self._require_compiled("fit")
+        changes = trainable_changes(), self.optimizer.group_changes
+        if changes != compiled.changes:  # perhaps layers of this model have been frozen or thawed
+            trained = (changes[1], *(id(v) for v in self.trainable_weights))
+            if trained != compiled.trained:
+                compiled.steps.pop("train", None)
+            compiled.changes, compiled.trained = changes, trained
+        return self._step("train", self.train_step, force)
+
+    def make_test_function(self, force: bool = False) -> Any:
+        """The function that evaluates a batch."""
+        return self._step("test", self.test_step, force)
+
+    def make_predict_function(self, force: bool = False) -> Step:
+        """The function that predicts a batch."""
+        if self._predict_step is None or force:
+            self._predict_step = self._new_step(self.predict_step)
+        return self._predict_step
+
+    def _step(self, kind: str, step: Any, force: bool) -> Any:
+        compiled = self._require_compiled("fit")
+        if force or kind not in compiled.steps:
+            if kind == "train" and compiled.strategy is not None and compiled.strategy.is_async:
+                own = type(self).train_step is not TrainingSteps.train_step
+                serial = self._new_step(step)
+                compiled.steps[kind] = AsyncTrainStep(self, compiled, serial, has_own_step=own)
+            else:
+                compiled.steps[kind] = self._new_step(step)
+        return compiled.steps[kind]
+
+    def _new_step(self, step: Any) -> Step:
+        def run(batch: Any) -> Any:
+            try:
+                return step(batch)
+            finally:
+                self._clear_losses()  # symbols of the trace
+
+        run.__name__ = getattr(step, "__name__", "step")
+        return Step(
+            run,
+            eager=self.run_eagerly,
+            native=self.jit_compile is not False,
+            strategy=None if self._compiled is None else self._compiled.strategy,
+            one_size=any(getattr(layer, "stateful", False) for layer in self.flatten_layers()),
+        )
+
+    def _prepare(self, batch: Any, *, training: bool) -> None:
+        """Make the weights, the metrics and the optimizer's slots, from a first batch."""
+        if type(self).train_step is not TrainingSteps.train_step:
+            return  # made in its first trace
+        compiled = self._require_compiled("fit")
+        if not self.built or not compiled.metrics.built:
+            self._trace_outputs(batch, compiled)
+        if training and not self.optimizer.built:
+            variables = self.trainable_weights
+            if variables:
+                self.optimizer.build(variables)
+
+    def _known_outputs(self) -> Any:
+        """Tensors of the form of the outputs, where it is known without a call; else None."""
+        return None
+
+    def _trace_outputs(self, batch: Any, compiled: Compiled) -> None:
+        graph = FuncGraph("spec")
+        with graph.as_default(), paused():
+            symbols = map_structure(partial(_symbol, graph), batch)
+            x, y, _ = unpack_x_y_sample_weight(symbols)
+            known = self._known_outputs()
+            if known is None:
+                y_pred = self(x, training=False)
+            else:
+                y_pred = map_structure(partial(_symbol, graph), known)
+            for layer in self.flatten_layers():
+                for name, _ in layer._reports:
+                    compiled.tracker_for(layer, name)
+            self._clear_losses()
+            if compiled.loss is not None:
+                compiled.loss.build(y, y_pred)
+            compiled.metrics.build(y, y_pred)
+
+
+def _symbol(graph: FuncGraph, value: Any) -> Any:
+    return None if value is None else graph.add_argument(batch_spec(value), "data")
+
+
+def _takes_training(compute_loss: Any) -> bool:
+    """Whether a `compute_loss` takes `training`, which it did not before Keras 3.3."""
+    parameters = inspect.signature(compute_loss).parameters.values()
+    return any(p.name == "training" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+_COMPILE_KEYS = (
+    "optimizer",
+    "loss",
+    "loss_weights",
+    "metrics",
+    "weighted_metrics",
+    "run_eagerly",
+    "steps_per_execution",
+    "jit_compile",
+)

@@ -1,0 +1,156 @@
+"""Values become tensors: types, copies, and what is refused."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from laminar import engine as eng
+from laminar.engine.errors import DTypeError, InvalidArgumentError
+from laminar.engine.graph import EagerTensor, Literal, TensorSpec
+from laminar.engine.ops.core.convert import Defaults, to_array
+
+
+class Number(enum.IntEnum):
+    TWO = 2
+
+
+class OnlyDlpack:
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+class OnlyArray:
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.array
+
+
+F64 = np.array([1.0, 2.0])
+
+VALUES: list[Any] = [
+    (1.5, None, "float32", 1.5),
+    (3, None, "int32", 3),
+    (2**31, None, "int64", 2**31),
+    (-(2**31), None, "int32", -(2**31)),
+    (True, None, "bool", True),
+    (1j, None, "complex64", 1j),
+    (Number.TWO, None, "int32", 2),
+    ("ä", None, "string", "ä".encode()),
+    (b"a\x00", None, "string", b"a\x00"),
+    ([b"a\x00", "ä"], None, "string", [b"a\x00", "ä".encode()]),
+    ([["a"], ["bb"]], None, "string", [[b"a"], [b"bb"]]),
+    (np.array(["a", "bb"]), None, "string", [b"a", b"bb"]),
+    ([], None, "float32", []),
+    ([1, 2], None, "int32", [1, 2]),
+    ([1, 2.5], None, "float32", [1.0, 2.5]),
+    ([2**31, 1], None, "int64", [2**31, 1]),
+    ([-(2**31)], None, "int32", [-(2**31)]),
+    ([-(2**63)], None, "int64", [-(2**63)]),
+    ([2**63], None, "uint64", [2**63]),
+    ([True, False], None, "bool", [True, False]),
+    ((1.0, (2.0)), None, "float32", [1.0, 2.0]),
+    (F64, None, "float64", [1.0, 2.0]),
+    (np.float64(1.5), None, "float64", 1.5),
+    (F64.astype(">f4"), None, "float32", [1.0, 2.0]),
+    (np.ones(2, ml_dtypes.bfloat16), None, "bfloat16", [1.0, 1.0]),
+    ([F64, F64], None, "float64", [[1.0, 2.0], [1.0, 2.0]]),
+    ([EagerTensor(F64), EagerTensor(F64)], None, "float64", [[1.0, 2.0], [1.0, 2.0]]),
+    (OnlyDlpack(F64), None, "float64", [1.0, 2.0]),
+    (OnlyArray(F64), None, "float64", [1.0, 2.0]),
+    (EagerTensor(F64), "float32", "float32", [1.0, 2.0]),
+    (1, "float64", "float64", 1.0),
+    (2.7, "int32", "int32", 2),
+    ([1, 2], "uint8", "uint8", [1, 2]),
+    (F64, "float16", "float16", [1.0, 2.0]),
+    (0, "bool", "bool", False),
+    (1e300, "float32", "float32", np.inf),
+    ([1e300], "float32", "float32", [np.inf]),
+    (2.0, "complex128", "complex128", 2 + 0j),
+]
+
+
+@pytest.mark.parametrize(("value", "dtype", "found", "expected"), VALUES, ids=repr)
+def test_conversion(value: Any, dtype: Any, found: str, expected: Any) -> None:
+    x: Any = eng.convert_to_tensor(value, dtype)
+    assert x.dtype == found
+    assert x.numpy().dtype == eng.as_dtype(found).numpy
+    assert x.numpy().tolist() == expected
+
+
+REFUSED: list[Any] = [
+    pytest.param([[1], [2, 3]], None, InvalidArgumentError, "equal lengths", id="ragged"),
+    pytest.param(None, None, InvalidArgumentError, "expected a tensor or an array", id="none"),
+    pytest.param(TensorSpec([]), None, InvalidArgumentError, "expected a tensor", id="spec"),
+    pytest.param(object(), None, DTypeError, "an element of type object", id="object"),
+    pytest.param([1, None], None, DTypeError, "expected numbers or strings", id="none-inside"),
+    pytest.param({"a": 1}, None, DTypeError, "an element of type dict", id="dict"),
+    pytest.param(2**70, None, InvalidArgumentError, "does not fit into int64", id="large"),
+    pytest.param(300, "uint8", InvalidArgumentError, "300 does not fit into uint8", id="narrow"),
+    pytest.param(float("nan"), "int32", InvalidArgumentError, "nan does not fit", id="nan"),
+    pytest.param("a", "float32", DTypeError, "as float32", id="string-as-number"),
+    pytest.param(1.0, "string", DTypeError, "the number 1.0 as a string", id="number-as-string"),
+    pytest.param([1.0], "string", DTypeError, "as string", id="numbers-as-strings"),
+    pytest.param(1j, "float32", DTypeError, "complex128 values as float32", id="complex-as-real"),
+    pytest.param(1.0, "resource", DTypeError, "a handle to state", id="resource"),
+    pytest.param(np.array(["2020"], "M8[Y]"), None, DTypeError, "expected one of", id="dates"),
+]
+
+
+@pytest.mark.parametrize(("value", "dtype", "kind", "message"), REFUSED)
+def test_what_is_refused(value: Any, dtype: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        eng.convert_to_tensor(value, dtype)
+
+
+@pytest.mark.parametrize("wrap", [lambda a: a, OnlyArray, OnlyDlpack])
+def test_the_tensor_is_a_copy(wrap: Any) -> None:
+    array = np.array([1.0, 2.0])
+    x: Any = eng.convert_to_tensor(wrap(array))
+    shared: Any = eng.convert_to_tensor(wrap(array), copy=False)
+    array[0] = 9.0
+    assert x.tolist() == [1.0, 2.0]
+    assert shared.tolist() == [9.0, 2.0]
+
+
+def test_a_tensor_stays_itself() -> None:
+    x = eng.convert_to_tensor(1.0)
+    assert eng.convert_to_tensor(x) is x
+    assert eng.convert_to_tensor(x, "float32") is x
+
+
+def test_symbols() -> None:
+    with eng.Graph().as_default() as graph:
+        x = eng.placeholder("float32", [], name="x")
+        assert eng.convert_to_tensor(x) is x
+        assert eng.convert_to_tensor(x, "int32").op.type == "Cast"  # type: ignore[attr-defined]  # in a graph
+        stacked = eng.convert_to_tensor([[x, 1.0], [2.0, x]])
+        assert (stacked.shape, stacked.dtype) == ((2, 2), "float32")
+        literal = eng.convert_to_tensor(2.0)
+        assert isinstance(literal, Literal)
+        assert literal.home is graph
+        assert literal.numpy() == 2.0  # its value is known, so shapes can be computed with it
+
+
+def test_the_default_types() -> None:
+    before = Defaults.floating
+    try:
+        Defaults.floating = eng.float64
+        assert eng.convert_to_tensor(1.0).dtype == "float64"
+        assert eng.convert_to_tensor([1.0]).dtype == "float64"
+        assert (eng.convert_to_tensor(3) / 2).dtype == "float64"
+        assert to_array(np.float32(1))[1] == "float32"
+    finally:
+        Defaults.floating = before

@@ -1,0 +1,73 @@
+"""Batches of sizes that nobody knows beforehand: after the first, none waits for a compile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import laminar
+from laminar.engine.compiler.native import cluster_kernel
+
+from .changing_sizes import MODELS, batches, dense, made
+
+ROOT = Path(__file__).parents[3]
+
+pytestmark = pytest.mark.skipif(
+    not cluster_kernel.is_offered(), reason="there is no native code here"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        *((name, 6) for name in MODELS),
+        *((name, 1) for name in ("convolutional", "residual", "transformed")),
+        ("transformed", 64),
+    ],
+)
+def test_nothing_is_compiled_after_the_first_step(name: str, first: int, tmp_path: Path) -> None:
+    """Nothing is in the cache, and results have the bits of a plan made for their size."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.laminar.models.changing_sizes", name, str(first)],
+        cwd=ROOT,
+        env=os.environ | {"LAMINAR_CACHE": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "nothing is compiled\n", done.stderr
+
+
+def test_a_loop_over_known_batches_does_not_make_do() -> None:
+    model = made(dense)
+    sizes = [5, 40]
+    for x, y in batches(model, sizes):
+        model.train_on_batch(x, y)
+    (cluster,) = clusters(model)
+    assert {key[0][0] for key, _ in cluster._making_do} <= {40}
+    ((x, y),) = batches(model, [120])
+    model.fit(x, y, batch_size=40, verbose=0)
+    assert not cluster._making_do
+
+
+def test_the_last_batch_of_other_data_makes_do() -> None:
+    model = made(dense)
+    ((x, y),) = batches(model, [100])
+    model.fit(x, y, batch_size=40, verbose=0)
+    (cluster,) = clusters(model)
+    assert not cluster._making_do
+    assert {key[0][0] for key, _ in cluster._kept} == {40, 20}
+    model.fit(x[:57], y[:57], batch_size=40, verbose=0)
+    assert {key[0][0] for key, _ in cluster._making_do} <= {17}  # all that is best may be loaded
+    assert len(cluster.events) == 1
+
+
+def clusters(model: laminar.Model) -> list[cluster_kernel.NativeCluster]:
+    """Those of the training step."""
+    assert model._compiled is not None
+    concretes = model._compiled.steps["train"]._concrete.values()
+    return [body.native for concrete in concretes for body in concrete.clusters]
