@@ -1,7 +1,8 @@
 """The state of a step: what has arrived where, and what can run next.
 
 No threads here: whoever drives a `StepState` takes runnable nodes from `start` and `finish`, runs
-their kernels, and reports the outputs. Operations that steer (ops/control/dataflow.py) are done here.
+their kernels, and reports the outputs. Operations that steer (ops/control/dataflow.py) are done
+here.
 
 A frame is entered from one iteration of the frame around it, and lives until all its iterations
 have ended. An iteration holds, for the nodes of its frame:

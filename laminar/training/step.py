@@ -72,7 +72,7 @@ class Step:
 
     @property
     def compiles(self) -> list[Any]:
-        """What was compiled for the batches so far, and why (engine/compiler/plan/compile_log.py)."""
+        """What was compiled for the batches so far, and why: see plan/compile_log.py."""
         found = []
         for number, concrete in enumerate(dict.fromkeys(self._concrete.values())):
             given = ", ".join(str(x.spec) for x in concrete.inputs)

@@ -4,7 +4,8 @@
     tensors(ptr self, ptr arguments, i64 count) -> ptr: tensors of values and element types.
 
 `self` is an array of words, named below. What they do with Python's objects they do as C would, by
-functions of Python's, but for reading fields whose places cluster_kernel.py looks for when it is loaded.
+functions of Python's, but for reading fields whose places cluster_kernel.py looks for when it is
+loaded.
 """
 
 from __future__ import annotations

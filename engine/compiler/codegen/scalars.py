@@ -1,4 +1,4 @@
-"""Scalar expressions evaluated by writing code: the `Scalars` (ops/core/scalars.py) of this compiler."""
+"""Scalar expressions evaluated by writing code: this compiler's `Scalars` (ops/core/scalars.py)."""
 
 from __future__ import annotations
 

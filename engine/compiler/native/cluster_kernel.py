@@ -1,8 +1,8 @@
 """Native functions of clusters: made for the shapes that come, called on NumPy arrays.
 
-A cluster has a `Structure` for each pattern of sizes (specializations.py), and an `Instance` for each
-set of real sizes: a batch of another size is planned anew, never compiled anew. All of them work in
-the same memory, as large as the largest needs.
+A cluster has a `Structure` for each pattern of sizes (specializations.py), and an `Instance` for
+each set of real sizes: a batch of another size is planned anew, never compiled anew. All of them
+work in the same memory, as large as the largest needs.
 """
 
 from __future__ import annotations

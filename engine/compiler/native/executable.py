@@ -1,7 +1,8 @@
 """A plan ready to run: its numbers at addresses.
 
 A `Recipe` is all that an `Instance` is made of, as data that holds no address: it can be kept on
-disk (see plan_cache.py), and each thread that runs the plan at the same time makes its own instance.
+disk (see plan_cache.py), and each thread that runs the plan at the same time makes its own
+instance.
 Plans that never run at the same time work in the same `Arena`.
 """
 

@@ -1,8 +1,8 @@
 """Reshapes that part a size which was joined of others: (batch * 12, 3) to (batch, 12, 3).
 
 By itself nothing says that the first size is a multiple of 12, so such an operation cannot be tried
-alone as others are (supported_ops.py). Here the sizes of a graph's tensors are told as numbers made of
-stand-ins (sizes.py) for what is unknown of its inputs: the ops' own shape rules carry them on.
+alone as others are (supported_ops.py). Here the sizes of a graph's tensors are told as numbers made
+of stand-ins (sizes.py) for what is unknown of its inputs: the ops' own shape rules carry them on.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Random bits by counting: Philox4x32-10, a block of 128 bits in each lane of four vectors.
 
-What the words are is defined in engine/ops/random/philox.py and random_state.py; these kernels give the
-same. A lane is 64 bits wide, of which the lower half counts: products of 32 by 32 bits are one
-instruction then, and what gathers in the upper halves is cut off where it is used.
+What the words are is defined in engine/ops/random/philox.py and random_state.py; these kernels
+give the same. A lane is 64 bits wide, of which the lower half counts: products of 32 by 32 bits are
+one instruction then, and what gathers in the upper halves is cut off where it is used.
 """
 
 from __future__ import annotations
