@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from laminar.engine.compiler.codegen.function import Module, Value
-from laminar.engine.compiler.ir.launch import Code
 from laminar.engine.compiler.kernels.addressing import function, load, store
 from laminar.engine.compiler.target import host, llvm
+from laminar.engine.compiler.target.code import Code
 from laminar.engine.compiler.target.code_cache import address_of
 from laminar.engine.graph import uint64
 

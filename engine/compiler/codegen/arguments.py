@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ...graph import DType
-from ..ir.launch import Code
 from ..ir.program import Shape
+from ..target.code import Code
 from .function import Value
 
 
@@ -57,11 +57,6 @@ class Loops:
 
     code: Code
     words: tuple[WordSpec, ...]
-
-
-def same(text: str) -> str:
-    """The IR of code that has been written already."""
-    return text
 
 
 class Access:

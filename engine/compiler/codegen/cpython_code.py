@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...graph import int32, int64
-from ..ir.launch import Code
 from ..target import host
+from ..target.code import Code
 from ..target.llvm import vector_bytes
 from . import driver
 from .abi import COUNT, DATA, ITEMS, RANK, SIZES, TYPE, at, field, pointer, put, word

@@ -25,6 +25,8 @@ from collections.abc import Callable
 
 from ...graph import int32, int64, uint8
 from ..target import host
+from ..target.code import Code
+from ..target.llvm import vector_bytes
 from .abi import BASE, DATA, FLAGS, REFERENCES, TYPE, at, field, pointer, put, word
 from .function import POINTER, Function, Module, Value
 
@@ -71,6 +73,14 @@ _ASKED, _WRITEABLE = 0x101, 0x400  # contiguous and aligned
 _SPINS = 4000  # rounds of waiting before a thread gives its core away
 _FUTEX_WAIT, _FUTEX_WAKE = 128, 129  # private to the process
 _FUTEX_X86, _FUTEX_ARM = 202, 98  # Linux's number of the call
+
+
+POOL_FUNCTIONS = ("start", "wake", "worker")  # what a pool calls
+
+
+def driver_code(symbol: str) -> Code:
+    """The code of one of the functions."""
+    return Code(symbol, vector_bytes(), text, ())
 
 
 def text() -> str:

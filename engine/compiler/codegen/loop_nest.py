@@ -14,23 +14,13 @@ from typing import TypeAlias
 
 from ...graph import DType, int64
 from ..ir.kernel import Kernel, at_hand, fills, strides_over
-from ..ir.launch import Code
 from ..ir.program import Gathered, Iota, Map, Operand, Reduce, Size, View, contiguous
 from ..ir.sizes import is_known
 from ..schedule.buffer_assignment import Layout
 from ..schedule.phases import phases_of
 from ..schedule.unrolled_rows import lanes_of
-from .arguments import (
-    Access,
-    BufferWord,
-    Loops,
-    ModeWord,
-    NumberWord,
-    PartWord,
-    TurnWord,
-    WordSpec,
-    same,
-)
+from ..target.code import Code, same
+from .arguments import Access, BufferWord, Loops, ModeWord, NumberWord, PartWord, TurnWord, WordSpec
 from .function import POINTER, Function, Module, Value
 from .loop_body import PAGE, WIDE, Row
 from .serpentine import turning

@@ -17,7 +17,7 @@ from ...errors import ShapeError
 from ...graph import Array, DType, bool_, float32, int32
 from ..codegen.function import HALVES, Function, NotLoweredError, Value
 from ..codegen.scalars import VectorScalars
-from ..kernels.gemm.tiles import Target
+from .kernel_target import Target
 from .program import (
     Check,
     Expression,

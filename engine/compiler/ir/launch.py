@@ -7,8 +7,10 @@ finish one launch before the next begins; nothing waits inside of a launch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias, TypeGuard
+
+from ..target.code import Code
 
 
 class Buffer(NamedTuple):
@@ -26,23 +28,6 @@ class Scratch(NamedTuple):
 
     bytes: int
     key: str
-
-
-class Code(NamedTuple):
-    """The address of a native function; equal codes are the same function.
-
-    `writer(*parameters)` is the IR of a module that defines `symbol`; it is for vectors of
-    `vector_bytes`, so that is what its text is to be compiled for.
-    """
-
-    symbol: str
-    vector_bytes: int
-    writer: Callable[..., str]
-    parameters: tuple[object, ...]
-
-    def text(self) -> str:
-        """The IR."""
-        return self.writer(*self.parameters)
 
 
 class PlanWord(NamedTuple):

@@ -28,18 +28,18 @@ from ..codegen import driver
 from ..codegen.cpython_code import OTHER_SHAPES
 from ..lower.loops import LOOPS
 from ..lower.size_inputs import sizes_among_inputs
-from ..plan import compile_log
+from ..plan.executable_plan import Recipe
 from ..plan.fallback import go_on_without
 from ..plan.plan_cache import Recipes
 from ..plan.specializations import Structures
 from ..plan.supported_ops import Acceptance
-from ..target import host, llvm
+from ..target import compile_log, host, llvm
 from ..target.code_cache import addresses_of
 from ..target.fingerprint import sources
+from ..target.thread_count import num_threads
 from . import heap
 from .cpython_calls import make_tensors_natively, makes_arrays
-from .executable import Arena, Instance, Recipe
-from .threads import num_threads
+from .executable import Arena, Instance
 
 _log = logging.getLogger(__name__)
 

@@ -9,51 +9,18 @@ Plans that never run at the same time work in the same `Arena`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...graph import Array
-from ..codegen import cpython_code, driver
+from ..codegen import driver
+from ..plan.executable_plan import Recipe, driver_codes
 from ..target import host
-from ..target.code_cache import Native, addresses_of, native
+from ..target.code_cache import addresses_of
 from .cpython_calls import callable_plan
 from .heap import Form
-from .threads import POOL_FUNCTIONS, Pool, driver_code, num_threads, pool
-
-_FUNCTIONS = ("run", "share")
-
-# What numbers of a recipe are relative to; then come its constants, and then its codes.
-MEMORY, ARENA, PLAN = range(3)
-
-
-class Recipe(NamedTuple):
-    """A plan for some sizes, as data.
-
-    Attributes:
-        memory: int64 words that the driver and the kernels read. Those that are addresses hold what
-            is to be added to the base that `moves` tells.
-        moves: rows (place in `memory`, number of a base).
-        places: where in `memory` the patches of addresses, the kernels and the wants begin.
-        counts: how many there are of each.
-        arena_bytes: the memory for intermediate values.
-        constants: arrays that kernels read.
-        codes: native functions, those of the driver last.
-        outputs: the shape of each output.
-        variables: the inputs of the cluster that are variables, in the order of their arrays.
-        is_parallel: whether threads share some kernel.
-    """
-
-    memory: Array
-    moves: Array
-    places: tuple[int, int, int]
-    counts: tuple[int, int, int]
-    arena_bytes: int
-    constants: tuple[Array, ...]
-    codes: tuple[Native, ...]
-    outputs: tuple[tuple[int, ...], ...]
-    variables: tuple[int, ...]
-    is_parallel: bool
+from .threads import Pool, pool
 
 
 class Arena:
@@ -151,13 +118,6 @@ class Instance:
             return self._shared(objects)
         finally:
             threads.lock.release()
-
-
-def driver_codes(is_parallel: bool) -> list[Native]:
-    """The functions of the driver that a plan needs."""
-    more = POOL_FUNCTIONS if is_parallel and num_threads() > 1 else ()
-    entries = (cpython_code.code(name) for name in ("call", "tensors"))
-    return [native(code) for code in (*map(driver_code, (*_FUNCTIONS, *more)), *entries)]
 
 
 def _at_addresses(recipe: Recipe, arena: Array, plan: Array) -> Array:

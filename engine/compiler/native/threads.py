@@ -18,19 +18,13 @@ import numpy as np
 from ...errors import InvalidArgumentError
 from ...ops.core.cluster import thread_share
 from ..codegen import driver
-from ..ir.launch import Code
+from ..codegen.driver import POOL_FUNCTIONS, driver_code
 from ..target.code_cache import addresses_of, native
-from ..target.llvm import vector_bytes
+from ..target.thread_count import available_cores, num_threads, set_count
 
-POOL_FUNCTIONS = ("start", "wake", "worker")  # of the driver
 _START = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _WAKE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _WORKER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-
-
-def driver_code(symbol: str) -> Code:
-    """The code of a function of the driver."""
-    return Code(symbol, vector_bytes(), driver.text, ())
 
 
 class Pool:
@@ -70,40 +64,26 @@ class Pool:
             thread.join(timeout=5)
 
 
-def _cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 # A thread has a stack and, while it waits for work, a share of a core: more are a mistake.
 _MOST = 1024
 
 
-class _Setting:
-    """How many threads there are to be, and the pools that have them."""
+class _Pools:
+    """The pools, which are made anew where their number of threads is another one."""
 
     def __init__(self) -> None:
-        self.count = _cores()
-        self.pools: dict[str | None, Pool] = {}  # by the owner of a share, None for the host
+        self.by_owner: dict[str | None, Pool] = {}  # by the owner of a share, None for the host
         self.lock = threading.Lock()
 
     def forget(self) -> None:
         """In a forked child the pool's threads are gone."""
-        for pool in self.pools.values():
+        for pool in self.by_owner.values():
             atexit.unregister(pool.close)  # its lock may be held for ever
-        self.pools = {}
+        self.by_owner = {}
         self.lock = threading.Lock()
 
 
-_setting = _Setting()
-
-
-def num_threads() -> int:
-    """How many threads a plan that this thread runs may use."""
-    count = _setting.count
-    return count if thread_share.owner is None else min(count, thread_share.count)
+_pools = _Pools()
 
 
 def set_threads(n: int | None) -> None:
@@ -119,9 +99,9 @@ def set_threads(n: int | None) -> None:
             f"set_threads: expected a positive number of threads, at most {_MOST}, got {n!r}",
             remedy="leave it out, or give None, for one for each core",
         )
-    with _setting.lock:
-        old, _setting.pools = _setting.pools, {}
-        _setting.count = n or _cores()
+    with _pools.lock:
+        old, _pools.by_owner = _pools.by_owner, {}
+        set_count(n or available_cores())
     for pool in old.values():
         pool.close()
 
@@ -129,17 +109,17 @@ def set_threads(n: int | None) -> None:
 def pool() -> Pool | None:
     """The pool for what this thread runs; None where there is one thread only."""
     owner = thread_share.owner
-    found = _setting.pools.get(owner)
+    found = _pools.by_owner.get(owner)
     if found is None:
         count = num_threads()
         if count == 1:
             return None
-        with _setting.lock:
-            found = _setting.pools.get(owner)
+        with _pools.lock:
+            found = _pools.by_owner.get(owner)
             if found is None:
-                found = _setting.pools[owner] = Pool(count)
+                found = _pools.by_owner[owner] = Pool(count)
     return found
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_setting.forget)
+    os.register_at_fork(after_in_child=_pools.forget)

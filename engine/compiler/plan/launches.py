@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 from ..codegen import driver
 from ..codegen.arguments import BufferWord, ModeWord, NumberWord, PartWord, TurnWord, WordSpec
+from ..codegen.driver import driver_code
 from ..codegen.serpentine import NEXT
 from ..ir.kernel import Kernel, strides_over
+from ..ir.kernel_target import Target
 from ..ir.launch import Buffer, Epilogue, Launch, PlanWord, Stream, Word, is_block
 from ..ir.program import Library, Loop, contiguous, views_of
-from ..kernels.gemm.tiles import Target
-from ..native.threads import driver_code, num_threads
+from ..target.thread_count import num_threads
 from .compiled_program import Structure
 
 # A kernel over fewer bytes, or with fewer multiplications, runs on one thread: meeting the others

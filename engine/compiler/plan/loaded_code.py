@@ -6,8 +6,8 @@ nothing is compiled in the middle of an epoch.
 
 from __future__ import annotations
 
-from ..ir.launch import Code
 from ..target import code_cache
+from ..target.code import Code
 
 
 class Loaded:

@@ -20,11 +20,11 @@ from ...ops.core.cluster import Body
 from ...ops.core.registry import OpDef
 from ..lower.loops import GRAPHS, LOOPS, traced
 from ..lower.rules import LOWERINGS
-from ..native.executable import Recipe
 from ..target import disk_cache, host, llvm
 from ..target.bfloat16_unit import pair_unit
 from ..target.code_cache import Native, content_of, kept_of
 from ..target.fingerprint import NoDigestError, digest, encoded, is_covered, sources
+from .executable_plan import Recipe
 
 _SUFFIX = ".plan"
 _HEADER_BYTES = 8

@@ -15,15 +15,16 @@ import numpy as np
 from ...errors import InternalError
 from ...graph import Array
 from ..codegen import driver
-from ..ir.launch import Buffer, Code, PlanWord, Scratch, Word, is_block
+from ..ir.kernel_target import Target
+from ..ir.launch import Buffer, PlanWord, Scratch, Word, is_block
 from ..ir.program import Loop
-from ..kernels.gemm.tiles import Target
-from ..native.executable import ARENA, MEMORY, PLAN, Recipe, driver_codes
-from ..native.threads import num_threads
 from ..schedule.buffer_assignment import arrange_for_threads
+from ..target.code import Code
 from ..target.code_cache import Native, native
-from .compile_log import dump_code
+from ..target.thread_count import num_threads
 from .compiled_program import Structure
+from .dump import dump_code
+from .executable_plan import ARENA, MEMORY, PLAN, Recipe, driver_codes
 from .launches import Launches, Planned, all_of
 
 

@@ -14,16 +14,16 @@ from ...errors import InvalidArgumentError
 from ...ops.core.cluster import Body
 from ..codegen import driver
 from ..codegen.function import NotLoweredError
+from ..ir.kernel_target import Target
 from ..ir.sizes import stand_in
-from ..kernels.gemm.tiles import Target
 from ..lower.cluster_body import Lowering
-from ..native.executable import Recipe
-from ..native.threads import num_threads
 from ..schedule.buffer_assignment import lay_out
 from ..target.host import LINE
 from ..target.llvm import vector_bytes
-from . import compile_log
+from ..target.thread_count import num_threads
 from .compiled_program import Structure
+from .dump import dump_program
+from .executable_plan import Recipe
 from .loaded_code import Loaded
 from .planner import Planner
 
@@ -154,7 +154,7 @@ class Structures:
         lowering = Lowering(self._body, shapes, num_sizes)
         layout = lay_out(lowering.program, lowering.builder.copy)
         lowering.program.verify()
-        compile_log.dump_program(self._body.name, layout)
+        dump_program(self._body.name, layout)
         structure = Structure(layout, lowering.builder.derived, vector_bytes(), self._body.name)
         return structure, lowering
 

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from ..kernels.bf16.pairs import PairUnit
+from enum import Enum
+
 from . import llvm
 from .amx import has_amx
+
+
+class PairUnit(Enum):
+    """What multiplies pairs of bfloat16."""
+
+    MATRIX = "matrix"
+    VECTORS = "vectors"
 
 
 def pair_unit() -> PairUnit | None:

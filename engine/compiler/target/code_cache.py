@@ -12,10 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ... import forks
-from ..codegen.arguments import same
-from ..ir.launch import Code
-from ..plan import compile_log
-from . import compile_pool, disk_cache, llvm
+from . import compile_log, compile_pool, disk_cache, llvm
+from .code import Code, same
 from .fingerprint import NoDigestError, digest, encoded, sources
 
 _SUFFIX = ".o"

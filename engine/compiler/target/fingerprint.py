@@ -18,10 +18,10 @@ import numpy as np
 
 from ...graph import DType, TensorShape, TensorSpec
 
-# The folders beside this one's whose code decides what is made of an operation.
+# The rooms of the engine whose code decides what is made of an operation.
 _SOURCES = ("compiler", "ops", "graph")
-_ROOT = Path(__file__).resolve().parents[1]
-_PACKAGE = __name__.rpartition(".")[0].rpartition(".")[0]
+_ROOT = Path(__file__).resolve().parents[2]
+_PACKAGE = __name__.removesuffix(".compiler.target.fingerprint")
 
 
 class NoDigestError(TypeError):

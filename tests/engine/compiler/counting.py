@@ -8,8 +8,8 @@ import numpy as np
 
 from laminar.engine.compiler.codegen import driver
 from laminar.engine.compiler.codegen.function import POINTER, Function, Module, Value
-from laminar.engine.compiler.ir.launch import Code
 from laminar.engine.compiler.native.threads import Pool
+from laminar.engine.compiler.target.code import Code
 from laminar.engine.compiler.target.code_cache import address_of
 from laminar.engine.compiler.target.llvm import vector_bytes
 from laminar.engine.graph import int64

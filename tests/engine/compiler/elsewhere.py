@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import pytest
 
-from laminar.engine.compiler.ir.launch import Code
+from laminar.engine.compiler.codegen import driver
 from laminar.engine.compiler.lower.rules import contractions, convolution
-from laminar.engine.compiler.native import threads
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
-from laminar.engine.compiler.native.executable import Recipe
 from laminar.engine.compiler.plan import launches, specializations
-from laminar.engine.compiler.target import code_cache, host, llvm
+from laminar.engine.compiler.plan.executable_plan import Recipe
+from laminar.engine.compiler.target import code_cache, host, llvm, thread_count
+from laminar.engine.compiler.target.code import Code
 from laminar.engine.compiler.target.code_cache import Native
 
 from .families import Case, key_of
@@ -54,11 +54,11 @@ def planning_for(machine: Machine) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (llvm, specializations):
             patch.setattr(module, "vector_bytes", lambda: machine.vector_bytes)
-        patch.setattr(threads, "vector_bytes", lambda: machine.vector_bytes)
+        patch.setattr(driver, "vector_bytes", lambda: machine.vector_bytes)
         for module in (contractions, convolution):
             patch.setattr(module, "pair_unit", lambda: None)
         patch.setattr(host, "platform", SimpleNamespace(machine=lambda: machine.name))
-        patch.setattr(threads._setting, "count", THREADS)
+        patch.setattr(thread_count._Setting, "count", THREADS)
         patch.setattr(launches, "_PARALLEL_BYTES", 1 << 8)
         patch.setattr(launches, "_PARALLEL_WORK", 1 << 8)
         yield

@@ -11,7 +11,7 @@ import numpy as np
 
 from laminar.engine.compiler.codegen import driver
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
-from laminar.engine.compiler.native.executable import Recipe, driver_codes
+from laminar.engine.compiler.plan.executable_plan import Recipe, driver_codes
 
 from ..ops.native import Array
 from .elsewhere import symbol_of

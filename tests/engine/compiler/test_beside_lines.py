@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from laminar.engine.compiler.ir.builder import Builder
+from laminar.engine.compiler.ir.kernel_target import Target
 from laminar.engine.compiler.ir.launch import Launch
 from laminar.engine.compiler.ir.program import Operand, View
 from laminar.engine.compiler.kernels.gemm import gemm_kernel
-from laminar.engine.compiler.kernels.gemm.tiles import Target
 from laminar.engine.compiler.lower.rules.contractions import product
 from laminar.engine.compiler.plan.compiled_program import Structure
 from laminar.engine.compiler.plan.launches import Launches

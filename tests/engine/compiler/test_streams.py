@@ -10,8 +10,8 @@ import pytest
 import laminar
 from laminar import ops
 from laminar.engine.compiler.ir.builder import Builder
+from laminar.engine.compiler.ir.kernel_target import Target
 from laminar.engine.compiler.ir.launch import Buffer
-from laminar.engine.compiler.kernels.gemm.tiles import Target
 from laminar.engine.compiler.lower.rules.contractions import product
 from laminar.engine.compiler.plan.compiled_program import Structure
 from laminar.engine.compiler.plan.launches import Launches

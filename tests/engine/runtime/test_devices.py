@@ -14,6 +14,7 @@ import pytest
 
 from laminar import engine as eng
 from laminar.engine.compiler.native import threads
+from laminar.engine.compiler.target.thread_count import num_threads
 from laminar.engine.errors import (
     AlreadyExistsError,
     InvalidArgumentError,
@@ -112,16 +113,16 @@ def test_each_cpu_has_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Non
         pools = []
         for device in devices:
             with device.running():
-                assert threads.num_threads() == device.num_threads
+                assert num_threads() == device.num_threads
                 pools.append(threads.pool())
                 np.testing.assert_array_equal(product(x).numpy(), expected)
         assert [p and p.num_threads for p in pools] == [2, 3, 8]
         assert len(set(map(id, pools))) == 3
-        assert threads.num_threads() == 8
+        assert num_threads() == 8
         assert threads.pool() is pools[2]
         threads.set_threads(1)
         with devices[0].running():
-            assert threads.num_threads() == 1
+            assert num_threads() == 1
             assert threads.pool() is None
     finally:
         threads.set_threads(None)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ....graph import float32
 from ...codegen.function import Function, Module, Value
-from ...ir.launch import Code
+from ...target.code import Code
 from ..addressing import Words, function, load, store, word
 from ..gemm.microkernel import SHAPE
 from . import amx_instructions

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from ....graph import float32, uint16, uint32
 from ...codegen.function import Module, Value
-from ...ir.launch import Code, Launch, Scratch, Word
+from ...ir.launch import Launch, Scratch, Word
+from ...target.code import Code
 from ..addressing import Words, function, load, share, store
 
 SYMBOL = "interleave"

@@ -10,17 +10,18 @@ from __future__ import annotations
 import math
 
 from ....graph import bfloat16, float32
+from ...ir.kernel_target import Target
 from ...ir.launch import Launch, Scratch, Word
 from ...target import host
+from ...target.bfloat16_unit import PairUnit
 from ..conv.conv_plan import BAND_SHARE, COST_OF_FILTERS, Image
 from ..conv.filter_gradient_plan import FilterGradientPlan, cut_rows
 from ..conv.input_tile import Rows
 from ..conv.window import Convolution
 from ..gemm.operand_format import Factors
-from ..gemm.tiles import Target
 from . import pixel_rows
 from .interleave import plan_interleave
-from .pairs import PairUnit
+from .pairs import grid
 
 _HALF = 2  # bytes of a bfloat16
 _SIZE = 4  # bytes of a pair, and of a sum
@@ -78,7 +79,7 @@ class PairFilterGradient(FilterGradientPlan):
         ]
         vectors = -(-self.outside // target.lanes(float32))
         sums = self.band_rows * self.pixels
-        self.grid = unit.grid(self.inside, vectors, sums, target, COST_OF_FILTERS)
+        self.grid = grid(unit, self.inside, vectors, sums, target, COST_OF_FILTERS)
 
     def launches(self) -> list[Launch]:
         """The copies, the sums of the parts, and their sum."""

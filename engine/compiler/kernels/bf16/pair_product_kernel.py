@@ -17,14 +17,14 @@ from functools import partial
 
 from ....graph import float32
 from ...codegen.function import Function, Module, Value
-from ...ir.launch import Code
+from ...target.bfloat16_unit import PairUnit
+from ...target.code import Code
 from ..addressing import Words, function, invoke, load, minimum, quotient, share, store
 from ..gemm.epilogue_scratch import OWN_WORDS, OwnResult
 from ..gemm.microkernel import dot_of_pairs
 from . import amx_instructions
 from .amx_instructions import LINE_BYTES, LINES, REGISTERS
 from .pair_pack import TILE_BYTES
-from .pairs import PairUnit
 
 SYMBOL = "pair_products"
 _VECTOR_ROWS = 8  # whose sums vectors hold: with two vectors for each, most of the registers

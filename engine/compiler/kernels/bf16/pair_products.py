@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from ...ir.launch import Epilogue, Launch, Matrix, Scratch, Word
+from ...target.bfloat16_unit import PairUnit
 from ..gemm.epilogue_scratch import plan_own
 from . import pair_pack as pack
 from . import pair_product_kernel as kernel
-from .pairs import PairUnit
 
 _SIZE = 2  # bytes of an element of A and B
 _C_SIZE = 4

@@ -12,7 +12,7 @@ from functools import partial
 
 from ....graph import uint16, uint32
 from ...codegen.function import Function, Module, Value
-from ...ir.launch import Code
+from ...target.code import Code
 from ..addressing import Words, function, load, minimum, quotient, share, store
 from ..gemm.pack import transposed
 

@@ -11,12 +11,13 @@ from functools import partial
 
 from ....errors import InvalidArgumentError
 from ....graph import DType
+from ...ir.kernel_target import Target
 from ...ir.launch import Epilogue, Launch, Matrix, Word
+from ...target.bfloat16_unit import PairUnit
 from ..bf16.interleave import plan_interleave
-from ..bf16.pairs import PairUnit
+from ..bf16.pairs import pays
 from ..gemm.operand_format import Factors
 from ..gemm.products import plan_product
-from ..gemm.tiles import Target
 from .conv_plan import ConvGeometry, ConvPlan, Filters, Image, is_lanewise
 from .depthwise import is_in_rows, plan_depthwise_forward, plan_depthwise_input_gradient
 from .filter_layout import plan_pack
@@ -37,7 +38,7 @@ _FAR_BYTES = 512
 def takes_pairs(conv: Convolution, channels: int, unit: PairUnit) -> bool:
     """Whether a convolution whose sums are over these channels is made of pairs with profit."""
     inside = channels // conv.groups
-    return is_pointwise(conv) or (inside % 2 == 0 and unit.pays(inside // 2))
+    return is_pointwise(conv) or (inside % 2 == 0 and pays(unit, inside // 2))
 
 
 def plan_conv_forward(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from ....graph import DType
 from ...codegen.function import Function, Module, Value
-from ...ir.launch import Code
+from ...target.code import Code
 from ..addressing import WORD_BYTES, Words, function, invoke, minimum, quotient, share, word
 from ..gemm.epilogue_scratch import OWN_WORDS, OwnResult
 from ..gemm.pack import write_copy, write_zero

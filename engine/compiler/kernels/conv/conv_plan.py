@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ....graph import DType
+from ...ir.kernel_target import Target
 from ...ir.launch import Epilogue, Launch, Word
 from ...target import host
 from ..gemm.epilogue_scratch import plan_own
 from ..gemm.microkernel import SHAPE
 from ..gemm.operand_format import Factors
-from ..gemm.tiles import Cut, Grid, Target, choose_lanewise_grid
+from ..gemm.tiles import Cut, Grid, choose_lanewise_grid
 from . import conv_kernel as kernel
 from .filter_layout import Packed
 from .input_tile import Rows, plan_band

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ....graph import DType
+from ...ir.kernel_target import Target
 from ...ir.launch import Epilogue, Launch, Scratch, Word
 from ...target import host
-from ..gemm.tiles import Target
 from .depthwise_kernel import BLOCK_PIXELS, BLOCK_ROWS, GRADIENT_WORDS, WORDS, Form
 from .filter_gradient_kernel import SUM_WORDS, sum_code
 from .window import Convolution

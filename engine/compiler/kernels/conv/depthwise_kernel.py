@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from ....graph import DType
 from ...codegen.function import Function, Module, Value
-from ...ir.launch import Code
+from ...target.code import Code
 from ...target.host import LINE
 from ..addressing import Words, function, invoke, load, minimum, prefetch, quotient, share, store
 

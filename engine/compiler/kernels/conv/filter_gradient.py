@@ -6,13 +6,15 @@ import math
 from functools import partial
 
 from ....graph import DType
+from ...ir.kernel_target import Target
 from ...ir.launch import Launch, Matrix, Word
 from ...target import host
+from ...target.bfloat16_unit import PairUnit
 from ..bf16.pair_filter_gradient import PairFilterGradient
-from ..bf16.pairs import PairUnit
+from ..bf16.pairs import pays
 from ..gemm.operand_format import Factors
 from ..gemm.products import plan_product
-from ..gemm.tiles import Cut, Grid, Target, choose_grid
+from ..gemm.tiles import Cut, Grid, choose_grid
 from .conv import is_empty, is_pointwise
 from .conv_plan import BAND_SHARE, Image, is_lanewise
 from .depthwise import is_in_rows, plan_depthwise_filter_gradient
@@ -35,7 +37,7 @@ def takes_pixel_pairs(conv: Convolution, unit: PairUnit) -> bool:
     if is_pointwise(conv):
         return True
     pixels = conv.output[-1]
-    return pixels % 2 == 0 and unit.pays(pixels // 2) and conv.channels // conv.groups > 1
+    return pixels % 2 == 0 and pays(unit, pixels // 2) and conv.channels // conv.groups > 1
 
 
 def plan_conv_filter_gradient(

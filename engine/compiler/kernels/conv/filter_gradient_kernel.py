@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ....graph import DType
 from ...codegen.function import Function, Module, Value
-from ...ir.launch import Code
+from ...target.code import Code
 from ..addressing import (
     WORD_BYTES,
     Words,

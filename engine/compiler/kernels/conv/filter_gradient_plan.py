@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ...ir.kernel_target import Target
 from ...ir.launch import Launch, Scratch, Word
 from ...target import host
 from ..gemm.microkernel import SHAPE
 from ..gemm.operand_format import Factors
-from ..gemm.tiles import Grid, Target
+from ..gemm.tiles import Grid
 from . import filter_gradient_kernel as kernel
 from .input_tile import Rows, plan_band
 from .window import Convolution

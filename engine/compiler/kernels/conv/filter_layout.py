@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 from ....graph import DType
 from ...codegen.function import Module, Value
-from ...ir.launch import Code, Launch, Scratch, Word
+from ...ir.kernel_target import Target
+from ...ir.launch import Launch, Scratch, Word
+from ...target.code import Code
 from ..addressing import Words, function, invoke, quotient, share, word
 from ..gemm.pack import COPY, TRANSPOSE, write_copy, write_transpose
 from ..gemm.panels import column_of
-from ..gemm.tiles import Cut, Target
+from ..gemm.tiles import Cut
 
 SYMBOL = "pack_filters"
 

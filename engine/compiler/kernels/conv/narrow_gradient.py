@@ -14,11 +14,12 @@ import math
 
 from ....graph import DType
 from ...codegen.function import Function, Module, Value
-from ...ir.launch import Buffer, Code, Launch, Matrix, Scratch, Word
+from ...ir.kernel_target import Target
+from ...ir.launch import Buffer, Launch, Matrix, Scratch, Word
 from ...target import host
+from ...target.code import Code
 from ..addressing import WORD_BYTES, Words, function, load, place, quotient, share, word
 from ..gemm.gemm import plan_gemm
-from ..gemm.tiles import Target
 from .window import Convolution, combined, gradient_phases
 
 SYMBOL = "add_taps"

@@ -13,12 +13,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ....graph import DType, float32
-from ...ir.launch import Code, Epilogue, Launch, Scratch, Word, codes_in
+from ...ir.kernel_target import Target
+from ...ir.launch import Epilogue, Launch, Scratch, Word, codes_in
 from ...target import host
+from ...target.code import Code
 from ..gemm import any_tile
 from ..gemm.any_tile import ANY_SHAPE
 from ..gemm.available_tiles import Tiles, of_one_thread, parts_of
-from ..gemm.tiles import Cut, Grid, Target, choose_grid
+from ..gemm.tiles import Cut, Grid, choose_grid
 from . import winograd_kernel as kernel
 from .filter_gradient_plan import num_parts
 from .filter_layout import plan_pack

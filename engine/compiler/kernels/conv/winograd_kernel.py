@@ -19,7 +19,7 @@ from functools import partial
 
 from ....graph import DType
 from ...codegen.function import Function, Module, Value
-from ...ir.launch import Code
+from ...target.code import Code
 from ...target.host import LINE
 from ..addressing import (
     WORD_BYTES,

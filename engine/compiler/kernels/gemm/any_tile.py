@@ -12,7 +12,7 @@ from functools import partial
 
 from ....graph import DType, int64
 from ...codegen.function import Function, Module, Value
-from ...ir.launch import Code
+from ...target.code import Code
 from ...target.llvm import has_masks
 from ..addressing import Words, function, load, store
 from .microkernel import SHAPE

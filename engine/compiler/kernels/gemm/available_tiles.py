@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ....graph import DType
-from ...ir.launch import Code
+from ...ir.kernel_target import Stock, Target
+from ...target.code import Code
 from ...target.host import LINE
 from . import any_tile
 from .microkernel import Tile, microkernels
-from .tiles import Cut, Grid, Stock, Target, tile_cycles
+from .tiles import Cut, Grid, tile_cycles
 
 # Cycles for a vector of B in `any_tile`, which reads it again for each part.
 _COST_OF_VECTOR = 0.3

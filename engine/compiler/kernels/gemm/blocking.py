@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ....graph import DType
+from ...ir.kernel_target import Target
 from ...ir.launch import Matrix
 from ...target import host
 from . import gemm_kernel as kernel
-from .tiles import Cut, Grid, Target, choose_grid
+from .tiles import Cut, Grid, choose_grid
 
 # A sum this long is made in one go when B is copied: each further block of k reads C again.
 _LONGEST_INNER = 1024

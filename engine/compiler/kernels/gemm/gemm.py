@@ -8,8 +8,10 @@ import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph import DType
-from ...ir.launch import Code, Epilogue, Launch, Matrix, Scratch, Word
+from ...ir.kernel_target import Target
+from ...ir.launch import Epilogue, Launch, Matrix, Scratch, Word
 from ...target import host
+from ...target.code import Code
 from . import any_tile, dot_kernel, transpose
 from . import gemm_kernel as kernel
 from .any_tile import ANY_SHAPE
@@ -23,7 +25,7 @@ from .blocking import (
 )
 from .epilogue_scratch import plan_own
 from .microkernel import microkernels
-from .tiles import Cut, Grid, Target
+from .tiles import Cut, Grid
 
 # Few rows times a transposed matrix are made without transposing it.
 _MOST_ROWS_OF_DOTS = 4

@@ -16,7 +16,7 @@ from functools import partial
 
 from ....graph import DType
 from ...codegen.function import Function, Module, Value
-from ...ir.launch import Code
+from ...target.code import Code
 from ...target.host import LINE
 from ..addressing import WORD_BYTES, Words, function, invoke, minimum, quotient, share, word
 from .epilogue_scratch import OWN_WORDS, OwnResult

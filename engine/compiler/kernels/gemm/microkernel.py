@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 
 from ....graph import DType, int64
 from ...codegen.function import Function, Module, Value
-from ...ir.launch import Code
+from ...ir.kernel_target import Target
+from ...target.code import Code
 from ...target.host import LINE
 from ..addressing import Words, function, load, prefetch, store, word
-from .tiles import Cut, Target
+from .tiles import Cut
 
 # What the kernel reads at `shape`.
 SHAPE = (

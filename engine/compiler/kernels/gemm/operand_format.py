@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ....graph import DType
-from ...ir.launch import Code
-from ..bf16.pairs import PairUnit
+from ...ir.kernel_target import Target
+from ...target.bfloat16_unit import PairUnit
+from ...target.code import Code
+from ..bf16.pairs import grid, unit_microkernels
 from .microkernel import microkernels
-from .tiles import Cut, Grid, Target, choose_grid
+from .tiles import Cut, Grid, choose_grid
 
 
 class Factors(NamedTuple):
@@ -32,7 +34,7 @@ class Factors(NamedTuple):
     def grid(self, rows: int, vectors: int, inner: int, target: Target, b_cost: float) -> Grid:
         """The tiles of a result so high, and so many vectors wide."""
         if self.unit is not None:
-            return self.unit.grid(rows, vectors, inner, target, b_cost)
+            return grid(self.unit, rows, vectors, inner, target, b_cost)
         return choose_grid(rows, vectors, inner, target.registers, b_cost=b_cost)
 
     def microkernels(
@@ -48,7 +50,7 @@ class Factors(NamedTuple):
     ) -> tuple[Code, ...]:
         """See microkernels(); `count` is how many elements of a sum follow each other."""
         if self.unit is not None:
-            return self.unit.microkernels(rows, vectors, columns, count, target)
+            return unit_microkernels(self.unit, rows, vectors, columns, count, target)
         return microkernels(
             rows, vectors, columns, self.dtype, target, groups=groups, lanewise=lanewise
         )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ...ir.kernel_target import Target
 from ...ir.launch import Epilogue, Launch, Matrix
 from ..bf16.pair_products import plan_pair_products
 from .gemm import plan_gemm
 from .operand_format import Factors
-from .tiles import Target
 
 
 def plan_product(

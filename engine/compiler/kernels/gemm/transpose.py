@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from ....graph import DType
 from ...codegen.function import Module, Value
-from ...ir.launch import Code, Epilogue, Launch, Word
+from ...ir.launch import Epilogue, Launch, Word
+from ...target.code import Code
 from ..addressing import Words, function, invoke, minimum, share
 from .pack import TRANSPOSE, write_transpose
 

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 from ....graph import DType, uint8, uint32, uint64
 from ...codegen.function import Function, Module, Value
-from ...ir.launch import Buffer, Code, Launch
+from ...ir.kernel_target import Target
+from ...ir.launch import Buffer, Launch
+from ...target.code import Code
 from ..addressing import Words, function, load, share, store
-from ..gemm.tiles import Target
 
 _SYMBOL = "philox"
 _NAMES = ("state", "out", "count", "least")

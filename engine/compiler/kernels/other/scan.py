@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from ....graph import DType
 from ...codegen.function import Function, Module, Value
-from ...ir.launch import Buffer, Code, Launch
+from ...ir.kernel_target import Target
+from ...ir.launch import Buffer, Launch
+from ...target.code import Code
 from ..addressing import Words, function, load, quotient, share, store
-from ..gemm.tiles import Target
 
 _SYMBOL = "scan"
 _NAMES = ("x", "factor", "y", "outer", "size", "inner", "reverse")

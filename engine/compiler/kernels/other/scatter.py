@@ -11,9 +11,10 @@ from collections.abc import Callable
 from ....graph import DType, int64
 from ...codegen.function import Function, Module, Value
 from ...codegen.math import maximum, minimum
-from ...ir.launch import Buffer, Code, Launch
+from ...ir.kernel_target import Target
+from ...ir.launch import Buffer, Launch
+from ...target.code import Code
 from ..addressing import Words, function, load, share, store
-from ..gemm.tiles import Target
 
 _SYMBOL = "scatter"
 _NAMES = ("rows", "indices", "start", "out", "tables", "count", "size", "width")

@@ -9,9 +9,10 @@ from __future__ import annotations
 from ....graph import DType, int32
 from ...codegen.function import Module, Value
 from ...codegen.math.sort_keys import in_order, order_type
-from ...ir.launch import Buffer, Code, Launch
+from ...ir.kernel_target import Target
+from ...ir.launch import Buffer, Launch
+from ...target.code import Code
 from ..addressing import Words, function, load, minimum, share, store
-from ..gemm.tiles import Target
 
 _SYMBOL = "top_k"
 _NAMES = ("x", "best", "places", "lines", "size", "count")

@@ -11,14 +11,13 @@ from ....graph import DType, bfloat16, float32, float64
 from ...codegen.function import NotLoweredError
 from ...ir.builder import Builder, broadcast, wide
 from ...ir.kernel import squeezed
+from ...ir.kernel_target import Target
 from ...ir.launch import Buffer, Matrix
 from ...ir.program import Library, Operand, Pieces, Shape, View, contiguous
-from ...kernels.bf16.pairs import PairUnit
 from ...kernels.gemm.operand_format import Factors
 from ...kernels.gemm.products import plan_product
-from ...kernels.gemm.tiles import Target
 from ...schedule.outer_tiling import piece
-from ...target.bfloat16_unit import pair_unit
+from ...target.bfloat16_unit import PairUnit, pair_unit
 from .table import Lowered, lowers
 
 

@@ -11,15 +11,14 @@ from ....ops.nn.conv_transpose import all_pads, out_dims
 from ....ops.nn.windows import Geometry
 from ...codegen.function import NotLoweredError
 from ...ir.builder import Builder
+from ...ir.kernel_target import Target
 from ...ir.launch import Buffer
 from ...ir.program import Operand, Shape, View
 from ...ir.sizes import is_known
-from ...kernels.bf16.pairs import PairUnit
 from ...kernels.conv.conv import plan_conv_forward, plan_conv_input_gradient, takes_pairs
 from ...kernels.conv.filter_gradient import plan_conv_filter_gradient, takes_pixel_pairs
 from ...kernels.conv.window import Convolution
-from ...kernels.gemm.tiles import Target
-from ...target.bfloat16_unit import pair_unit
+from ...target.bfloat16_unit import PairUnit, pair_unit
 from .table import Lowered, filled, lowers
 
 

@@ -10,10 +10,10 @@ from ....graph import bfloat16, bool_, float16, float32, float64, int32, uint32,
 from ...codegen import math as v
 from ...codegen.function import Function, NotLoweredError, Value
 from ...ir.builder import Builder
+from ...ir.kernel_target import Target
 from ...ir.launch import Buffer
 from ...ir.program import Operand, Shape, View
 from ...ir.sizes import is_known
-from ...kernels.gemm.tiles import Target
 from ...kernels.other.philox import plan_random_bools, plan_random_words
 from .cumulative import running
 from .table import Lowered, filled, lowers

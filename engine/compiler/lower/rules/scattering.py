@@ -9,9 +9,9 @@ from typing import Any
 from ....graph import bool_, int64
 from ...codegen.function import NotLoweredError
 from ...ir.builder import Builder, broadcast
+from ...ir.kernel_target import Target
 from ...ir.launch import Buffer
 from ...ir.program import Operand, Shape, Size, View
-from ...kernels.gemm.tiles import Target
 from ...kernels.other.scatter import plan_scatter
 from .indexing import checked, numbers, wrapped
 from .table import Lowered, filled, lowers

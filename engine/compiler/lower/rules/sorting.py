@@ -14,10 +14,10 @@ from ....graph import FLOATING, bool_, int32
 from ...codegen.function import NotLoweredError
 from ...codegen.math.sort_keys import in_order, order_type
 from ...ir.builder import Builder
+from ...ir.kernel_target import Target
 from ...ir.launch import Buffer
 from ...ir.program import Gathered, Operand, View
 from ...ir.sizes import is_known
-from ...kernels.gemm.tiles import Target
 from ...kernels.other.top_k import plan_top_k
 from .table import Lowered, lowers
 

@@ -14,8 +14,10 @@ from laminar.engine.compiler.codegen import driver
 from laminar.engine.compiler.codegen.function import POINTER, Function, Module, Value
 from laminar.engine.compiler.codegen.serpentine import turning
 from laminar.engine.compiler.native import executable as instance
-from laminar.engine.compiler.native.executable import PLAN, Instance
-from laminar.engine.compiler.native.threads import num_threads, set_threads
+from laminar.engine.compiler.native.executable import Instance
+from laminar.engine.compiler.native.threads import set_threads
+from laminar.engine.compiler.plan.executable_plan import PLAN
+from laminar.engine.compiler.target.thread_count import num_threads
 from laminar.engine.graph import int64
 from laminar.engine.state import Variable
 from tests.engine.ops.native import every_cluster

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from laminar.engine.compiler.ir.launch import Code
+from laminar.engine.compiler.ir.kernel_target import Stock
 from laminar.engine.compiler.kernels import (
     Buffer,
     Epilogue,
@@ -19,7 +19,7 @@ from laminar.engine.compiler.kernels import (
     plan_gemm,
 )
 from laminar.engine.compiler.kernels.gemm.microkernel import Tile
-from laminar.engine.compiler.kernels.gemm.tiles import Stock
+from laminar.engine.compiler.target.code import Code
 from laminar.engine.graph import DType, float32
 
 from .running import MOST_THREADS, Array, aligned

@@ -6,9 +6,10 @@ import itertools
 
 import pytest
 
-from laminar.engine.compiler.ir.launch import Buffer, Code, Launch, Matrix, codes_in
+from laminar.engine.compiler.ir.kernel_target import Target
+from laminar.engine.compiler.ir.launch import Buffer, Launch, Matrix, codes_in
 from laminar.engine.compiler.kernels import plan_gemm
-from laminar.engine.compiler.kernels.gemm.tiles import Target
+from laminar.engine.compiler.target.code import Code
 from laminar.engine.graph import float32
 
 ROWS = [1, 2, 4, 5, 9, 16, 17, 40, 64, 300]

@@ -13,6 +13,7 @@ from laminar import engine as eng
 from laminar import layers, ops
 from laminar.engine.compiler.native import threads
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
+from laminar.engine.compiler.target.thread_count import num_threads
 from laminar.engine.errors import DeadlineExceededError, InvalidArgumentError
 from laminar.engine.graph import TensorSpec
 
@@ -383,7 +384,7 @@ def test_a_loop_without_an_end_can_be_cancelled(size: int) -> None:
 
 @pytest.fixture
 def several_threads() -> Any:
-    before = threads.num_threads()
+    before = num_threads()
     yield
     threads.set_threads(before)
 

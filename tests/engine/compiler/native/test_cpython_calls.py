@@ -18,12 +18,12 @@ import laminar
 from laminar import engine as eng
 from laminar.engine.compiler.codegen import cpython_code, driver
 from laminar.engine.compiler.codegen.function import POINTER, Function, Module, Value
-from laminar.engine.compiler.ir.launch import Code
 from laminar.engine.compiler.native import cluster_kernel as native_module
 from laminar.engine.compiler.native import cpython_calls
 from laminar.engine.compiler.native.cpython_calls import callable_plan
-from laminar.engine.compiler.native.executable import driver_codes
+from laminar.engine.compiler.plan.executable_plan import driver_codes
 from laminar.engine.compiler.target import host
+from laminar.engine.compiler.target.code import Code
 from laminar.engine.compiler.target.code_cache import address_of, addresses_of
 from laminar.engine.compiler.target.llvm import vector_bytes
 from laminar.engine.graph import EagerTensor, int64, tensor

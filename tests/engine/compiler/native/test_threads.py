@@ -17,8 +17,9 @@ import pytest
 import laminar
 from laminar.engine.compiler.codegen import driver
 from laminar.engine.compiler.native import cluster_kernel, executable
-from laminar.engine.compiler.native.threads import Pool, num_threads
+from laminar.engine.compiler.native.threads import Pool
 from laminar.engine.compiler.plan import planner as plan
+from laminar.engine.compiler.target.thread_count import num_threads
 
 from ..counting import counting_plan
 

@@ -18,7 +18,6 @@ from laminar.engine.compiler import (
     NativeCompiler,
 )
 from laminar.engine.compiler.codegen.function import Function, Module
-from laminar.engine.compiler.ir.launch import Code
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 from laminar.engine.compiler.plan import (
     specializations,
@@ -30,6 +29,7 @@ from laminar.engine.compiler.target import (
     host,
     llvm,
 )
+from laminar.engine.compiler.target.code import Code
 from laminar.engine.compiler.target.code_cache import address_of, addresses_of
 from laminar.engine.compiler.target.code_cache import native as function_of
 from laminar.engine.compiler.target.fingerprint import NoDigestError, encoded

@@ -18,6 +18,7 @@ from laminar.engine.compiler.lower.rules.contractions import product
 from laminar.engine.compiler.native import threads
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 from laminar.engine.compiler.schedule.buffer_assignment import arrange_for_threads, lay_out
+from laminar.engine.compiler.target.thread_count import num_threads
 from laminar.engine.graph import TensorSpec, bool_, float32
 
 Array = np.ndarray[Any, Any]
@@ -141,7 +142,7 @@ def test_threads_that_are_at_different_kernels_share_no_memory() -> None:
 
 @pytest.fixture
 def several_threads() -> Iterator[None]:
-    before = threads.num_threads()
+    before = num_threads()
     yield
     threads.set_threads(before)
 

@@ -13,8 +13,8 @@ import laminar
 from laminar import ops
 from laminar.engine.compiler.ir.builder import Builder
 from laminar.engine.compiler.ir.program import View
-from laminar.engine.compiler.native.threads import num_threads
 from laminar.engine.compiler.schedule.buffer_assignment import Layout, lay_out
+from laminar.engine.compiler.target.thread_count import num_threads
 from laminar.engine.graph import float32
 from tests.engine.ops.native import every_cluster
 

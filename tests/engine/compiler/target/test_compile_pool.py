@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from laminar.engine import errors
-from laminar.engine.compiler.ir.launch import Code
 from laminar.engine.compiler.target import code_cache, compile_pool, llvm, llvm_worker
+from laminar.engine.compiler.target.code import Code
 from laminar.engine.compiler.target.compile_pool import Compile, Helper, make_all
 
 KEYS = [f"key {i}" for i in range(40)]

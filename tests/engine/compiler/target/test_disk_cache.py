@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from laminar.engine.compiler.ir.launch import Code
 from laminar.engine.compiler.kernels.gemm import gemm_kernel
 from laminar.engine.compiler.target import code_cache, disk_cache, llvm
+from laminar.engine.compiler.target.code import Code
 from laminar.engine.compiler.target.disk_cache import folder, read, write
 from laminar.engine.graph import float32, float64
 

@@ -17,11 +17,11 @@ import pytest
 
 from laminar import engine, ops
 from laminar.engine.compiler.codegen import driver
-from laminar.engine.compiler.ir.launch import Code
-from laminar.engine.compiler.kernels.gemm.tiles import Target
+from laminar.engine.compiler.ir.kernel_target import Target
 from laminar.engine.compiler.native import cluster_kernel, threads
 from laminar.engine.compiler.plan import fallback
 from laminar.engine.compiler.target import code_cache, host, llvm
+from laminar.engine.compiler.target.code import Code
 from laminar.engine.compiler.target.llvm import vector_bytes
 from laminar.engine.graph import Graph, float32
 from laminar.engine.ops.core.basic import placeholder

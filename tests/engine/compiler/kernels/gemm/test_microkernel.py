@@ -5,8 +5,9 @@ import re
 
 import pytest
 
+from laminar.engine.compiler.ir.kernel_target import Target
 from laminar.engine.compiler.kernels.gemm.microkernel import Tile
-from laminar.engine.compiler.kernels.gemm.tiles import Cut, Target, choose_grid
+from laminar.engine.compiler.kernels.gemm.tiles import Cut, choose_grid
 from laminar.engine.compiler.target import llvm
 from laminar.engine.graph import float32, float64
 
