@@ -19,7 +19,7 @@ import os, signal, threading
 import numpy as np
 import laminar
 from laminar.engine import forks
-from laminar.engine.ops.state import one_lock
+from laminar.engine.ops.state.variable import one_lock
 
 model = laminar.Sequential([laminar.Input((3,)), laminar.layers.Dense(4)])
 model.compile("adam", "mse", metrics=["mae"])

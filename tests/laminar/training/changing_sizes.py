@@ -1,6 +1,6 @@
 """Trains a model on batches of sizes that nobody knows beforehand, in a process of its own.
 
-Run with `python -m tests.laminar.models.changing_sizes MODEL SIZE`, that of the first batch.
+Run with `python -m tests.laminar.training.changing_sizes MODEL SIZE`, that of the first batch.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(
 def test_nothing_is_compiled_after_the_first_step(name: str, first: int, tmp_path: Path) -> None:
     """Nothing is in the cache, and results have the bits of a plan made for their size."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.laminar.models.changing_sizes", name, str(first)],
+        [sys.executable, "-m", "tests.laminar.training.changing_sizes", name, str(first)],
         cwd=ROOT,
         env=os.environ | {"LAMINAR_CACHE": str(tmp_path)},
         capture_output=True,

@@ -1,6 +1,6 @@
 """Six models, seven optimizers, twenty steps: what `test_twenty_steps` trains on both toolkits.
 
-Run as a script (KERAS_BACKEND=jax python -m tests.laminar.models.twenty_steps), it writes the
+Run as a script (KERAS_BACKEND=jax python -m tests.laminar.training.twenty_steps), it writes the
 losses of Keras to twenty_steps.json.
 """
 

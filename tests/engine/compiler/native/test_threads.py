@@ -110,7 +110,7 @@ def test_a_plan_is_for_one_number_of_threads(
 
 def test_a_process_with_a_pool_ends() -> None:
     code = (
-        "from laminar.engine.compiler import threads\n"
+        "from laminar.engine.compiler.native import threads\n"
         "threads.set_threads(3)\n"
         "assert threads.pool().num_threads == 3\n"
     )
@@ -121,7 +121,7 @@ def test_a_process_with_a_pool_ends() -> None:
 def test_a_forked_child_makes_threads_of_its_own() -> None:
     code = (
         "import os\n"
-        "from laminar.engine.compiler import threads\n"
+        "from laminar.engine.compiler.native import threads\n"
         "threads.set_threads(2)\n"
         "first = threads.pool()\n"
         "child = os.fork()\n"
@@ -136,7 +136,7 @@ def test_a_forked_child_makes_threads_of_its_own() -> None:
 def test_a_child_ends_that_was_forked_while_the_pool_was_in_use() -> None:
     code = (
         "import os, sys\n"
-        "from laminar.engine.compiler import threads\n"
+        "from laminar.engine.compiler.native import threads\n"
         "threads.set_threads(2)\n"
         "threads.pool().lock.acquire()\n"
         "child = os.fork()\n"

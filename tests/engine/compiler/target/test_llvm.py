@@ -12,7 +12,7 @@ from laminar.engine import errors
 from laminar.engine.compiler.target import llvm
 
 _SHOW = """
-from laminar.engine.compiler import llvm
+from laminar.engine.compiler.target import llvm
 print(*[name for name, is_there in llvm.host_features().items() if is_there])
 """
 
