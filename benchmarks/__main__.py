@@ -2,8 +2,9 @@
 
     python -m benchmarks --workload train-mlp --threads 1 2 --peers jax keras
 
-A peer may live in another environment: --python torch=/path/to/python. The exit status is 1 when a
-framework failed or computed something else than the others.
+A peer may live in another environment: --python torch=/path/to/python. What a change does to
+laminar is told by --against ANOTHER_CHECKOUT --peers: both run in turns. The exit status is 1
+when a framework failed or computed something else than the others.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--cores", nargs="+", type=int, help="the cores to use; otherwise the first allowed ones")
     add("--peers", nargs="*", choices=PEERS, help="otherwise all that are installed")
     add("--python", nargs="+", type=interpreter, default=[], metavar="PEER=PATH")
+    add("--against", type=Path, metavar="FOLDER", help="a checkout of laminar to compare with")
     add("--isa", choices=ISAS, help="keep all to these instructions, as if there were no others")
     add("--seconds", type=float, default=3.0, help="time for each framework and workload")
     add("--json", type=Path, metavar="FILE", help="write all that was measured")
@@ -51,6 +53,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error(f"--threads: from 1 to {len(options.cores)}, each needs a core")
     if not options.seconds > 0:
         parser.error("--seconds: must be more than 0")
+    if options.against is not None and not (options.against / "benchmarks").is_dir():
+        parser.error(f"--against: {options.against} is no checkout of laminar")
     if options.json is not None and not options.json.parent.is_dir():
         parser.error(f"--json: there is no folder {options.json.parent}")
     return options
@@ -68,6 +72,7 @@ def found_frameworks(
     peers: Sequence[str] | None,
     pythons: Mapping[str, str],
     isa: str | None,
+    against: Path | None,
     console: Console,
 ) -> Iterator[Framework]:
     """Laminar and the peers; those that were not asked for by name may be missing."""
@@ -75,6 +80,11 @@ def found_frameworks(
         yield find("laminar", sys.executable, isa)
     except WorkerError as error:
         raise SystemExit(f"laminar: {error}") from error
+    if against is not None:
+        try:
+            yield find("laminar", sys.executable, isa, against.resolve())
+        except WorkerError as error:
+            raise SystemExit(f"laminar in {against}: {error}") from error
     for peer in PEERS if peers is None else peers:
         try:
             python = pythons.get(peer) or pythons.get(peer.split("-")[0], sys.executable)
@@ -108,11 +118,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     peers = [] if options.smoke and options.peers is None else options.peers
     begun = datetime.now(UTC).replace(microsecond=0)
     about = machine.describe(options.isa)
-    frameworks = list(found_frameworks(peers, dict(options.python), options.isa, console))
+    frameworks = list(
+        found_frameworks(peers, dict(options.python), options.isa, options.against, console)
+    )
     plan: list[tuple[Workload, int]] = [
         (WORKLOADS[name], threads) for name in options.workload for threads in options.threads
     ]
-    told = {name: value for name, value in vars(options).items() if name != "json"}
+    told = {name: value for name, value in vars(options).items() if name not in ("json", "against")}
     told |= {"python": {f.name: f.python for f in frameworks}, "begun": begun.isoformat(" ")}
     if not options.smoke:
         console.print(expected(plan, frameworks, options.seconds), highlight=False)

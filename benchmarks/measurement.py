@@ -108,6 +108,7 @@ def measure(
                 cores,
                 tiny=tiny,
                 isa=framework.isa,
+                root=framework.root,
             )
             stack.enter_context(worker)
             try:

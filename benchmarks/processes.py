@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -35,27 +36,40 @@ class WorkerError(RuntimeError):
 
 @dataclass(frozen=True)
 class Framework:
-    """A framework that was found: where it is, what it has, the instruction set it is kept to."""
+    """A framework that was found: where it is, what it has, the instruction set it is kept to.
+
+    `root` is the checkout that its worker runs from: this one, or an older one of laminar.
+    """
 
     name: str
     python: str
     workloads: frozenset[str]
     versions: Mapping[str, str]
     isa: str | None = None
+    root: Path = ROOT
 
 
-def find(name: str, python: str, isa: str | None = None) -> Framework:
-    """Ask the interpreter `python` for a framework; `isa` is the instruction set to keep to.
+def find(name: str, python: str, isa: str | None = None, root: Path = ROOT) -> Framework:
+    """Ask the interpreter `python` for a framework.
+
+    Args:
+        name: of the framework; laminar in another checkout than this one is called by its folder.
+        python: the interpreter that has it.
+        isa: the instruction set to keep to.
+        root: the checkout to run from.
 
     Raises:
         WorkerError: it cannot be imported there.
     """
-    with Worker(name, python, isa=isa) as worker:
+    with Worker(name, python, isa=isa, root=root) as worker:
         about = worker.receive()
-    return Framework(name, python, frozenset(about["workloads"]), about["versions"], isa)
+    shown = name if root == ROOT else f"{name} in {root.name}"
+    return Framework(shown, python, frozenset(about["workloads"]), about["versions"], isa, root)
 
 
-def environment(threads: int, framework: str = "laminar", isa: str | None = None) -> dict[str, str]:
+def environment(
+    threads: int, framework: str = "laminar", isa: str | None = None, root: Path = ROOT
+) -> dict[str, str]:
     """The environment of a worker: this one's, without what would favour or hinder a library."""
     variables = {name: value for name, value in os.environ.items() if name not in FORCED}
     variables |= dict.fromkeys(THREADS, str(threads))
@@ -65,7 +79,7 @@ def environment(threads: int, framework: str = "laminar", isa: str | None = None
     variables["TF_CPP_MIN_LOG_LEVEL"] = "3"
     variables["JAX_PLATFORMS"] = "cpu"
     variables["CUDA_VISIBLE_DEVICES"] = ""
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
     variables["PYTHONPATH"] = os.pathsep.join(paths)
     if threads == 1:
         flags = [os.environ.get("XLA_FLAGS", ""), "--xla_cpu_multi_thread_eigen=false"]
@@ -93,7 +107,9 @@ class Worker:
         *,
         tiny: bool = False,
         isa: str | None = None,
+        root: Path = ROOT,
     ) -> None:
+        framework = framework.split()[0]  # laminar in another folder is laminar
         command = [python, "-m", f"{__package__}.worker", framework]
         if workload is not None:
             command += [workload, *map(str, cores), *(["--tiny"] if tiny else [])]
@@ -105,8 +121,8 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            cwd=ROOT,
-            env=environment(max(1, len(cores)), framework, isa),
+            cwd=root,
+            env=environment(max(1, len(cores)), framework, isa, root),
         )
 
     def __enter__(self) -> Worker:

@@ -21,6 +21,7 @@ from benchmarks.report import line, notes
 from benchmarks.workloads import PEERS, WORKLOADS, Judge, has_learned, is_finite, trains
 
 TRAINING = WORKLOADS["train-mlp"]
+FOLDERS = ("datasets", "distribute", "engine", "layers", "optimizers")
 
 
 def test_smoke(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,6 +39,22 @@ def test_smoke(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "tiny problems" in printed
     assert all(name in printed for name in WORKLOADS)
+
+
+def test_another_checkout_runs_in_turns_with_this_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = tmp_path / "before"
+    before.mkdir()
+    for entry in processes.ROOT.iterdir():
+        if entry.name in ("benchmarks", "laminar", *FOLDERS):
+            (before / entry.name).symlink_to(entry)
+    arguments = ["--smoke", "--workload", "train-mlp", "--peers", "--against"]
+    assert main([*arguments, str(before)]) == 0
+    assert "laminar in before" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main([*arguments, str(tmp_path)])
+    assert "is no checkout of laminar" in capsys.readouterr().err
 
 
 def test_a_worker_that_fails_says_why() -> None:
@@ -221,12 +238,12 @@ def test_peers_that_are_not_there_are_left_out(
     nowhere.write_text("#!/bin/sh\necho nothing is installed >&2\nexit 1\n")
     nowhere.chmod(0o755)
     pythons = dict.fromkeys(PEERS, str(nowhere))
-    (found,) = found_frameworks(None, pythons, None, Console())
+    (found,) = found_frameworks(None, pythons, None, None, Console())
     assert found.name == "laminar"
     printed = capsys.readouterr().out
     assert all(f"without {peer}: nothing is installed" in printed for peer in PEERS)
     with pytest.raises(SystemExit, match="torch: nothing is installed"):
-        list(found_frameworks(["torch"], pythons, None, Console()))
+        list(found_frameworks(["torch"], pythons, None, None, Console()))
 
 
 @pytest.mark.parametrize(
