@@ -14,6 +14,7 @@ from rich.console import Console
 
 from benchmarks import fresh, machine, measurement, problems, processes, report, rows
 from benchmarks.__main__ import START_SECONDS, expected, found_frameworks, main, parse
+from benchmarks.cases import ROOT
 from benchmarks.isa import keep_products
 from benchmarks.measurement import Entry, Result
 from benchmarks.processes import Framework, Worker, WorkerError
@@ -46,7 +47,7 @@ def test_another_checkout_runs_in_turns_with_this_one(
 ) -> None:
     before = tmp_path / "before"
     before.mkdir()
-    for entry in processes.ROOT.iterdir():
+    for entry in ROOT.iterdir():
         if entry.name in ("benchmarks", "laminar", *FOLDERS):
             (before / entry.name).symlink_to(entry)
     arguments = ["--smoke", "--workload", "train-mlp", "--peers", "--against"]
