@@ -25,7 +25,7 @@ from laminar.engine.functions import FuncGraph
 from laminar.engine.graph import Graph, GraphTensor, Tensor, building, resource
 from laminar.engine.graph.context import device
 from laminar.engine.ops.array.shape import dim_of
-from laminar.engine.ops.array.shares import join_shares, share
+from laminar.engine.ops.array.shares import join_shares, join_shares_op, share
 from laminar.engine.ops.core.recording import paused
 from laminar.engine.state import Variable
 from laminar.layers.context import current
@@ -214,7 +214,7 @@ class _Replicas:
 def _share(x: Any, r: int, count: int) -> Any:
     """Share `r` of the rows of `x`: what a replica has computed, if they were joined."""
     made = x.op
-    if made.type == "JoinShares" and len(made.inputs) == count + 1:
+    if made.definition is join_shares_op and len(made.inputs) == count + 1:
         return made.inputs[r]
     return share(x, r, count)
 

@@ -76,6 +76,8 @@ from .ops.core.registry import OpDef as OpDef
 from .ops.core.registry import define as define
 from .ops.core.registry import lookup as lookup
 from .ops.core.registry import op_names as op_names
+from .ops.core.traits import Traits as Traits
+from .ops.core.traits import Work as Work
 from .ops.io.csv import decode_csv as decode_csv
 from .ops.io.files import matching_files as matching_files
 from .ops.io.files import read_file as read_file

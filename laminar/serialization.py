@@ -48,6 +48,9 @@ _scopes = _Scopes()
 def list_builtins(module: str, namespace: Mapping[str, Any]) -> None:
     """Offer the public classes and functions of a room under Keras's name for its module.
 
+    What Keras does not have goes under laminar's own name, such as "laminar.layers": files then say
+    whose it is, and Keras's loader asks for it by name.
+
     Args:
         module: such as "keras.layers".
         namespace: the room's module namespace.
@@ -219,18 +222,33 @@ def _function_config(fn: Any) -> dict[str, Any]:
         "module": builtin or "builtins",
         "class_name": "function",
         "config": name,
-        "registered_name": None if builtin else get_registered_name(fn),
+        "registered_name": _registered_as(fn, builtin, builtin),
     }
+
+
+def _registered_as(target: Any, listed: str | None, module: str | None) -> str | None:
+    """The name in files under which a reader must know a class or function; None for Keras's.
+
+    Args:
+        target: the class or function.
+        listed: the module that lists it.
+        module: the one that files name.
+    """
+    if listed is None:
+        return get_registered_name(target)
+    is_ours = module is not None and module.startswith("laminar.")
+    return f"laminar>{target.__name__}" if is_ours else None
 
 
 def _object_config(obj: Any) -> dict[str, Any]:
     kind = type(obj)
-    module, name = _listing(kind)
+    listed, name = _listing(kind)
+    module = getattr(kind, "_keras_module", None) or listed
     data = {
-        "module": getattr(kind, "_keras_module", None) or module,
+        "module": module,
         "class_name": name,
         "config": config_of(obj),
-        "registered_name": None if module else get_registered_name(kind),
+        "registered_name": _registered_as(kind, listed, module),
     }
     if hasattr(obj, "get_build_config"):
         build = obj.get_build_config()

@@ -52,6 +52,7 @@ _CONFIG = {
 _CLASS_NAMES = {
     "allclose": "AllClose",
     "isin": "IsIn",
+    "jvp": "JVP",
     "searchsorted": "SearchSorted",
     "batch_normalization": "BatchNorm",
     "rms_normalization": "RMSNorm",
@@ -75,6 +76,17 @@ _CLASS_NAMES = {
     "swish": "Silu",
     "hard_swish": "HardSilu",
 }
+# Where Keras has a function, if laminar has it elsewhere.
+_HOMES = {
+    **dict.fromkeys(("maximum", "minimum", "slogdet", "sort", "where"), "numpy"),
+    **dict.fromkeys(("fft", "fft2", "ifft2", "irfft", "istft", "rfft", "stft"), "math"),
+    **dict.fromkeys(("associative_scan", "cond", "fori_loop", "map", "scan", "switch"), "core"),
+    **dict.fromkeys(("vectorized_map", "while_loop"), "core"),
+    "extract_sequences": "math",
+    "rearrange": "einops",
+}
+# What Keras has no class for.
+_ONLY_LAMINAR = {"extract_patches_3d"}
 
 
 class OpLayer(Operation):
@@ -117,10 +129,11 @@ def _class_name(function_name: str) -> str:
 
 
 def _home(function_name: str) -> str:
-    for module in ("nn", "linalg", "image", "core", "math"):
-        if hasattr(getattr(ops, module, None), function_name):
-            return f"keras.src.ops.{module}"
-    return "keras.src.ops.numpy"
+    if function_name in _ONLY_LAMINAR:
+        return "laminar.ops"
+    rooms = ("nn", "linalg", "image", "core", "math")
+    found = (room for room in rooms if hasattr(getattr(ops, room, None), function_name))
+    return f"keras.src.ops.{_HOMES.get(function_name) or next(found, 'numpy')}"
 
 
 @cache
@@ -196,5 +209,6 @@ class _OpClasses(Mapping[str, Any]):
 
 
 set_recorder(record)
-for _module in ("numpy", "nn", "core", "math", "linalg", "image"):
+list_builtins("laminar.ops", _OpClasses())
+for _module in ("numpy", "nn", "core", "math", "linalg", "image", "einops"):
     list_builtins(f"keras.src.ops.{_module}", _OpClasses())

@@ -443,7 +443,11 @@ _SCHEDULES: dict[str, type[LearningRateSchedule]] = {
         PolynomialDecay,
     )
 }
-list_builtins("keras.optimizers.schedules", _SCHEDULES)
+list_builtins(
+    "keras.optimizers.schedules",
+    {name: cls for name, cls in _SCHEDULES.items() if cls is not OneCycle},
+)
+list_builtins("laminar.optimizers.schedules", {"OneCycle": OneCycle})
 
 
 def serialize(learning_rate_schedule: LearningRateSchedule) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 from ..gradients.backprop import backpropagate
 from ..graph import GraphTensor, OpView, Tensor, resource
 from ..ops.control.structured import CASE, relaxed
-from ..ops.core.basic import constant, zeros_like
+from ..ops.core.basic import const_op, constant, zeros_like
 from ..ops.core.dispatch import apply, as_input
 from ..ops.core.recording import paused
 from ..ops.core.registry import Grads
@@ -106,7 +106,7 @@ def _outside(op: OpView, branches: tuple[Subgraph, ...], k: int, tensor: Tensor)
     for p, x in enumerate(branch.inputs):
         if x is tensor:
             return op.inputs[p + 1]
-    if tensor.op.type == "Const":
+    if tensor.op.definition is const_op:
         value: Any = tensor.op.attrs
         return constant(value["value"], value["dtype"])
     operation = operation_of(op)

@@ -18,7 +18,7 @@ from ..errors import InternalError, UnimplementedError
 from ..gradients.backprop import backpropagate
 from ..graph import GraphTensor, Operation, OpView, Tensor, TensorSpec, resource
 from ..ops.control.structured import SCAN, WHILE, stacked_spec
-from ..ops.core.basic import constant, zeros_like
+from ..ops.core.basic import const_op, constant, zeros_like
 from ..ops.core.dispatch import apply, as_input
 from ..ops.core.recording import notify, paused, recorders
 from ..ops.core.registry import Grads
@@ -234,7 +234,7 @@ def _connect(
         if p is not None and p >= loop.carries:
             pairs = constants if p >= loop.carries + loop.slices else sliced
             pairs.append((inner, op.inputs[p + 1]))
-        elif outer.op.type == "Const":
+        elif outer.op.definition is const_op:
             value: Any = outer.op.attrs
             constants.append((inner, constant(value["value"], value["dtype"])))
         elif outer.dtype == resource:

@@ -17,16 +17,14 @@ from ..graph import GraphTensor, Operation, Tensor
 from ..ops.control.dataflow import NEXT_ITERATION, STEERING
 from ..ops.control.structured import SCAN, WHILE
 from ..ops.core.cluster import Body, Step, accepts, cluster_op
-from ..ops.core.registry import OpDef
-from ..ops.core.views import MOVES_NOTHING
+from ..ops.core.registry import definition_of
+from ..ops.core.traits import Work
 from ..ops.state.variable import assign, assign_add, assign_sub
 from .regions import regions
 
 # A run of fewer operations is not worth a compilation, unless one of them has much to compute.
 _LEAST = 3
 _MUCH = 1024  # elements
-# What computes nothing: at most it copies, which the reference kernels do as fast.
-_NO_WORK = MOVES_NOTHING | {"Assign", "BroadcastTo", "Cast", "Slice", "StridedSlice"}
 _UPDATES = (assign, assign_add, assign_sub)
 
 
@@ -98,7 +96,7 @@ def _numbered(
 
 def gains(operations: Sequence[Operation]) -> bool:
     """Whether a plan of these operations can gain by clusters, in itself or in loops inside."""
-    loops = any(getattr(op.definition, "prepared", None) is not None for op in operations)
+    loops = any(definition_of(op).prepared is not None for op in operations)
     accepted = zip(operations, accepts(operations), strict=True)
     return loops or _pays([op for op, is_so in accepted if is_so])
 
@@ -109,10 +107,15 @@ def _pays(run: Sequence[Operation]) -> bool:
         return True
     return any(
         op.definition in (*SCAN, *WHILE)
-        or (op.type not in _NO_WORK and any(map(_is_large, (*op.inputs, *op.outputs))))
+        or (_computes(op) and any(map(_is_large, (*op.inputs, *op.outputs))))
         for op in run
         if op.inputs
     )
+
+
+def _computes(op: Operation) -> bool:
+    """Whether native code can be faster than the reference kernel."""
+    return definition_of(op).traits.work is Work.COMPUTE
 
 
 def _is_large(x: Tensor) -> bool:
@@ -214,13 +217,12 @@ def _as_cluster(
     steps = []
     outputs: list[GraphTensor] = []
     for op in run:
-        definition: OpDef = op.definition  # type: ignore[assignment]  # the table's only kind
         first = len(specs)
         specs.extend(y.spec for y in op.outputs)
         number.update((id(y), first + i) for i, y in enumerate(op.outputs))
         steps.append(
             Step(
-                definition,
+                definition_of(op),
                 tuple(number[id(x)] for x in op.inputs),
                 op.attrs,
                 tuple(range(first, len(specs))),

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..graph import GraphTensor, Operation
+from ..ops.core.registry import definition_of
 from .program import Program
 from .purity import is_pure
 
 _MOST_BYTES = 1 << 20  # larger constants are equal only if they are one array
-# max(-0.0, 0.0) is the first or the second of them.
-_ORDERED = frozenset({"Maximum", "Minimum"})
 
 
 def merge_common(program: Program) -> None:
@@ -34,7 +33,7 @@ def merge_common(program: Program) -> None:
         if not is_pure(op) or not op.outputs:
             continue
         inputs = [id(instead.get(id(x), x)) for x in op.inputs]
-        if getattr(op.definition, "commutative", False) and op.type not in _ORDERED:
+        if definition_of(op).traits.commutative:
             inputs.sort()
         controls = frozenset(id(merged.get(id(c), c)) for c in op.control_inputs)
         try:

@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 
 from ..graph import GraphTensor, Operation
-from ..ops.core.basic import placeholder_op
+from ..ops.array.shape import dim_of, rank_of
+from ..ops.core.basic import const_op, placeholder_op
 from ..ops.core.dispatch import as_array
-from ..ops.core.registry import HOST, OpDef
-from .program import CONST, Program, constant_like
+from ..ops.core.registry import HOST, definition_of
+from .program import Program, constant_like
 from .purity import is_constant, is_pure
 
 # What is larger than this, and than what it is computed of, is cheaper to make than to keep.
 _MOST_BYTES = 1 << 20
-# Ops that ask for no more of their input than its shape.
-_OF_SHAPE = frozenset({"Dim", "Rank", "Shape", "Size"})
 
 
 def fold_constants(program: Program) -> None:
@@ -29,7 +28,7 @@ def fold_constants(program: Program) -> None:
     values: dict[int, Any] = {}  # by the id of a tensor
     pairs: list[tuple[GraphTensor, GraphTensor]] = []
     for op in program.operations:
-        if op.definition is CONST:
+        if op.definition is const_op:
             if is_constant(op):
                 values[id(op.outputs[0])] = op.attrs["value"]
         elif is_pure(op) and not op.control_inputs and _on_host(op):
@@ -50,8 +49,8 @@ def _on_host(op: Operation) -> bool:
 
 def _computed(op: Operation, values: dict[int, Any], free: set[int]) -> list[Any] | None:
     """The outputs of an operation, None if they are not known before a step runs."""
-    definition: OpDef = op.definition  # type: ignore[assignment]  # the table's only kind
-    if op.type in _OF_SHAPE and id(op.inputs[0].op) in free:
+    definition = definition_of(op)
+    if definition.traits.shape_query and id(op.inputs[0].op) in free:
         stand_in = _of_same_shape(op)
         arrays = None if stand_in is None else [stand_in]
     elif all(id(x) in values for x in op.inputs):
@@ -83,9 +82,9 @@ def _of_same_shape(op: Operation) -> Any:
         return None
     asked = (
         []
-        if op.type == "Rank"
+        if op.definition is rank_of
         else [op.attrs["axis"]]
-        if op.type == "Dim"
+        if op.definition is dim_of
         else list(range(shape.rank))
     )
     if any(shape[axis] is None for axis in asked):

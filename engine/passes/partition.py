@@ -21,8 +21,8 @@ import numpy as np
 from ..errors import InternalError
 from ..graph import Graph, GraphTensor, Operation, TensorShape, float32, resource
 from ..ops.control.dataflow import NEXT_ITERATION
-from ..ops.core.basic import identity, placeholder_op
-from ..ops.core.registry import OpDef, lookup
+from ..ops.core.basic import const_op, identity, placeholder_op
+from ..ops.core.registry import OpDef
 from ..ops.core.transfer import from_upper_half, recv, send, upper_half
 from .loop_frames import cycle_error
 from .partition_loops import LoopFrame, PartLoops
@@ -186,7 +186,7 @@ class _Cutting:
     def is_copied_where_used(self, op: Operation) -> bool:
         """Whether an operation is a constant that may stand anywhere."""
         return (
-            op.type == "Const"
+            op.definition is const_op
             and not op.device
             and not op.control_inputs
             and not self.is_fed(op.outputs[0])
@@ -293,7 +293,7 @@ class _Cutting:
         if found is None:
             source = self.part(self._location(op))
             attrs = {"value": np.zeros(0, "float32"), "dtype": float32}
-            dummy = self._add(source, lookup("Const"), (), attrs, f"_done_{op.name}", op)
+            dummy = self._add(source, const_op, (), attrs, f"_done_{op.name}", op)
             dummy.control_inputs.append(self.operation(op, source))
             came = self._pair(dummy.outputs[0], f"done_{op.name}", source, part, op)
             found = self._add(part, identity, [came], {}, f"_after_{op.name}", op)

@@ -20,8 +20,9 @@ import numpy as np
 
 from ..errors import InvalidArgumentError
 from ..graph import Graph, GraphTensor, Operation, float32
-from ..ops.control.dataflow import ENTER, MERGE, NEXT_ITERATION, SWITCH
-from ..ops.core.registry import OpDef, lookup
+from ..ops.control.dataflow import ENTER, LOOP_COND, MERGE, NEXT_ITERATION, SWITCH
+from ..ops.core.basic import const_op
+from ..ops.core.registry import OpDef
 from .loop_frames import assign_frames
 
 Receive = Callable[[GraphTensor], GraphTensor]
@@ -63,7 +64,9 @@ class PartLoops:
         if not any(op.definition is ENTER for op in operations):
             return
         fixed = {
-            id(op.outputs[0]) for op in operations if op.type == "Const" and not op.control_inputs
+            id(op.outputs[0])
+            for op in operations
+            if op.definition is const_op and not op.control_inputs
         }
         index = {op.id: i for i, op in enumerate(operations)}
         root = LoopFrame("", None, 1)
@@ -71,7 +74,7 @@ class PartLoops:
         for op, (own, outside) in zip(operations, found, strict=True):
             if outside.parent is not None:
                 self._frames[op.id] = outside
-            if op.type == "LoopCond":
+            if op.definition is LOOP_COND:
                 own.decision = op.outputs[0]
             if op.definition is MERGE and any(x.op.definition is NEXT_ITERATION for x in op.inputs):
                 own.merge = own.merge or op
@@ -111,7 +114,7 @@ class PartLoops:
             return found
         if frame.parent is None or frame.parent.parent is None:
             attrs = {"value": np.zeros(0, "float32"), "dtype": float32}
-            token = graph.add(lookup("Const"), (), attrs, name="_loop_token").outputs[0]
+            token = graph.add(const_op, (), attrs, name="_loop_token").outputs[0]
         else:
             around = self.turning(frame.parent, location, graph, own, receive)
             token = around.outputs[0]

@@ -17,6 +17,7 @@ import bisect
 from collections.abc import Callable, Iterable, Mapping
 
 from ..graph import GraphTensor, Operation
+from ..ops.core.transfer import from_upper_half
 from .partition import Part, in_order
 
 LEAST_BYTES = 1 << 16  # what is smaller is not worth an edge
@@ -87,6 +88,6 @@ def _latest_crossings(part: Part) -> dict[int, int]:
 def _users(came: Operation) -> list[Operation]:
     """The operations that take what a Recv gives, past the one that widens it again."""
     users = came.outputs[0].consumers()
-    if len(users) == 1 and users[0].type == "FromUpperHalf":
+    if len(users) == 1 and users[0].definition is from_upper_half:
         return users[0].outputs[0].consumers()
     return users

@@ -10,12 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..graph import Graph, GraphTensor, Operation, TensorSpec
-from ..ops.core.basic import placeholder_op
-from ..ops.core.registry import OpDef, lookup
+from ..ops.core.basic import const_op, placeholder_op
+from ..ops.core.registry import OpDef
 from .partition import in_order
 from .prune import needed_operations
-
-CONST = lookup("Const")
 
 
 class Program:
@@ -164,4 +162,4 @@ def constant_like(program: Program, value: Any, old: GraphTensor) -> GraphTensor
     attrs = {"value": value, "dtype": old.dtype}
     spec = TensorSpec(value.shape, old.dtype)
     name = program.graph.unique_name(f"{op.name}_folded")
-    return program.graph.append(CONST, name, (), attrs, (spec,), like=op).outputs[0]
+    return program.graph.append(const_op, name, (), attrs, (spec,), like=op).outputs[0]

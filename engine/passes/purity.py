@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..graph import Operation, resource
 from ..ops.control.dataflow import STEERING
+from ..ops.core.basic import const_op
 from ..ops.core.registry import OpDef
-from .program import CONST
 
 
 def is_pure(op: Operation) -> bool:
@@ -26,4 +26,4 @@ def is_pure(op: Operation) -> bool:
 
 def is_constant(op: Operation) -> bool:
     """Whether it gives a value that is part of the graph, and waits for nothing."""
-    return op.definition is CONST and not op.control_inputs
+    return op.definition is const_op and not op.control_inputs

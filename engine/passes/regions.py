@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 from ..graph import Operation
 from ..ops.control.dataflow import ENTER, EXIT, MERGE, NEXT_ITERATION, SWITCH
+from ..ops.core.basic import const_op
 from .loop_frames import assign_frames
 from .partition import in_order
 
@@ -83,7 +84,7 @@ def regions(operations: Sequence[Operation], fed: Collection[int]) -> Regions:
     constants = {
         id(op.outputs[0])
         for op in operations
-        if op.type == "Const" and not op.control_inputs and id(op.outputs[0]) not in fed
+        if op.definition is const_op and not op.control_inputs and id(op.outputs[0]) not in fed
     }
     frames = assign_frames(operations, fed, constants, index, root, _Frame)
     conditions: dict[int, _Conditions] = {}  # of an operation, by id

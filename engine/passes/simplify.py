@@ -12,8 +12,14 @@ from typing import Any
 import numpy as np
 
 from ..graph import GraphTensor, Operation
-from ..ops.array.axes import canonical_axes
-from ..ops.core.registry import OpDef
+from ..ops.array.axes import canonical_axes, transpose_op
+from ..ops.array.broadcast import broadcast_to_op, sum_to_op
+from ..ops.array.shape import reshape_op
+from ..ops.core.basic import identity, stop_gradient
+from ..ops.core.registry import OpDef, definition_of
+from ..ops.math.arithmetic import add, conj, divide, multiply, negative, subtract
+from ..ops.math.cast import cast_op
+from ..ops.math.compare import logical_not
 from .program import Program
 from .purity import is_constant
 
@@ -31,7 +37,7 @@ def simplify(program: Program) -> None:
     for op in program.operations:
         if any(id(x) in instead for x in op.inputs):
             op.inputs = tuple(instead.get(id(x), x) for x in op.inputs)
-        rule = _RULES.get(op.type)
+        rule = _RULES.get(definition_of(op))
         if rule is None or op.control_inputs:
             continue
         found = rule(program, op)
@@ -171,19 +177,19 @@ def _reshape(program: Program, op: Operation) -> GraphTensor | None:
     return program.add(definition, [source], {"shape": tuple(shape)}, like=op).outputs[0]
 
 
-_RULES: dict[str, Rule] = {
-    "Add": _neutral(_is_nothing_to_add, both=True),
-    "Sub": _neutral(_is_nothing_to_subtract, both=False),
-    "Mul": _neutral(_is_one, both=True),
-    "Div": _neutral(_is_one, both=False),
-    "Neg": _twice,
-    "LogicalNot": _twice,
-    "Conj": _twice,
-    "Identity": _input,
-    "StopGradient": _input,
-    "Transpose": _transpose,
-    "Cast": _cast,
-    "BroadcastTo": _same_shape,
-    "SumTo": _same_shape,
-    "Reshape": _reshape,
+_RULES: dict[OpDef, Rule] = {
+    add: _neutral(_is_nothing_to_add, both=True),
+    subtract: _neutral(_is_nothing_to_subtract, both=False),
+    multiply: _neutral(_is_one, both=True),
+    divide: _neutral(_is_one, both=False),
+    negative: _twice,
+    logical_not: _twice,
+    conj: _twice,
+    identity: _input,
+    stop_gradient: _input,
+    transpose_op: _transpose,
+    cast_op: _cast,
+    broadcast_to_op: _same_shape,
+    sum_to_op: _same_shape,
+    reshape_op: _reshape,
 }

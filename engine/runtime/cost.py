@@ -16,6 +16,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..graph import GraphTensor, Operation, string
+from ..ops.core.registry import OpDef, definition_of
+from ..ops.core.traits import Work
+from ..ops.linalg.einsum import einsum_op
+from ..ops.linalg.matmul import matmul
+from ..ops.nn.conv_transpose import conv_transpose_op
+from ..ops.nn.convolution import conv_input_grad, conv_kernel_grad, conv_op
+from ..ops.nn.depthwise import depthwise_conv_op, depthwise_input_grad, depthwise_kernel_grad
 from .devices import Device
 
 _UNKNOWN_DIM = 32  # what an unknown dimension counts: most often it is the batch
@@ -120,7 +127,9 @@ def _elements(tensor: GraphTensor) -> int:
 
 def _static_seconds(op: Operation, device: Device) -> float:
     """The larger of the time for arithmetic and the time for memory traffic."""
-    flops = _FLOPS.get(op.type, _elementwise)(op)
+    definition = definition_of(op)
+    is_free = definition.traits.work is Work.NONE
+    flops = 0.0 if is_free else _FLOPS.get(definition, _elementwise)(op)
     traffic = input_bytes(op) + output_bytes(op)
     return device.launch_seconds + max(
         flops / device.flops_per_second, traffic / device.bytes_per_second
@@ -156,15 +165,14 @@ def _taps(kernel: GraphTensor) -> int:
     return 1 if kernel.shape.rank is None else math.prod(d or 1 for d in kernel.shape[:-1])
 
 
-def _free(op: Operation) -> float:
-    return 0.0
-
-
-_CONVOLUTIONS = ("Conv", "ConvInputGrad", "ConvTranspose", "DepthwiseConv", "DepthwiseInputGrad")
-_FLOPS: Mapping[str, _Flops] = {
-    "MatMul": _matmul,
-    "Einsum": _contraction,
-    **dict.fromkeys(_CONVOLUTIONS, _convolution),
-    **dict.fromkeys(("ConvKernelGrad", "DepthwiseKernelGrad"), _convolution_kernel),
-    **dict.fromkeys(("Const", "Identity", "NoOp", "Placeholder", "VarHandle", "Shape"), _free),
+_FLOPS: Mapping[OpDef, _Flops] = {
+    matmul: _matmul,
+    einsum_op: _contraction,
+    conv_op: _convolution,
+    conv_input_grad: _convolution,
+    conv_kernel_grad: _convolution_kernel,
+    conv_transpose_op: _convolution,
+    depthwise_conv_op: _convolution,
+    depthwise_input_grad: _convolution,
+    depthwise_kernel_grad: _convolution_kernel,
 }

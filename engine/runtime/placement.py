@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 
 from ..errors import InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from ..graph import DeviceSpec, GraphTensor, Operation, TensorShape, as_dtype, resource
-from ..ops.control.dataflow import ENTER, EXIT, MERGE, NEXT_ITERATION, SWITCH
+from ..ops.control.dataflow import ENTER, EXIT, LOOP_COND, MERGE, NEXT_ITERATION, SWITCH
+from ..ops.state.variable import var_handle
 from ..passes.partition import in_order
 from .cost import CostModel, Costs, known_bytes, tensor_bytes
 from .devices import Device, DeviceSet
@@ -285,8 +286,8 @@ def _steers_a_loop(op: Operation) -> bool:
     if op.definition is MERGE:
         return any(x.op.definition is NEXT_ITERATION for x in op.inputs)
     if op.definition is SWITCH:
-        return op.inputs[1].op.type == "LoopCond"
-    return op.definition in (ENTER, EXIT, NEXT_ITERATION) or op.type == "LoopCond"
+        return op.inputs[1].op.definition is LOOP_COND
+    return op.definition in (ENTER, EXIT, NEXT_ITERATION, LOOP_COND)
 
 
 def _makes_resource(op: Operation) -> bool:
@@ -441,7 +442,7 @@ class _Simulation:
             if not self._uses[id(t)] and id(t) not in self._kept:
                 for place, nbytes in self._places.pop(id(t), {}).items():
                     self._held[place] -= nbytes
-        if op.type == "VarHandle":  # the value stays when the step is over
+        if op.definition is var_handle:  # the value stays when the step is over
             self._held[id(device)] += _state_bytes(op)
         self._finish[op.id] = self._free_at[id(device)] = finish
         self._placement.devices[op.id] = device
@@ -463,7 +464,7 @@ class _Simulation:
             if id(x) not in self._fed and id(device) not in self._places.get(id(x), {})
         ]
         total = sum(map(known_bytes, (*coming, *op.outputs)))
-        return total + (_state_bytes(op) if op.type == "VarHandle" else 0)
+        return total + (_state_bytes(op) if op.definition is var_handle else 0)
 
     def _has_room(self, op: Operation, device: Device) -> bool:
         limit = device.limit_bytes

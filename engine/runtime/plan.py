@@ -20,6 +20,7 @@ import numpy as np
 
 from ..graph import GraphTensor, Operation
 from ..ops.control.dataflow import NEXT_ITERATION, STEERING
+from ..ops.core.basic import const_op
 from ..ops.core.cluster import Body, cluster_op
 from ..ops.core.dispatch import as_array
 from ..ops.core.failures import located
@@ -81,7 +82,7 @@ class Node:
 
 def _is_constant(op: Operation, fed: Collection[int]) -> bool:
     """Whether an operation gives the same value in every run, and waits for nothing."""
-    return op.type == "Const" and not op.control_inputs and id(op.outputs[0]) not in fed
+    return op.definition is const_op and not op.control_inputs and id(op.outputs[0]) not in fed
 
 
 def _in_order(

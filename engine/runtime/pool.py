@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 
 from ..errors import InvalidArgumentError
 from ..graph import GraphTensor, Operation
-from ..ops.core.views import MOVES_NOTHING
+from ..ops.core.registry import definition_of
+from ..ops.core.traits import Work
 
 # What a step has of its own: threads, or none besides its own; None for those of the process.
 InterOpThreads: TypeAlias = tuple[ThreadPoolExecutor | None] | None
@@ -63,9 +64,10 @@ def inter_op_pool(context: Any) -> ThreadPoolExecutor | None:
 
 def is_expensive(op: Operation) -> bool:
     """Whether running an operation in another thread can be worth the handing over."""
-    if op.type in MOVES_NOTHING:
+    definition = definition_of(op)
+    if definition.traits.work is Work.NONE:
         return False
-    if getattr(op.definition, "scalar", None) is None:
+    if definition.scalar is None:
         return True
     return any(_elements(y) >= _FEW_ELEMENTS for y in op.outputs)
 

@@ -23,7 +23,7 @@ from laminar.engine.graph import Graph, Tensor, building, eager_scope
 from laminar.engine.ops.core.basic import identity
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.ops.core.dispatch import as_input
-from laminar.engine.ops.random.random_state import initial_state, next_state
+from laminar.engine.ops.random.random_state import initial_state, next_state, random_advance
 from laminar.engine.state import Variable
 
 # Any number does; this one is 2**32 over the golden ratio.
@@ -81,7 +81,7 @@ class SeedGenerator:
     def _next_in_graph(self, graph: Graph) -> Tensor:
         """In a plain graph control edges take the generator on, and keep the draws in order."""
         users = graph.consumers_of(as_input(graph, self.state.handle))
-        draws = [op for op in users if any(x.op.type == "RandomAdvance" for x in op.inputs)]
+        draws = [op for op in users if any(x.op.definition is random_advance for x in op.inputs)]
         with graph.as_default(), graph.control_dependencies(draws[-1:]):
             state = self.state.value
             update = self.state.assign(next_state(state))

@@ -10,20 +10,22 @@ import numpy as np
 from laminar.engine.errors import FailedPreconditionError
 from laminar.engine.functions import ConcreteFunction
 from laminar.engine.graph import EagerTensor, GraphTensor, Operation
+from laminar.engine.ops.math.arithmetic import divide
+from laminar.engine.ops.math.elementary import exp, log, log1p, power, rsqrt, sqrt
 from laminar.tree import flatten
 
 from .arrays import nan_report
 from .step import Step
 from .training_state import Snapshot
 
-_REMEDIES = {
-    "Log": "keep the argument above zero: add epsilon, or clip it",
-    "Log1p": "keep the argument above -1",
-    "Sqrt": "keep the argument at zero or above; its slope at zero is infinite: add epsilon",
-    "Rsqrt": "keep the argument above zero: add epsilon",
-    "Div": "keep the divisor away from zero: add epsilon, or use ops.divide_no_nan",
-    "Pow": "keep the base above zero",
-    "Exp": "limit the argument, or work with logits and from_logits=True",
+_REMEDIES: dict[Any, str] = {
+    log: "keep the argument above zero: add epsilon, or clip it",
+    log1p: "keep the argument above -1",
+    sqrt: "keep the argument at zero or above; its slope at zero is infinite: add epsilon",
+    rsqrt: "keep the argument above zero: add epsilon",
+    divide: "keep the divisor away from zero: add epsilon, or use ops.divide_no_nan",
+    power: "keep the base above zero",
+    exp: "limit the argument, or work with logits and from_logits=True",
 }
 _REMEDY = "lower the learning rate, clip the gradients (clipnorm=1.0), or scale the inputs"
 
@@ -115,7 +117,7 @@ class NanCheck:
         raise self._error(
             f"operation {op.name!r} ({op.type}){where} gave {_described(found)} "
             f"from {' and '.join(inputs) or 'nothing'}",
-            _REMEDIES.get(op.type, _REMEDY),
+            _REMEDIES.get(op.definition, _REMEDY),
             op,
         )
 

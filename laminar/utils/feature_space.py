@@ -271,4 +271,5 @@ def _is_column(x: Any) -> bool:
     return len(x.shape) < 2
 
 
-list_builtins("keras.utils", {"FeatureSpace": FeatureSpace, "Feature": Feature, "Cross": Cross})
+list_builtins("keras.utils", {"FeatureSpace": FeatureSpace})
+list_builtins("keras.src.layers.preprocessing.feature_space", {"Feature": Feature, "Cross": Cross})

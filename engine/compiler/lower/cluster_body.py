@@ -6,18 +6,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...graph import DType, resource
+from ...ops.core.basic import identity
 from ...ops.core.cluster import Body, Step
+from ...ops.core.registry import OpDef
+from ...ops.state.variable import assign, assign_add, assign_sub, read_variable
 from ..codegen.function import NotLoweredError, scalar_type
 from ..ir.builder import Builder
 from ..ir.program import Operand, Program, Shape, Size, View
 from .operations import Steps
 
-_READ, _ASSIGN = "ReadVariable", "Assign"
-_UPDATES: dict[str, Callable[[Any, Any, Any], Any]] = {
-    "AssignAdd": lambda s, old, x: old + x,
-    "AssignSub": lambda s, old, x: old - x,
+_UPDATES: dict[OpDef, Callable[[Any, Any, Any], Any]] = {
+    assign_add: lambda s, old, x: old + x,
+    assign_sub: lambda s, old, x: old - x,
 }
-STATE = frozenset({_READ, _ASSIGN, *_UPDATES})
+STATE = frozenset({read_variable, assign, *_UPDATES})
 
 
 class Lowering:
@@ -78,17 +80,17 @@ class Lowering:
         return x if isinstance(x, View) else self.builder.copy(x)
 
     def _step(self, step: Step) -> None:
-        kind = step.definition.type
-        if kind in STATE:
+        definition = step.definition
+        if definition in STATE:
             self.builder.label = step.label
             self._state(step)
-        elif kind == "Identity" and step.inputs[0] in self._handles:
+        elif definition is identity and step.inputs[0] in self._handles:
             self._handles[step.outputs[0]] = self._handles[step.inputs[0]]
         else:
             self._steps.lower(step)
 
     def _state(self, step: Step) -> None:
-        b, kind = self.builder, step.definition.type
+        b, definition = self.builder, step.definition
         i = self._handles[step.inputs[0]]
         shape, dtype = tuple(step.attrs["shape"]), DType(step.attrs["dtype"])
         if i not in self.variables:
@@ -97,12 +99,14 @@ class Lowering:
             self.variables[i] = view.storage
             self._current[i] = view
         value = self._current[i]
-        if kind != _READ:
+        if definition is not read_variable:
             new = self._steps.value(step.inputs[1])
             if b.shape(new) != shape:
-                raise NotLoweredError(f"{kind} of {b.shape(new)} to a variable of {shape}")
-            if kind in _UPDATES:
-                new = b.compute(_UPDATES[kind], value, new, dtype=dtype)
+                raise NotLoweredError(
+                    f"{definition.type} of {b.shape(new)} to a variable of {shape}"
+                )
+            if definition in _UPDATES:
+                new = b.compute(_UPDATES[definition], value, new, dtype=dtype)
             value = self._current[i] = new
             self._written.add(i)
         self._values[step.outputs[0]] = value

@@ -33,7 +33,7 @@ from .operations import Steps
 from .rules.table import Lowered, known_size, lowers
 from .sink_reductions import late_sums, without
 
-LOOPS = frozenset({"Scan", "While"})
+LOOPS = frozenset({*structured.SCAN, *structured.WHILE})
 GRAPHS = frozenset({"body", "condition"})  # those of their attributes that are graphs
 
 
@@ -207,7 +207,7 @@ def _check_carry(b: Builder, kind: str, new: Operand, place: View) -> None:
         raise NotLoweredError(f"{kind}: a variable of {place.shape} becomes {b.shape(new)}")
 
 
-@lowers("Scan")
+@lowers("Scan", takes_halves=True, places_from_data=True)
 def _scan(b: Builder, step: Lowered, length: Operand, *inputs: Operand) -> list[Operand | None]:
     return _Scan(b, step, length, inputs).write()
 
@@ -359,7 +359,7 @@ def _next(b: Builder, counter: View) -> View:
     return b.map(lambda fn, values: values[0] + 1, [counter], b.dtype(counter))
 
 
-@lowers("While")
+@lowers("While", takes_halves=True, places_from_data=True)
 def _while(b: Builder, step: Lowered, limit: Operand, *inputs: Operand) -> list[Operand | None]:
     attrs = step.attrs
     graph: structured.Body = attrs["body"]

@@ -8,18 +8,14 @@ from typing import Any
 import numpy as np
 
 from ...graph import TensorSpec
+from ...ops.array.axes import transpose_op
+from ...ops.array.broadcast import sum_to_op
+from ...ops.core.basic import identity
 from ...ops.core.cluster import Step
 from ..codegen.function import NotLoweredError, scalar_type
 from ..ir.builder import Builder, wide
 from ..ir.program import Literal, Operand, Shape, Size
-from .rules.table import LOWERINGS, TAKES_HALVES, Lowered
-
-# Of sizes, these are sizes again.
-ON_SIZES: dict[str, Callable[[int, int], int]] = {
-    "Add": lambda a, b: a + b,
-    "Sub": lambda a, b: a - b,
-    "Mul": lambda a, b: a * b,
-}
+from .rules.table import LOWERINGS, Lowered
 
 
 class Steps:
@@ -83,20 +79,20 @@ class Steps:
         dtypes = tuple(self._specs[v].dtype for v in step.outputs)
         for dtype in dtypes:
             scalar_type(dtype)
-        if kind in ON_SIZES and all(isinstance(x, Size) for x in operands):
-            first, second = operands
-            assert isinstance(first, Size)
-            assert isinstance(second, Size)
-            return [Size(ON_SIZES[kind](first.value, second.value), dtypes[0])]
-        lowering = LOWERINGS.get(kind)
-        if lowering is not None:
+        on_sizes = definition.traits.on_sizes
+        if on_sizes is not None and dtypes[0].is_integer:
+            sizes = [x.value for x in operands if isinstance(x, Size)]
+            if len(sizes) == len(operands):
+                return [Size(on_sizes(*sizes), dtypes[0])]
+        rule = LOWERINGS.get(kind)
+        if rule is not None:
             live = tuple(v in self._used for v in step.outputs)
-            in_float32 = kind not in TAKES_HALVES
+            in_float32 = not rule.takes_halves
             if in_float32:
                 operands = [b.widened(x) for x in operands]
             computed = tuple(map(wide, dtypes)) if in_float32 else dtypes
             order = self._orders.get(step.outputs[0]) if len(step.outputs) == 1 else None
-            found = lowering(b, Lowered(kind, step.attrs, computed, live, order), *operands)
+            found = rule.lower(b, Lowered(kind, step.attrs, computed, live, order), *operands)
             results: list[Operand | None] = [found] if isinstance(found, Operand) else list(found)
             if computed == dtypes:
                 return results
@@ -130,14 +126,14 @@ def _order(
     specs: Sequence[TensorSpec], step: Step, order_of: Callable[[int], Shape | None]
 ) -> Shape | None:
     """The order in which a step takes the axes of its first operand."""
-    kind, (x, *_), (y, *_) = step.definition.type, step.inputs, step.outputs
+    definition, (x, *_), (y, *_) = step.definition, step.inputs, step.outputs
     rank = len(specs[x].shape)
-    if kind == "Transpose":
+    if definition is transpose_op:
         axes = step.attrs["axes"]
         order = tuple(range(rank)[::-1] if axes is None else (a % rank for a in axes))
         return None if order == tuple(range(rank)) else order
     # Gradients are summed to the shape of what they are of, and most have that shape.
-    is_same = kind in ("SumTo", "Identity") and len(specs[y].shape) == rank
+    is_same = definition in (sum_to_op, identity) and len(specs[y].shape) == rank
     return order_of(y) if is_same else None
 
 

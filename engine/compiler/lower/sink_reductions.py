@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from ...ops.array.broadcast import sum_to_op
 from ...ops.core.cluster import Body, Step
+from ...ops.linalg.matmul import matmul
+from ...ops.math.arithmetic import add
 from ..ir.builder import Builder
 from ..ir.program import Operand, View
 from .operations import Steps
-
-# f(x + y) = f(x) + f(y) in the first input.
-_LINEAR = frozenset({"Reshape", "StridedSliceGrad", "SumTo", "Transpose"})
 
 
 class LateSum(NamedTuple):
@@ -80,20 +80,20 @@ def _late_sum(
     makers: Mapping[int, Step],
     slices: range,
 ) -> LateSum | None:
-    add = makers.get(result)
-    if add is None or add.definition.type != "Add" or uses[result] != 1 or uses[carry] != 1:
+    addition = makers.get(result)
+    if addition is None or addition.definition is not add:
         return None
-    if carry not in add.inputs:
+    if carry not in addition.inputs or uses[result] != 1 or uses[carry] != 1:
         return None
-    steps, constants = [add], list[Step]()
-    (target,) = (v for v in add.inputs if v != carry)
+    steps, constants = [addition], list[Step]()
+    (target,) = (v for v in addition.inputs if v != carry)
     while (step := makers.get(target)) is not None and uses[target] == 1:
-        if step.definition.type == "MatMul":
+        if step.definition is matmul:
             if not _is_sum_of_rows(body, step) or not _differ(body, step.inputs, slices):
                 return None
             after = (step, *reversed(steps))
             return LateSum(carry, step.inputs, after, tuple(constants), result)
-        if step.definition.type not in _LINEAR:
+        if not step.definition.traits.linear:
             return None
         for v in step.inputs[1:]:
             if v in makers and not makers[v].inputs:
@@ -102,7 +102,7 @@ def _late_sum(
                 return None
         steps.append(step)
         target = step.inputs[0]
-        if step.definition.type == "SumTo" and _differ(body, [target], slices):
+        if step.definition is sum_to_op and _differ(body, [target], slices):
             after = tuple(reversed(steps))
             return LateSum(carry, (target,), after, tuple(constants), result)
     return None

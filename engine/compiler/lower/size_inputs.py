@@ -4,36 +4,21 @@ from __future__ import annotations
 
 from ...graph import GraphTensor, int32, int64
 from ...ops.control.structured import SCAN
+from ...ops.core.basic import const_op
 from ...ops.core.cluster import Body, Step
+from ...ops.core.registry import definition_of
 from .loops import LOOPS, traced
-from .operations import ON_SIZES
-
-# Through these the numbers for a shape come.
-_SIZE_OPS = frozenset({*ON_SIZES, "Cast", "Identity"})
-# What takes places from data, too.
-_BLOCKS = frozenset({"Slice", "SliceUpdate"})
-# Inputs whose scalars are sizes and places, besides those called "dims".
-_PLACES = frozenset(
-    {
-        *("Range", "Slice", "SliceUpdate", "StridedSlice", "StridedSliceGrad", "ScatterNd"),
-        "JoinShares",
-    }
-)
+from .rules.table import LOWERINGS
 
 
 def is_size(x: GraphTensor) -> bool:
     """Whether a scalar is a size, or computed from sizes, so that a shape can be made of it."""
     if x.shape.rank != 0 or x.dtype not in (int32, int64):
         return False
-    while True:
-        kind = x.op.type
-        if kind in ("Dim", "Size", "Rank", "Const"):
-            return True
-        if kind in ("Add", "Sub", "Mul"):
-            return all(is_size(y) for y in x.op.inputs)
-        if kind not in ("Cast", "Identity"):
-            return False
-        x = x.op.inputs[0]
+    definition = definition_of(x.op)
+    if definition is const_op or definition.traits.shape_query:
+        return True
+    return definition.traits.on_sizes is not None and all(map(is_size, x.op.inputs))
 
 
 def sizes_among_inputs(body: Body, *, of_loop: bool = False) -> list[int]:
@@ -46,9 +31,9 @@ def sizes_among_inputs(body: Body, *, of_loop: bool = False) -> list[int]:
     todo: list[int] = []
     for step in body.steps:
         names = step.definition.input_names
-        if step.definition.type in LOOPS:
+        if step.definition in LOOPS:
             todo.extend(_sizes_of_loop(step))
-        elif names and (names[-1] == "dims" or step.definition.type in _PLACES):
+        elif names and (names[-1] == "dims" or step.definition.traits.size_inputs):
             places = range(len(names) - 1, len(step.inputs))
             todo.extend(step.inputs[i] for i in places if of_loop or not _is_data(step, i))
     seen = set()
@@ -61,15 +46,15 @@ def sizes_among_inputs(body: Body, *, of_loop: bool = False) -> list[int]:
             spec = body.specs[v]
             if spec.dtype in (int32, int64) and spec.shape.rank == 0:
                 found[v] = None
-        elif v in made and made[v].definition.type in _SIZE_OPS:
+        elif v in made and made[v].definition.traits.on_sizes is not None:
             todo.extend(made[v].inputs)
     return list(found)
 
 
 def _is_data(step: Step, i: int) -> bool:
     """Whether an input of a step is known to be no size: a block begins where data says."""
-    op, kind = step.operation, step.definition.type
-    if op is None or (kind not in _BLOCKS and kind not in LOOPS):
+    op, rule = step.operation, LOWERINGS.get(step.definition.type)
+    if op is None or rule is None or not rule.places_from_data:
         return False
     return not is_size(op.inputs[i])
 

@@ -122,7 +122,7 @@ class NativeCluster:
         self._data = [i for i, s in enumerate(specs) if s.dtype != resource]
         self._handles = [i for i, s in enumerate(specs) if s.dtype == resource]
         self._sizes = sizes_among_inputs(body)
-        self._loops = any(step.definition.type in LOOPS for step in body.steps)
+        self._loops = any(step.definition in LOOPS for step in body.steps)
         self._arrays = [i for i in self._data if i not in self._sizes]
         self._arrays_of = _picker(self._arrays)
         self._structures = Structures(body, self._arrays, self._sizes)

@@ -30,8 +30,6 @@ _SUFFIX = ".plan"
 _HEADER_BYTES = 8
 # What JSON can say of a recipe.
 _PLAIN = ("places", "counts", "arena_bytes", "outputs", "variables", "is_parallel")
-# Operations of whose attributes nothing gets into native code.
-_ANY_ATTRIBUTES = frozenset({"CustomGradient"})
 # That a process keeps for one body: a program may come by very many. Plans that make do are short.
 _MOST_SIZES = 8
 _MOST_MADE_DO = 64
@@ -105,21 +103,24 @@ def _digest(body: Body) -> str:
     for definition in {step.definition.type: step.definition for step in body.steps}.values():
         if not decides(definition):
             raise NoDigestError(f"{definition.type} is not laminar's own")
-    kinds = [(step.definition.type, step) for step in body.steps]
-    steps = [f"{k}{s.inputs}{s.outputs}{attributes(k, s.attrs)}" for k, s in kinds]
+    steps = [
+        f"{s.definition.type}{s.inputs}{s.outputs}{attributes(s.definition, s.attrs)}"
+        for s in body.steps
+    ]
     specs = [encoded(spec) for spec in body.specs]
     return digest(f"{body.num_inputs} {body.outputs}", "\n".join(specs), "\n".join(steps))
 
 
-def attributes(kind: str, attrs: Mapping[str, Any]) -> str:
+def attributes(definition: OpDef, attrs: Mapping[str, Any]) -> str:
     """The attributes of an operation as text, as far as native code depends on them.
 
     Raises:
         NoDigestError: that cannot be told.
     """
-    if kind in _ANY_ATTRIBUTES:
+    rule = LOWERINGS.get(definition.type)
+    if rule is not None and rule.ignores_attributes:
         return ""
-    if kind not in LOOPS:
+    if definition not in LOOPS:
         return encoded(dict(attrs))
     graphs = {name: attrs[name] for name in GRAPHS & attrs.keys()}
     found = [encoded({name: value for name, value in attrs.items() if name not in graphs})]
@@ -131,7 +132,8 @@ def attributes(kind: str, attrs: Mapping[str, Any]) -> str:
 
 def decides(definition: OpDef) -> bool:
     """Whether the type of an op says what is made of it: laminar's own source code alone does."""
-    makers = (definition.rule, definition.scalar, LOWERINGS.get(definition.type))
+    rule = LOWERINGS.get(definition.type)
+    makers = (definition.rule, definition.scalar, rule and rule.lower)
     return all(is_covered(getattr(f, "__module__", "")) for f in makers if f is not None)
 
 

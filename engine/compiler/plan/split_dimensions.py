@@ -13,11 +13,11 @@ from typing import Any
 
 from ...errors import LaminarError
 from ...graph import GraphTensor, Operation, TensorSpec, int32, int64
+from ...ops.array.shape import dim_of, reshape_op, size_of
 from ...ops.control.structured import SCAN
-from ...ops.core.registry import OpDef
+from ...ops.core.basic import const_op
+from ...ops.core.registry import definition_of
 from ..ir.sizes import stand_in
-
-_RESHAPE = "Reshape"
 
 
 def accept_reshapes(
@@ -41,7 +41,7 @@ def accept_reshapes(
 
 def parts_a_size(op: Operation) -> bool:
     """Whether an operation is a Reshape for which the sizes around it may decide."""
-    return op.type == _RESHAPE and op.inputs[0].shape.num_elements() is None
+    return op.definition is reshape_op and op.inputs[0].shape.num_elements() is None
 
 
 class _Shapes:
@@ -78,7 +78,7 @@ class _Shapes:
 
     def note(self, op: Operation) -> None:
         """Find out about what an operation makes."""
-        definition: OpDef = op.definition  # type: ignore[assignment]  # the table's only kind
+        definition = definition_of(op)
         if len(op.outputs) == 1 and op.outputs[0].shape == ():
             number = self._number(op)
             if number is not None:
@@ -132,7 +132,7 @@ class _Shapes:
 
     def _filled(self, op: Operation) -> list[int] | None:
         """The attribute `shape` with its `*dims`; None where it has none, or data in it."""
-        definition: OpDef = op.definition  # type: ignore[assignment]  # the table's only kind
+        definition = definition_of(op)
         names, shape = definition.input_names, op.attrs.get("shape")
         if not names or names[-1] != "dims" or not isinstance(shape, tuple):
             return None
@@ -146,23 +146,17 @@ class _Shapes:
         """The value of a scalar that is a size or computed from sizes."""
         if op.outputs[0].dtype not in (int32, int64):
             return None
-        if op.type == "Const":
+        definition = definition_of(op)
+        if definition is const_op:
             return int(op.attrs["value"])
-        if op.type == "Dim":
+        if definition is dim_of:
             shape = self._spec(op.inputs[0]).shape
             size: int | None = shape[op.attrs["axis"]]
             return size
-        if op.type == "Size":
+        if definition is size_of:
             return self._spec(op.inputs[0]).shape.num_elements()
         values: list[Any] = [self._numbers.get(id(x)) for x in op.inputs]
         if None in values:
             return None
-        if op.type in ("Cast", "Identity"):
-            return int(values[0])
-        if op.type == "Add":
-            return int(values[0] + values[1])
-        if op.type == "Sub":
-            return int(values[0] - values[1])
-        if op.type == "Mul":
-            return int(values[0] * values[1])
-        return None
+        on_sizes = definition.traits.on_sizes
+        return None if on_sizes is None else int(on_sizes(*values))

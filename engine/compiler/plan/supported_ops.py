@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...graph import Operation, TensorSpec
+from ...ops.core.basic import const_op
 from ...ops.core.cluster import Body, Step
-from ...ops.core.registry import OpDef
+from ...ops.core.registry import definition_of
 from ..codegen.function import NotLoweredError, scalar_type
 from ..ir.sizes import stand_in
 from ..lower.cluster_body import STATE, Lowering
@@ -24,8 +25,6 @@ from .split_dimensions import accept_reshapes, parts_a_size
 
 _SUFFIX = ".kinds"
 _NO, _YES = 0, 1
-# What has native code for all attributes, some of which cannot be compared.
-_ANY_ATTRIBUTES = frozenset({"Const", "CustomGradient"})
 
 
 class Acceptance:
@@ -63,32 +62,28 @@ class Acceptance:
         return decided
 
 
-def _definition(op: Operation) -> OpDef:
-    definition: OpDef = op.definition  # type: ignore[assignment]  # the table's only kind
-    return definition
-
-
 def _at_once(op: Operation) -> bool | None:
     """Whether an operation has native code; None where that must be tried."""
-    definition = _definition(op)
+    definition = definition_of(op)
     if definition.stateful:
         return False
-    if definition.context_kernel and definition.type not in STATE | LOOPS:
+    if definition.context_kernel and definition not in STATE and definition not in LOOPS:
         return False
-    if definition.scalar is None and definition.type not in LOWERINGS.keys() | STATE:
+    rule = LOWERINGS.get(definition.type)
+    if definition.scalar is None and rule is None and definition not in STATE:
         return False
     if not op.outputs or any(t.shape.rank is None for t in (*op.inputs, *op.outputs)):
         return False
     if any(0 in t.shape for t in (*op.inputs, *op.outputs)):
         return False  # nothing to compute
-    if definition.type in _ANY_ATTRIBUTES:
+    if rule is not None and rule.any_attributes:
         return all(_has_type(x.spec) for x in (*op.inputs, *op.outputs))
     return None
 
 
 def _kind(op: Operation) -> Any:
     """What operations have in common of which all or none have native code; None for no kind."""
-    if op.type in LOOPS:
+    if op.definition in LOOPS:
         try:
             return _loop_kind(op)
         except NoDigestError:
@@ -111,10 +106,10 @@ def _kind(op: Operation) -> Any:
 def _loop_kind(op: Operation) -> str:
     """The kind of a loop; a number of iterations that is known is part of it."""
     first = op.inputs[0].op
-    count = first.attrs["value"] if first.type == "Const" else None
+    count = first.attrs["value"] if first.definition is const_op else None
     specs = [(str(x.spec), is_size(x)) for x in op.inputs]
     outputs = [str(y.spec) for y in op.outputs]
-    return f"{op.type} {attributes(op.type, op.attrs)} {count} {specs} {outputs}"
+    return f"{op.type} {attributes(definition_of(op), op.attrs)} {count} {specs} {outputs}"
 
 
 def _found_out(operations: Sequence[Operation]) -> list[bool]:
@@ -134,11 +129,11 @@ def _name(operations: Sequence[Operation]) -> str | None:
     try:
         kinds = [
             _loop_kind(op)
-            if op.type in LOOPS
+            if op.definition in LOOPS
             else f"{op.definition.type} {encoded(dict(op.attrs))} "
             f"{[(str(x.spec), is_size(x)) for x in op.inputs]} {[str(y.spec) for y in op.outputs]}"
             for op in operations
-            if decides(_definition(op))
+            if decides(definition_of(op))
         ]
     except NoDigestError:
         return None
@@ -158,7 +153,7 @@ def _has_type(spec: TensorSpec) -> bool:
 
 def _can_lower(op: Operation) -> bool | None:
     """Whether the operation alone can be lowered and its code written; None after a mistake."""
-    definition, sizes = _definition(op), [is_size(x) for x in op.inputs]
+    definition, sizes = definition_of(op), [is_size(x) for x in op.inputs]
     unknown = stand_in(0)
     specs = [t.spec for t in (*op.inputs, *op.outputs)]
     count = len(op.inputs)
@@ -169,7 +164,7 @@ def _can_lower(op: Operation) -> bool | None:
         unknown if is_size else tuple(unknown if n is None else n for n in x.shape)
         for x, is_size in zip(op.inputs, sizes, strict=True)
     ]
-    if definition.type in LOOPS and op.inputs[0].op.type == "Const":
+    if definition in LOOPS and op.inputs[0].op.definition is const_op:
         shapes[0] = int(op.inputs[0].op.attrs["value"])  # it decides about sizes inside
     body = Body([step], specs, count, step.outputs, op.type)
     try:

@@ -8,6 +8,7 @@ from typing import Any
 from ...errors import ShapeError
 from ...graph import Array, Dim, OpView, Tensor, TensorShape, TensorSpec
 from ..core.registry import Grads, define
+from ..core.traits import Traits, Work
 from .shape import reshape_like
 
 Axes = int | Sequence[int]
@@ -40,8 +41,8 @@ def canonical_axes(who: str, axes: Axes, rank: int) -> tuple[int, ...]:
     return found
 
 
-@define("Transpose")
-def _transpose(x: TensorSpec, *, axes: tuple[int, ...] | None) -> TensorSpec:
+@define("Transpose", traits=Traits(work=Work.NONE, linear=True))
+def transpose_op(x: TensorSpec, *, axes: tuple[int, ...] | None) -> TensorSpec:
     """y with y.shape[i] = x.shape[axes[i]]; None reverses the axes."""
     if x.shape.rank is None:
         return TensorSpec([None] * len(axes) if axes is not None else None, x.dtype)
@@ -56,12 +57,12 @@ def _transpose(x: TensorSpec, *, axes: tuple[int, ...] | None) -> TensorSpec:
     return TensorSpec([x.shape[axis] for axis in order], x.dtype)
 
 
-@_transpose.reference
+@transpose_op.reference
 def _transpose_kernel(xp: Any, x: Array, *, axes: tuple[int, ...] | None) -> Array:
     return xp.transpose(x, axes)
 
 
-@_transpose.grad
+@transpose_op.grad
 def _transpose_grad(op: OpView, dy: Tensor) -> Grads:
     axes = op.attrs["axes"]
     if axes is None:
@@ -75,14 +76,14 @@ def transpose(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
     rank = x.shape.rank
     if axes is None:
         if rank is None:
-            return _transpose(x, axes=None)
+            return transpose_op(x, axes=None)
         axes = range(rank)[::-1]
     order = tuple(int(axis) for axis in axes)
     if rank is not None and len(order) == rank:
         order = canonical_axes("Transpose", order, rank)
         if order == tuple(range(rank)):
             return x
-    return _transpose(x, axes=order)
+    return transpose_op(x, axes=order)
 
 
 def _known_rank(who: str, x: Tensor) -> int:
@@ -120,7 +121,7 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes) -> Tensor:
     return transpose(x, order)
 
 
-@define("ExpandDims")
+@define("ExpandDims", traits=Traits(work=Work.NONE))
 def _expand_dims(x: TensorSpec, *, axis: tuple[int, ...]) -> TensorSpec:
     """`x` with axes of size 1 at the places `axis` of the result."""
     if x.shape.rank is None:
@@ -146,7 +147,7 @@ def expand_dims(x: Tensor, axis: Axes) -> Tensor:
     return _expand_dims(x, axis=tuple(axis) if isinstance(axis, Sequence) else (axis,))
 
 
-@define("Squeeze")
+@define("Squeeze", traits=Traits(work=Work.NONE))
 def _squeeze(x: TensorSpec, *, axis: tuple[int, ...] | None) -> TensorSpec:
     """`x` without its axes `axis`, each of size 1; None drops every axis of size 1."""
     if x.shape.rank is None:

@@ -18,13 +18,14 @@ from ...graph import (
     broadcast_shapes,
 )
 from ..core.registry import Grads, define
+from ..core.traits import Traits, Work
 from .shape import dims_of, runtime_shape
 
 _HALVES = ("float16", "bfloat16")
 
 
-@define("BroadcastTo", dtypes={"x": ANY})
-def _broadcast_to(x: TensorSpec, *dims: TensorSpec, shape: tuple[Dim, ...]) -> TensorSpec:
+@define("BroadcastTo", dtypes={"x": ANY}, traits=Traits(work=Work.COPY))
+def broadcast_to_op(x: TensorSpec, *dims: TensorSpec, shape: tuple[Dim, ...]) -> TensorSpec:
     """`x` repeated along its axes of size 1 and along new leading axes, to `shape`.
 
     Each None in `shape` is given at run time by one of `dims` (int32 scalars), in order.
@@ -35,23 +36,23 @@ def _broadcast_to(x: TensorSpec, *dims: TensorSpec, shape: tuple[Dim, ...]) -> T
     return TensorSpec(target, x.dtype)
 
 
-@_broadcast_to.reference
+@broadcast_to_op.reference
 def _broadcast_to_kernel(xp: Any, x: Array, *dims: Array, shape: tuple[Dim, ...]) -> Array:
     return xp.broadcast_to(x, runtime_shape(shape, dims))
 
 
-@_broadcast_to.grad
+@broadcast_to_op.grad
 def _broadcast_to_grad(op: OpView, dy: Tensor) -> Grads:
     return (sum_to(dy, op.inputs[0]), *(None for _ in op.inputs[1:]))
 
 
-@define("SumTo", dtypes={"x": DENSE})
-def _sum_to(x: TensorSpec, *dims: TensorSpec, shape: tuple[Dim, ...]) -> TensorSpec:
+@define("SumTo", dtypes={"x": DENSE}, traits=Traits(linear=True))
+def sum_to_op(x: TensorSpec, *dims: TensorSpec, shape: tuple[Dim, ...]) -> TensorSpec:
     """The sum of `x` over the axes along which `shape` would have to be broadcast to give `x`."""
     return TensorSpec(shape, x.dtype)
 
 
-@_sum_to.reference
+@sum_to_op.reference
 def _sum_to_kernel(xp: Any, x: Array, *dims: Array, shape: tuple[Dim, ...]) -> Array:
     target = runtime_shape(shape, dims)
     if x.shape == target:
@@ -64,7 +65,7 @@ def _sum_to_kernel(xp: Any, x: Array, *dims: Array, shape: tuple[Dim, ...]) -> A
     return total.astype(x.dtype, copy=False).reshape(target)
 
 
-@_sum_to.grad
+@sum_to_op.grad
 def _sum_to_grad(op: OpView, dy: Tensor) -> Grads:
     return (broadcast_like(dy, op.inputs[0]), *(None for _ in op.inputs[1:]))
 
@@ -74,12 +75,12 @@ def broadcast_like(x: Tensor, like: Tensor) -> Tensor:
     if x.shape == like.shape and like.shape.is_fully_defined:
         return x
     shape, dims = dims_of(like)
-    return _broadcast_to(x, *dims, shape=shape)
+    return broadcast_to_op(x, *dims, shape=shape)
 
 
 def broadcast_to(x: Tensor, shape: Sequence[Dim], dims: Sequence[Tensor] = ()) -> Tensor:
     """`x` broadcast to `shape`, with `dims` for its unknown dimensions."""
-    return _broadcast_to(x, *dims, shape=tuple(shape))
+    return broadcast_to_op(x, *dims, shape=tuple(shape))
 
 
 def sum_to(x: Tensor, like: Tensor) -> Tensor:
@@ -87,7 +88,7 @@ def sum_to(x: Tensor, like: Tensor) -> Tensor:
     if x.shape == like.shape and like.shape.is_fully_defined:
         return x
     shape, dims = dims_of(like)
-    return _sum_to(x, *dims, shape=shape)
+    return sum_to_op(x, *dims, shape=shape)
 
 
 def unbroadcast(dx: Tensor, index: int, inputs: Sequence[Tensor]) -> Tensor:

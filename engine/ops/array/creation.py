@@ -26,6 +26,7 @@ from ..core.convert import convert_to_tensor
 from ..core.precision import computing_dtype
 from ..core.promotion import promote, result_type
 from ..core.registry import Grads, define, no_gradient
+from ..core.traits import Traits
 from ..math.arithmetic import multiply, subtract
 from ..math.cast import cast
 from .axes import canonical_axis, expand_dims, moveaxis
@@ -84,7 +85,7 @@ def eye(rows: Any, columns: Any = None, k: int = 0, dtype: Any = float32) -> Ten
     return _eye(*dims, shape=rows_and_columns, offset=k, dtype=as_dtype(dtype))
 
 
-@define("Range", dtypes={})
+@define("Range", dtypes={}, traits=Traits(size_inputs=True))
 def _range(
     *bounds: TensorSpec,
     start: float | None,

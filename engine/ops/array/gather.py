@@ -23,6 +23,7 @@ from ...graph import (
     broadcast_shapes,
 )
 from ..core.registry import Grads, define
+from ..core.traits import Traits
 from .axes import canonical_axis
 from .join import unstack
 from .positions import checked, rows_of, scatter_new
@@ -189,7 +190,7 @@ def _gather_nd_grad(op: OpView, dy: Tensor) -> Grads:
     return (dx, *(None for _ in indices))
 
 
-@define("ScatterNd", dtypes={"updates": NUMERIC})
+@define("ScatterNd", dtypes={"updates": NUMERIC}, traits=Traits(size_inputs=True))
 def _scatter_nd(
     updates: TensorSpec, *rest: TensorSpec, num_indices: int, shape: tuple[Dim, ...]
 ) -> TensorSpec:

@@ -29,6 +29,7 @@ from ...graph import (
 )
 from ..core.convert import convert_to_tensor
 from ..core.registry import Grads, define
+from ..core.traits import Traits, Work
 from .axes import canonical_axis, moveaxis, transpose
 from .gather import gather, gather_along
 from .search import nonzero
@@ -68,7 +69,7 @@ def _slice_size(entry: tuple[Any, Any, int | None], size: Dim) -> Dim:
     return len(range(*slice(*entry).indices(size)))
 
 
-@define("StridedSlice", dtypes={"x": ANY})
+@define("StridedSlice", dtypes={"x": ANY}, traits=Traits(work=Work.COPY, size_inputs=True))
 def strided_slice(x: TensorSpec, *values: TensorSpec, index: tuple[Entry, ...]) -> TensorSpec:
     """x[index], with ints, slices, new axes and an Ellipsis, as NumPy reads them.
 
@@ -132,7 +133,7 @@ def _strided_slice_grad(op: OpView, dy: Tensor) -> Grads:
     return (dx, *(None for _ in values))
 
 
-@define("StridedSliceGrad", dtypes={"dy": DENSE})
+@define("StridedSliceGrad", dtypes={"dy": DENSE}, traits=Traits(linear=True, size_inputs=True))
 def _strided_slice_grad_op(
     dy: TensorSpec, *values: TensorSpec, index: tuple[Entry, ...], shape: tuple[Dim, ...]
 ) -> TensorSpec:

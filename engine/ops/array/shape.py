@@ -25,9 +25,12 @@ from ...graph import (
     int64,
 )
 from ..core.registry import Grads, define, no_gradient
+from ..core.traits import Traits, Work
+
+_QUERY = Traits(work=Work.NONE, shape_query=True)
 
 
-@define("Shape")
+@define("Shape", traits=_QUERY)
 def shape_of(x: TensorSpec, *, dtype: str = int32) -> TensorSpec:
     """The dimensions of `x` as a vector of integers."""
     return TensorSpec([x.shape.rank], as_dtype(dtype))
@@ -41,7 +44,7 @@ def _shape_kernel(xp: Any, x: Array, *, dtype: str) -> Array:
 shape_of.grad(no_gradient)
 
 
-@define("Dim")
+@define("Dim", traits=_QUERY)
 def dim_of(x: TensorSpec, *, axis: int) -> TensorSpec:
     """The size of `x` along `axis`, an int32 scalar."""
     if x.shape.rank is not None and not -len(x.shape) <= axis < len(x.shape):
@@ -57,7 +60,7 @@ def _dim_kernel(xp: Any, x: Array, *, axis: int) -> Array:
 dim_of.grad(no_gradient)
 
 
-@define("Rank")
+@define("Rank", traits=_QUERY)
 def rank_of(x: TensorSpec) -> TensorSpec:
     """The number of axes of `x`, an int32 scalar."""
     return TensorSpec((), int32)
@@ -71,7 +74,7 @@ def _rank_kernel(xp: Any, x: Array) -> Array:
 rank_of.grad(no_gradient)
 
 
-@define("Size")
+@define("Size", traits=_QUERY)
 def size_of(x: TensorSpec) -> TensorSpec:
     """The number of elements of `x`, an int64 scalar."""
     return TensorSpec((), int64)
@@ -149,8 +152,8 @@ def _entries(shape: Any) -> list[Any]:
     return [shape[i] for i in range(shape.shape[0])]
 
 
-@define("Reshape", dtypes={"x": ANY})
-def _reshape(x: TensorSpec, *dims: TensorSpec, shape: tuple[Dim, ...]) -> TensorSpec:
+@define("Reshape", dtypes={"x": ANY}, traits=Traits(work=Work.NONE, linear=True))
+def reshape_op(x: TensorSpec, *dims: TensorSpec, shape: tuple[Dim, ...]) -> TensorSpec:
     """The elements of `x` in row-major order under another shape.
 
     One entry of `shape` may be -1: it is what the number of elements leaves. Each None is given at
@@ -172,12 +175,12 @@ def _reshape(x: TensorSpec, *dims: TensorSpec, shape: tuple[Dim, ...]) -> Tensor
     return TensorSpec([total // known if d == -1 else d for d in shape], x.dtype)
 
 
-@_reshape.reference
+@reshape_op.reference
 def _reshape_kernel(xp: Any, x: Array, *dims: Array, shape: tuple[Dim, ...]) -> Array:
     return x.reshape(runtime_shape(shape, dims))
 
 
-@_reshape.grad
+@reshape_op.grad
 def _reshape_grad(op: OpView, dy: Tensor) -> Grads:
     return (reshape_like(dy, op.inputs[0]), *(None for _ in op.inputs[1:]))
 
@@ -187,7 +190,7 @@ def reshape(x: Tensor, shape: Any) -> Tensor:
     attribute, dims = split_shape(shape)
     if attribute == x.shape and x.shape.is_fully_defined:
         return x
-    return _reshape(x, *dims, shape=attribute)
+    return reshape_op(x, *dims, shape=attribute)
 
 
 def reshape_like(x: Tensor, like: Tensor) -> Tensor:
@@ -196,5 +199,5 @@ def reshape_like(x: Tensor, like: Tensor) -> Tensor:
         return x
     shape, dims = dims_of(like)
     if len(dims) == 1 and 0 not in shape:  # one unknown dimension follows from the element count
-        return _reshape(x, shape=tuple(-1 if d is None else d for d in shape))
-    return _reshape(x, *dims, shape=shape)
+        return reshape_op(x, shape=tuple(-1 if d is None else d for d in shape))
+    return reshape_op(x, *dims, shape=shape)

@@ -12,6 +12,7 @@ from ...errors import DTypeError, InvalidArgumentError, ShapeError
 from ...graph import ANY, Array, Dim, OpView, Tensor, TensorShape, TensorSpec
 from ..core.basic import zeros_like
 from ..core.registry import Grads, define
+from ..core.traits import Traits
 from .shape import dim_of
 
 
@@ -57,8 +58,8 @@ def share(x: Tensor, index: int, count: int) -> Tensor:
     return _share(x, index=index, count=count)
 
 
-@define("JoinShares", dtypes={"given": ANY}, same_dtype=False)
-def _join_shares(*given: TensorSpec) -> TensorSpec:
+@define("JoinShares", dtypes={"given": ANY}, same_dtype=False, traits=Traits(size_inputs=True))
+def join_shares_op(*given: TensorSpec) -> TensorSpec:
     """The rows of all shares, in order; the last input, a scalar, says how many there are."""
     parts = given[:-1]
     if not parts:
@@ -79,7 +80,7 @@ def _join_shares(*given: TensorSpec) -> TensorSpec:
     return TensorSpec((total, *inner), parts[0].dtype)
 
 
-@_join_shares.reference
+@join_shares_op.reference
 def _join_shares_kernel(xp: Any, *given: Array) -> Array:
     *parts, size = given
     n, count = int(size), len(parts)
@@ -93,7 +94,7 @@ def _join_shares_kernel(xp: Any, *given: Array) -> Array:
     return xp.concatenate(parts, axis=0)
 
 
-@_join_shares.grad
+@join_shares_op.grad
 def _join_shares_grad(op: OpView, dy: Tensor) -> Grads:
     count = len(op.inputs) - 1
     return (*(share(dy, i, count) for i in range(count)), None)
@@ -110,4 +111,4 @@ def join_shares(parts: Sequence[Tensor], size: Tensor) -> Tensor:
         ShapeError: their rows differ in shape, or a share has other than its number of rows.
         DTypeError: they are of several types.
     """
-    return _join_shares(*parts, size)
+    return join_shares_op(*parts, size)

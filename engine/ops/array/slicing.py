@@ -9,6 +9,7 @@ from ...errors import InvalidArgumentError, ShapeError
 from ...graph import ANY, Array, Dim, OpView, Tensor, TensorSpec
 from ..core.basic import zeros_like
 from ..core.registry import Grads, define
+from ..core.traits import Traits, Work
 from .shape import dims_of, runtime_shape, split_shape
 
 
@@ -36,7 +37,7 @@ def _check_inside(
             )
 
 
-@define("Slice", dtypes={"x": ANY})
+@define("Slice", dtypes={"x": ANY}, traits=Traits(work=Work.COPY, size_inputs=True))
 def _slice(
     x: TensorSpec, *values: TensorSpec, begin: tuple[Dim, ...], size: tuple[Dim, ...]
 ) -> TensorSpec:
@@ -81,7 +82,7 @@ def _slice_grad(op: OpView, dy: Tensor) -> Grads:
     return (dx, *(None for _ in values))
 
 
-@define("SliceUpdate", dtypes={"x": ANY, "updates": ANY})
+@define("SliceUpdate", dtypes={"x": ANY, "updates": ANY}, traits=Traits(size_inputs=True))
 def _slice_update(
     x: TensorSpec, updates: TensorSpec, *values: TensorSpec, begin: tuple[Dim, ...]
 ) -> TensorSpec:

@@ -37,8 +37,11 @@ from ..core.basic import zeros_like
 from ..core.convert import convert_to_tensor
 from ..core.dispatch import apply
 from ..core.registry import Grads, OpDef, define, no_gradient
+from ..core.traits import Traits, Work
 from ..math.compare import equal
 from .structured import relaxed
+
+_STEERS = Traits(work=Work.NONE)
 
 
 class Dead:
@@ -53,7 +56,7 @@ class Dead:
 DEAD = Dead()
 
 
-@define("Switch", dtypes={"pred": BOOLEAN}, same_dtype=False)
+@define("Switch", dtypes={"pred": BOOLEAN}, same_dtype=False, traits=_STEERS)
 def _switch(data: TensorSpec, pred: TensorSpec) -> tuple[TensorSpec, ...]:
     """`data` at the second output if `pred` holds, else at the first; the other one is dead."""
     if pred.shape.rank not in (0, None):
@@ -61,7 +64,7 @@ def _switch(data: TensorSpec, pred: TensorSpec) -> tuple[TensorSpec, ...]:
     return data, data
 
 
-@define("Merge", dtypes={})
+@define("Merge", dtypes={}, traits=_STEERS)
 def _merge(*inputs: TensorSpec) -> tuple[TensorSpec, ...]:
     """The first input that has a value, and its number; dead if all inputs are.
 
@@ -77,7 +80,7 @@ def _merge(*inputs: TensorSpec) -> tuple[TensorSpec, ...]:
     return relaxed(inputs), TensorSpec((), int32)
 
 
-@define("Enter", dtypes={})
+@define("Enter", dtypes={}, traits=_STEERS)
 def _enter(
     data: TensorSpec,
     *,
@@ -93,19 +96,19 @@ def _enter(
     return data
 
 
-@define("Exit", dtypes={})
+@define("Exit", dtypes={}, traits=_STEERS)
 def _exit(data: TensorSpec) -> TensorSpec:
     """`data` in the frame around this one, from the iteration where it has a value."""
     return data
 
 
-@define("NextIteration", dtypes={})
+@define("NextIteration", dtypes={}, traits=_STEERS)
 def _next_iteration(data: TensorSpec) -> TensorSpec:
     """`data` in the next iteration of this frame."""
     return data
 
 
-@define("LoopCond", dtypes=BOOLEAN)
+@define("LoopCond", dtypes=BOOLEAN, traits=_STEERS)
 def _loop_cond(x: TensorSpec) -> TensorSpec:
     """`x`, which tells whether the loop goes on."""
     return x
@@ -117,6 +120,7 @@ def _loop_cond_kernel(xp: Any, x: Any) -> Any:
 
 
 SWITCH, MERGE, ENTER, EXIT, NEXT_ITERATION = _switch, _merge, _enter, _exit, _next_iteration
+LOOP_COND = _loop_cond
 STEERING = frozenset({SWITCH, MERGE, ENTER, EXIT, NEXT_ITERATION})
 
 

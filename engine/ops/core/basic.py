@@ -23,22 +23,23 @@ from ...graph import (
 from .convert import to_array
 from .dispatch import apply
 from .registry import Grads, define, no_gradient
+from .traits import Traits, Work
 
 
-@define("Const")
-def _const(*, value: Any, dtype: str) -> TensorSpec:
+@define("Const", traits=Traits(work=Work.NONE))
+def const_op(*, value: Any, dtype: str) -> TensorSpec:
     """A value that is part of the graph."""
     if as_dtype(value.dtype) != dtype:
         raise DTypeError(f"Const: the value is {value.dtype}, the attribute says {dtype}")
     return TensorSpec(value.shape, as_dtype(dtype))
 
 
-@_const.reference
+@const_op.reference
 def _const_kernel(xp: Any, *, value: Any, dtype: str) -> Array:
     return xp.asarray(value)
 
 
-_const.grad(no_gradient)
+const_op.grad(no_gradient)
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
@@ -46,10 +47,10 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     array, found = to_array(value, None if dtype is None else as_dtype(dtype))
     if shape is not None:
         array = np.broadcast_to(array, tuple(shape))
-    return apply(_const, (), {"value": array, "dtype": found}, name)[0]
+    return apply(const_op, (), {"value": array, "dtype": found}, name)[0]
 
 
-@define("Placeholder")
+@define("Placeholder", traits=Traits(work=Work.NONE))
 def placeholder_op(*, shape: TensorShape, dtype: str) -> TensorSpec:
     """An input of the graph: its value is given for each run."""
     return TensorSpec(shape, as_dtype(dtype))
@@ -72,7 +73,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Graph
     return get_default_graph().add(placeholder_op, (), attrs, name=name).outputs[0]
 
 
-@define("Identity")
+@define("Identity", traits=Traits(work=Work.NONE, on_sizes=lambda n: n))
 def identity(x: TensorSpec) -> TensorSpec:
     """`x` itself."""
     return x
@@ -88,7 +89,7 @@ def _identity_grad(op: OpView, dy: Tensor) -> Grads:
     return (dy,)
 
 
-@define("StopGradient")
+@define("StopGradient", traits=Traits(work=Work.NONE))
 def stop_gradient(x: TensorSpec) -> TensorSpec:
     """`x` itself, through which no gradient flows."""
     return x
@@ -98,7 +99,7 @@ stop_gradient.reference(_identity_kernel)
 stop_gradient.grad(no_gradient)
 
 
-@define("NoOp")
+@define("NoOp", traits=Traits(work=Work.NONE))
 def _no_op() -> tuple[TensorSpec, ...]:
     """Nothing: something to hang control edges on."""
     return ()

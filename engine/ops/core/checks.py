@@ -50,14 +50,14 @@ def check_numerics(x: Tensor, message: str = "CheckNumerics") -> Tensor:
 
 
 @define("Assert", dtypes={"condition": BOOLEAN}, stateful=True)
-def _assert(condition: TensorSpec, *data: TensorSpec, message: str, summarize: int) -> TensorSpec:
+def assert_op(condition: TensorSpec, *data: TensorSpec, message: str, summarize: int) -> TensorSpec:
     """`condition` itself; InvalidArgumentError, with `message` and values of `data`, if any of its
     elements is false.
     """
     return condition
 
 
-@_assert.reference
+@assert_op.reference
 def _assert_kernel(xp: Any, condition: Array, *data: Array, message: str, summarize: int) -> Array:
     if not bool(xp.all(condition)):
         shown = "".join(f"\n  {_summary(x, summarize)}" for x in data)
@@ -70,7 +70,7 @@ def _summary(x: Array, count: int) -> str:
     return f"{x.dtype}{list(x.shape)}: {head}{', ...' if x.size > count else ''}"
 
 
-_assert.grad(no_gradient)
+assert_op.grad(no_gradient)
 
 
 def check(
@@ -90,4 +90,4 @@ def check(
     Raises:
         InvalidArgumentError: at run time, if an element is false.
     """
-    return _assert(condition, *data, message=message, summarize=summarize)
+    return assert_op(condition, *data, message=message, summarize=summarize)

@@ -20,7 +20,9 @@ from ...graph import (
 from ..array.broadcast import unbroadcast
 from .registry import Gradient, Grads, OpDef, no_gradient, register
 from .scalars import array_scalars
+from .traits import Traits
 
+_NO_TRAITS = Traits()
 # Half-precision types are computed in float32 and rounded once: NumPy's own half loops are slow,
 # and each step of an expression would round.
 _HALVES = frozenset(d.numpy for d in (float16, bfloat16))
@@ -34,7 +36,7 @@ def elementwise(
     grad: Gradient | None = None,
     dtypes: Collection[DType] = NUMERIC,
     result: DType | Callable[[DType], DType] | None = None,
-    commutative: bool = False,
+    traits: Traits = _NO_TRAITS,
 ) -> OpDef:
     """Define an op that applies `scalar` to the elements of its broadcast inputs.
 
@@ -46,7 +48,7 @@ def elementwise(
             done here); None for an op through which no gradient flows.
         dtypes: element types of the inputs, which must agree.
         result: dtype of the output; by default that of the inputs.
-        commutative: whether two inputs may be exchanged.
+        traits: what passes and compilers may know of it (see traits.py).
     """
     parameters = list(inspect.signature(scalar).parameters.values())[1:]
 
@@ -60,7 +62,7 @@ def elementwise(
 
     rule.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # names of inputs and attributes
     rule.__doc__ = doc
-    op = OpDef(type, rule, dtypes=dtypes, commutative=commutative)
+    op = OpDef(type, rule, dtypes=dtypes, traits=traits)
     op.scalar = scalar
 
     @op.reference

@@ -12,7 +12,7 @@ from .registry import define, no_gradient
 
 
 @define("HostFunction", dtypes={})
-def _host_function(
+def host_function_op(
     *xs: TensorSpec, function: Callable[..., Any], specs: tuple[TensorSpec, ...]
 ) -> tuple[TensorSpec, ...]:
     """The arrays that a Python function makes of those of the inputs, which are as `specs` say.
@@ -22,7 +22,7 @@ def _host_function(
     return specs
 
 
-@_host_function.kernel("cpu")
+@host_function_op.kernel("cpu")
 def _host_function_kernel(
     *xs: Array, function: Callable[..., Any], specs: tuple[TensorSpec, ...]
 ) -> tuple[Array, ...] | Array:
@@ -38,7 +38,7 @@ def _host_function_kernel(
     return tuple(arrays) if len(arrays) > 1 else arrays[0]
 
 
-_host_function.grad(no_gradient)
+host_function_op.grad(no_gradient)
 
 
 def host_function(
@@ -55,4 +55,4 @@ def host_function(
     Raises:
         ShapeError: at run time, if a result does not fit its spec.
     """
-    return _host_function.many(*xs, function=function, specs=tuple(specs))
+    return host_function_op.many(*xs, function=function, specs=tuple(specs))

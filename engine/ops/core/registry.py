@@ -29,7 +29,8 @@ from ...errors import (
     NotFoundError,
     UnimplementedError,
 )
-from ...graph import ANY, DType, OpView, Tensor, TensorSpec, resource
+from ...graph import ANY, DType, Operation, OpView, Tensor, TensorSpec, resource
+from .traits import Traits
 
 F = TypeVar("F", bound=Callable[..., Any])
 Grads: TypeAlias = Sequence[Tensor | None]
@@ -38,6 +39,7 @@ Preparation: TypeAlias = Callable[
     [Mapping[str, Any], Sequence[bool], "PlanOptions"], Callable[..., Any]
 ]
 
+_NO_TRAITS = Traits()
 # How many inferences one op remembers; a trace repeats few, an eager loop a handful.
 _MEMORY = 512
 _like = operator.attrgetter("_value.shape", "_value.dtype")  # of a tensor at hand, no handle
@@ -90,7 +92,7 @@ class OpDef:
         read_only: whether it only reads the resources among its inputs.
         takes_dead: whether it runs even if an input is dead (see runtime/frames.py).
         tagged: whether its kernel is told which iteration of which loop it runs in.
-        commutative: whether its two inputs may be exchanged.
+        traits: what passes and compilers may know of it (see traits.py).
         scalar: for elementwise ops, the expression of one element (see elementwise.py).
         kernels: by device type, the functions that compute it; `reference` serves every other type.
         applied: what a call of any op is; dispatch.py sets it.
@@ -107,18 +109,18 @@ class OpDef:
         same_dtype: bool = True,
         stateful: bool = False,
         read_only: bool = False,
-        commutative: bool = False,
         takes_dead: bool = False,
         tagged: bool = False,
+        traits: Traits = _NO_TRAITS,
     ) -> None:
         self.type = type
         self.rule = rule
         self.same_dtype = same_dtype
         self.stateful = stateful
         self.read_only = read_only
-        self.commutative = commutative
         self.takes_dead = takes_dead
         self.tagged = tagged
+        self.traits = traits
         self.scalar: Callable[..., Any] | None = None
         self.kernels: dict[str, Callable[..., Any]] = {}
         self.reference_kernel: Callable[..., Any] | None = None
@@ -350,9 +352,9 @@ def define(
     same_dtype: bool = True,
     stateful: bool = False,
     read_only: bool = False,
-    commutative: bool = False,
     takes_dead: bool = False,
     tagged: bool = False,
+    traits: Traits = _NO_TRAITS,
 ) -> Callable[[Callable[..., Any]], OpDef]:
     """Make an op of its shape rule, which the decorator wraps (see the head of this file).
 
@@ -362,9 +364,9 @@ def define(
         same_dtype: whether the inputs covered by `dtypes` must agree.
         stateful: whether it reads or changes something besides its inputs and their resources.
         read_only: whether it only reads the resources among its inputs.
-        commutative: whether its inputs may be exchanged.
         takes_dead: whether it runs even if an input is dead.
         tagged: whether its kernel is told which iteration of which loop it runs in.
+        traits: what passes and compilers may know of it (see traits.py).
     """
 
     def decorate(rule: Callable[..., Any]) -> OpDef:
@@ -376,9 +378,9 @@ def define(
                 same_dtype=same_dtype,
                 stateful=stateful,
                 read_only=read_only,
-                commutative=commutative,
                 takes_dead=takes_dead,
                 tagged=tagged,
+                traits=traits,
             )
         )
 
@@ -394,6 +396,12 @@ def lookup(type: str) -> OpDef:
             f"no op is named {type!r}", remedy=f"did you mean {', '.join(near)}?" if near else None
         )
     return op
+
+
+def definition_of(op: Operation) -> OpDef:
+    """The op that an operation is an instance of."""
+    found: OpDef = op.definition  # type: ignore[assignment]  # the table's only kind
+    return found
 
 
 def op_names() -> list[str]:

@@ -25,7 +25,7 @@ def _terms(equation: str) -> tuple[list[str], str]:
 
 
 @define("Einsum", dtypes=NUMERIC)
-def _einsum(*xs: TensorSpec, equation: str) -> TensorSpec:
+def einsum_op(*xs: TensorSpec, equation: str) -> TensorSpec:
     """The sum of the products of elements over all labels that the output does not name.
 
     `equation` names the axes: "ab,bc->ac" is a matrix product. A letter that a term names twice
@@ -71,7 +71,7 @@ def _merge(equation: str, label: str, a: Dim, b: Dim) -> Dim:
     return a if b == 1 else b
 
 
-@_einsum.reference
+@einsum_op.reference
 def _einsum_kernel(xp: Any, *xs: Array, equation: str) -> Array:
     """Contract two operands at a time, each pair by one matrix product."""
     terms, output = _terms(equation)
@@ -150,7 +150,7 @@ def _contract(
     return z, "".join((*batch, *rows, *columns))
 
 
-@_einsum.grad
+@einsum_op.grad
 def _einsum_grad(op: OpView, dy: Tensor) -> Grads:
     """For each operand, the einsum of dy and of the other operands, with its labels as output."""
     terms, output = _terms(op.attrs["equation"])
@@ -187,7 +187,7 @@ def _spread(x: Tensor, term: str, labels: Collection[str], dy: Tensor, output: s
 
 def einsum_explicit(terms: Sequence[str], output: str, operands: Sequence[Tensor]) -> Tensor:
     """The einsum of operands whose axes are named one by one."""
-    return _einsum(*operands, equation=f"{','.join(terms)}->{output}")
+    return einsum_op(*operands, equation=f"{','.join(terms)}->{output}")
 
 
 def _repeated(g: Tensor, x: Tensor, known: str, labels: str, term: str) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 from ...graph import (
     DENSE,
     INEXACT,
@@ -12,6 +14,7 @@ from ...graph import (
 from ..core.basic import zeros_like
 from ..core.elementwise import elementwise
 from ..core.registry import OpDef
+from ..core.traits import Traits
 from .compare import greater_equal, less_equal, where
 
 
@@ -32,13 +35,14 @@ add: OpDef = elementwise(
     scalar=lambda s, x, y: x + y,
     grad=lambda op, dz: (dz, dz),
     dtypes=DENSE,
-    commutative=True,
+    traits=Traits(commutative=True, on_sizes=operator.add),
 )
 subtract: OpDef = elementwise(
     "Sub",
     "z = x - y.",
     scalar=lambda s, x, y: x - y,
     grad=lambda op, dz: (dz, negative(dz)),
+    traits=Traits(on_sizes=operator.sub),
 )
 multiply: OpDef = elementwise(
     "Mul",
@@ -49,7 +53,7 @@ multiply: OpDef = elementwise(
         multiply(dz, conjugate(op.inputs[0])),
     ),
     dtypes=DENSE,
-    commutative=True,
+    traits=Traits(commutative=True, on_sizes=operator.mul),
 )
 divide: OpDef = elementwise(
     "Div",
@@ -87,13 +91,13 @@ fmod: OpDef = elementwise(
     ),
     dtypes=REAL,
 )
+# Not commutative: max(-0.0, 0.0) is the first or the second of them.
 maximum: OpDef = elementwise(
     "Maximum",
     "z = max(x, y); NaN if either is. Where they are equal the gradient goes to x.",
     scalar=lambda s, x, y: s.max(x, y),
     grad=lambda op, dz: _choose(greater_equal(*op.inputs), dz),
     dtypes=REAL,
-    commutative=True,
 )
 minimum: OpDef = elementwise(
     "Minimum",
@@ -101,7 +105,6 @@ minimum: OpDef = elementwise(
     scalar=lambda s, x, y: s.min(x, y),
     grad=lambda op, dz: _choose(less_equal(*op.inputs), dz),
     dtypes=REAL,
-    commutative=True,
 )
 negative: OpDef = elementwise(
     "Neg",

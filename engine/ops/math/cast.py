@@ -9,14 +9,15 @@ import numpy as np
 
 from ...graph import DENSE, Array, DType, OpView, Tensor, TensorSpec, as_dtype
 from ..core.registry import Grads, define
+from ..core.traits import Traits, Work
 
 # There NumPy does what Cast says; elsewhere its loops differ from each other.
 _IS_X86 = platform.machine().lower() in ("x86_64", "amd64")
 _TRUNCATED = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16"})
 
 
-@define("Cast", dtypes=DENSE)
-def _cast(x: TensorSpec, *, dtype: str) -> TensorSpec:
+@define("Cast", dtypes=DENSE, traits=Traits(work=Work.COPY, on_sizes=lambda n: n))
+def cast_op(x: TensorSpec, *, dtype: str) -> TensorSpec:
     """Each element of `x` as `dtype`: rounded to nearest for floats, truncated to integers.
 
     A complex number keeps its real part; a number becomes the bool "is not zero". NaN, and a float
@@ -26,7 +27,7 @@ def _cast(x: TensorSpec, *, dtype: str) -> TensorSpec:
     return TensorSpec(x.shape, as_dtype(dtype))
 
 
-@_cast.reference
+@cast_op.reference
 def _cast_kernel(xp: Any, x: Array, *, dtype: str) -> Array:
     wanted = as_dtype(dtype)
     if x.dtype.kind == "c" and not wanted.is_complex:
@@ -47,7 +48,7 @@ def truncated(x: Array, dtype: DType) -> Array:
     return np.where(is_inside, found, least).astype(dtype.numpy)
 
 
-@_cast.grad
+@cast_op.grad
 def _cast_grad(op: OpView, dy: Tensor) -> Grads:
     (x,) = op.inputs
     return (cast(dy, x.dtype) if x.dtype.is_differentiable else None,)
@@ -56,4 +57,4 @@ def _cast_grad(op: OpView, dy: Tensor) -> Grads:
 def cast(x: Tensor, dtype: Any) -> Tensor:
     """`x` with another element type; `x` itself when it has it already."""
     wanted = as_dtype(dtype)
-    return x if x.dtype == wanted else _cast(x, dtype=wanted)
+    return x if x.dtype == wanted else cast_op(x, dtype=wanted)

@@ -22,6 +22,7 @@ from ..array.broadcast import unbroadcast
 from ..core.basic import zeros_like
 from ..core.elementwise import elementwise
 from ..core.registry import Grads, OpDef, define
+from ..core.traits import Traits
 
 _ORDERED = REAL | BOOLEAN
 
@@ -31,7 +32,7 @@ equal: OpDef = elementwise(
     scalar=lambda s, x, y: x == y,
     dtypes=ANY,
     result=bool_,
-    commutative=True,
+    traits=Traits(commutative=True),
 )
 not_equal: OpDef = elementwise(
     "NotEqual",
@@ -39,7 +40,7 @@ not_equal: OpDef = elementwise(
     scalar=lambda s, x, y: x != y,
     dtypes=ANY,
     result=bool_,
-    commutative=True,
+    traits=Traits(commutative=True),
 )
 less: OpDef = elementwise(
     "Less", "x < y.", scalar=lambda s, x, y: x < y, dtypes=_ORDERED, result=bool_
@@ -58,21 +59,21 @@ logical_and: OpDef = elementwise(
     "x and y.",
     scalar=lambda s, x, y: s.logical_and(x, y),
     dtypes=BOOLEAN,
-    commutative=True,
+    traits=Traits(commutative=True),
 )
 logical_or: OpDef = elementwise(
     "LogicalOr",
     "x or y.",
     scalar=lambda s, x, y: s.logical_or(x, y),
     dtypes=BOOLEAN,
-    commutative=True,
+    traits=Traits(commutative=True),
 )
 logical_xor: OpDef = elementwise(
     "LogicalXor",
     "x or y, not both.",
     scalar=lambda s, x, y: s.logical_xor(x, y),
     dtypes=BOOLEAN,
-    commutative=True,
+    traits=Traits(commutative=True),
 )
 logical_not: OpDef = elementwise(
     "LogicalNot", "not x.", scalar=lambda s, x: s.logical_not(x), dtypes=BOOLEAN
@@ -82,21 +83,21 @@ bitwise_and: OpDef = elementwise(
     "The bits set in both.",
     scalar=lambda s, x, y: x & y,
     dtypes=INTEGER | BOOLEAN,
-    commutative=True,
+    traits=Traits(commutative=True),
 )
 bitwise_or: OpDef = elementwise(
     "BitwiseOr",
     "The bits set in either.",
     scalar=lambda s, x, y: x | y,
     dtypes=INTEGER | BOOLEAN,
-    commutative=True,
+    traits=Traits(commutative=True),
 )
 bitwise_xor: OpDef = elementwise(
     "BitwiseXor",
     "The bits set in one alone.",
     scalar=lambda s, x, y: x ^ y,
     dtypes=INTEGER | BOOLEAN,
-    commutative=True,
+    traits=Traits(commutative=True),
 )
 bitwise_not: OpDef = elementwise(
     "BitwiseNot", "All bits turned.", scalar=lambda s, x: ~x, dtypes=INTEGER | BOOLEAN

@@ -14,6 +14,7 @@ from ...graph import FLOATING, INEXACT, OpView, Tensor
 from ..core.basic import ones_like, zeros_like
 from ..core.elementwise import elementwise
 from ..core.registry import Grads, OpDef
+from ..core.traits import Traits
 from .arithmetic import conjugate
 from .cast import cast
 from .compare import equal, greater, is_nan, logical_and, not_equal, where
@@ -140,7 +141,7 @@ logaddexp: OpDef = elementwise(
     scalar=lambda s, x, y: _add_logs(s, x, y, math.e),
     grad=lambda op, dz: _add_logs_grad(op, dz, math.e),
     dtypes=FLOATING,
-    commutative=True,
+    traits=Traits(commutative=True),
 )
 logaddexp2: OpDef = elementwise(
     "LogAddExp2",
@@ -148,7 +149,7 @@ logaddexp2: OpDef = elementwise(
     scalar=lambda s, x, y: _add_logs(s, x, y, 2.0),
     grad=lambda op, dz: _add_logs_grad(op, dz, 2.0),
     dtypes=FLOATING,
-    commutative=True,
+    traits=Traits(commutative=True),
 )
 xlogy: OpDef = elementwise(
     "Xlogy",
@@ -273,7 +274,7 @@ hypot: OpDef = elementwise(
     scalar=lambda s, x, y: s.hypot(x, y),
     grad=lambda op, dz: tuple(dz * divide_no_nan(x, op.outputs[0]) for x in op.inputs),
     dtypes=FLOATING,
-    commutative=True,
+    traits=Traits(commutative=True),
 )
 sinh: OpDef = elementwise(
     "Sinh",

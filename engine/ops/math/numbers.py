@@ -25,6 +25,7 @@ from ..core.basic import ones_like, zeros_like
 from ..core.elementwise import elementwise
 from ..core.precision import computing_dtype
 from ..core.registry import Grads, OpDef, define
+from ..core.traits import Traits
 from .arithmetic import maximum, sign
 from .compare import equal, greater, is_finite, less, logical_or, where
 
@@ -66,14 +67,14 @@ gcd: OpDef = elementwise(
     "The greatest common divisor, >= 0.",
     scalar=lambda s, x, y: s.gcd(x, y),
     dtypes=INTEGER,
-    commutative=True,
+    traits=Traits(commutative=True),
 )
 lcm: OpDef = elementwise(
     "Lcm",
     "The least common multiple, >= 0.",
     scalar=lambda s, x, y: s.lcm(x, y),
     dtypes=INTEGER,
-    commutative=True,
+    traits=Traits(commutative=True),
 )
 
 

@@ -448,20 +448,3 @@ def _one_axis(who: str, axis: int | None, x: Tensor) -> int | None:
     if axis is None or x.shape.rank is None:
         return axis
     return canonical_axis(who, axis, len(x.shape))
-
-
-@define("L2Loss", dtypes=FLOATING)
-def l2_loss(x: TensorSpec) -> TensorSpec:
-    """y = sum(x**2) / 2, a scalar."""
-    return TensorSpec((), x.dtype)
-
-
-@l2_loss.reference
-def _l2_loss_kernel(xp: Any, x: Array) -> Array:
-    wide = x.astype(computing_dtype(xp, x), copy=False)
-    return (xp.sum(wide * wide) / 2).astype(x.dtype)
-
-
-@l2_loss.grad
-def _l2_loss_grad(op: OpView, dy: Tensor) -> Grads:
-    return (multiply(dy, op.inputs[0]),)

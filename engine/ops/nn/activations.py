@@ -315,40 +315,6 @@ gelu: OpDef = _activation(
 )
 
 
-def _mish_parts(s: Any, x: Any) -> tuple[Any, Any]:
-    """tanh(log(1 + exp(x))) and 1 less its square, from e = exp(-|x|), which cannot overflow."""
-    e = s.exp(-s.abs(x))
-    numerator = s.where(x > 0, 1 + 2 * e, e * (2 + e))
-    denominator = numerator + s.where(x > 0, 2 * e * e, 2)
-    rest = 2 * (1 + e) / denominator
-    return numerator / denominator, s.where(x > 0, rest * rest * e * e, rest * rest)
-
-
-def _mish(s: Any, x: Any) -> Any:
-    return x * _mish_parts(s, x)[0]
-
-
-def _mish_back(s: Any, dy: Any, x: Any) -> Any:
-    t, rest = _mish_parts(s, x)
-    return dy * (t + x * s.sigmoid(x) * rest)
-
-
-def _mish_bend(x: Tensor) -> Tensor:
-    p, t = sigmoid(x), tanh(softplus(x))
-    bend: Tensor = (1 - t * t) * p * (2 + x * (1 - p) - 2 * x * p * t)
-    return bend
-
-
-mish: OpDef = _activation(
-    "Mish",
-    "y = x * tanh(log(1 + exp(x))). Misra, 2019, arXiv:1908.08681.",
-    _mish,
-    of="x",
-    back=_mish_back,
-    bend=_mish_bend,
-)
-
-
 def _squareplus(s: Any, x: Any, *, b: float = 4.0) -> Any:
     root = s.hypot(x, math.sqrt(b))
     return s.where(x > 0, 0.5 * (x + root), 0.5 * b / (root - x))  # x + root cancels below 0

@@ -96,7 +96,7 @@ def _check_channels(x: TensorSpec, kernel: TensorSpec) -> None:
 
 
 @define("ConvTranspose", dtypes=FLOATING)
-def _conv_transpose(
+def conv_transpose_op(
     x: TensorSpec,
     kernel: TensorSpec,
     *,
@@ -122,7 +122,7 @@ def _conv_transpose(
     return TensorSpec([dim_at(x, 0), *out, dim_at(kernel, -2)], x.dtype)
 
 
-@_conv_transpose.reference
+@conv_transpose_op.reference
 def _conv_transpose_kernel(
     xp: Any,
     x: Array,
@@ -141,7 +141,7 @@ def _conv_transpose_kernel(
     return scatter_windows(xp, x, kernel, geometry, groups=1)
 
 
-@_conv_transpose.grad
+@conv_transpose_op.grad
 def _conv_transpose_grad(op: OpView, dy: Tensor) -> Grads:
     x, kernel = op.inputs
     strides, dilations = op.attrs["strides"], op.attrs["dilations"]
@@ -199,7 +199,7 @@ def conv_transpose(
                 f"ConvTranspose: output_padding must be one whole number >= 0, or {axes} of them, "
                 f"got {output_padding!r}"
             )
-    return _conv_transpose(
+    return conv_transpose_op(
         x,
         kernel,
         strides=per_axis("ConvTranspose", "strides", strides, axes),

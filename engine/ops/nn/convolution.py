@@ -54,7 +54,7 @@ def _check_channels(channels: Dim, kernel: TensorSpec, groups: int) -> None:
 
 
 @define("Conv", dtypes=FLOATING)
-def _conv(
+def conv_op(
     x: TensorSpec,
     kernel: TensorSpec,
     *,
@@ -79,7 +79,7 @@ def _conv(
 
 
 @define("ConvInputGrad", dtypes={"dy": FLOATING, "kernel": FLOATING})
-def _conv_input_grad(
+def conv_input_grad(
     dy: TensorSpec,
     kernel: TensorSpec,
     *dims: TensorSpec,
@@ -153,7 +153,7 @@ def _taps_by_group(xp: Any, kernel: Array, groups: int, dtype: Any) -> Array:
     return xp.moveaxis(split, 2, 0)
 
 
-@_conv.reference
+@conv_op.reference
 def _conv_kernel(
     xp: Any,
     x: Array,
@@ -177,7 +177,7 @@ def _conv_kernel(
     return y.astype(x.dtype, copy=False)
 
 
-@_conv_input_grad.reference
+@conv_input_grad.reference
 def _conv_input_grad_kernel(
     xp: Any,
     dy: Array,
@@ -248,7 +248,7 @@ def _window_attrs(op: OpView) -> dict[str, Any]:
 
 def _input_grad(dy: Tensor, kernel: Tensor, x: Tensor, attrs: dict[str, Any]) -> Tensor:
     input_dims, dims = spatial_dims(x, len(attrs["strides"]))
-    return _conv_input_grad(dy, kernel, *dims, input_dims=input_dims, **attrs)
+    return conv_input_grad(dy, kernel, *dims, input_dims=input_dims, **attrs)
 
 
 def _kernel_grad(x: Tensor, dy: Tensor, kernel: Tensor, attrs: dict[str, Any]) -> Tensor:
@@ -256,18 +256,18 @@ def _kernel_grad(x: Tensor, dy: Tensor, kernel: Tensor, attrs: dict[str, Any]) -
     return conv_kernel_grad(x, dy, *dims, window=window, **attrs)
 
 
-@_conv.grad
+@conv_op.grad
 def _conv_grad(op: OpView, dy: Tensor) -> Grads:
     x, kernel = op.inputs
     attrs = _window_attrs(op)
     return _input_grad(dy, kernel, x, attrs), _kernel_grad(x, dy, kernel, attrs)
 
 
-@_conv_input_grad.grad
+@conv_input_grad.grad
 def _conv_input_grad_grad(op: OpView, ddx: Tensor) -> Grads:
     dy, kernel, *dims = op.inputs
     attrs = _window_attrs(op)
-    ddy = _conv(ddx, kernel, **attrs)
+    ddy = conv_op(ddx, kernel, **attrs)
     return ddy, _kernel_grad(ddx, dy, kernel, attrs), *(None for _ in dims)
 
 
@@ -275,7 +275,7 @@ def _conv_input_grad_grad(op: OpView, ddx: Tensor) -> Grads:
 def _conv_kernel_grad_grad(op: OpView, ddkernel: Tensor) -> Grads:
     x, dy, *dims = op.inputs
     attrs = _window_attrs(op)
-    ddy = _conv(x, ddkernel, **attrs)
+    ddy = conv_op(x, ddkernel, **attrs)
     return _input_grad(dy, ddkernel, x, attrs), ddy, *(None for _ in dims)
 
 
@@ -326,7 +326,7 @@ def conv(
     axes = spatial_axes("Conv", x, kernel)
     if groups < 1:
         raise InvalidArgumentError(f"Conv: groups must be at least 1, got {groups}")
-    return _conv(
+    return conv_op(
         x,
         kernel,
         strides=per_axis("Conv", "strides", strides, axes),

@@ -45,7 +45,7 @@ def _check_channels(x: TensorSpec, kernel: TensorSpec) -> None:
 
 
 @define("DepthwiseConv", dtypes=FLOATING)
-def _depthwise(
+def depthwise_conv_op(
     x: TensorSpec,
     kernel: TensorSpec,
     *,
@@ -68,7 +68,7 @@ def _depthwise(
 
 
 @define("DepthwiseInputGrad", dtypes={"dy": FLOATING, "kernel": FLOATING})
-def _input_grad(
+def depthwise_input_grad(
     dy: TensorSpec,
     kernel: TensorSpec,
     *dims: TensorSpec,
@@ -84,7 +84,7 @@ def _input_grad(
 
 
 @define("DepthwiseKernelGrad", dtypes={"x": FLOATING, "dy": FLOATING})
-def _kernel_grad(
+def depthwise_kernel_grad(
     x: TensorSpec,
     dy: TensorSpec,
     *dims: TensorSpec,
@@ -101,7 +101,7 @@ def _kernel_grad(
     return TensorSpec([*window, channels, multiplier], x.dtype)
 
 
-@_depthwise.reference
+@depthwise_conv_op.reference
 def _depthwise_kernel(
     xp: Any,
     x: Array,
@@ -124,7 +124,7 @@ def _depthwise_kernel(
     return y.reshape(*y.shape[:-2], channels * multiplier).astype(x.dtype, copy=False)
 
 
-@_input_grad.reference
+@depthwise_input_grad.reference
 def _input_grad_kernel(
     xp: Any,
     dy: Array,
@@ -150,7 +150,7 @@ def _input_grad_kernel(
     return without_padding(xp, dx, geometry).astype(dy.dtype, copy=False)
 
 
-@_kernel_grad.reference
+@depthwise_kernel_grad.reference
 def _kernel_grad_kernel(
     xp: Any,
     x: Array,
@@ -186,34 +186,34 @@ def _window_attrs(op: OpView) -> dict[str, Any]:
 
 def _grad_for_input(dy: Tensor, kernel: Tensor, x: Tensor, attrs: dict[str, Any]) -> Tensor:
     input_dims, dims = spatial_dims(x, len(attrs["strides"]))
-    return _input_grad(dy, kernel, *dims, input_dims=input_dims, **attrs)
+    return depthwise_input_grad(dy, kernel, *dims, input_dims=input_dims, **attrs)
 
 
 def _grad_for_kernel(x: Tensor, dy: Tensor, kernel: Tensor, attrs: dict[str, Any]) -> Tensor:
     window, dims = spatial_dims(kernel, len(attrs["strides"]), first=0)
-    return _kernel_grad(x, dy, *dims, window=window, **attrs)
+    return depthwise_kernel_grad(x, dy, *dims, window=window, **attrs)
 
 
-@_depthwise.grad
+@depthwise_conv_op.grad
 def _depthwise_grad(op: OpView, dy: Tensor) -> Grads:
     x, kernel = op.inputs
     attrs = _window_attrs(op)
     return _grad_for_input(dy, kernel, x, attrs), _grad_for_kernel(x, dy, kernel, attrs)
 
 
-@_input_grad.grad
+@depthwise_input_grad.grad
 def _input_grad_grad(op: OpView, ddx: Tensor) -> Grads:
     dy, kernel, *dims = op.inputs
     attrs = _window_attrs(op)
-    ddy = _depthwise(ddx, kernel, **attrs)
+    ddy = depthwise_conv_op(ddx, kernel, **attrs)
     return ddy, _grad_for_kernel(ddx, dy, kernel, attrs), *(None for _ in dims)
 
 
-@_kernel_grad.grad
+@depthwise_kernel_grad.grad
 def _kernel_grad_grad(op: OpView, ddkernel: Tensor) -> Grads:
     x, dy, *dims = op.inputs
     attrs = _window_attrs(op)
-    ddy = _depthwise(x, ddkernel, **attrs)
+    ddy = depthwise_conv_op(x, ddkernel, **attrs)
     return _grad_for_input(dy, ddkernel, x, attrs), ddy, *(None for _ in dims)
 
 
@@ -242,7 +242,7 @@ def depthwise_conv(
         InvalidArgumentError: strides, padding or dilations are malformed.
     """
     axes = spatial_axes("DepthwiseConv", x, kernel)
-    return _depthwise(
+    return depthwise_conv_op(
         x,
         kernel,
         strides=per_axis("DepthwiseConv", "strides", strides, axes),

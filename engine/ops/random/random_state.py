@@ -60,20 +60,20 @@ def own_key(xp: Any, state: Array) -> Array:
 
 
 @define("RandomAdvance", dtypes=STATE)
-def _advance(state: TensorSpec, *, steps: int) -> TensorSpec:
+def random_advance(state: TensorSpec, *, steps: int) -> TensorSpec:
     """The state with its counter `steps` draws further, modulo 2**64."""
     check_state("RandomAdvance", state)
     return state
 
 
-@_advance.reference
+@random_advance.reference
 def _advance_kernel(xp: Any, state: Array, *, steps: int) -> Array:
     key_low, key_high, low, high = state.tolist()
     counter = (low | high << 32) + steps
     return xp.asarray([key_low, key_high, counter & _WORD, counter >> 32 & _WORD], xp.uint32)
 
 
-_advance.grad(no_gradient)
+random_advance.grad(no_gradient)
 
 
 @define("RandomFold", dtypes={**STATE, "data": INTEGER}, same_dtype=False)
@@ -95,7 +95,7 @@ _fold.grad(no_gradient)
 
 def next_state(state: Tensor, steps: int = 1) -> Tensor:
     """The state for the next draw, or for the one `steps` draws later."""
-    return _advance(state, steps=int(steps))
+    return random_advance(state, steps=int(steps))
 
 
 def random_fold(state: Tensor, data: Tensor) -> Tensor:

@@ -23,10 +23,10 @@ from ...graph import (
     TensorShape,
     TensorSpec,
     as_dtype,
-    bool_,
     resource,
 )
 from ..core.registry import HOST, Grads, OpDef, define, no_gradient
+from ..core.traits import Traits, Work
 
 _RESOURCE = frozenset({resource})
 
@@ -127,7 +127,7 @@ def _share_lock(stores: Sequence[VariableStore]) -> None:
             lock.release()
 
 
-@define("VarHandle", stateful=True)
+@define("VarHandle", stateful=True, traits=Traits(work=Work.NONE))
 def var_handle(*, shape: TensorShape, dtype: str, container: str, shared_name: str) -> TensorSpec:
     """The handle of the variable `shared_name` in `container`, made when it does not exist."""
     return TensorSpec((), resource)
@@ -160,7 +160,12 @@ def _held(context: Any, store: VariableStore) -> Array:
     return value
 
 
-@define("ReadVariable", dtypes={"handle": _RESOURCE}, read_only=True)
+@define(
+    "ReadVariable",
+    dtypes={"handle": _RESOURCE},
+    read_only=True,
+    traits=Traits(work=Work.NONE),
+)
 def read_variable(handle: TensorSpec, *, shape: TensorShape, dtype: str) -> TensorSpec:
     """The value of the variable now."""
     return TensorSpec(shape, as_dtype(dtype))
@@ -176,22 +181,12 @@ def _read_grad(op: OpView, dy: Tensor) -> Grads:
     return (dy,)  # the handle stands for the value: its gradient is the value's
 
 
-@define("VarIsInitialized", dtypes={"handle": _RESOURCE}, read_only=True)
-def var_is_initialized(handle: TensorSpec) -> TensorSpec:
-    """Whether the variable has a value."""
-    return TensorSpec((), bool_)
-
-
-@var_is_initialized.effect
-def _is_initialized_kernel(context: Any, handle: VariableStore) -> bool:
-    return handle.value is not None
-
-
-var_is_initialized.grad(no_gradient)
-
-
 def _update(
-    type: str, doc: str, combine: Callable[[Array | None, Array], Array], any_: bool
+    type: str,
+    doc: str,
+    combine: Callable[[Array | None, Array], Array],
+    any_: bool,
+    work: Work = Work.COMPUTE,
 ) -> OpDef:
     """Define an op that replaces the value by combine(old value, operand) and gives the new one."""
 
@@ -212,7 +207,10 @@ def _update(
 
     rule.__doc__ = doc
     op = define(
-        type, dtypes={"handle": _RESOURCE, "value": ANY if any_ else NUMERIC}, same_dtype=False
+        type,
+        dtypes={"handle": _RESOURCE, "value": ANY if any_ else NUMERIC},
+        same_dtype=False,
+        traits=Traits(work=work),
     )(rule)
 
     @op.effect
@@ -234,7 +232,13 @@ def _update(
     return op
 
 
-assign = _update("Assign", "Store `value`, and give it back.", lambda old, value: value, any_=True)
+assign = _update(
+    "Assign",
+    "Store `value`, and give it back.",
+    lambda old, value: value,
+    any_=True,
+    work=Work.COPY,
+)
 assign_add = _update(
     "AssignAdd",
     "Add `value` to the variable, and give the sum.",

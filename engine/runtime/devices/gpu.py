@@ -16,6 +16,7 @@ import numpy as np
 
 from ...errors import ResourceExhaustedError
 from ...graph import GraphTensor, string
+from ...ops.core.basic import const_op
 from ...ops.core.registry import HOST, OpDef
 from ...ops.state.variable import VariableStore
 from .device import Device
@@ -116,7 +117,7 @@ class GpuDevice(Device):
     def bind(self, op: OpDef) -> Callable[..., Any]:
         if op.context_kernel is not None:
             return self._with_state(self._on_one_side(op.context_kernel))
-        if op.type == "Const":
+        if op is const_op:
             return lambda value, dtype: self.put(value)
         run = super().bind(op)
         reference = op.reference_kernel if self.device_type not in op.kernels else None

@@ -16,12 +16,12 @@ from laminar import random
 from laminar.engine.graph import DENSE, TensorSpec
 from laminar.engine.ops.array.axes import expand_dims, transpose
 from laminar.engine.ops.array.broadcast import broadcast_to
-from laminar.engine.ops.array.shape import _reshape, shape_of, size_of
+from laminar.engine.ops.array.shape import reshape_op, shape_of, size_of
 from laminar.engine.ops.core.basic import identity, stop_gradient
 from laminar.engine.ops.core.registry import define, lookup
 from laminar.engine.ops.linalg.matmul import matmul
 from laminar.engine.ops.math import arithmetic as ar
-from laminar.engine.ops.math.cast import _cast, cast
+from laminar.engine.ops.math.cast import cast, cast_op
 from laminar.engine.ops.math.compare import logical_not
 from laminar.engine.ops.math.reduce import reduce_sum
 from laminar.engine.passes import Program, run_passes
@@ -114,7 +114,7 @@ SAME: list[Any] = [
         lambda x: transpose(transpose(expand_dims(x, 0), (2, 0, 1))),
         ["ExpandDims", "Transpose"],
     ),
-    ("float32", lambda x: _cast(x, dtype="float32"), []),
+    ("float32", lambda x: cast_op(x, dtype="float32"), []),
     ("float32", lambda x: cast(cast(x, "float64"), "float32"), []),
     ("int8", lambda x: cast(cast(x, "int32"), "int8"), []),
     ("int64", lambda x: cast(cast(x, "float32"), "int64"), ["Cast", "Cast"]),
@@ -122,9 +122,9 @@ SAME: list[Any] = [
     ("float32", lambda x: lookup("BroadcastTo")(x, shape=(2, 3)), []),
     ("float32", lambda x: broadcast_to(x, (2, 2, 3)), ["BroadcastTo"]),
     ("float32", lambda x: lookup("SumTo")(x, shape=(2, 3)), []),
-    ("float32", lambda x: _reshape(x, shape=(2, 3)), []),
-    ("float32", lambda x: _reshape(_reshape(x, shape=(6,)), shape=(2, -1)), []),
-    ("float32", lambda x: _reshape(_reshape(x, shape=(6,)), shape=(3, 2)), ["Reshape"]),
+    ("float32", lambda x: reshape_op(x, shape=(2, 3)), []),
+    ("float32", lambda x: reshape_op(reshape_op(x, shape=(6,)), shape=(2, -1)), []),
+    ("float32", lambda x: reshape_op(reshape_op(x, shape=(6,)), shape=(3, 2)), ["Reshape"]),
     ("float32", lambda x: ar.multiply(ar.add(identity(x), -0.0), 1.0), []),
 ]
 SPECIAL = [[-0.0, 0.0, 1.5], [float("inf"), float("nan"), -3.0]]

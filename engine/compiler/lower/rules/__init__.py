@@ -19,5 +19,4 @@ from . import sharding as sharding
 from . import slicing as slicing
 from . import sorting as sorting
 from .table import LOWERINGS as LOWERINGS
-from .table import TAKES_HALVES as TAKES_HALVES
 from .table import Lowered as Lowered

@@ -21,7 +21,7 @@ from ...target.bfloat16_unit import PairUnit, pair_unit
 from .table import Lowered, lowers
 
 
-@lowers("MatMul")
+@lowers("MatMul", takes_halves=True)
 def _matmul(b: Builder, step: Lowered, x: Operand, y: Operand) -> Operand:
     dtype = wide(b.dtype(x))
     if dtype not in (float32, float64) and not dtype.is_integer:

@@ -16,7 +16,7 @@ from .slicing import zeros
 from .table import Lowered, filled, known_size, lowers
 
 
-@lowers("Range")
+@lowers("Range", takes_halves=True)
 def _range(b: Builder, step: Lowered, *bounds: Operand) -> Operand:
     given = iter(bounds)
     found = []
@@ -38,7 +38,7 @@ def _range(b: Builder, step: Lowered, *bounds: Operand) -> Operand:
     return Iota((count,), (each,), step.dtypes[0], start)
 
 
-@lowers("OneHot")
+@lowers("OneHot", takes_halves=True)
 def _one_hot(b: Builder, step: Lowered, indices: Operand) -> Operand:
     depth, own = step.attrs["depth"], b.shape(indices)
     if not depth:
@@ -80,7 +80,7 @@ def _distance(shape: Shape) -> Iota:
     return Iota(shape, (*[0] * (len(shape) - 2), -1, 1), int64)
 
 
-@lowers("Eye")
+@lowers("Eye", takes_halves=True)
 def _eye(b: Builder, step: Lowered, *dims: Operand) -> Operand:
     offset = step.attrs["offset"]
     shape = filled(step.attrs["shape"], dims)
@@ -88,7 +88,7 @@ def _eye(b: Builder, step: Lowered, *dims: Operand) -> Operand:
     return b.cast(hit, step.dtypes[0])
 
 
-@lowers("BandPart")
+@lowers("BandPart", takes_halves=True)
 def _band_part(b: Builder, step: Lowered, x: Operand) -> Operand:
     low, high = step.attrs["low"], step.attrs["high"]
     if low is None and high is None:
@@ -128,12 +128,12 @@ def _diagonal(x: View, offset: int) -> View:
     )
 
 
-@lowers("DiagPart")
+@lowers("DiagPart", takes_halves=True)
 def _diag_part(b: Builder, step: Lowered, x: Operand) -> Operand:
     return _diagonal(x if isinstance(x, View) else b.copy(x), step.attrs["offset"])
 
 
-@lowers("MatrixDiag")
+@lowers("MatrixDiag", takes_halves=True)
 def _matrix_diag(b: Builder, step: Lowered, x: Operand, *dims: Operand) -> Operand:
     offset, shape = step.attrs["offset"], step.attrs["shape"]
     *lead, length = b.shape(x)
@@ -149,7 +149,7 @@ def _matrix_diag(b: Builder, step: Lowered, x: Operand, *dims: Operand) -> Opera
     return y
 
 
-@lowers("Shape")
+@lowers("Shape", takes_halves=True)
 def _shape(b: Builder, step: Lowered, x: Operand) -> Operand:
     shape, dtype = b.shape(x), step.dtypes[0]
     if dtype not in (int32, int64) or not shape:

@@ -52,7 +52,7 @@ def joined_axes(axes: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
     return size, stride
 
 
-@lowers("Einsum")
+@lowers("Einsum", takes_halves=True)
 def _einsum(b: Builder, step: Lowered, *xs: Operand) -> Operand:
     dtype = step.dtypes[0]
     if wide(dtype) not in (float32, float64):

@@ -26,7 +26,7 @@ def wrapped(b: Builder, indices: Operand, size: int) -> Operand:
     return b.compute(lambda s, i, n: s.where(i < 0, i + n, i), indices, Size(size, dtype))
 
 
-@lowers("TakeAlongAxis")
+@lowers("TakeAlongAxis", takes_halves=True)
 def _take_along(b: Builder, step: Lowered, x: Operand, indices: Operand) -> Operand:
     view = as_view(b, x)
     rank = len(view.shape)
@@ -67,7 +67,7 @@ def checked(b: Builder, indices: Operand, size: int) -> Operand:
     return b.once(("places", indices, size), make)
 
 
-@lowers("Gather")
+@lowers("Gather", takes_halves=True)
 def _gather(b: Builder, step: Lowered, x: Operand, indices: Operand) -> Operand:
     view, common = as_view(b, x), step.attrs["batch_dims"]
     axis = step.attrs["axis"] % len(view.shape)
@@ -111,7 +111,7 @@ def _picked(
     return b.map(lambda fn, values: values[0], [found], b.dtype(source), start.shape)
 
 
-@lowers("GatherNd")
+@lowers("GatherNd", takes_halves=True)
 def _gather_nd(b: Builder, step: Lowered, x: Operand, *indices: Operand) -> Operand:
     view = as_view(b, x)
     count = len(indices)

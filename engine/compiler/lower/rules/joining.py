@@ -25,7 +25,7 @@ def part(b: Builder, x: Operand, axis: int, start: int, size: int, step: int = 1
     return b.narrow(x, starts, sizes, [step if a == axis else 1 for a in range(len(shape))])
 
 
-@lowers("Concat")
+@lowers("Concat", takes_halves=True)
 def _concat(b: Builder, step: Lowered, *xs: Operand) -> Operand:
     if len(xs) == 1:
         return xs[0]
@@ -48,7 +48,7 @@ def _without(shape: Shape, axis: int) -> Shape:
     return (*shape[:axis], *shape[axis + 1 :])
 
 
-@lowers("Split")
+@lowers("Split", takes_halves=True)
 def _split(b: Builder, step: Lowered, x: Operand, *dims: Operand) -> Sequence[Operand]:
     axis = step.attrs["axis"] % len(b.shape(x))
     total = b.shape(x)[axis]
@@ -71,7 +71,7 @@ def _split(b: Builder, step: Lowered, x: Operand, *dims: Operand) -> Sequence[Op
     return found
 
 
-@lowers("Stack")
+@lowers("Stack", takes_halves=True)
 def _stack(b: Builder, step: Lowered, *xs: Operand) -> Operand:
     shape = b.shape(xs[0])
     if any(b.shape(x) != shape for x in xs):
@@ -84,7 +84,7 @@ def _stack(b: Builder, step: Lowered, *xs: Operand) -> Operand:
     return y
 
 
-@lowers("Unstack")
+@lowers("Unstack", takes_halves=True)
 def _unstack(b: Builder, step: Lowered, x: Operand) -> Sequence[Operand]:
     axis = step.attrs["axis"] % len(b.shape(x))
     num = step.attrs["num"]
@@ -101,7 +101,7 @@ def _dropped(x: View, axis: int) -> View:
 # Copies of a whole
 
 
-@lowers("Tile")
+@lowers("Tile", takes_halves=True)
 def _tile(b: Builder, step: Lowered, x: Operand, *dims: Operand) -> Operand:
     times = _multiples(step, dims)
     shape = b.shape(x)
@@ -142,7 +142,7 @@ def _tile_grad(b: Builder, step: Lowered, dy: Operand, *dims: Operand) -> Operan
     return b.reduce("sum", b.reshape(dy, copies), range(0, len(copies), 2))
 
 
-@lowers("Repeat")
+@lowers("Repeat", takes_halves=True)
 def _repeat(b: Builder, step: Lowered, x: Operand) -> Operand:
     times, shape = step.attrs["repeats"], b.shape(x)
     axis = step.attrs["axis"] % len(shape)
@@ -169,25 +169,34 @@ def _repeat_grad(b: Builder, step: Lowered, dy: Operand, *dims: Operand) -> Oper
 # Pixels and channels
 
 
-@lowers("SpaceToDepth", "DepthToSpace")
-def _blocks(b: Builder, step: Lowered, x: Operand) -> Operand:
-    s, is_last = step.attrs["block_size"], step.attrs["data_format"] == "channels_last"
-    shape = b.shape(x)
-    n, h, w, c = shape if is_last else (shape[0], *shape[2:], shape[1])
-    if step.type == "DepthToSpace":
-        if c % (s * s):
-            raise NotLoweredError(f"DepthToSpace of {shape}")
-        c //= s * s
-        if is_last:
-            blocks = b.transpose(b.reshape(x, (n, h, w, s, s, c)), (0, 1, 3, 2, 4, 5))
-            return b.reshape(blocks, (n, h * s, w * s, c))
-        blocks = b.transpose(b.reshape(x, (n, c, s, s, h, w)), (0, 1, 4, 2, 5, 3))
-        return b.reshape(blocks, (n, c, h * s, w * s))
+@lowers("DepthToSpace", takes_halves=True)
+def _depth_to_space(b: Builder, step: Lowered, x: Operand) -> Operand:
+    (n, h, w, c), s, is_last = _pixels(b, step, x)
+    if c % (s * s):
+        raise NotLoweredError(f"DepthToSpace of {b.shape(x)}")
+    c //= s * s
+    if is_last:
+        blocks = b.transpose(b.reshape(x, (n, h, w, s, s, c)), (0, 1, 3, 2, 4, 5))
+        return b.reshape(blocks, (n, h * s, w * s, c))
+    blocks = b.transpose(b.reshape(x, (n, c, s, s, h, w)), (0, 1, 4, 2, 5, 3))
+    return b.reshape(blocks, (n, c, h * s, w * s))
+
+
+@lowers("SpaceToDepth", takes_halves=True)
+def _space_to_depth(b: Builder, step: Lowered, x: Operand) -> Operand:
+    (n, h, w, c), s, is_last = _pixels(b, step, x)
     if h % s or w % s:
-        raise NotLoweredError(f"SpaceToDepth of {shape}")
+        raise NotLoweredError(f"SpaceToDepth of {b.shape(x)}")
     h, w = h // s, w // s
     if is_last:
         blocks = b.transpose(b.reshape(x, (n, h, s, w, s, c)), (0, 1, 3, 2, 4, 5))
         return b.reshape(blocks, (n, h, w, s * s * c))
     blocks = b.transpose(b.reshape(x, (n, c, h, s, w, s)), (0, 1, 3, 5, 2, 4))
     return b.reshape(blocks, (n, c * s * s, h, w))
+
+
+def _pixels(b: Builder, step: Lowered, x: Operand) -> tuple[Shape, int, bool]:
+    """Images, height, width and channels; the side of a block; whether channels come last."""
+    shape, is_last = b.shape(x), step.attrs["data_format"] == "channels_last"
+    ordered = shape if is_last else (shape[0], *shape[2:], shape[1])
+    return ordered, step.attrs["block_size"], is_last

@@ -23,7 +23,7 @@ _WORD_BITS = 32
 _UNIFORM_BITS = {bfloat16: 8, float16: 11, float32: 24}
 
 
-@lowers("RandomAdvance")
+@lowers("RandomAdvance", takes_halves=True)
 def _advance(b: Builder, step: Lowered, state: Operand) -> Operand:
     places = b.iota((4,), 0, int32)
     low, high = (b.broadcast(_part(b, state, i), (4,)) for i in (2, 3))
@@ -93,7 +93,7 @@ def _groups(b: Builder, state: Operand, count: int, size: int) -> list[View]:
     return [_every(b, words, size, i) for i in range(size)]
 
 
-@lowers("RandomUniform")
+@lowers("RandomUniform", takes_halves=True)
 def _uniform(b: Builder, step: Lowered, state: Operand, *dims: Operand) -> Operand:
     shape = filled(step.attrs["shape"], dims)
     dtype, count = step.dtypes[0], math.prod(shape)
@@ -118,7 +118,7 @@ def _unit_interval(fn: Function, values: Sequence[Value]) -> Value:
     return (upper * 2.0**26 + lower) * 2.0**-53
 
 
-@lowers("RandomNormal")
+@lowers("RandomNormal", takes_halves=True)
 def _normal(b: Builder, step: Lowered, state: Operand, *dims: Operand) -> Operand:
     shape = filled(step.attrs["shape"], dims)
     dtype, count = step.dtypes[0], math.prod(shape)
@@ -188,7 +188,7 @@ def _categorical(b: Builder, step: Lowered, state: Operand, logits: Operand) -> 
     return b.cast(b.reduce("sum", b.cast(before, int32), [2]), dtype)
 
 
-@lowers("RandomInt")
+@lowers("RandomInt", takes_halves=True)
 def _int(b: Builder, step: Lowered, state: Operand, *dims: Operand) -> Operand:
     low, high, dtype = step.attrs["low"], step.attrs["high"], step.dtypes[0]
     if low is None or high is None or not 0 < high - low <= 1 << _WORD_BITS:
@@ -207,7 +207,7 @@ def _int(b: Builder, step: Lowered, state: Operand, *dims: Operand) -> Operand:
     return b.reshape(b.map(within, _groups(b, state, math.prod(shape), 2), dtype), shape)
 
 
-@lowers("RandomBernoulli")
+@lowers("RandomBernoulli", takes_halves=True)
 def _bernoulli(b: Builder, step: Lowered, state: Operand, p: Operand, *dims: Operand) -> Operand:
     shape = filled(step.attrs["shape"], dims)
     words = b.reshape(_words(b, state, math.prod(shape)), shape)

@@ -12,8 +12,6 @@ from ...ir.builder import Builder, truth
 from ...ir.program import Operand, Size, View
 from .table import Lowered, lowers
 
-_KINDS = {"Sum": "sum", "Prod": "prod", "Max": "max", "Min": "min", "All": "all", "Any": "any"}
-
 
 def _axes(b: Builder, step: Lowered, x: Operand) -> list[int]:
     rank = len(b.shape(x))
@@ -26,18 +24,31 @@ def _needs_float(dtype: DType) -> None:
         raise NotLoweredError(f"no native code for {dtype} here")
 
 
-@lowers(*_KINDS)
-def _reduce(b: Builder, step: Lowered, x: Operand) -> Operand:
-    kind = _KINDS[step.type]
-    dtype = b.dtype(x)
-    if kind in ("all", "any"):
-        if dtype != bool_:
-            x = b.map(lambda fn, values: truth(fn, values[0]), [x], bool_)
-    elif dtype == bool_ or dtype != step.dtypes[0]:
-        raise NotLoweredError(f"{step.type} of {dtype}")
-    if kind in ("max", "min") and 0 in b.shape(x):
+@lowers("All", "Any", takes_halves=True)
+def _truths(b: Builder, step: Lowered, x: Operand) -> Operand:
+    if b.dtype(x) != bool_:
+        x = b.map(lambda fn, values: truth(fn, values[0]), [x], bool_)
+    return _reduced(b, step, x)
+
+
+@lowers("Max", "Min", takes_halves=True)
+def _extreme(b: Builder, step: Lowered, x: Operand) -> Operand:
+    if 0 in b.shape(x):
         raise NotLoweredError(f"{step.type} of nothing")
-    return b.reduce(kind, x, _axes(b, step, x), keepdims=step.attrs["keepdims"])
+    return _total(b, step, x)
+
+
+@lowers("Sum", "Prod")
+def _total(b: Builder, step: Lowered, x: Operand) -> Operand:
+    dtype = b.dtype(x)
+    if dtype == bool_ or dtype != step.dtypes[0]:
+        raise NotLoweredError(f"{step.type} of {dtype}")
+    return _reduced(b, step, x)
+
+
+def _reduced(b: Builder, step: Lowered, x: Operand) -> Operand:
+    """The builder calls its reductions as the ops are called, in lower case."""
+    return b.reduce(step.type.lower(), x, _axes(b, step, x), keepdims=step.attrs["keepdims"])
 
 
 @lowers("Mean")
@@ -95,7 +106,7 @@ def _without(b: Builder, step: Lowered, x: Operand, axes: Sequence[int]) -> Oper
     return b.reshape(x, tuple(n for a, n in enumerate(b.shape(x)) if a not in axes))
 
 
-@lowers("ArgMax", "ArgMin")
+@lowers("ArgMax", "ArgMin", takes_halves=True)
 def _arg(b: Builder, step: Lowered, x: Operand) -> Operand:
     shape = b.shape(x)
     axis = step.attrs["axis"]
@@ -303,13 +314,6 @@ def _rms_norm(b: Builder, step: Lowered, x: Operand, scale: Operand) -> Operand:
     epsilon: Any = step.attrs["epsilon"]
     power = mean_of(b, b.compute(lambda s, x: x * x, x), step.attrs["axes"])
     return b.compute(lambda s, x, p, g: x / s.sqrt(p + epsilon) * g, x, power, scale)
-
-
-@lowers("L2Loss")
-def _l2_loss(b: Builder, step: Lowered, x: Operand) -> Operand:
-    _needs_float(b.dtype(x))
-    total = b.reduce("sum", b.compute(lambda s, x: x * x, x), range(len(b.shape(x))))
-    return b.compute(lambda s, t: t / 2, total)
 
 
 @lowers("CountNonzero")

@@ -13,7 +13,7 @@ from ...ir.sizes import is_known
 from .table import Lowered, filled, lowers
 
 
-@lowers("Const")
+@lowers("Const", takes_halves=True, any_attributes=True)
 def _const(b: Builder, step: Lowered) -> Operand:
     value = step.attrs["value"]
     if value.size == 1 and value.ndim == 0:
@@ -23,43 +23,43 @@ def _const(b: Builder, step: Lowered) -> Operand:
     return b.array(value, step.dtypes[0])
 
 
-@lowers("Identity", "StopGradient")
+@lowers("Identity", "StopGradient", takes_halves=True)
 def _identity(b: Builder, step: Lowered, x: Operand) -> Operand:
     return x
 
 
-@lowers("CustomGradient")
+@lowers("CustomGradient", takes_halves=True, any_attributes=True, ignores_attributes=True)
 def _custom_gradient(b: Builder, step: Lowered, *operands: Operand) -> Sequence[Operand]:
     return operands[: step.attrs["outputs"]]
 
 
-@lowers("Barrier")
+@lowers("Barrier", takes_halves=True)
 def _barrier(b: Builder, step: Lowered, *operands: Operand) -> Sequence[Operand]:
     count = step.attrs["outputs"]
     return b.fenced(operands[:count])
 
 
-@lowers("Dim")
+@lowers("Dim", takes_halves=True)
 def _dim(b: Builder, step: Lowered, x: Operand) -> Operand:
     return Size(b.shape(x)[step.attrs["axis"]], int32)
 
 
-@lowers("Rank")
+@lowers("Rank", takes_halves=True)
 def _rank(b: Builder, step: Lowered, x: Operand) -> Operand:
     return Size(len(b.shape(x)), int32)
 
 
-@lowers("Size")
+@lowers("Size", takes_halves=True)
 def _size(b: Builder, step: Lowered, x: Operand) -> Operand:
     return Size(math.prod(b.shape(x)), int64)
 
 
-@lowers("Cast")
+@lowers("Cast", takes_halves=True)
 def _cast(b: Builder, step: Lowered, x: Operand) -> Operand:
     return b.cast(x, step.dtypes[0])
 
 
-@lowers("Reshape")
+@lowers("Reshape", takes_halves=True)
 def _reshape(b: Builder, step: Lowered, x: Operand, *dims: Operand) -> Operand:
     shape = list(filled(step.attrs["shape"], dims))
     total = math.prod(b.shape(x))
@@ -75,7 +75,7 @@ def _reshape(b: Builder, step: Lowered, x: Operand, *dims: Operand) -> Operand:
     return b.reshape(x, tuple(shape))
 
 
-@lowers("ExpandDims")
+@lowers("ExpandDims", takes_halves=True)
 def _expand_dims(b: Builder, step: Lowered, x: Operand) -> Operand:
     shape = b.shape(x)
     rank = len(shape) + len(step.attrs["axis"])
@@ -84,7 +84,7 @@ def _expand_dims(b: Builder, step: Lowered, x: Operand) -> Operand:
     return b.reshape(x, tuple(1 if i in new else next(rest) for i in range(rank)))
 
 
-@lowers("Squeeze")
+@lowers("Squeeze", takes_halves=True)
 def _squeeze(b: Builder, step: Lowered, x: Operand) -> Operand:
     shape = b.shape(x)
     axis = step.attrs["axis"]
@@ -97,7 +97,7 @@ def _squeeze(b: Builder, step: Lowered, x: Operand) -> Operand:
     return b.reshape(x, tuple(n for i, n in enumerate(shape) if i not in gone))
 
 
-@lowers("Transpose")
+@lowers("Transpose", takes_halves=True)
 def _transpose(b: Builder, step: Lowered, x: Operand) -> Operand:
     rank = len(b.shape(x))
     axes = step.attrs["axes"]
@@ -105,7 +105,7 @@ def _transpose(b: Builder, step: Lowered, x: Operand) -> Operand:
     return b.transpose(x, order)
 
 
-@lowers("BroadcastTo")
+@lowers("BroadcastTo", takes_halves=True)
 def _broadcast_to(b: Builder, step: Lowered, x: Operand, *dims: Operand) -> Operand:
     shape = filled(step.attrs["shape"], dims)
     if not isinstance(x, View):
@@ -126,11 +126,19 @@ def _sum_to(b: Builder, step: Lowered, x: Operand, *dims: Operand) -> Operand:
     return b.reshape(b.total(x, axes), shape) if axes else x
 
 
-@lowers("ZerosLike", "OnesLike")
-def _fill_like(b: Builder, step: Lowered, x: Operand) -> Operand:
-    one = step.type == "OnesLike"
+@lowers("ZerosLike", takes_halves=True)
+def _zeros_like(b: Builder, step: Lowered, x: Operand) -> Operand:
+    return _fill_like(b, step, x, 0)
+
+
+@lowers("OnesLike", takes_halves=True)
+def _ones_like(b: Builder, step: Lowered, x: Operand) -> Operand:
+    return _fill_like(b, step, x, 1)
+
+
+def _fill_like(b: Builder, step: Lowered, x: Operand, number: int) -> Operand:
     shape = b.shape(x)
-    value = array_literal(int(one) if step.dtypes[0].is_integer else float(one), step.dtypes[0])
+    value = array_literal(number if step.dtypes[0].is_integer else float(number), step.dtypes[0])
     if not shape:
         return value
     return b.full(shape, value.value, step.dtypes[0])

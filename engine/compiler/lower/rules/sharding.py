@@ -32,13 +32,13 @@ def _numbers(b: Builder, n: int, index: int, count: int) -> tuple[int, int]:
     return found
 
 
-@lowers("Share")
+@lowers("Share", takes_halves=True)
 def _share(b: Builder, step: Lowered, x: Operand) -> Operand:
     begin, size = _numbers(b, b.shape(x)[0], step.attrs["index"], step.attrs["count"])
     return part(b, x, 0, begin, size)
 
 
-@lowers("JoinShares")
+@lowers("JoinShares", takes_halves=True)
 def _join_shares(b: Builder, step: Lowered, *given: Operand) -> Operand:
     *parts, size = given
     n = known_size(size)

@@ -68,7 +68,7 @@ def _moving(
     return axes, places
 
 
-@lowers("Slice")
+@lowers("Slice", takes_halves=True, places_from_data=True)
 def _slice(b: Builder, step: Lowered, x: Operand, *values: Operand) -> Operand:
     given = iter(values)
     begins = _begins(step.attrs["begin"], given)
@@ -113,7 +113,7 @@ def _at(
     return b.map(lambda fn, given: given[0], [found], b.dtype(x), shape)
 
 
-@lowers("SliceUpdate")
+@lowers("SliceUpdate", takes_halves=True, places_from_data=True)
 def _slice_update(
     b: Builder, step: Lowered, x: Operand, updates: Operand, *values: Operand
 ) -> Operand:
@@ -226,12 +226,12 @@ def _range(n: int, begin: int | None, end: int | None, step: int) -> tuple[int, 
     return found.start, len(found)
 
 
-@lowers("StridedSlice")
+@lowers("StridedSlice", takes_halves=True)
 def _strided_slice(b: Builder, step: Lowered, x: Operand, *values: Operand) -> Operand:
     return _indexed(b, x, step.attrs["index"], iter(values))
 
 
-@lowers("StridedSliceGrad")
+@lowers("StridedSliceGrad", takes_halves=True)
 def _strided_slice_grad(b: Builder, step: Lowered, dy: Operand, *values: Operand) -> Operand:
     index = step.attrs["index"]
     taken = sum(e.count("?") if isinstance(e, tuple) else e == "?" for e in index)
@@ -244,7 +244,7 @@ def _strided_slice_grad(b: Builder, step: Lowered, dy: Operand, *values: Operand
     return dx
 
 
-@lowers("Shift")
+@lowers("Shift", takes_halves=True)
 def _shift(b: Builder, step: Lowered, x: Operand) -> Operand:
     shape, dtype = b.shape(x), step.dtypes[0]
     axis = step.attrs["axis"] % len(shape)
@@ -259,7 +259,7 @@ def _shift(b: Builder, step: Lowered, x: Operand) -> Operand:
     return y
 
 
-@lowers("Roll")
+@lowers("Roll", takes_halves=True)
 def _roll(b: Builder, step: Lowered, x: Operand) -> Operand:
     for shift, axis in zip(step.attrs["shift"], step.attrs["axis"], strict=True):
         shape = b.shape(x)
@@ -279,7 +279,7 @@ def _roll(b: Builder, step: Lowered, x: Operand) -> Operand:
 # Borders
 
 
-@lowers("Pad")
+@lowers("Pad", takes_halves=True)
 def _pad(b: Builder, step: Lowered, x: Operand) -> Operand:
     paddings, mode = step.attrs["paddings"], step.attrs["mode"]
     if mode == "constant":

@@ -40,29 +40,43 @@ class Lowered(NamedTuple):
 Lowering: TypeAlias = Callable[..., Operand | Sequence[Operand | None]]
 _Lowering = TypeVar("_Lowering", bound=Lowering)
 
-LOWERINGS: dict[str, Lowering] = {}
-# Ops that move, choose or draw elements, or know halves. For all others these are made float32
-# first, and results are rounded once, as the reference kernels do.
-TAKES_HALVES = frozenset(
-    {
-        *("Const", "Identity", "StopGradient", "CustomGradient", "Barrier", "Cast", "Dim", "Rank"),
-        *("Size", "Shape", "Reshape", "ExpandDims", "Squeeze", "Transpose", "BroadcastTo"),
-        *("ZerosLike", "OnesLike", "OneHot", "Eye", "BandPart", "DiagPart", "MatrixDiag", "Range"),
-        *("Share", "JoinShares", "Concat", "Split", "Stack", "Unstack", "Tile", "Repeat"),
-        *("SpaceToDepth", "DepthToSpace", "TakeAlongAxis", "Gather", "GatherNd", "Slice"),
-        *("SliceUpdate", "StridedSlice", "StridedSliceGrad", "Shift", "Roll", "Pad", "ArgMax"),
-        *("ArgMin", "MatMul", "Einsum", "Max", "Min", "Any", "All", "Scan", "While"),
-        *("RandomUniform", "RandomNormal", "RandomInt", "RandomBernoulli", "RandomAdvance"),
-    }
-)
+
+class Rule(NamedTuple):
+    """How an op is lowered. What it says is the compiler's own: other compilers know other things.
+
+    Attributes:
+        lower: the lowering.
+        takes_halves: it moves, chooses or draws elements, or knows halves. For others these are
+            made float32 first, and results are rounded once, as the reference kernels do.
+        places_from_data: sizes and places may be data too: a block begins where that says.
+        any_attributes: it lowers all attributes, some of which cannot be compared.
+        ignores_attributes: none of them gets into native code.
+    """
+
+    lower: Lowering
+    takes_halves: bool = False
+    places_from_data: bool = False
+    any_attributes: bool = False
+    ignores_attributes: bool = False
 
 
-def lowers(*types: str) -> Callable[[_Lowering], _Lowering]:
-    """Register the lowering of ops."""
+LOWERINGS: dict[str, Rule] = {}
+
+
+def lowers(
+    *types: str,
+    takes_halves: bool = False,
+    places_from_data: bool = False,
+    any_attributes: bool = False,
+    ignores_attributes: bool = False,
+) -> Callable[[_Lowering], _Lowering]:
+    """Register the lowering of ops, and what holds of it: see `Rule`."""
 
     def register(lowering: _Lowering) -> _Lowering:
         for type in types:
-            LOWERINGS[type] = lowering
+            LOWERINGS[type] = Rule(
+                lowering, takes_halves, places_from_data, any_attributes, ignores_attributes
+            )
         return lowering
 
     return register

@@ -1,0 +1,142 @@
+"""The names of classes in files: Keras's own where it has the class, laminar's where it has not."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import laminar
+from laminar import applications, layers, ops, optimizers, serialization
+from laminar.export import Exported
+from laminar.layers.op_layers import OpLayer, op_class
+from laminar.optimizers.schedules import OneCycle
+from laminar.saving import load_model
+from laminar.utils import FeatureSpace
+
+X = np.random.default_rng(0).normal(size=(8, 3)).astype("float32")
+ROOMS = (applications, layers, optimizers, Exported, FeatureSpace)  # they list their classes
+
+
+def listed() -> Iterator[tuple[str, type]]:
+    """The classes that files can hold, each once, with the modules that files name."""
+    found = {
+        value: serialization._listing(value)
+        for module, namespace in serialization._builtins.items()
+        if ".ops" not in module
+        for value in namespace.values()
+        if isinstance(value, type) and hasattr(value, "get_config")
+    }
+    for kind, (module, name) in found.items():
+        yield f"{getattr(kind, '_keras_module', None) or module}.{name}", kind
+
+
+def in_keras(path: str) -> bool:
+    module, _, name = path.rpartition(".")
+    try:
+        return hasattr(importlib.import_module(module), name)
+    except ImportError:
+        return False
+
+
+def test_what_has_a_name_of_keras_is_there() -> None:
+    pytest.importorskip("keras")
+    assert len(list(listed())) > 200
+    paths = {path for path, _ in listed()}
+    ours = {path for path in paths if path.startswith("laminar.")}
+    assert ours == {"laminar.optimizers.schedules.OneCycle"}
+    assert {path for path in paths - ours if not in_keras(path)} == set()
+
+
+def test_ops_are_where_keras_has_them() -> None:
+    pytest.importorskip("keras")
+    rooms = ("numpy", "nn", "core", "math", "linalg", "image", "einops")
+    homes = {
+        name: room
+        for room in rooms
+        for name, kind in vars(importlib.import_module(f"keras.src.ops.{room}")).items()
+        if isinstance(kind, type) and kind.__module__ == f"keras.src.ops.{room}"
+    }
+    checked = 0
+    for name in {*dir(ops), *dir(ops.image)}:
+        fn = getattr(ops, name, None) or getattr(ops.image, name)
+        if name.startswith("_") or not callable(fn) or isinstance(fn, type):
+            continue
+        kind = op_class(name)
+        if kind.__name__ in homes:
+            checked += 1
+            expected = f"keras.src.ops.{homes[kind.__name__]}"
+            assert kind._keras_module == expected, name
+    assert checked > 250
+
+
+def test_a_class_of_laminar_alone_says_so() -> None:
+    config = serialization.serialize_keras_object(OneCycle(0.1, 20))
+    assert config["module"] == "laminar.optimizers.schedules"
+    assert config["registered_name"] == "laminar>OneCycle"
+    again = serialization.deserialize_keras_object(config)
+    assert isinstance(again, OneCycle)
+    assert again.get_config() == OneCycle(0.1, 20).get_config()
+    patches = op_class("extract_patches_3d")(size=2)
+    config = serialization.serialize_keras_object(patches)
+    assert (config["module"], config["registered_name"]) == (
+        "laminar.ops",
+        "laminar>ExtractPatches3d",
+    )
+    assert isinstance(serialization.deserialize_keras_object(config), OpLayer)
+
+
+@pytest.mark.parametrize(
+    ("module", "class_name", "config", "kind"),
+    [
+        (
+            "keras.optimizers.schedules",
+            "OneCycle",
+            {"max_learning_rate": 0.1, "total_steps": 20},
+            "OneCycle",
+        ),
+        ("keras.utils", "Cross", {"feature_names": ["a", "b"], "crossing_dim": 4}, "Cross"),
+        ("keras.src.ops.core", "Maximum", {"name": "m"}, "Maximum"),
+        ("keras.src.ops.numpy", "FFT", {"name": "f"}, "FFT"),
+    ],
+)
+def test_files_of_before_are_read(
+    module: str, class_name: str, config: dict[str, Any], kind: str
+) -> None:
+    old = {"module": module, "class_name": class_name, "config": config, "registered_name": None}
+    assert type(serialization.deserialize_keras_object(old)).__name__ == kind
+
+
+def model_with_a_schedule(schedule: Any) -> Any:
+    x = layers.Input((3,))
+    y = layers.Dense(2)(ops.where(ops.sort(x) > 0, ops.maximum(x, 0.5), x))
+    model = laminar.Model(x, y)
+    model.compile(optimizers.SGD(schedule), "mse")
+    model.fit(X, X[:, :2], verbose=0)
+    return model
+
+
+def test_laminar_reads_its_own_schedule(tmp_path: Path) -> None:
+    model = model_with_a_schedule(OneCycle(0.1, 20))
+    model.save(tmp_path / "m.keras")
+    again = load_model(tmp_path / "m.keras")
+    assert again.optimizer.get_config() == model.optimizer.get_config()
+    np.testing.assert_array_equal(again.predict(X, verbose=0), model.predict(X, verbose=0))
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_keras_says_what_it_does_not_know(tmp_path: Path) -> None:
+    keras = pytest.importorskip("keras")
+    config = serialization.serialize_keras_object(OneCycle(0.1, 20))
+    with pytest.raises(TypeError, match="Could not locate class 'OneCycle'.*register"):
+        keras.saving.deserialize_keras_object(config)
+    model = model_with_a_schedule(0.1)
+    model.save(tmp_path / "m.keras")
+    theirs = keras.saving.load_model(tmp_path / "m.keras")
+    np.testing.assert_allclose(
+        np.asarray(theirs.predict(X, verbose=0)), model.predict(X, verbose=0), rtol=1e-6, atol=1e-7
+    )
