@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from laminar.engine.graph import Tensor
 
@@ -35,11 +35,18 @@ from .ops.nn import threshold as threshold
 from .ops.numpy import tanh as tanh
 from .ops.recording import public
 from .serialization import deserialize_keras_object, list_builtins, lookup, serialize_keras_object
+from .typing import TensorLike
+
+# What layers take as an activation: a name, a function or layer, or a config.
+ActivationLike: TypeAlias = str | Callable[..., Any] | Mapping[str, Any]
 
 
 @public
 def relu(
-    x: Any, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0
+    x: TensorLike,
+    negative_slope: float = 0.0,
+    max_value: float | None = None,
+    threshold: float = 0.0,
 ) -> Tensor:
     """The rectifier: x where x > threshold, else negative_slope * (x - threshold).
 
@@ -64,7 +71,7 @@ def relu(
 
 
 @public
-def gelu(x: Any, approximate: bool = False) -> Tensor:
+def gelu(x: TensorLike, approximate: bool = False) -> Tensor:
     """x times the probability that a standard normal number is below x.
 
     Args:
@@ -77,18 +84,18 @@ def gelu(x: Any, approximate: bool = False) -> Tensor:
 
 
 @public
-def exponential(x: Any) -> Tensor:
+def exponential(x: TensorLike) -> Tensor:
     """exp(x)."""
     return ops.exp(x)
 
 
-def linear(x: Any) -> Any:
+def linear(x: TensorLike) -> Any:
     """`x` itself."""
     return x
 
 
 @public
-def mish(x: Any) -> Tensor:
+def mish(x: TensorLike) -> Tensor:
     """x * tanh(softplus(x)).
 
     Source: Misra, "Mish: a self regularized non-monotonic activation function", 2019,
@@ -140,7 +147,7 @@ _NAMES: dict[str, Any] = {
 list_builtins("keras.activations", _NAMES)
 
 
-def serialize(activation: Any) -> Any:
+def serialize(activation: Callable[..., Any]) -> Any:
     """The name of a built-in activation, the config of any other."""
     name = getattr(activation, "__name__", None)
     module = getattr(activation, "__module__", "")
@@ -156,7 +163,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     return deserialize_keras_object(config, custom_objects, module_objects=_NAMES)
 
 
-def get(identifier: Any) -> Any:
+def get(identifier: ActivationLike | None) -> Any:
     """An activation: by name, config, or as a callable; None is `linear`.
 
     Raises:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from . import ops
 from .recorded import Recorded
 from .serialization import deserialize_keras_object, list_builtins, lookup, serialize_keras_object
 from .settings import epsilon
+from .typing import TensorLike
 
 __all__ = [
     "Constraint",
@@ -16,6 +17,7 @@ __all__ = [
     "MinMaxNorm",
     "NonNeg",
     "UnitNorm",
+    "ConstraintLike",
     "deserialize",
     "get",
     "max_norm",
@@ -45,7 +47,11 @@ class Constraint(Recorded):
         return cls(**config)
 
 
-def _lengths(w: Any, axis: Axes) -> Any:
+# A name, a constraint, its class, a function of the weight, or a config.
+ConstraintLike: TypeAlias = str | Constraint | Callable[..., Any] | Mapping[str, Any]
+
+
+def _lengths(w: TensorLike, axis: Axes) -> Any:
     """The lengths of the vectors of `w` along `axis`, which stays with size 1."""
     return ops.sqrt(ops.sum(ops.square(w), axis=axis, keepdims=True))
 
@@ -63,7 +69,7 @@ class MaxNorm(Constraint):
         self.max_value = max_value
         self.axis = axis
 
-    def __call__(self, w: Any) -> Any:
+    def __call__(self, w: TensorLike) -> Any:
         w = ops.convert_to_tensor(w)
         lengths = _lengths(w, self.axis)
         return w * (ops.clip(lengths, 0, self.max_value) / (epsilon() + lengths))
@@ -75,7 +81,7 @@ class MaxNorm(Constraint):
 class NonNeg(Constraint):
     """Negative weights become 0."""
 
-    def __call__(self, w: Any) -> Any:
+    def __call__(self, w: TensorLike) -> Any:
         return ops.maximum(w, 0)
 
 
@@ -89,7 +95,7 @@ class UnitNorm(Constraint):
     def __init__(self, axis: Axes = 0) -> None:
         self.axis = axis
 
-    def __call__(self, w: Any) -> Any:
+    def __call__(self, w: TensorLike) -> Any:
         w = ops.convert_to_tensor(w)
         return w / (epsilon() + _lengths(w, self.axis))
 
@@ -119,7 +125,7 @@ class MinMaxNorm(Constraint):
         self.rate = rate
         self.axis = axis
 
-    def __call__(self, w: Any) -> Any:
+    def __call__(self, w: TensorLike) -> Any:
         w = ops.convert_to_tensor(w)
         lengths = _lengths(w, self.axis)
         inside = ops.clip(lengths, self.min_value, self.max_value)
@@ -152,7 +158,7 @@ _NAMES: dict[str, Any] = {
 list_builtins("keras.constraints", _NAMES)
 
 
-def serialize(constraint: Any) -> Any:
+def serialize(constraint: Constraint | Callable[..., Any] | None) -> Any:
     """A constraint as plain data."""
     return serialize_keras_object(constraint)
 
@@ -162,7 +168,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     return deserialize_keras_object(config, custom_objects, module_objects=_NAMES)
 
 
-def get(identifier: Any) -> Any:
+def get(identifier: ConstraintLike | None) -> Any:
     """A constraint: given as such, as a callable, by name, as a class or config; None is None.
 
     Raises:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, MutableMapping
-from typing import Any
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Any, TypeAlias
 
 from laminar.engine.errors import AlreadyExistsError, DTypeError, InvalidArgumentError
 from laminar.engine.graph import Tensor, as_dtype
@@ -12,6 +12,7 @@ from laminar.engine.ops.core.convert import Defaults, convert_to_tensor
 
 from .ops.core import cast
 from .serialization import deserialize_keras_object, list_builtins, serialize_keras_object
+from .typing import DTypeLike
 
 _MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}
 
@@ -230,6 +231,8 @@ class DTypePolicyMap(MutableMapping[str, Any]):
 
 FloatDTypePolicy = DTypePolicy  # Keras's name for those without quantization
 Policy = DTypePolicy | DTypePolicyMap
+# A policy, its name, an element type, or a config.
+PolicyLike: TypeAlias = Policy | DTypeLike | Mapping[str, Any]
 
 
 class _Global:
@@ -241,7 +244,7 @@ def dtype_policy() -> Policy:
     return DTypePolicy(str(Defaults.floating)) if _Global.policy is None else _Global.policy
 
 
-def set_dtype_policy(policy: Any) -> None:
+def set_dtype_policy(policy: PolicyLike) -> None:
     """Set the policy of layers that name none: a policy, its name, or its config."""
     _Global.policy = get(policy)
 
@@ -283,7 +286,7 @@ def deserialize(config: dict[str, Any], custom_objects: dict[str, Any] | None = 
     return found
 
 
-def get(identifier: Any) -> Any:
+def get(identifier: PolicyLike | None) -> Any:
     """A policy: given as such, by name, by element type, as a config, or None for the global one.
 
     Raises:

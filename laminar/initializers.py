@@ -8,8 +8,8 @@ ones. Without a seed it gets one from the process's own sequence of seeds, which
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,9 +17,11 @@ from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, TensorShape
 
 from . import ops, random
+from .random.seeds import SeedLike
 from .recorded import Recorded
 from .serialization import deserialize_keras_object, list_builtins, lookup, serialize_keras_object
 from .settings import floatx
+from .typing import DTypeLike, TensorLike
 
 __all__ = [
     "Constant",
@@ -40,6 +42,7 @@ __all__ = [
     "VarianceScaling",
     "Zeros",
     "compute_fans",
+    "InitializerLike",
     "deserialize",
     "get",
     "serialize",
@@ -72,6 +75,18 @@ class Initializer(Recorded):
         return type(self).from_config(self.get_config())
 
 
+# A name, an initializer, its class, a function of shape and dtype, a config, or the values.
+InitializerLike: TypeAlias = (
+    str
+    | Initializer
+    | Callable[..., Any]
+    | Mapping[str, Any]
+    | Tensor
+    | np.ndarray[Any, Any]
+    | np.generic
+)
+
+
 class Constant(Initializer):
     """One value everywhere.
 
@@ -79,10 +94,10 @@ class Constant(Initializer):
         value: a number, or an array that broadcasts to the shape.
     """
 
-    def __init__(self, value: Any = 0.0) -> None:
+    def __init__(self, value: TensorLike = 0.0) -> None:
         self.value = value
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
         return ops.full(shape, self.value, dtype)
 
     def get_config(self) -> dict[str, Any]:
@@ -96,14 +111,14 @@ class Constant(Initializer):
 class Zeros(Initializer):
     """0 everywhere."""
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
         return ops.zeros(shape, dtype)
 
 
 class Ones(Initializer):
     """1 everywhere."""
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
         return ops.ones(shape, dtype)
 
 
@@ -117,7 +132,7 @@ class Identity(Initializer):
     def __init__(self, gain: float = 1.0) -> None:
         self.gain = gain
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
         if len(shape) != 2:
             raise ShapeError(f"Identity: expected the shape of a matrix, got {tuple(shape)}")
         return ops.multiply(ops.eye(shape[0], shape[1], dtype=dtype), self.gain)
@@ -133,19 +148,21 @@ class RandomInitializer(Initializer):
         seed: an int, a `SeedGenerator`, or None for a seed from the process's sequence.
     """
 
-    def __init__(self, seed: Any = None) -> None:
+    def __init__(self, seed: SeedLike | dict[str, Any] | None = None) -> None:
         self._given = seed
+        self.seed: SeedLike
         if seed is None:
-            seed = random.make_default_seed()
+            self.seed = random.make_default_seed()
         elif isinstance(seed, dict):
-            seed = deserialize_keras_object(
+            self.seed = deserialize_keras_object(
                 seed, module_objects={"SeedGenerator": random.SeedGenerator}
             )
-        elif not isinstance(seed, int | np.integer | random.SeedGenerator):
+        elif isinstance(seed, int | np.integer | random.SeedGenerator):
+            self.seed = seed
+        else:
             raise InvalidArgumentError(
                 f"{type(self).__name__}: seed must be an int or a SeedGenerator, got {seed!r}"
             )
-        self.seed: int | random.SeedGenerator = seed
 
     def get_config(self) -> dict[str, Any]:
         return {"seed": serialize_keras_object(self._given)}
@@ -160,12 +177,14 @@ class RandomNormal(RandomInitializer):
         seed: see `RandomInitializer`.
     """
 
-    def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: Any = None) -> None:
+    def __init__(
+        self, mean: float = 0.0, stddev: float = 0.05, seed: SeedLike | None = None
+    ) -> None:
         self.mean = mean
         self.stddev = stddev
         super().__init__(seed)
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
         return random.normal(shape, self.mean, self.stddev, dtype, self.seed)
 
     def get_config(self) -> dict[str, Any]:
@@ -181,12 +200,14 @@ class TruncatedNormal(RandomInitializer):
         seed: see `RandomInitializer`.
     """
 
-    def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: Any = None) -> None:
+    def __init__(
+        self, mean: float = 0.0, stddev: float = 0.05, seed: SeedLike | None = None
+    ) -> None:
         self.mean = mean
         self.stddev = stddev
         super().__init__(seed)
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
         return random.truncated_normal(shape, self.mean, self.stddev, dtype, self.seed)
 
     def get_config(self) -> dict[str, Any]:
@@ -202,12 +223,14 @@ class RandomUniform(RandomInitializer):
         seed: see `RandomInitializer`.
     """
 
-    def __init__(self, minval: float = -0.05, maxval: float = 0.05, seed: Any = None) -> None:
+    def __init__(
+        self, minval: float = -0.05, maxval: float = 0.05, seed: SeedLike | None = None
+    ) -> None:
         self.minval = minval
         self.maxval = maxval
         super().__init__(seed)
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
         return random.uniform(shape, self.minval, self.maxval, dtype, self.seed)
 
     def get_config(self) -> dict[str, Any]:
@@ -236,7 +259,7 @@ class VarianceScaling(RandomInitializer):
         scale: float = 1.0,
         mode: str = "fan_in",
         distribution: str = "truncated_normal",
-        seed: Any = None,
+        seed: SeedLike | None = None,
         input_axes: Axes = None,
         output_axes: Axes = None,
     ) -> None:
@@ -261,7 +284,7 @@ class VarianceScaling(RandomInitializer):
         self.output_axes = output_axes
         super().__init__(seed)
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
         fan_in, fan_out = compute_fans(shape, self.input_axes, self.output_axes)
         n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, n)
@@ -299,7 +322,9 @@ class GlorotUniform(_Scaled):
         networks", 2010, equation 16.
     """
 
-    def __init__(self, seed: Any = None, input_axes: Axes = None, output_axes: Axes = None) -> None:
+    def __init__(
+        self, seed: SeedLike | None = None, input_axes: Axes = None, output_axes: Axes = None
+    ) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed, input_axes, output_axes)
 
 
@@ -310,7 +335,9 @@ class GlorotNormal(_Scaled):
         networks", 2010, equation 12.
     """
 
-    def __init__(self, seed: Any = None, input_axes: Axes = None, output_axes: Axes = None) -> None:
+    def __init__(
+        self, seed: SeedLike | None = None, input_axes: Axes = None, output_axes: Axes = None
+    ) -> None:
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, input_axes, output_axes)
 
 
@@ -320,7 +347,9 @@ class LecunNormal(_Scaled):
     Source: LeCun et al., "Efficient BackProp", 1998, section 4.6.
     """
 
-    def __init__(self, seed: Any = None, input_axes: Axes = None, output_axes: Axes = None) -> None:
+    def __init__(
+        self, seed: SeedLike | None = None, input_axes: Axes = None, output_axes: Axes = None
+    ) -> None:
         super().__init__(1.0, "fan_in", "truncated_normal", seed, input_axes, output_axes)
 
 
@@ -330,7 +359,9 @@ class LecunUniform(_Scaled):
     Source: LeCun et al., "Efficient BackProp", 1998, section 4.6.
     """
 
-    def __init__(self, seed: Any = None, input_axes: Axes = None, output_axes: Axes = None) -> None:
+    def __init__(
+        self, seed: SeedLike | None = None, input_axes: Axes = None, output_axes: Axes = None
+    ) -> None:
         super().__init__(1.0, "fan_in", "uniform", seed, input_axes, output_axes)
 
 
@@ -340,7 +371,9 @@ class HeNormal(_Scaled):
     Source: He et al., "Delving deep into rectifiers", 2015, arXiv:1502.01852, equation 10.
     """
 
-    def __init__(self, seed: Any = None, input_axes: Axes = None, output_axes: Axes = None) -> None:
+    def __init__(
+        self, seed: SeedLike | None = None, input_axes: Axes = None, output_axes: Axes = None
+    ) -> None:
         super().__init__(2.0, "fan_in", "truncated_normal", seed, input_axes, output_axes)
 
 
@@ -350,7 +383,9 @@ class HeUniform(_Scaled):
     Source: He et al., "Delving deep into rectifiers", 2015, arXiv:1502.01852, equation 10.
     """
 
-    def __init__(self, seed: Any = None, input_axes: Axes = None, output_axes: Axes = None) -> None:
+    def __init__(
+        self, seed: SeedLike | None = None, input_axes: Axes = None, output_axes: Axes = None
+    ) -> None:
         super().__init__(2.0, "fan_in", "uniform", seed, input_axes, output_axes)
 
 
@@ -367,11 +402,11 @@ class Orthogonal(RandomInitializer):
         deep linear neural networks", 2014, arXiv:1312.6120.
     """
 
-    def __init__(self, gain: float = 1.0, seed: Any = None) -> None:
+    def __init__(self, gain: float = 1.0, seed: SeedLike | None = None) -> None:
         self.gain = gain
         super().__init__(seed)
 
-    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
         if len(shape) < 2:
             raise ShapeError(f"Orthogonal: expected at least two axes, got {tuple(shape)}")
         rows, columns = math.prod(shape[:-1]), shape[-1]
@@ -467,7 +502,7 @@ _NAMES: dict[str, Any] = {
 list_builtins("keras.initializers", _NAMES)
 
 
-def serialize(initializer: Any) -> Any:
+def serialize(initializer: Initializer | Callable[..., Any]) -> Any:
     """An initializer as plain data."""
     return serialize_keras_object(initializer)
 
@@ -477,7 +512,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     return deserialize_keras_object(config, custom_objects, module_objects=_NAMES)
 
 
-def get(identifier: Any) -> Any:
+def get(identifier: InitializerLike | None) -> Any:
     """An initializer: given as such, as a callable, by name, as a class, config or array.
 
     An array or tensor becomes an initializer that gives it; None is None.
@@ -491,7 +526,7 @@ def get(identifier: Any) -> Any:
 
 
 def _giving(value: Any) -> Callable[..., Tensor]:
-    def initialize(shape: Sequence[int], dtype: Any = None) -> Tensor:
+    def initialize(shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
         if tuple(shape) != tuple(value.shape):
             raise ShapeError(
                 f"an array of shape {tuple(value.shape)} cannot initialize a variable of "

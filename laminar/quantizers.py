@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import ml_dtypes
 
@@ -11,12 +11,13 @@ from . import ops
 from .engine.errors import InvalidArgumentError
 from .engine.graph import as_dtype
 from .serialization import deserialize_keras_object, list_builtins, lookup, serialize_keras_object
+from .typing import TensorLike
 
 Axes = int | Sequence[int] | None
 
 
 def abs_max_quantize(
-    inputs: Any,
+    inputs: TensorLike,
     axis: Axes,
     value_range: tuple[int, int] = (-127, 127),
     dtype: str = "int8",
@@ -49,7 +50,7 @@ def abs_max_quantize(
 
 
 def quantize_and_dequantize(
-    inputs: Any, scale: Any, quantized_dtype: str, compute_dtype: str
+    inputs: TensorLike, scale: Any, quantized_dtype: str, compute_dtype: str
 ) -> Any:
     """`inputs / scale`, clipped to what `quantized_dtype` holds and kept in it, times `scale`.
 
@@ -75,7 +76,7 @@ class Quantizer:
     def __init__(self, output_dtype: str = "int8") -> None:
         self.output_dtype = output_dtype
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: TensorLike) -> Any:
         """The numbers as they are: derived classes say otherwise."""
         return x
 
@@ -104,7 +105,7 @@ class AbsMaxQuantizer(Quantizer):
         self.value_range = tuple(value_range)
         self.epsilon = epsilon
 
-    def __call__(self, x: Any, axis: Axes = None, to_numpy: bool = False) -> tuple[Any, Any]:
+    def __call__(self, x: TensorLike, axis: Axes = None, to_numpy: bool = False) -> tuple[Any, Any]:
         """The outputs and their scale; `axis` instead of the one that it was made with."""
         low, high = self.value_range
         return abs_max_quantize(
@@ -184,7 +185,18 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
     return deserialize_keras_object(config, custom_objects, module_objects=_QUANTIZERS)
 
 
-def get(identifier: Any) -> Any:
+# A quantizer or configuration, or its name, class or config.
+QuantizationLike: TypeAlias = (
+    Quantizer
+    | QuantizationConfig
+    | type[Quantizer]
+    | type[QuantizationConfig]
+    | str
+    | dict[str, Any]
+)
+
+
+def get(identifier: QuantizationLike | None) -> Any:
     """A quantizer: given as such, by its name or its config; None stays None.
 
     Raises:
@@ -195,7 +207,9 @@ def get(identifier: Any) -> Any:
     return lookup("quantizer", identifier, {**_QUANTIZERS, **_ALIASES})
 
 
-def as_config(mode: Any, config: Any, who: str) -> QuantizationConfig:
+def as_config(
+    mode: str | QuantizationConfig | None, config: QuantizationLike | None, who: str
+) -> QuantizationConfig:
     """How a layer is to be quantized, from the arguments of its `quantize`.
 
     Raises:

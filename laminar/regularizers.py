@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 
 from . import ops
 from .recorded import Recorded
 from .serialization import deserialize_keras_object, list_builtins, lookup, serialize_keras_object
+from .typing import TensorLike
 
 __all__ = [
     "L1",
@@ -17,6 +19,7 @@ __all__ = [
     "L2",
     "OrthogonalRegularizer",
     "Regularizer",
+    "RegularizerLike",
     "deserialize",
     "get",
     "l1",
@@ -44,6 +47,10 @@ class Regularizer(Recorded):
         return cls(**config)
 
 
+# A name, a regularizer, its class, a function of the weight, or a config.
+RegularizerLike: TypeAlias = str | Regularizer | Callable[..., Any] | Mapping[str, Any]
+
+
 def _factor(who: str, name: str, value: Any, default: float) -> float:
     if value is None:
         return default
@@ -66,7 +73,7 @@ class L1L2(Regularizer):
         self.l1 = _factor("L1L2", "l1", l1, 0.0)
         self.l2 = _factor("L1L2", "l2", l2, 0.0)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: TensorLike) -> Any:
         x = ops.convert_to_tensor(x)
         penalty = ops.zeros((), x.dtype)
         if self.l1:
@@ -89,7 +96,7 @@ class L1(Regularizer):
     def __init__(self, l1: float | None = 0.01) -> None:
         self.l1 = _factor("L1", "l1", l1, 0.01)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: TensorLike) -> Any:
         return self.l1 * ops.sum(ops.absolute(x))
 
     def get_config(self) -> dict[str, Any]:
@@ -106,7 +113,7 @@ class L2(Regularizer):
     def __init__(self, l2: float | None = 0.01) -> None:
         self.l2 = _factor("L2", "l2", l2, 0.01)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: TensorLike) -> Any:
         return self.l2 * ops.sum(ops.square(x))
 
     def get_config(self) -> dict[str, Any]:
@@ -129,7 +136,7 @@ class OrthogonalRegularizer(Regularizer):
         self.factor = _factor("OrthogonalRegularizer", "factor", factor, 0.01)
         self.mode = mode
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: TensorLike) -> Any:
         x = ops.convert_to_tensor(x)
         if x.shape.rank != 2:
             raise ShapeError(f"OrthogonalRegularizer: expected a matrix, got {x.spec}")
@@ -163,7 +170,7 @@ _NAMES: dict[str, Any] = {
 list_builtins("keras.regularizers", _NAMES)
 
 
-def serialize(regularizer: Any) -> Any:
+def serialize(regularizer: Regularizer | Callable[..., Any] | None) -> Any:
     """A regularizer as plain data."""
     return serialize_keras_object(regularizer)
 
@@ -173,7 +180,7 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
     return deserialize_keras_object(config, custom_objects, module_objects=_NAMES)
 
 
-def get(identifier: Any) -> Any:
+def get(identifier: RegularizerLike | None) -> Any:
     """A regularizer: given as such, as a callable, by name, as a class or config; None is None.
 
     Raises:

@@ -11,13 +11,15 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import FLOATING, as_dtype
 from laminar.engine.ops.core.convert import Defaults
 
+from .typing import DataFormat
+
 _BACKEND = "laminar"
-_FORMATS = ("channels_first", "channels_last")
+_FORMATS: tuple[DataFormat, ...] = ("channels_first", "channels_last")
 
 
 class _Settings:
     epsilon = 1e-7
-    image_data_format = "channels_last"
+    image_data_format: DataFormat = "channels_last"
     interactive_logging = True
     traceback_filtering = True
     max_epochs: int | None = None
@@ -74,17 +76,17 @@ def set_epsilon(value: float) -> None:
     _Settings.epsilon = float(value)
 
 
-def image_data_format() -> str:
+def image_data_format() -> DataFormat:
     """Where images have their channels: "channels_last" or "channels_first"."""
     return _Settings.image_data_format
 
 
-def set_image_data_format(data_format: str) -> None:
+def set_image_data_format(data_format: DataFormat) -> None:
     """Set the default layout of images: "channels_last" or "channels_first"."""
     _Settings.image_data_format = standardize_data_format(data_format)
 
 
-def standardize_data_format(data_format: str | None) -> str:
+def standardize_data_format(data_format: str | None) -> DataFormat:
     """A layout of images as one of its two names; None means the default.
 
     Raises:
@@ -93,11 +95,12 @@ def standardize_data_format(data_format: str | None) -> str:
     if data_format is None:
         return _Settings.image_data_format
     found = str(data_format).lower()
-    if found not in _FORMATS:
-        raise InvalidArgumentError(
-            f"data_format: expected one of {', '.join(_FORMATS)}, got {data_format!r}"
-        )
-    return found
+    for known in _FORMATS:
+        if found == known:
+            return known
+    raise InvalidArgumentError(
+        f"data_format: expected one of {', '.join(_FORMATS)}, got {data_format!r}"
+    )
 
 
 def is_interactive_logging_enabled() -> bool:

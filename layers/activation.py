@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import activations, ops
+from laminar.activations import ActivationLike
+from laminar.constraints import ConstraintLike
 from laminar.engine.errors import ShapeError
+from laminar.engine.graph import Tensor
+from laminar.initializers import InitializerLike
+from laminar.regularizers import RegularizerLike
+from laminar.typing import Shape
 
 from .input_spec import InputSpec
 from .layer import Layer
+from .layer_options import LayerOptions
 from .masking import get_mask
 from .options import at_least_0, config_of, keep, known_dim, make_weight
 
@@ -26,12 +33,12 @@ class Activation(Layer):
 
     activation: Callable[[Any], Any]
 
-    def __init__(self, activation: Any, **kwargs: Any) -> None:
+    def __init__(self, activation: ActivationLike, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         keep(self, activation=activation)
         self.supports_masking = True
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return self.activation(inputs)
 
     def get_config(self) -> dict[str, Any]:
@@ -60,7 +67,7 @@ class ReLU(Layer):
         max_value: float | None = None,
         negative_slope: float = 0.0,
         threshold: float = 0.0,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         self.max_value = None if max_value is None else at_least_0(self, "max_value", max_value)
@@ -68,7 +75,7 @@ class ReLU(Layer):
         self.threshold = at_least_0(self, "threshold", threshold)
         self.supports_masking = True
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return activations.relu(
             inputs,
             negative_slope=self.negative_slope,
@@ -102,7 +109,7 @@ class LeakyReLU(Layer):
         self.negative_slope = at_least_0(self, "negative_slope", negative_slope)
         self.supports_masking = True
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return activations.leaky_relu(inputs, negative_slope=self.negative_slope)
 
     def get_config(self) -> dict[str, Any]:
@@ -126,11 +133,11 @@ class PReLU(Layer):
 
     def __init__(
         self,
-        alpha_initializer: Any = "Zeros",
-        alpha_regularizer: Any = None,
-        alpha_constraint: Any = None,
+        alpha_initializer: InitializerLike = "Zeros",
+        alpha_regularizer: RegularizerLike | None = None,
+        alpha_constraint: ConstraintLike | None = None,
         shared_axes: int | Sequence[int] | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         keep(
@@ -144,7 +151,7 @@ class PReLU(Layer):
         self.shared_axes = None if shared_axes is None else list(shared_axes)
         self.supports_masking = True
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         rank = len(input_shape)
         shared = {axis % rank for axis in self.shared_axes or ()}
         sizes = {
@@ -155,7 +162,7 @@ class PReLU(Layer):
         self.alpha = make_weight(self, "alpha", [sizes.get(axis, 1) for axis in range(1, rank)])
         self.input_spec = InputSpec(ndim=rank, axes=sizes)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return ops.relu(inputs) - self.alpha * ops.relu(-inputs)
 
     def get_config(self) -> dict[str, Any]:
@@ -177,12 +184,12 @@ class ELU(Layer):
         exponential linear units", 2016, arXiv:1511.07289, equation 15.
     """
 
-    def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
+    def __init__(self, alpha: float = 1.0, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         self.alpha = alpha
         self.supports_masking = True
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return activations.elu(inputs, alpha=self.alpha)
 
     def get_config(self) -> dict[str, Any]:
@@ -207,12 +214,12 @@ class Softmax(Layer):
         ShapeError: the mask does not broadcast to the inputs.
     """
 
-    def __init__(self, axis: int | Sequence[int] = -1, **kwargs: Any) -> None:
+    def __init__(self, axis: int | Sequence[int] = -1, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         self.axis = axis
         self.supports_masking = True
 
-    def call(self, inputs: Any, mask: Any = None) -> Any:
+    def call(self, inputs: Tensor, mask: Tensor | None = None) -> Any:
         axis = tuple(self.axis) if isinstance(self.axis, Sequence) else self.axis
         if mask is get_mask(inputs) and mask is not None and len(mask.shape) < len(inputs.shape):
             mask = None

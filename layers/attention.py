@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 from laminar import ops, random
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
+from laminar.typing import Shape
 
 from .attention_masks import causal_mask
 from .layer import Layer
+from .layer_options import LayerOptions
 from .masking import set_mask
 from .options import config_of, fraction, known_dim, one_of
 
@@ -50,7 +54,7 @@ class Attention(Layer):
         score_mode: str = "dot",
         dropout: float = 0.0,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         self.use_scale = use_scale
@@ -60,7 +64,7 @@ class Attention(Layer):
         if self.dropout > 0:
             self.seed_generator = random.SeedGenerator(seed)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Sequence[Shape]) -> None:
         self._check_list("inputs", input_shape)
         self.scale = self.add_weight((), "ones", name="scale") if self.use_scale else None
         self.concat_score_weight = (
@@ -93,8 +97,8 @@ class Attention(Layer):
 
     def call(
         self,
-        inputs: Any,
-        mask: Any = None,
+        inputs: Sequence[Tensor],
+        mask: Sequence[Tensor | None] | None = None,
         training: bool = False,
         return_attention_scores: bool = False,
         use_causal_mask: bool = False,
@@ -114,7 +118,7 @@ class Attention(Layer):
             set_mask(y, query_mask)
         return (y, weights) if return_attention_scores else y
 
-    def _weights(self, query: Any, key: Any, value_mask: Any, causal: bool) -> Any:
+    def _weights(self, query: Tensor, key: Tensor, value_mask: Any, causal: bool) -> Any:
         """How much each value (axis -1) counts for each query (axis -2)."""
         scores = self._scores(query, key)
         allowed = None
@@ -132,7 +136,7 @@ class Attention(Layer):
             scores = ops.where(allowed, scores, scores - far)
         return ops.softmax(scores, axis=-1)
 
-    def _scores(self, query: Any, key: Any) -> Any:
+    def _scores(self, query: Tensor, key: Tensor) -> Any:
         if self.concat_score_weight is None:
             scores = ops.matmul(query, ops.swapaxes(key, -2, -1))
             return scores if self.scale is None else scores * self.scale
@@ -141,13 +145,15 @@ class Attention(Layer):
             total = total * self.scale
         return self.concat_score_weight * ops.sum(ops.tanh(total), axis=-1)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+    def compute_mask(
+        self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None
+    ) -> Any:
         """The mask of the query."""
         self._check_list("inputs", inputs)
         self._check_mask(previous_mask)
         return previous_mask[0] if previous_mask else None
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: Sequence[Shape]) -> Any:
         """The shape of the queries, with the features of the values."""
         query, value = input_shape[:2]
         return (*query[:-1], value[-1])
@@ -171,17 +177,19 @@ class AdditiveAttention(Attention):
         layers before.
     """
 
-    def __init__(self, use_scale: bool = True, dropout: float = 0.0, **kwargs: Any) -> None:
+    def __init__(
+        self, use_scale: bool = True, dropout: float = 0.0, **kwargs: Unpack[LayerOptions]
+    ) -> None:
         super().__init__(use_scale=use_scale, dropout=dropout, **kwargs)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Sequence[Shape]) -> None:
         self._check_list("inputs", input_shape)
         self.scale = None
         if self.use_scale:
             features = known_dim(self, input_shape[0], -1, "the number of features")
             self.scale = self.add_weight((features,), "glorot_uniform", name="scale")
 
-    def _scores(self, query: Any, key: Any) -> Any:
+    def _scores(self, query: Tensor, key: Tensor) -> Any:
         y = ops.tanh(_each_pair(query, key))
         return ops.sum(y if self.scale is None else self.scale * y, axis=-1)
 
@@ -191,6 +199,6 @@ class AdditiveAttention(Attention):
         return config
 
 
-def _each_pair(query: Any, key: Any) -> Any:
+def _each_pair(query: Tensor, key: Tensor) -> Any:
     """query + key for each pair of them: (..., queries, keys, features)."""
     return ops.expand_dims(query, -2) + ops.expand_dims(key, -3)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops, random
+from laminar.engine.graph import Tensor
+from laminar.random import SeedGenerator
+from laminar.typing import DataFormat
 
 from .histograms import AutoContrast, Equalization
-from .image_layer import ImageLayer, as_like, bounds, clipped, span
+from .image_layer import ImageLayer, Range, as_like, bounds, clipped, span
+from .layer_options import LayerOptions
 from .options import config_of, one_of, whole
 from .random_color import RandomBrightness, RandomColorDegeneration, RandomContrast
 from .random_geometry import INTERPOLATIONS, RandomRotation, RandomShear, RandomTranslation
@@ -22,12 +27,12 @@ class _Policy(ImageLayer):
 
     def __init__(
         self,
-        value_range: Any,
-        factor: Any,
+        value_range: Sequence[float],
+        factor: Range,
         interpolation: str,
         seed: int | None,
-        data_format: str | None,
-        **kwargs: Any,
+        data_format: DataFormat | None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.value_range = bounds(self, value_range)
@@ -59,7 +64,7 @@ class _Policy(ImageLayer):
     def _choices(self) -> list[ImageLayer]:
         return [*self._shapes, *self._tones, *self._colors]
 
-    def _step(self, x: Any, choice: Any, drawn: list[Any], masks: bool) -> Any:
+    def _step(self, x: Tensor, choice: Any, drawn: list[Any], masks: bool) -> Any:
         """`x` after the change with the number `choice`, or as it is if there is no such one."""
         branches: list[Any] = [
             partial(layer.change_masks if masks else layer.change, drawn=numbers)
@@ -67,7 +72,7 @@ class _Policy(ImageLayer):
         ]
         return ops.switch(choice, [*branches, lambda y: y], x)
 
-    def _draws(self, x: Any, seed: Any) -> list[Any]:
+    def _draws(self, x: Tensor, seed: SeedGenerator) -> list[Any]:
         return [layer.draw(x, seed) for layer in self._choices]
 
     def get_config(self) -> dict[str, Any]:
@@ -102,28 +107,28 @@ class RandAugment(_Policy):
 
     def __init__(
         self,
-        value_range: Any = (0, 255),
+        value_range: Sequence[float] = (0, 255),
         num_ops: int = 2,
-        factor: Any = 0.5,
+        factor: Range = 0.5,
         interpolation: str = "bilinear",
         seed: int | None = None,
-        data_format: str | None = None,
-        **kwargs: Any,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(value_range, factor, interpolation, seed, data_format, **kwargs)
         self.num_ops = whole(self, "num_ops", num_ops, 0)
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         chosen = random.randint((self.num_ops,), 0, len(self._choices), seed=seed)
         return chosen, self._draws(x, seed)
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         return self._changed(x, drawn, masks=False)
 
-    def change_masks(self, masks: Any, drawn: Any) -> Any:
+    def change_masks(self, masks: Tensor, drawn: Any) -> Any:
         return self._changed(masks, drawn, masks=True)
 
-    def _changed(self, x: Any, drawn: Any, masks: bool) -> Any:
+    def _changed(self, x: Tensor, drawn: Any, masks: bool) -> Any:
         chosen, draws = drawn
         for number in range(self.num_ops):
             x = self._step(x, chosen[number], draws, masks)
@@ -164,16 +169,16 @@ class AugMix(_Policy):
 
     def __init__(
         self,
-        value_range: Any = (0, 255),
+        value_range: Sequence[float] = (0, 255),
         num_chains: int = 3,
         chain_depth: int = 3,
-        factor: Any = 0.3,
+        factor: Range = 0.3,
         alpha: float = 1.0,
         all_ops: bool = True,
         interpolation: str = "bilinear",
         seed: int | None = None,
-        data_format: str | None = None,
-        **kwargs: Any,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(value_range, factor, interpolation, seed, data_format, **kwargs)
         self.num_chains = whole(self, "num_chains", num_chains)
@@ -185,7 +190,7 @@ class AugMix(_Policy):
     def _choices(self) -> list[ImageLayer]:
         return super()._choices if self.all_ops else [*self._shapes, *self._tones]
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         shares = random.gamma((self.num_chains,), self.alpha, seed=seed)
         weight = random.beta((), self.alpha, self.alpha, seed=seed)
         steps = self.num_chains * self.chain_depth
@@ -193,13 +198,13 @@ class AugMix(_Policy):
         draws = [self._draws(x, seed) for _ in range(steps)]
         return weight, shares / ops.sum(shares), chosen, draws
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         return clipped(self._mixed(x, drawn, masks=False), self.value_range)
 
-    def change_masks(self, masks: Any, drawn: Any) -> Any:
+    def change_masks(self, masks: Tensor, drawn: Any) -> Any:
         return self._mixed(masks, drawn, masks=True)
 
-    def _mixed(self, x: Any, drawn: Any, masks: bool) -> Any:
+    def _mixed(self, x: Tensor, drawn: Any, masks: bool) -> Any:
         weight, shares, chosen, draws = drawn
         weight, shares = as_like(weight, x), as_like(shares, x)
         mixed = ops.zeros_like(x)

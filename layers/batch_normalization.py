@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Unpack
 
 from laminar import ops
 from laminar.config import epsilon as default_epsilon
+from laminar.constraints import ConstraintLike
 from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.graph import Tensor
 from laminar.engine.ops.nn.normalization import batch_norm
+from laminar.engine.state import Variable
+from laminar.initializers import InitializerLike
+from laminar.regularizers import RegularizerLike
+from laminar.typing import Shape
 
 from .input_spec import InputSpec
 from .layer import Layer
+from .layer_options import LayerOptions
 from .options import config_of, keep, known_dim, make_weight
 
 
@@ -64,19 +72,19 @@ class BatchNormalization(Layer):
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
-        moving_mean_initializer: Any = "zeros",
-        moving_variance_initializer: Any = "ones",
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
+        beta_initializer: InitializerLike = "zeros",
+        gamma_initializer: InitializerLike = "ones",
+        moving_mean_initializer: InitializerLike = "zeros",
+        moving_variance_initializer: InitializerLike = "ones",
+        beta_regularizer: RegularizerLike | None = None,
+        gamma_regularizer: RegularizerLike | None = None,
+        beta_constraint: ConstraintLike | None = None,
+        gamma_constraint: ConstraintLike | None = None,
         renorm: bool = False,
-        renorm_clipping: Any = None,
+        renorm_clipping: Mapping[str, float] | None = None,
         renorm_momentum: float = 0.99,
         synchronized: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         if renorm:
@@ -108,7 +116,7 @@ class BatchNormalization(Layer):
         self.synchronized = bool(synchronized)
         self.supports_masking = True
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         size = known_dim(self, input_shape, self.axis, "the number of channels")
         shape = (size,)
         self.gamma = make_weight(self, "gamma", shape, autocast=False) if self.scale else None
@@ -119,7 +127,7 @@ class BatchNormalization(Layer):
         )
         self.input_spec = InputSpec(ndim=len(input_shape), axes={self.axis: size})
 
-    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+    def call(self, inputs: Tensor, training: bool | None = None, mask: Tensor | None = None) -> Any:
         if not inputs.dtype.is_floating:
             inputs = ops.cast(inputs, self.compute_dtype)
         if not training or not self.trainable:
@@ -136,7 +144,7 @@ class BatchNormalization(Layer):
             moving.assign(moving * self.momentum + batch * (1 - self.momentum))
         return y
 
-    def _normalize(self, x: Any, mean: Any, variance: Any) -> Any:
+    def _normalize(self, x: Tensor, mean: Tensor | Variable, variance: Tensor | Variable) -> Any:
         return ops.batch_normalization(
             x,
             mean,
@@ -147,7 +155,7 @@ class BatchNormalization(Layer):
             epsilon=self.epsilon,
         )
 
-    def _masked_moments(self, x: Any, mask: Any) -> tuple[Any, Any]:
+    def _masked_moments(self, x: Tensor, mask: Tensor) -> tuple[Any, Any]:
         """Mean and variance over the places where the mask is true."""
         if len(mask.shape) != len(x.shape) - 1:
             raise ShapeError(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, Self, Unpack
 
 from laminar import ops
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
+from laminar.engine.graph import Tensor
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import flatten
+from laminar.typing import Shape, TensorLike
 
 from .layer import Layer, refuse_layer
+from .layer_options import LayerOptions
 
 _MODES = ("concat", "sum", "mul", "ave", None)
 
@@ -38,11 +42,11 @@ class Bidirectional(Layer):
 
     def __init__(
         self,
-        layer: Any,
+        layer: Any,  # with the attributes of RNN
         merge_mode: str | None = "concat",
-        weights: Any = None,
+        weights: Sequence[TensorLike] | None = None,
         backward_layer: Any = None,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         for given in (layer, backward_layer):
@@ -90,7 +94,7 @@ class Bidirectional(Layer):
                     remedy="give both the same",
                 )
 
-    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
+    def build(self, sequences_shape: Shape, initial_state_shape: Shape | None = None) -> None:
         for layer in (self.forward_layer, self.backward_layer):
             if not layer.built:
                 layer.build(sequences_shape)
@@ -101,7 +105,7 @@ class Bidirectional(Layer):
 
     def call(
         self,
-        sequences: Any,
+        sequences: Tensor,
         initial_state: Any = None,
         mask: Any = None,
         training: bool | None = None,

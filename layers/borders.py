@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from laminar import ops
 from laminar.config import standardize_data_format
 from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.graph import Tensor
+from laminar.typing import DataFormat, Ints
 
 from .input_spec import InputSpec
 from .layer import Layer
+from .layer_options import LayerOptions
 from .options import config_of, whole
 
 Pair = tuple[int, int]
@@ -53,7 +56,7 @@ class _Borders(Layer):
             return [(0, 0), (0, 0), *pairs]
         return [(0, 0), *pairs, (0, 0)]
 
-    def _crop(self, x: Any, pairs: Sequence[Pair]) -> Any:
+    def _crop(self, x: Tensor, pairs: Sequence[Pair]) -> Any:
         parts = []
         for axis, (before, after) in enumerate(self._per_axis(pairs)):
             size = x.shape[axis]
@@ -81,12 +84,14 @@ class Cropping1D(_Borders):
         ShapeError: nothing is left.
     """
 
-    def __init__(self, cropping: Any = (1, 1), **kwargs: Any) -> None:
+    def __init__(
+        self, cropping: Ints | Sequence[Sequence[int]] = (1, 1), **kwargs: Unpack[LayerOptions]
+    ) -> None:
         super().__init__(**kwargs)
         self.cropping = _pair(self, "cropping", cropping)
         self.input_spec = InputSpec(ndim=3)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return self._crop(inputs, [self.cropping])
 
     def get_config(self) -> dict[str, Any]:
@@ -94,13 +99,18 @@ class Cropping1D(_Borders):
 
 
 class _CroppingND(_Borders):
-    def __init__(self, cropping: Any, data_format: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        cropping: Ints | Sequence[Sequence[int]],
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
+    ) -> None:
         super().__init__(**kwargs)
         self.data_format = standardize_data_format(data_format)
         self.cropping = _pairs(self, "cropping", cropping, self.rank)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return self._crop(inputs, self.cropping)
 
     def get_config(self) -> dict[str, Any]:
@@ -125,7 +135,10 @@ class Cropping2D(_CroppingND):
     rank = 2
 
     def __init__(
-        self, cropping: Any = ((0, 0), (0, 0)), data_format: str | None = None, **kwargs: Any
+        self,
+        cropping: Ints | Sequence[Sequence[int]] = ((0, 0), (0, 0)),
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(cropping, data_format, **kwargs)
 
@@ -137,9 +150,9 @@ class Cropping3D(_CroppingND):
 
     def __init__(
         self,
-        cropping: Any = ((1, 1), (1, 1), (1, 1)),
-        data_format: str | None = None,
-        **kwargs: Any,
+        cropping: Ints | Sequence[Sequence[int]] = ((1, 1), (1, 1), (1, 1)),
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(cropping, data_format, **kwargs)
 
@@ -158,13 +171,18 @@ class ZeroPadding1D(_Borders):
         InvalidArgumentError: a number below 0.
     """
 
-    def __init__(self, padding: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        padding: Ints | Sequence[Sequence[int]] = 1,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
+    ) -> None:
         super().__init__(**kwargs)
         self.data_format = standardize_data_format(data_format)
         self.padding = _pair(self, "padding", padding)
         self.input_spec = InputSpec(ndim=3)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return ops.pad(inputs, self._per_axis([self.padding]))
 
     def get_config(self) -> dict[str, Any]:
@@ -172,13 +190,18 @@ class ZeroPadding1D(_Borders):
 
 
 class _ZeroPaddingND(_Borders):
-    def __init__(self, padding: Any, data_format: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        padding: Ints | Sequence[Sequence[int]],
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
+    ) -> None:
         super().__init__(**kwargs)
         self.data_format = standardize_data_format(data_format)
         self.padding = _pairs(self, "padding", padding, self.rank)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return ops.pad(inputs, self._per_axis(self.padding))
 
     def get_config(self) -> dict[str, Any]:
@@ -202,7 +225,10 @@ class ZeroPadding2D(_ZeroPaddingND):
     rank = 2
 
     def __init__(
-        self, padding: Any = (1, 1), data_format: str | None = None, **kwargs: Any
+        self,
+        padding: Ints | Sequence[Sequence[int]] = (1, 1),
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(padding, data_format, **kwargs)
 
@@ -214,8 +240,8 @@ class ZeroPadding3D(_ZeroPaddingND):
 
     def __init__(
         self,
-        padding: Any = ((1, 1), (1, 1), (1, 1)),
-        data_format: str | None = None,
-        **kwargs: Any,
+        padding: Ints | Sequence[Sequence[int]] = ((1, 1), (1, 1), (1, 1)),
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(padding, data_format, **kwargs)

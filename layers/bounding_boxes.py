@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
 
 from .image_layer import ImageLayer
+from .layer_options import LayerOptions
 from .options import config_of, whole
 
 
@@ -28,7 +29,9 @@ class MaxNumBoundingBoxes(ImageLayer):
     always = True
     keeps_dtype = True
 
-    def __init__(self, max_number: int, fill_value: int = -1, **kwargs: Any) -> None:
+    def __init__(
+        self, max_number: int, fill_value: int = -1, **kwargs: Unpack[LayerOptions]
+    ) -> None:
         super().__init__(**kwargs)
         self.max_number = whole(self, "max_number", max_number)
         self.fill_value = int(fill_value)

@@ -14,6 +14,7 @@ from laminar.engine.source import inside_layer
 from laminar.engine.state import autocast
 from laminar.tree import flatten, map_structure
 
+from .layer_options import FirstShape
 from .symbolic import KerasTensor
 from .weights import Weighted
 
@@ -131,7 +132,7 @@ def _as_shape(value: Any) -> Any:
     return value
 
 
-def legacy_shape(kwargs: dict[str, Any]) -> Any:
+def legacy_shape(kwargs: FirstShape) -> Any:
     """Keras 2's `input_shape=` of a first layer: the batch shape, or None."""
     if "batch_input_shape" in kwargs:
         return tuple(kwargs.pop("batch_input_shape"))

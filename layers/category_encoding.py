@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import INTEGER
+from laminar.typing import DTypeLike, TensorLike
 
 from .data_layer import DataLayer, refuse_sparse
+from .layer_options import LayerOptions
 from .options import one_of, whole
 
 MODES = ("one_hot", "multi_hot", "count")
 
 
-def encode(x: Any, mode: str, depth: int, dtype: Any, weights: Any = None) -> Any:
+def encode(x: Any, mode: str, depth: int, dtype: DTypeLike, weights: Any = None) -> Any:
     """Category numbers in one of the forms that layers offer.
 
     Args:
@@ -74,7 +76,7 @@ class CategoryEncoding(DataLayer):
         num_tokens: int | None = None,
         output_mode: str = "multi_hot",
         sparse: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         mode = "multi_hot" if output_mode == "binary" else output_mode
@@ -89,7 +91,7 @@ class CategoryEncoding(DataLayer):
         self.sparse = False
         self.autocast = False  # a half type does not hold all category numbers
 
-    def call(self, inputs: Any, count_weights: Any = None) -> Any:
+    def call(self, inputs: TensorLike, count_weights: TensorLike | None = None) -> Any:
         if count_weights is not None:
             if self.output_mode != "count":
                 raise InvalidArgumentError(

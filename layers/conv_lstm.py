@@ -6,9 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from laminar import ops
+from laminar.activations import ActivationLike
 from laminar.config import standardize_data_format
+from laminar.constraints import ConstraintLike
 from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
+from laminar.initializers import InitializerLike
+from laminar.regularizers import RegularizerLike
+from laminar.typing import DataFormat, Padding
 
 from .lstm import forget_bias, lstm_step
 from .options import each_axis, keep, known_dim, make_weight, one_of, whole
@@ -63,8 +69,8 @@ class ConvLSTMCell(DroppingCell):
         filters: int,
         kernel_size: Ints,
         strides: Ints,
-        padding: str,
-        data_format: str | None,
+        padding: Padding,
+        data_format: DataFormat | None,
         dilation_rate: Ints,
         *,
         use_bias: bool,
@@ -80,7 +86,7 @@ class ConvLSTMCell(DroppingCell):
         self.filters = self.output_size = whole(self, "filters", filters)
         self.kernel_size = each_axis(self, "kernel_size", kernel_size, rank)
         self.strides = each_axis(self, "strides", strides, rank)
-        self.padding = one_of(self, "padding", padding, ("valid", "same"))
+        self.padding: Padding = one_of(self, "padding", padding, ("valid", "same"))
         self.data_format = standardize_data_format(data_format)
         self.dilation_rate = each_axis(self, "dilation_rate", dilation_rate, rank)
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
@@ -128,27 +134,27 @@ class ConvLSTMCell(DroppingCell):
             )
         ]
 
-    def get_initial_state(self, batch_size: Any = None) -> list[Any]:
+    def get_initial_state(self, batch_size: int | Tensor | None = None) -> list[Any]:
         """Zeros: the states before the first step."""
         last = self.data_format == "channels_last"
         places = [*self._positions, self.filters] if last else [self.filters, *self._positions]
         return [ops.zeros((batch_size, *places), dtype=self.compute_dtype) for _ in range(2)]
 
-    def _each_gate(self, convolve: Any, x: Any, masks: Any, kernel: Any) -> Any:
+    def _each_gate(self, convolve: Any, x: Any, masks: Any, kernel: Tensor) -> Any:
         if masks is None:
             return convolve(x, kernel)
         parts = ops.split(kernel, 4, axis=-1)
         ys = [convolve(x * masks[i], part) for i, part in enumerate(parts)]
         return ops.concatenate(ys, axis=self._axis)
 
-    def project(self, inputs: Any, training: bool = False) -> Any:
+    def project(self, inputs: Tensor, training: bool = False) -> Any:
         """What inputs add to the gates, for one step or for (steps, batch, ...) at once."""
         several = len(inputs.shape) > self.rank + 2
         masks = self.get_dropout_mask(inputs[0] if several else inputs) if training else None
         if several and masks is not None:
             masks = ops.expand_dims(masks, 1)
 
-        def convolve(x: Any, kernel: Any) -> Any:
+        def convolve(x: Any, kernel: Tensor) -> Any:
             flat = ops.reshape(x, (-1, *x.shape[2:])) if several else x
             y = ops.conv(
                 flat,
@@ -168,23 +174,23 @@ class ConvLSTMCell(DroppingCell):
             bias = ops.reshape(bias, (-1,) + (1,) * self.rank)
         return y + bias
 
-    def step(self, projected: Any, states: list[Any], training: bool) -> list[Any]:
+    def step(self, projected: Tensor, states: list[Any], training: bool) -> list[Any]:
         """The new states, see `RecurrentCell.step`."""
         h, c = states
         masks = self.get_recurrent_dropout_mask(h) if training else None
 
-        def convolve(x: Any, kernel: Any) -> Any:
+        def convolve(x: Any, kernel: Tensor) -> Any:
             return ops.conv(x, kernel, padding="same", data_format=self.data_format)
 
         inner = self._each_gate(convolve, h, masks, self.recurrent_kernel.value)
         return lstm_step(self, ops.add(projected, inner), c, self._axis)
 
-    def call(self, inputs: Any, states: Any, training: bool = False) -> Any:
+    def call(self, inputs: Tensor, states: Sequence[Tensor], training: bool = False) -> Any:
         after = self.step(self.project(inputs, training), list(states), training)
         return after[0], after
 
 
-def _positions(size: int, cells: int, step: int, distance: int, padding: str) -> int:
+def _positions(size: int, cells: int, step: int, distance: int, padding: Padding) -> int:
     """How many positions a window has along an axis."""
     room = size if padding == "same" else size - (cells - 1) * distance
     return -(-room // step)
@@ -243,23 +249,23 @@ class ConvLSTM(CellRNN):
         filters: int,
         kernel_size: Ints,
         strides: Ints = 1,
-        padding: str = "valid",
-        data_format: str | None = None,
+        padding: Padding = "valid",
+        data_format: DataFormat | None = None,
         dilation_rate: Ints = 1,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "sigmoid",
+        activation: ActivationLike = "tanh",
+        recurrent_activation: ActivationLike = "sigmoid",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        recurrent_initializer: InitializerLike = "orthogonal",
+        bias_initializer: InitializerLike = "zeros",
         unit_forget_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_regularizer: RegularizerLike | None = None,
+        recurrent_regularizer: RegularizerLike | None = None,
+        bias_regularizer: RegularizerLike | None = None,
+        activity_regularizer: RegularizerLike | None = None,
+        kernel_constraint: ConstraintLike | None = None,
+        recurrent_constraint: ConstraintLike | None = None,
+        bias_constraint: ConstraintLike | None = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,

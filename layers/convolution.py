@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from laminar import ops
+from laminar.activations import ActivationLike
 from laminar.config import standardize_data_format
+from laminar.constraints import ConstraintLike
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
+from laminar.initializers import InitializerLike
+from laminar.regularizers import RegularizerLike
+from laminar.typing import CausalPadding, DataFormat, Shape
 
 from .input_spec import InputSpec
 from .layer import Layer
+from .layer_options import CommonOptions, LayerOptions
 from .options import config_of, each_axis, keep, known_dim, make_weight, one_of, whole
 
 Ints = int | Sequence[int]
@@ -38,7 +45,7 @@ class ConvBase(Layer):
     """
 
     rank: ClassVar[int]
-    paddings: ClassVar[tuple[str, ...]] = ("valid", "same")
+    paddings: ClassVar[tuple[CausalPadding, ...]] = ("valid", "same")
     activation: Callable[[Any], Any]
     bias: Variable | None
 
@@ -46,21 +53,21 @@ class ConvBase(Layer):
         self,
         kernel_size: Ints,
         strides: Ints,
-        padding: str,
-        data_format: str | None,
+        padding: CausalPadding,
+        data_format: DataFormat | None,
         dilation_rate: Ints,
-        activation: Any,
+        activation: ActivationLike | None,
         use_bias: bool,
-        bias_initializer: Any,
-        bias_regularizer: Any,
-        bias_constraint: Any,
-        **kwargs: Any,
+        bias_initializer: InitializerLike,
+        bias_regularizer: RegularizerLike | None,
+        bias_constraint: ConstraintLike | None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         self.kernel_size = each_axis(self, "kernel_size", kernel_size, self.rank)
         self.strides = each_axis(self, "strides", strides, self.rank)
         self.dilation_rate = each_axis(self, "dilation_rate", dilation_rate, self.rank)
-        self.padding = one_of(self, "padding", padding, self.paddings)
+        self.padding: CausalPadding = one_of(self, "padding", padding, self.paddings)
         self.data_format = standardize_data_format(data_format)
         self.use_bias = use_bias
         keep(
@@ -82,7 +89,7 @@ class ConvBase(Layer):
     def _channel_axis(self) -> int:
         return -1 if self.data_format == "channels_last" else 1
 
-    def _input_channels(self, input_shape: Any) -> int:
+    def _input_channels(self, input_shape: Shape) -> int:
         """The size of the channel axis, which from now on must hold."""
         axis = self._channel_axis
         channels = known_dim(self, input_shape, axis, "the number of channels")
@@ -92,7 +99,7 @@ class ConvBase(Layer):
     def _make_bias(self, channels: int) -> None:
         self.bias = make_weight(self, "bias", (channels,)) if self.use_bias else None
 
-    def _finish(self, y: Any) -> Any:
+    def _finish(self, y: Tensor) -> Any:
         """Bias and activation."""
         if self.bias is not None:
             bias = self.bias.value
@@ -143,20 +150,20 @@ class Conv(ConvBase):
         filters: int,
         kernel_size: Ints,
         strides: Ints = 1,
-        padding: str = "valid",
-        data_format: str | None = None,
+        padding: CausalPadding = "valid",
+        data_format: DataFormat | None = None,
         dilation_rate: Ints = 1,
         groups: int = 1,
-        activation: Any = None,
+        activation: ActivationLike | None = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike | None = None,
+        bias_regularizer: RegularizerLike | None = None,
+        activity_regularizer: RegularizerLike | None = None,
+        kernel_constraint: ConstraintLike | None = None,
+        bias_constraint: ConstraintLike | None = None,
+        **kwargs: Unpack[CommonOptions],
     ) -> None:
         super().__init__(
             kernel_size,
@@ -186,7 +193,7 @@ class Conv(ConvBase):
             kernel_constraint=kernel_constraint,
         )
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         channels = self._input_channels(input_shape)
         if channels % self.groups:
             raise InvalidArgumentError(
@@ -198,7 +205,7 @@ class Conv(ConvBase):
         self.kernel = make_weight(self, "kernel", shape)
         self._make_bias(self.filters)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         padding = self.padding
         if padding == "causal":
             inputs, padding = self._pad_before(inputs), "valid"
@@ -212,7 +219,7 @@ class Conv(ConvBase):
         )
         return self._finish(y)
 
-    def _pad_before(self, x: Any) -> Any:
+    def _pad_before(self, x: Tensor) -> Any:
         """Zeros before the first position, so that an output sees nothing after its own."""
         widths = [(0, 0)] * (self.rank + 2)
         first = 1 if self.data_format == "channels_last" else 2

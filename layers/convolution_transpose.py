@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
+from laminar.activations import ActivationLike
+from laminar.constraints import ConstraintLike
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
+from laminar.initializers import InitializerLike
+from laminar.regularizers import RegularizerLike
+from laminar.typing import DataFormat, Padding, Shape
 
 from .convolution import ConvBase, Ints
+from .layer_options import CommonOptions
 from .options import config_of, each_axis, keep, make_weight, whole
 
 
@@ -47,25 +54,27 @@ class ConvTranspose(ConvBase):
         arXiv:1603.07285, section 4.
     """
 
+    padding: Padding
+
     def __init__(
         self,
         filters: int,
         kernel_size: Ints,
         strides: Ints = 1,
-        padding: str = "valid",
+        padding: Padding = "valid",
         output_padding: Ints | None = None,
-        data_format: str | None = None,
+        data_format: DataFormat | None = None,
         dilation_rate: Ints = 1,
-        activation: Any = None,
+        activation: ActivationLike | None = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike | None = None,
+        bias_regularizer: RegularizerLike | None = None,
+        activity_regularizer: RegularizerLike | None = None,
+        kernel_constraint: ConstraintLike | None = None,
+        bias_constraint: ConstraintLike | None = None,
+        **kwargs: Unpack[CommonOptions],
     ) -> None:
         super().__init__(
             kernel_size,
@@ -101,12 +110,12 @@ class ConvTranspose(ConvBase):
             kernel_constraint=kernel_constraint,
         )
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         channels = self._input_channels(input_shape)
         self.kernel = make_weight(self, "kernel", (*self.kernel_size, self.filters, channels))
         self._make_bias(self.filters)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         y = ops.conv_transpose(
             inputs,
             self.kernel,
@@ -165,20 +174,20 @@ class Conv3DTranspose(ConvTranspose):
         filters: int,
         kernel_size: Ints,
         strides: Ints = 1,
-        padding: str = "valid",
-        data_format: str | None = None,
+        padding: Padding = "valid",
+        data_format: DataFormat | None = None,
         output_padding: Ints | None = None,
         dilation_rate: Ints = 1,
-        activation: Any = None,
+        activation: ActivationLike | None = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike | None = None,
+        bias_regularizer: RegularizerLike | None = None,
+        activity_regularizer: RegularizerLike | None = None,
+        kernel_constraint: ConstraintLike | None = None,
+        bias_constraint: ConstraintLike | None = None,
+        **kwargs: Unpack[CommonOptions],
     ) -> None:
         super().__init__(
             filters,

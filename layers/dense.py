@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
+from laminar.activations import ActivationLike
+from laminar.constraints import ConstraintLike
+from laminar.engine.graph import Tensor
+from laminar.initializers import InitializerLike
+from laminar.quantizers import QuantizationLike
+from laminar.regularizers import RegularizerLike
+from laminar.typing import Shape
 
 from .input_spec import InputSpec
+from .layer_options import CommonOptions
 from .lora_int8 import MainWeight
 from .options import config_of, keep, known_dim, make_weight, whole
 
@@ -42,19 +50,19 @@ class Dense(MainWeight):
     def __init__(
         self,
         units: int,
-        activation: Any = None,
+        activation: ActivationLike | None = None,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike | None = None,
+        bias_regularizer: RegularizerLike | None = None,
+        activity_regularizer: RegularizerLike | None = None,
+        kernel_constraint: ConstraintLike | None = None,
+        bias_constraint: ConstraintLike | None = None,
         lora_rank: int | None = None,
         lora_alpha: float | None = None,
-        quantization_config: Any = None,
-        **kwargs: Any,
+        quantization_config: QuantizationLike | None = None,
+        **kwargs: Unpack[CommonOptions],
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         self._keep_main(lora_rank, lora_alpha, quantization_config)
@@ -73,14 +81,14 @@ class Dense(MainWeight):
         self.input_spec = InputSpec(min_ndim=2)
         self.supports_masking = True
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         features = known_dim(self, input_shape, -1, "the number of features")
         self.kernel = self._make_main((features, self.units))
         self.bias = make_weight(self, "bias", (self.units,)) if self.use_bias else None
         self._main_made((self.units,))
         self.input_spec = InputSpec(min_ndim=2, axes={-1: features})
 
-    def call(self, inputs: Any, training: bool | None = None) -> Any:
+    def call(self, inputs: Tensor, training: bool | None = None) -> Any:
         y = self._divided(ops.matmul(self._rounded(inputs, [-1]), self._main_value()))
         if self.bias is not None:
             y = ops.add(y, self.bias)

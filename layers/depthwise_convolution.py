@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
+from laminar.activations import ActivationLike
+from laminar.constraints import ConstraintLike
+from laminar.engine.graph import Tensor
+from laminar.initializers import InitializerLike
+from laminar.regularizers import RegularizerLike
+from laminar.typing import DataFormat, Padding, Shape
 
 from .convolution import ConvBase, Ints
+from .layer_options import CommonOptions
 from .options import config_of, keep, make_weight, whole
 
 
@@ -41,24 +48,26 @@ class DepthwiseConv(ConvBase):
             that are both above 1.
     """
 
+    padding: Padding
+
     def __init__(
         self,
         kernel_size: Ints,
         strides: Ints = 1,
-        padding: str = "valid",
+        padding: Padding = "valid",
         depth_multiplier: int = 1,
-        data_format: str | None = None,
+        data_format: DataFormat | None = None,
         dilation_rate: Ints = 1,
-        activation: Any = None,
+        activation: ActivationLike | None = None,
         use_bias: bool = True,
-        depthwise_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        depthwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
+        depthwise_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        depthwise_regularizer: RegularizerLike | None = None,
+        bias_regularizer: RegularizerLike | None = None,
+        activity_regularizer: RegularizerLike | None = None,
+        depthwise_constraint: ConstraintLike | None = None,
+        bias_constraint: ConstraintLike | None = None,
+        **kwargs: Unpack[CommonOptions],
     ) -> None:
         super().__init__(
             kernel_size,
@@ -82,13 +91,13 @@ class DepthwiseConv(ConvBase):
             depthwise_constraint=depthwise_constraint,
         )
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         channels = self._input_channels(input_shape)
         shape = (*self.kernel_size, channels, self.depth_multiplier)
         self.kernel = make_weight(self, "kernel", shape, "depthwise")
         self._make_bias(channels * self.depth_multiplier)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         y = ops.depthwise_conv(
             inputs,
             self.kernel,

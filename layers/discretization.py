@@ -9,7 +9,9 @@ import numpy as np
 
 from laminar import ops
 from laminar.config import floatx
+from laminar.dtype_policies import PolicyLike
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
+from laminar.typing import DataLike, TensorLike
 
 from .category_encoding import MODES, encode
 from .data_layer import DataLayer, as_array, batches, is_array, refuse_sparse
@@ -44,7 +46,7 @@ class Discretization(DataLayer):
         epsilon: float = 0.01,
         output_mode: str = "int",
         sparse: bool = False,
-        dtype: Any = None,
+        dtype: PolicyLike | None = None,
         name: str | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype)
@@ -72,7 +74,7 @@ class Discretization(DataLayer):
         """The dtype of the output."""
         return "int32" if self.output_mode == "int" else self.compute_dtype
 
-    def adapt(self, data: Any, steps: int | None = None) -> None:
+    def adapt(self, data: DataLike, steps: int | None = None) -> None:
         """Find the boundaries for data, in place of those it had.
 
         Args:
@@ -92,7 +94,7 @@ class Discretization(DataLayer):
             self.update_state(batch)
         self.finalize_state()
 
-    def update_state(self, data: Any) -> None:
+    def update_state(self, data: DataLike) -> None:
         """Take a batch into the summary of the data."""
         fresh = _summarize(as_array(data).astype(np.float32), self.epsilon)
         self.summary = _merge(fresh, self.summary, self.epsilon)
@@ -125,7 +127,7 @@ class Discretization(DataLayer):
         assert self.num_bins is not None
         return [0.0] * (self.num_bins - 1)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: TensorLike) -> Any:
         if self.bin_boundaries is None:
             raise FailedPreconditionError(
                 f"{self.who} has no bins yet", remedy="call adapt(data) first, on training data"

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from laminar import ops, random
 from laminar.config import standardize_data_format
+from laminar.dtype_policies import PolicyLike
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
+from laminar.typing import DataFormat
 
 from .input_spec import InputSpec
 from .layer import Layer
+from .layer_options import LayerOptions
 from .options import at_least_0, config_of, fraction
 
 
@@ -25,10 +29,10 @@ class _Noise(Layer):
             self.seed_generator = random.SeedGenerator(seed)
         self.supports_masking = True
 
-    def call(self, inputs: Any, training: bool = False) -> Any:
+    def call(self, inputs: Tensor, training: bool = False) -> Any:
         return self._disturb(inputs) if training and self._active else inputs
 
-    def _disturb(self, x: Any) -> Any:
+    def _disturb(self, x: Tensor) -> Any:
         raise NotImplementedError
 
 
@@ -56,14 +60,14 @@ class Dropout(_Noise):
         rate: float,
         noise_shape: Sequence[int | None] | None = None,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         self.rate = fraction(self, "rate", rate)
         self._begin(self.rate, seed)
         self.noise_shape = _noise_shape(self, noise_shape)
 
-    def _disturb(self, x: Any) -> Any:
+    def _disturb(self, x: Tensor) -> Any:
         return random.dropout(x, self.rate, self.noise_shape, seed=self.seed_generator)
 
     def get_config(self) -> dict[str, Any]:
@@ -87,14 +91,19 @@ class _SpatialDropout(_Noise):
     data_format = "channels_last"
 
     def __init__(
-        self, rate: float, seed: int | None, name: str | None, dtype: Any, **kwargs: Any
+        self,
+        rate: float,
+        seed: int | None,
+        name: str | None,
+        dtype: PolicyLike | None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(name=name, dtype=dtype, **kwargs)
         self.rate = fraction(self, "rate", rate)
         self._begin(self.rate, seed)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
-    def _disturb(self, x: Any) -> Any:
+    def _disturb(self, x: Tensor) -> Any:
         ones = (1,) * self.rank
         last = self.data_format == "channels_last"
         shape = (None, *ones, None) if last else (None, None, *ones)
@@ -132,7 +141,7 @@ class SpatialDropout1D(_SpatialDropout):
         rate: float,
         seed: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: PolicyLike | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(rate, seed, name, dtype, **kwargs)
@@ -142,10 +151,10 @@ class _SpatialDropoutND(_SpatialDropout):
     def __init__(
         self,
         rate: float,
-        data_format: str | None = None,
+        data_format: DataFormat | None = None,
         seed: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: PolicyLike | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(rate, seed, name, dtype, **kwargs)
@@ -188,12 +197,14 @@ class GaussianDropout(_Noise):
         JMLR 15, 2014, section 10.
     """
 
-    def __init__(self, rate: float, seed: int | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, rate: float, seed: int | None = None, **kwargs: Unpack[LayerOptions]
+    ) -> None:
         super().__init__(**kwargs)
         self.rate = fraction(self, "rate", rate, below_one=True)
         self._begin(self.rate, seed)
 
-    def _disturb(self, x: Any) -> Any:
+    def _disturb(self, x: Tensor) -> Any:
         deviation = math.sqrt(self.rate / (1 - self.rate))
         noise = random.normal(ops.shape(x), 1.0, deviation, dtype=x.dtype, seed=self.seed_generator)
         return x * noise
@@ -216,12 +227,14 @@ class GaussianNoise(_Noise):
         InvalidArgumentError: the deviation is below 0.
     """
 
-    def __init__(self, stddev: float, seed: int | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, stddev: float, seed: int | None = None, **kwargs: Unpack[LayerOptions]
+    ) -> None:
         super().__init__(**kwargs)
         self.stddev = at_least_0(self, "stddev", stddev)
         self._begin(self.stddev, seed)
 
-    def _disturb(self, x: Any) -> Any:
+    def _disturb(self, x: Tensor) -> Any:
         noise = random.normal(
             ops.shape(x), 0.0, self.stddev, dtype=x.dtype, seed=self.seed_generator
         )
@@ -261,14 +274,14 @@ class AlphaDropout(_Noise):
         rate: float,
         noise_shape: Sequence[int | None] | None = None,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         self.rate = fraction(self, "rate", rate, below_one=True)
         self._begin(self.rate, seed)
         self.noise_shape = _noise_shape(self, noise_shape)
 
-    def _disturb(self, x: Any) -> Any:
+    def _disturb(self, x: Tensor) -> Any:
         sizes = ops.shape(x)
         if self.noise_shape is not None:
             given = zip(self.noise_shape, sizes, strict=True)

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from laminar import initializers, ops
+from laminar.activations import ActivationLike
+from laminar.constraints import ConstraintLike
 from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.graph import Tensor
+from laminar.initializers import InitializerLike
+from laminar.quantizers import QuantizationLike
+from laminar.regularizers import RegularizerLike
+from laminar.typing import Shape
 
 from .input_spec import InputSpec
+from .layer_options import LayerOptions
 from .lora_int8 import MainWeight
 from .options import config_of, keep, make_weight, refuse
 
@@ -61,19 +69,19 @@ class EinsumDense(MainWeight):
         self,
         equation: str,
         output_shape: int | Sequence[int | None],
-        activation: Any = None,
+        activation: ActivationLike | None = None,
         bias_axes: str | None = None,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike | None = None,
+        bias_regularizer: RegularizerLike | None = None,
+        kernel_constraint: ConstraintLike | None = None,
+        bias_constraint: ConstraintLike | None = None,
         lora_rank: int | None = None,
         lora_alpha: float | None = None,
         gptq_unpacked_column_size: int | None = None,
-        quantization_config: Any = None,
-        **kwargs: Any,
+        quantization_config: QuantizationLike | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         refuse(self, gptq_unpacked_column_size=gptq_unpacked_column_size)
@@ -107,7 +115,7 @@ class EinsumDense(MainWeight):
             bias_constraint=bias_constraint,
         )
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         self._dotted = len(input_shape) - len(self._input_axes)
         weights = self._weights(tuple(input_shape))
         initializer = self.kernel_initializer
@@ -186,7 +194,7 @@ class EinsumDense(MainWeight):
         ]
         return (*shape, *(1,) * (dotted if self._dots_last else 0))
 
-    def call(self, inputs: Any, training: bool | None = None) -> Any:
+    def call(self, inputs: Tensor, training: bool | None = None) -> Any:
         summed = [
             i - len(self._input_axes) if self._dots_first else i
             for i, axis in enumerate(self._input_axes)

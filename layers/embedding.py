@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from laminar import ops
+from laminar.constraints import ConstraintLike
+from laminar.engine.graph import Tensor
+from laminar.initializers import InitializerLike
+from laminar.quantizers import QuantizationLike
+from laminar.regularizers import RegularizerLike
+from laminar.typing import Shape, TensorLike
 
 from .lora_int8 import MainWeight
 from .options import config_of, keep, whole
@@ -38,14 +45,14 @@ class Embedding(MainWeight):
         self,
         input_dim: int,
         output_dim: int,
-        embeddings_initializer: Any = "uniform",
-        embeddings_regularizer: Any = None,
-        embeddings_constraint: Any = None,
+        embeddings_initializer: InitializerLike = "uniform",
+        embeddings_regularizer: RegularizerLike | None = None,
+        embeddings_constraint: ConstraintLike | None = None,
         mask_zero: bool = False,
-        weights: Any = None,
+        weights: Sequence[TensorLike] | None = None,
         lora_rank: int | None = None,
         lora_alpha: float | None = None,
-        quantization_config: Any = None,
+        quantization_config: QuantizationLike | None = None,
         **kwargs: Any,
     ) -> None:
         kwargs.pop("input_length", None)  # Keras 2 had it: the length follows from the input
@@ -66,12 +73,12 @@ class Embedding(MainWeight):
             self.build(None)
             self.set_weights(weights if isinstance(weights, list) else [weights])
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: Shape | None = None) -> None:
         if not self.built:
             self.embeddings = self._make_main((self.input_dim, self.output_dim))
             self._main_made((self.input_dim,))
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         if inputs.dtype not in ("int32", "int64"):
             inputs = ops.cast(inputs, "int32")
         y = ops.cast(ops.take(self.embeddings, inputs, axis=0), self.compute_dtype)
@@ -81,7 +88,7 @@ class Embedding(MainWeight):
             y = ops.add(y, self._lora_update(ops.take(self._lora_a, inputs, axis=0)))
         return y
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         """Where the ids are not 0, with `mask_zero`."""
         return ops.not_equal(inputs, 0) if self.mask_zero else None
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import map_shape_structure
 
 from .layer import Layer
+from .layer_options import LayerOptions
 
 
 class Lambda(Layer):
@@ -35,7 +36,7 @@ class Lambda(Layer):
         output_shape: Any = None,
         mask: Any = None,
         arguments: dict[str, Any] | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         self.function = function

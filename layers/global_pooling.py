@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from laminar import ops
 from laminar.config import standardize_data_format
+from laminar.engine.graph import Tensor
+from laminar.typing import DataFormat
 
 from .input_spec import InputSpec
 from .layer import Layer
+from .layer_options import LayerOptions
 from .options import config_of, each_axis
 
 Ints = int | Sequence[int]
@@ -30,7 +33,10 @@ class GlobalPooling(Layer):
     pool: ClassVar[Callable[..., Any]]
 
     def __init__(
-        self, data_format: str | None = None, keepdims: bool = False, **kwargs: Any
+        self,
+        data_format: DataFormat | None = None,
+        keepdims: bool = False,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         self.data_format = standardize_data_format(data_format)
@@ -42,7 +48,7 @@ class GlobalPooling(Layer):
         first = 1 if self.data_format == "channels_last" else 2
         return tuple(range(first, first + self.rank))
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return type(self).pool(inputs, axis=self._axes, keepdims=self.keepdims)
 
     def get_config(self) -> dict[str, Any]:
@@ -82,12 +88,15 @@ class GlobalAveragePooling1D(GlobalPooling):
     pool = staticmethod(ops.mean)
 
     def __init__(
-        self, data_format: str | None = None, keepdims: bool = False, **kwargs: Any
+        self,
+        data_format: DataFormat | None = None,
+        keepdims: bool = False,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(data_format, keepdims, **kwargs)
         self.supports_masking = True
 
-    def call(self, inputs: Any, mask: Any = None) -> Any:
+    def call(self, inputs: Tensor, mask: Tensor | None = None) -> Any:
         if mask is None:
             return super().call(inputs)
         channel_axis = 2 if self.data_format == "channels_last" else 1
@@ -96,7 +105,7 @@ class GlobalAveragePooling1D(GlobalPooling):
         total = ops.sum(ops.where(kept, inputs, 0), **options)
         return total / ops.sum(ops.cast(kept, inputs.dtype), **options)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> None:
+    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None) -> None:
         """No mask: the steps are gone."""
 
 
@@ -134,13 +143,18 @@ class AdaptivePooling(Layer):
     rank: ClassVar[int]
     pool: ClassVar[Callable[..., Any]]
 
-    def __init__(self, output_size: Ints, data_format: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        output_size: Ints,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
+    ) -> None:
         super().__init__(**kwargs)
         self.output_size = each_axis(self, "output_size", output_size, self.rank)
         self.data_format = standardize_data_format(data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return type(self).pool(inputs, self.output_size, data_format=self.data_format)
 
     def get_config(self) -> dict[str, Any]:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
+from laminar.constraints import ConstraintLike
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
 from laminar.engine.ops.nn.normalization import group_norm
+from laminar.initializers import InitializerLike
+from laminar.regularizers import RegularizerLike
+from laminar.typing import Shape
 
 from .input_spec import InputSpec
 from .layer import Layer
+from .layer_options import LayerOptions
 from .options import config_of, keep, known_dim, make_weight, whole
 
 
@@ -49,13 +55,13 @@ class GroupNormalization(Layer):
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
-        **kwargs: Any,
+        beta_initializer: InitializerLike = "zeros",
+        gamma_initializer: InitializerLike = "ones",
+        beta_regularizer: RegularizerLike | None = None,
+        gamma_regularizer: RegularizerLike | None = None,
+        beta_constraint: ConstraintLike | None = None,
+        gamma_constraint: ConstraintLike | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         self.groups = groups if groups == -1 else whole(self, "groups", groups)
@@ -74,7 +80,7 @@ class GroupNormalization(Layer):
         )
         self.supports_masking = True
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         size = known_dim(self, input_shape, self.axis, "the number of channels")
         if self.groups == -1:
             self.groups = size
@@ -88,7 +94,7 @@ class GroupNormalization(Layer):
         self.beta = make_weight(self, "beta", (size,), autocast=False) if self.center else None
         self.input_spec = InputSpec(ndim=len(input_shape), axes={self.axis: size})
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         gamma, beta = (None if v is None else v.value for v in (self.gamma, self.beta))
         last = self.axis in (-1, len(inputs.shape) - 1)
         x = inputs if last else ops.moveaxis(inputs, self.axis, -1)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
+from laminar.constraints import ConstraintLike
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
+from laminar.initializers import InitializerLike
+from laminar.regularizers import RegularizerLike
+from laminar.typing import Shape
 
+from .layer_options import CommonOptions
 from .options import config_of, known_dim, whole
 from .projected_attention import ProjectedAttention
 
@@ -60,16 +66,16 @@ class GroupedQueryAttention(ProjectedAttention):
         use_bias: bool = True,
         sliding_window: int | None = None,
         flash_attention: bool | None = None,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike | None = None,
+        bias_regularizer: RegularizerLike | None = None,
+        activity_regularizer: RegularizerLike | None = None,
+        kernel_constraint: ConstraintLike | None = None,
+        bias_constraint: ConstraintLike | None = None,
         use_gate: bool = False,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[CommonOptions],
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         self._begin(
@@ -99,7 +105,7 @@ class GroupedQueryAttention(ProjectedAttention):
         self._scale = self.head_dim**-0.5
 
     def build(  # type: ignore[override]  # a shape for each input
-        self, query_shape: Any, value_shape: Any, key_shape: Any = None
+        self, query_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
     ) -> None:
         key_shape = value_shape if key_shape is None else key_shape
         self._check_lengths(value_shape, key_shape)
@@ -122,11 +128,11 @@ class GroupedQueryAttention(ProjectedAttention):
         dense.build(shape)
         return dense
 
-    def _for_heads(self, x: Any) -> Any:
+    def _for_heads(self, x: Tensor) -> Any:
         return x if self.num_repeats == 1 else ops.repeat(x, self.num_repeats, axis=2)
 
     def compute_output_shape(
-        self, query_shape: Any, value_shape: Any, key_shape: Any = None
+        self, query_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
     ) -> tuple[int | None, ...]:
         """The shape of the queries."""
         self._check_lengths(value_shape, value_shape if key_shape is None else key_shape)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
+from laminar.activations import ActivationLike
+from laminar.constraints import ConstraintLike
+from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
+from laminar.initializers import InitializerLike
+from laminar.regularizers import RegularizerLike
 
 from .options import keep, make_weight
-from .recurrent import CellRNN, cell_options, check_use_cudnn
-from .recurrent_cell import OPTIONS, RecurrentCell
+from .recurrent import CellRNN, RecurrentOptions, cell_options, check_use_cudnn
+from .recurrent_cell import OPTIONS, CellOptions, RecurrentCell
 
 _OPTIONS = (*OPTIONS[:2], "recurrent_activation", *OPTIONS[2:], "reset_after", "seed")
 
@@ -33,23 +38,23 @@ class GRUCell(RecurrentCell):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "sigmoid",
+        activation: ActivationLike = "tanh",
+        recurrent_activation: ActivationLike = "sigmoid",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        recurrent_initializer: InitializerLike = "orthogonal",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike | None = None,
+        recurrent_regularizer: RegularizerLike | None = None,
+        bias_regularizer: RegularizerLike | None = None,
+        kernel_constraint: ConstraintLike | None = None,
+        recurrent_constraint: ConstraintLike | None = None,
+        bias_constraint: ConstraintLike | None = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         reset_after: bool = True,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[CellOptions],
     ) -> None:
         super().__init__(
             units,
@@ -80,7 +85,7 @@ class GRUCell(RecurrentCell):
             return super()._input_bias()
         return self.bias.value[0]
 
-    def step(self, projected: Any, states: list[Any], training: bool) -> list[Any]:
+    def step(self, projected: Tensor, states: list[Any], training: bool) -> list[Any]:
         (h,) = states
         x_z, x_r, x_h = ops.split(projected, 3, axis=-1)
         gate = self.recurrent_activation
@@ -96,7 +101,9 @@ class GRUCell(RecurrentCell):
         new = self.activation(ops.add(x_h, new))
         return [ops.add(new, ops.multiply(z, ops.subtract(h, new)))]  # z h + (1 - z) new
 
-    def _reset_before(self, h: Any, x_z: Any, x_r: Any, training: bool) -> tuple[Any, Any, Any]:
+    def _reset_before(
+        self, h: Tensor, x_z: Tensor, x_r: Tensor, training: bool
+    ) -> tuple[Any, Any, Any]:
         """Both gates, and the product of what the reset gate leaves of the state."""
         kernel = self.recurrent_kernel.value
         mask = self.get_recurrent_dropout_mask(h) if training else None
@@ -157,19 +164,19 @@ class GRU(CellRNN):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "sigmoid",
+        activation: ActivationLike = "tanh",
+        recurrent_activation: ActivationLike = "sigmoid",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        recurrent_initializer: InitializerLike = "orthogonal",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike | None = None,
+        recurrent_regularizer: RegularizerLike | None = None,
+        bias_regularizer: RegularizerLike | None = None,
+        activity_regularizer: RegularizerLike | None = None,
+        kernel_constraint: ConstraintLike | None = None,
+        recurrent_constraint: ConstraintLike | None = None,
+        bias_constraint: ConstraintLike | None = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,
@@ -179,8 +186,8 @@ class GRU(CellRNN):
         stateful: bool = False,
         unroll: bool = False,
         reset_after: bool = True,
-        use_cudnn: Any = "auto",
-        **kwargs: Any,
+        use_cudnn: bool | str = "auto",
+        **kwargs: Unpack[RecurrentOptions],
     ) -> None:
         cell = GRUCell(
             units,

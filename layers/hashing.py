@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 from laminar import ops
 from laminar.config import floatx
+from laminar.dtype_policies import PolicyLike
 from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from laminar.engine.graph import INTEGER, STRING
 from laminar.engine.ops.core.convert import convert_to_tensor
@@ -13,9 +15,11 @@ from laminar.engine.ops.math import compare
 from laminar.engine.ops.text import string
 from laminar.engine.ops.text.siphash import to_hash_bucket_strong
 from laminar.engine.ops.text.string_match import to_hash_bucket
+from laminar.typing import Ints, Shape
 
 from .category_encoding import MODES, encode
 from .data_layer import DataLayer, as_input, refuse_sparse
+from .layer_options import LayerOptions
 from .options import one_of, whole
 
 # Stands between the values of a crossing: the "unit separator" of ASCII, which texts do not have.
@@ -73,11 +77,11 @@ class Hashing(DataLayer):
     def __init__(
         self,
         num_bins: int,
-        mask_value: Any = None,
-        salt: Any = None,
+        mask_value: str | int | None = None,
+        salt: Ints | None = None,
         output_mode: str = "int",
         sparse: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = "int64" if output_mode == "int" else floatx()
@@ -143,7 +147,7 @@ class HashedCrossing(DataLayer):
         output_mode: str = "int",
         sparse: bool = False,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: PolicyLike | None = None,
         **kwargs: Any,
     ) -> None:
         if output_mode == "int" and dtype is None:
@@ -188,7 +192,7 @@ class HashedCrossing(DataLayer):
                     remedy="cast it, or make bins of it with Discretization",
                 )
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: Sequence[Shape]) -> Any:
         """The shape of the output for inputs of given shapes."""
         first = tuple(input_shape[0])
         if self.output_mode == "int":

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 from laminar import ops
+from laminar.engine.graph import Tensor
+from laminar.typing import DataFormat, Ints
 
-from .image_layer import ImageLayer, bounds, clipped, known_size, rescaled
+from .image_layer import ImageLayer, ImageOptions, bounds, clipped, known_size, rescaled
+from .layer_options import LayerOptions
 from .options import at_least_0, config_of, each_axis, whole
 
 _BYTES = (0, 255)
@@ -30,11 +34,13 @@ class AutoContrast(ImageLayer):
 
     always = True
 
-    def __init__(self, value_range: Any = (0, 255), **kwargs: Any) -> None:
+    def __init__(
+        self, value_range: Sequence[float] = (0, 255), **kwargs: Unpack[ImageOptions]
+    ) -> None:
         super().__init__(**kwargs)
         self.value_range = bounds(self, value_range)
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         y = rescaled(x, self.value_range, _BYTES)
         low = ops.min(y, axis=(1, 2), keepdims=True)
         high = ops.max(y, axis=(1, 2), keepdims=True)
@@ -47,7 +53,7 @@ class AutoContrast(ImageLayer):
         return super().get_config() | config_of(self, "value_range")
 
 
-def _counts(bins: Any, groups: int, size: int) -> Any:
+def _counts(bins: Tensor, groups: int, size: int) -> Any:
     """How often each of `size` bins stands in each of `groups` columns: (groups, size), floats.
 
     Args:
@@ -79,17 +85,17 @@ class Equalization(ImageLayer):
 
     def __init__(
         self,
-        value_range: Any = (0, 255),
+        value_range: Sequence[float] = (0, 255),
         bins: int = 256,
-        data_format: str | None = None,
-        **kwargs: Any,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.value_range = bounds(self, value_range)
         self.bins = whole(self, "bins", bins, 2)
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
-        channels = x.shape[-1]
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
+        channels: Any = x.shape[-1]
         y = rescaled(x, self.value_range, _BYTES)
         places = y * (self.bins - 1) / 255
         bins = ops.clip(ops.cast(places, "int32"), 0, self.bins - 1)
@@ -134,20 +140,20 @@ class ContrastLimitedAdaptiveHistogramEqualization(ImageLayer):
 
     def __init__(
         self,
-        value_range: Any = (0, 255),
+        value_range: Sequence[float] = (0, 255),
         clip_limit: float = 4.0,
-        tile_grid_size: Any = (8, 8),
-        data_format: str | None = None,
-        **kwargs: Any,
+        tile_grid_size: Ints = (8, 8),
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.value_range = bounds(self, value_range)
         self.clip_limit = at_least_0(self, "clip_limit", clip_limit)
         self.tile_grid_size = each_axis(self, "tile_grid_size", tile_grid_size, 2)
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         height, width = known_size(self, x)
-        channels = x.shape[-1]
+        channels: Any = x.shape[-1]
         down, right = self.tile_grid_size
         tall, wide = -(-height // down), -(-width // right)
         y = rescaled(x, self.value_range, _BYTES)
@@ -192,7 +198,7 @@ class ContrastLimitedAdaptiveHistogramEqualization(ImageLayer):
         y = (upper + (along(bottom) - upper) * fall)[:, :height, :width]
         return rescaled(y, _BYTES, self.value_range)
 
-    def _tables(self, counts: Any, pixels: int) -> Any:
+    def _tables(self, counts: Tensor, pixels: int) -> Any:
         """Where each histogram of a tile takes the values 0 to 255."""
         if self.clip_limit > 0:
             kept = ops.minimum(counts, self.clip_limit * pixels / 256)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops, regularizers
+from laminar.engine.graph import Tensor
 from laminar.serialization import deserialize_keras_object
 
 from .layer import Layer
+from .layer_options import CommonOptions, LayerOptions
 from .options import config_of
 
 
@@ -18,11 +20,11 @@ class Identity(Layer):
         x: any -> y: the same
     """
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return inputs
 
     def get_config(self) -> dict[str, Any]:
@@ -40,13 +42,13 @@ class ActivityRegularization(Layer):
         x: any -> y: the same
     """
 
-    def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Any) -> None:
+    def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Unpack[CommonOptions]) -> None:
         super().__init__(activity_regularizer=regularizers.L1L2(l1=l1, l2=l2), **kwargs)
         self.l1 = l1
         self.l2 = l2
         self.supports_masking = True
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return inputs
 
     def get_config(self) -> dict[str, Any]:
@@ -65,16 +67,16 @@ class Masking(Layer):
         x: (batch, steps, features) -> y: the same, with the mask (batch, steps)
     """
 
-    def __init__(self, mask_value: Any = 0.0, **kwargs: Any) -> None:
+    def __init__(self, mask_value: float = 0.0, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         self.mask_value = deserialize_keras_object(mask_value)
         self.supports_masking = True
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         """Where some number is not `mask_value`."""
         return ops.any(ops.not_equal(inputs, self.mask_value), axis=-1)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         kept = ops.any(ops.not_equal(inputs, self.mask_value), axis=-1, keepdims=True)
         return ops.where(kept, inputs, 0)
 

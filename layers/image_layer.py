@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias, Unpack
 
 from laminar import ops, random
 from laminar.config import standardize_data_format
 from laminar.engine.errors import InvalidArgumentError, ShapeError
-from laminar.engine.graph import TensorShape, as_dtype
+from laminar.engine.graph import Tensor, TensorShape, as_dtype
+from laminar.random import SeedGenerator
+from laminar.typing import DataFormat
 
 from .data_layer import DataLayer, as_input
+from .layer_options import LayerOptions
 from .options import config_of
 
+# The range of a random factor: (least, greatest), or one number for -number to number.
+Range: TypeAlias = float | Sequence[float]
 # What a dict of inputs may hold.
 PARTS = ("images", "labels", "segmentation_masks", "bounding_boxes")
+
+
+class ImageOptions(LayerOptions, total=False):
+    """The arguments that every layer for images takes; see `ImageLayer`."""
+
+    data_format: DataFormat | None
 
 
 class ImageLayer(DataLayer):
@@ -38,7 +49,9 @@ class ImageLayer(DataLayer):
     always: ClassVar[bool] = False  # whether it works outside of training too
     moves: ClassVar[bool] = False  # whether pixels move, so that what belongs to them must follow
 
-    def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, data_format: DataFormat | None = None, **kwargs: Unpack[LayerOptions]
+    ) -> None:
         super().__init__(**kwargs)
         self.data_format = standardize_data_format(data_format)
 
@@ -54,11 +67,11 @@ class ImageLayer(DataLayer):
 
     # What a layer says
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: Any) -> Any:
         """What is random in a change of the batch `x`, as a dict or tuple of tensors."""
         return None
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         """The images `x`, changed.
 
         Args:
@@ -68,15 +81,15 @@ class ImageLayer(DataLayer):
         """
         raise NotImplementedError
 
-    def rest(self, x: Any, interpolation: str | None = None) -> Any:
+    def rest(self, x: Tensor, interpolation: str | None = None) -> Any:
         """What images, or masks, become outside of training; see `change`."""
         return x
 
-    def change_labels(self, labels: Any, drawn: Any) -> Any:
+    def change_labels(self, labels: Tensor, drawn: Any) -> Any:
         """Labels, changed along with the images."""
         return labels
 
-    def change_masks(self, masks: Any, drawn: Any) -> Any:
+    def change_masks(self, masks: Tensor, drawn: Any) -> Any:
         """Segmentation masks as floats, changed along with the images."""
         return self.change(masks, drawn, "nearest") if self.moves else masks
 
@@ -118,7 +131,7 @@ class ImageLayer(DataLayer):
         kind = as_dtype(self.compute_dtype)
         return self.compute_dtype if kind.is_floating and kind.size >= 4 else "float32"
 
-    def _batch(self, x: Any, dtype: str) -> Any:
+    def _batch(self, x: Tensor, dtype: str) -> Any:
         """As a batch of `dtype`, the channels last."""
         rank = TensorShape(x.shape).rank
         if rank not in (3, 4):
@@ -131,7 +144,7 @@ class ImageLayer(DataLayer):
             y = ops.expand_dims(y, 0)
         return ops.transpose(y, (0, 2, 3, 1)) if self.data_format == "channels_first" else y
 
-    def _unbatch(self, y: Any, like: Any, dtype: str | None) -> Any:
+    def _unbatch(self, y: Tensor, like: Any, dtype: str | None) -> Any:
         """As `like` was: one image or a batch; of `dtype`, by default that of `like`."""
         kind = as_dtype(dtype or like.dtype)
         if not kind.is_floating and as_dtype(y.dtype).is_floating:
@@ -159,7 +172,11 @@ class ToneLayer(ImageLayer):
     """
 
     def __init__(
-        self, value_range: Any, seed: int | None, data_format: str | None = None, **kwargs: Any
+        self,
+        value_range: Sequence[float],
+        seed: int | None,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.value_range = bounds(self, value_range)
@@ -185,16 +202,16 @@ class FactorLayer(ToneLayer):
 
     def __init__(
         self,
-        factor: Any,
-        value_range: Any = (0, 255),
-        data_format: str | None = None,
+        factor: Range,
+        value_range: Sequence[float] = (0, 255),
+        data_format: DataFormat | None = None,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(value_range, seed, data_format, **kwargs)
         self.factor = span(self, "factor", factor, self.least, 1.0)
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: Any) -> Any:
         return between(seed, self.factor, *each_image(x))
 
     def get_config(self) -> dict[str, Any]:
@@ -255,28 +272,28 @@ def bounds(layer: ImageLayer, value: Any) -> tuple[float, float]:
 # Draws and colours
 
 
-def between(seed: Any, limits: tuple[float, float], *shape: Any) -> Any:
+def between(seed: SeedGenerator, limits: tuple[float, float], *shape: Any) -> Any:
     """Uniform numbers from the lower to the upper of `limits`."""
     return random.uniform(shape, limits[0], limits[1], dtype="float32", seed=seed)
 
 
-def each_image(x: Any) -> tuple[Any, int, int, int]:
+def each_image(x: Tensor) -> tuple[Any, int, int, int]:
     """The shape of what there is one of for each image of the batch `x`."""
     return (ops.shape(x)[0], 1, 1, 1)
 
 
-def some(seed: Any, chance: tuple[float, float], x: Any) -> Any:
+def some(seed: SeedGenerator, chance: tuple[float, float], x: Tensor) -> Any:
     """For each image of the batch `x` whether it is chosen, by a chance that is itself drawn."""
     chances = between(seed, chance, *each_image(x))
     return between(seed, (0.0, 1.0), *each_image(x)) < chances
 
 
-def as_like(drawn: Any, x: Any) -> Any:
+def as_like(drawn: Any, x: Tensor) -> Any:
     """Drawn numbers in the dtype of the images that they change."""
     return ops.cast(drawn, x.dtype)
 
 
-def rescaled(x: Any, source: tuple[float, float], target: tuple[float, float]) -> Any:
+def rescaled(x: Tensor, source: tuple[float, float], target: tuple[float, float]) -> Any:
     """Pixels in another range of values."""
     if source == target:
         return x
@@ -284,12 +301,12 @@ def rescaled(x: Any, source: tuple[float, float], target: tuple[float, float]) -
     return (x - source[0]) * scale + target[0]
 
 
-def clipped(x: Any, limits: tuple[float, float]) -> Any:
+def clipped(x: Tensor, limits: tuple[float, float]) -> Any:
     """Pixels brought into their range."""
     return ops.clip(x, limits[0], limits[1])
 
 
-def known_size(layer: ImageLayer, x: Any) -> tuple[int, int]:
+def known_size(layer: ImageLayer, x: Tensor) -> tuple[int, int]:
     """Height and width of a batch of images.
 
     Raises:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops, random
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
+from laminar.random import SeedGenerator
+from laminar.typing import DataFormat
 
 from .image_layer import (
     ImageLayer,
+    Range,
     as_like,
     between,
     bounds,
@@ -19,10 +23,11 @@ from .image_layer import (
     some,
     span,
 )
+from .layer_options import LayerOptions
 from .options import config_of
 
 
-def _stretch(seed: Any, size: int, part: Any) -> tuple[Any, Any]:
+def _stretch(seed: SeedGenerator, size: int, part: Any) -> tuple[Any, Any]:
     """Where a stretch begins and ends that is `part` of a side, at a random place."""
     length = part * size
     begin = between(seed, (0.0, 1.0), *ops.shape(part)) * (size - length)
@@ -37,7 +42,7 @@ def _in_box(height: int, width: int, rows: tuple[Any, Any], columns: tuple[Any, 
     return ops.logical_and(in_rows, ops.logical_and(right >= columns[0], right < columns[1]))
 
 
-def _mixed_labels(labels: Any, order: Any, weight: Any) -> Any:
+def _mixed_labels(labels: Tensor, order: Any, weight: Any) -> Any:
     """weight * labels + (1 - weight) * those of the other images."""
     weight = ops.reshape(weight, (-1,) + (1,) * (len(labels.shape) - 1))
     return weight * labels + (1 - weight) * ops.take(labels, order, axis=0)
@@ -68,16 +73,16 @@ class CutMix(ImageLayer):
 
     def __init__(
         self,
-        factor: Any = 1.0,
+        factor: Range = 1.0,
         seed: int | None = None,
-        data_format: str | None = None,
-        **kwargs: Any,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.factor = span(self, "factor", factor, 0.0, 1.0)
         self._begin(seed)
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         """The box, the order of the other images, and the part of the image that stays."""
         height, width = known_size(self, x)
         count = ops.shape(x)[0]
@@ -90,11 +95,11 @@ class CutMix(ImageLayer):
         area = (columns[1] - columns[0]) * (rows[1] - rows[0])
         return box, order, 1 - area / (width * height)
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         box, order, _ = drawn
         return ops.where(box, ops.take(x, order, axis=0), x)
 
-    def change_labels(self, labels: Any, drawn: Any) -> Any:
+    def change_labels(self, labels: Tensor, drawn: Any) -> Any:
         _, order, weight = drawn
         return _mixed_labels(labels, order, weight)
 
@@ -127,9 +132,9 @@ class MixUp(ImageLayer):
     def __init__(
         self,
         alpha: float = 0.2,
-        data_format: str | None = None,
+        data_format: DataFormat | None = None,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         if not isinstance(alpha, int | float) or alpha <= 0:
@@ -137,16 +142,16 @@ class MixUp(ImageLayer):
         self.alpha = alpha
         self._begin(seed)
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         order = random.shuffle(ops.arange(ops.shape(x)[0]), seed=seed)
         return order, random.beta(each_image(x), self.alpha, self.alpha, seed=seed)
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         order, weight = drawn
         weight = as_like(weight, x)
         return weight * x + (1 - weight) * ops.take(x, order, axis=0)
 
-    def change_labels(self, labels: Any, drawn: Any) -> Any:
+    def change_labels(self, labels: Tensor, drawn: Any) -> Any:
         return _mixed_labels(labels, *drawn)
 
     def get_config(self) -> dict[str, Any]:
@@ -177,13 +182,13 @@ class RandomErasing(ImageLayer):
 
     def __init__(
         self,
-        factor: Any = 1.0,
-        scale: Any = (0.02, 0.33),
-        fill_value: Any = None,
-        value_range: Any = (0, 255),
+        factor: Range = 1.0,
+        scale: Range = (0.02, 0.33),
+        fill_value: float | Sequence[float] | None = None,
+        value_range: Sequence[float] = (0, 255),
         seed: int | None = None,
-        data_format: str | None = None,
-        **kwargs: Any,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.factor = span(self, "factor", factor, 0.0, 1.0)
@@ -198,7 +203,7 @@ class RandomErasing(ImageLayer):
         self.value_range = bounds(self, value_range)
         self._begin(seed)
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         """Which pixels are covered, and with what."""
         height, width = known_size(self, x)
         sides = [ops.sqrt(between(seed, self.scale, *each_image(x))) for _ in range(2)]
@@ -210,7 +215,7 @@ class RandomErasing(ImageLayer):
             filling = ops.convert_to_tensor(self.fill_value, "float32")
         return ops.logical_and(box, some(seed, self.factor, x)), clipped(filling, self.value_range)
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         box, filling = drawn
         return ops.where(box, as_like(filling, x), x)
 

@@ -17,6 +17,7 @@ from laminar.engine.ops.array.search import find_sorted
 from laminar.engine.ops.core.checks import check
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.ops.math import compare
+from laminar.typing import DataLike, DTypeLike, Ints, Shape, TensorLike
 
 from .category_encoding import MODES, encode
 from .data_layer import DataLayer, as_array, as_list, batches, refuse_sparse
@@ -42,18 +43,18 @@ class IndexLookup(DataLayer):
         self,
         max_tokens: int | None,
         num_oov_indices: int,
-        mask_token: Any,
-        oov_token: Any,
-        vocabulary_dtype: Any,
-        vocabulary: Any = None,
-        idf_weights: Any = None,
+        mask_token: str | int | None,
+        oov_token: str | int | None,
+        vocabulary_dtype: DTypeLike,
+        vocabulary: str | TensorLike | None = None,
+        idf_weights: TensorLike | None = None,
         invert: bool = False,
         output_mode: str = "int",
         sparse: bool = False,
         pad_to_max_tokens: bool = False,
         oov_method: str = "floormod",
         name: str | None = None,
-        salt: Any = None,
+        salt: Ints | None = None,
         **kwargs: Any,
     ) -> None:
         frozen = kwargs.pop("vocabulary_size", None)
@@ -162,7 +163,9 @@ class IndexLookup(DataLayer):
 
     # The vocabulary
 
-    def set_vocabulary(self, vocabulary: Any, idf_weights: Any = None) -> None:
+    def set_vocabulary(
+        self, vocabulary: str | TensorLike, idf_weights: TensorLike | None = None
+    ) -> None:
         """Set the vocabulary, and for output mode "tf_idf" the weights.
 
         Args:
@@ -295,7 +298,7 @@ class IndexLookup(DataLayer):
 
     # Learning it
 
-    def adapt(self, data: Any, steps: int | None = None) -> None:
+    def adapt(self, data: DataLike, steps: int | None = None) -> None:
         """Learn the vocabulary: the tokens of data, the most frequent first.
 
         Tokens as frequent as each other are in falling order.
@@ -317,7 +320,7 @@ class IndexLookup(DataLayer):
                 self.update_state(batch)
         self.finalize_state()
 
-    def update_state(self, data: Any) -> None:
+    def update_state(self, data: DataLike) -> None:
         """Count the tokens of a batch: the first axis has the examples; a vector is one example.
 
         Raises:
@@ -359,7 +362,7 @@ class IndexLookup(DataLayer):
 
     # Using it
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: TensorLike) -> Any:
         if self.output_mode == "tf_idf" and self.idf_weights is None:
             raise FailedPreconditionError(
                 f"{self.who} has no weights yet",
@@ -407,7 +410,7 @@ class IndexLookup(DataLayer):
         inside = ops.logical_and(x >= 0, x < size)
         return gather.gather(self._values, ops.where(inside, x, size))
 
-    def compute_output_shape(self, input_shape: Any) -> Any:
+    def compute_output_shape(self, input_shape: Shape) -> Any:
         """The shape of the output for an input of a given shape."""
         dtype = int64 if self.invert else self.compute_dtype
         return tuple(self.compute_output_spec(KerasTensor(input_shape, dtype)).shape)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from laminar.dtype_policies import PolicyLike
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor, TensorShape, as_dtype
+from laminar.typing import DTypeLike, Shape
 
 from .layer import Layer
 from .symbolic import KerasTensor, Node
@@ -20,12 +22,12 @@ class InputLayer(Layer):
 
     def __init__(
         self,
-        shape: Any = None,
+        shape: Shape | None = None,
         batch_size: int | None = None,
-        dtype: Any = None,
+        dtype: PolicyLike | None = None,
         sparse: bool | None = None,
         ragged: bool | None = None,
-        batch_shape: Any = None,
+        batch_shape: Shape | None = None,
         input_tensor: KerasTensor | None = None,
         optional: bool = False,
         name: str | None = None,
@@ -95,7 +97,7 @@ class InputLayer(Layer):
 def Input(  # noqa: N802  # Keras's name
     shape: Sequence[int | None] | None = None,
     batch_size: int | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     sparse: bool | None = None,
     ragged: bool | None = None,
     batch_shape: Sequence[int | None] | None = None,

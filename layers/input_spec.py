@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from laminar.dtype_policies import PolicyLike
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import TensorShape
 from laminar.tree import flatten
+from laminar.typing import Shape
 
 
 class InputSpec:
@@ -27,8 +29,8 @@ class InputSpec:
 
     def __init__(
         self,
-        dtype: Any = None,
-        shape: Any = None,
+        dtype: PolicyLike | None = None,
+        shape: Shape | None = None,
         ndim: int | None = None,
         max_ndim: int | None = None,
         min_ndim: int | None = None,

@@ -5,12 +5,15 @@ from __future__ import annotations
 import string
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
 from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.graph import Tensor
+from laminar.typing import Shape
 
 from .layer import Layer
+from .layer_options import LayerOptions
 from .merging import check_list
 from .options import config_of
 
@@ -28,12 +31,12 @@ class Concatenate(Layer):
         ShapeError: the shapes differ along another axis.
     """
 
-    def __init__(self, axis: int = -1, **kwargs: Any) -> None:
+    def __init__(self, axis: int = -1, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         self.axis = axis
         self.supports_masking = True
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Sequence[Shape]) -> None:
         check_list(self, input_shape)
         others = [list(shape) for shape in input_shape]
         for shape in others:
@@ -53,10 +56,12 @@ class Concatenate(Layer):
                 f"{list(input_shape)}"
             )
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Sequence[Tensor]) -> Any:
         return ops.concatenate(inputs, axis=self.axis)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+    def compute_mask(
+        self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None
+    ) -> Any:
         """The masks joined as the inputs are; an input without one counts everywhere."""
         if previous_mask is None or all(m is None for m in previous_mask):
             return None
@@ -90,7 +95,9 @@ class Dot(Layer):
         ShapeError: the sizes along the axes differ.
     """
 
-    def __init__(self, axes: int | Sequence[int], normalize: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self, axes: int | Sequence[int], normalize: bool = False, **kwargs: Unpack[LayerOptions]
+    ) -> None:
         super().__init__(**kwargs)
         given = [axes] if isinstance(axes, int) else axes
         if not (
@@ -110,7 +117,7 @@ class Dot(Layer):
         self.normalize = normalize
         self.supports_masking = True
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Sequence[Shape]) -> None:
         check_list(self, input_shape)
         if len(input_shape) != 2:
             raise InvalidArgumentError(f"{self.who}: expected two inputs, got {len(input_shape)}")
@@ -134,7 +141,7 @@ class Dot(Layer):
             axis_2 + rank_2 if axis_2 < 0 else axis_2,
         )
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Sequence[Tensor]) -> Any:
         x1, x2 = inputs
         axis_1, axis_2 = self._axes(len(x1.shape), len(x2.shape))
         if self.normalize:
@@ -150,18 +157,22 @@ class Dot(Layer):
         y = ops.einsum(equation, x1, x2)
         return y if kept else ops.expand_dims(y, -1)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> None:
+    def compute_mask(
+        self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None
+    ) -> None:
         """No mask: steps may be summed over."""
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | config_of(self, "axes", "normalize")
 
 
-def concatenate(inputs: Sequence[Any], axis: int = -1, **kwargs: Any) -> Any:
+def concatenate(inputs: Sequence[Any], axis: int = -1, **kwargs: Unpack[LayerOptions]) -> Any:
     """The inputs one after the other along `axis`: `Concatenate(axis, **kwargs)(inputs)`."""
     return Concatenate(axis=axis, **kwargs)(inputs)
 
 
-def dot(inputs: Sequence[Any], axes: int | Sequence[int] = -1, **kwargs: Any) -> Any:
+def dot(
+    inputs: Sequence[Any], axes: int | Sequence[int] = -1, **kwargs: Unpack[LayerOptions]
+) -> Any:
     """Two tensors multiplied along axes: `Dot(axes, **kwargs)(inputs)`."""
     return Dot(axes=axes, **kwargs)(inputs)

@@ -6,24 +6,29 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self, Unpack
 
 import numpy as np
 
 from laminar import dtype_policies, ops, regularizers
+from laminar.dtype_policies import PolicyLike
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
 from laminar.engine.graph import Tensor, building
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.source import inside_layer
 from laminar.engine.state import Variable, autocast, current_scope
+from laminar.quantizers import QuantizationConfig, QuantizationLike
 from laminar.recorded import is_read_by_us
+from laminar.regularizers import RegularizerLike
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import flatten, map_structure
+from laminar.typing import TensorLike, TensorStructure
 
 from .building import Buildable, legacy_shape
 from .context import CallContext, current
 from .holding import holding
 from .input_spec import check_inputs
+from .layer_options import FirstShape
 from .masking import get_mask, set_mask
 from .operation import Operation, infer_outputs
 from .symbolic import KerasTensor, any_symbolic
@@ -68,12 +73,12 @@ class Layer(Buildable, Operation):
     def __init__(
         self,
         *,
-        activity_regularizer: Any = None,
+        activity_regularizer: RegularizerLike | None = None,
         trainable: bool = True,
-        dtype: Any = None,
+        dtype: PolicyLike | None = None,
         autocast: bool = True,
         name: str | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[FirstShape],
     ) -> None:
         super().__init__(name=name)
         self._first_shape = legacy_shape(kwargs)
@@ -102,7 +107,7 @@ class Layer(Buildable, Operation):
         return self._policy
 
     @dtype_policy.setter
-    def dtype_policy(self, value: Any) -> None:
+    def dtype_policy(self, value: PolicyLike | None) -> None:
         self._policy = dtype_policies.get(value)
 
     @property
@@ -111,7 +116,12 @@ class Layer(Buildable, Operation):
         found: str | None = self._policy.quantization_mode
         return found
 
-    def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
+    def quantize(
+        self,
+        mode: str | QuantizationConfig | None = None,
+        type_check: bool = True,
+        config: QuantizationLike | None = None,
+    ) -> None:
         """Refuse, with UnimplementedError: the layer has no large weight to keep in 8 bits."""
         raise UnimplementedError(
             f"{self.who}: quantize() is not written for {type(self).__name__}",
@@ -145,7 +155,7 @@ class Layer(Buildable, Operation):
 
     # Losses
 
-    def add_loss(self, loss: Any) -> None:
+    def add_loss(self, loss: TensorStructure) -> None:
         """Add a scalar (or several) to the loss of the model that this layer is part of.
 
         Call it in `call`, with a value computed there.
@@ -168,7 +178,9 @@ class Layer(Buildable, Operation):
                 if scope is not None and scope.collect_losses:
                     scope.add_loss(added)
 
-    def add_metric(self, value: Any, name: str | None = None, aggregation: str = "mean") -> None:
+    def add_metric(
+        self, value: TensorLike, name: str | None = None, aggregation: str = "mean"
+    ) -> None:
         """Report a value of each batch: models log its mean over an epoch, under `name`.
 
         Call it in `call`, with a value computed there.

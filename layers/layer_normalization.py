@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
+from laminar.constraints import ConstraintLike
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
+from laminar.initializers import InitializerLike
+from laminar.regularizers import RegularizerLike
+from laminar.typing import Shape
 
 from .layer import Layer
+from .layer_options import LayerOptions
 from .options import config_of, keep, known_dim, make_weight
 
 Axes = int | Sequence[int]
@@ -25,7 +31,7 @@ def _axes(layer: Layer, axis: Any) -> Any:
     return [int(a) for a in given] if several else int(axis)
 
 
-def _sizes(layer: Layer, axis: Any, input_shape: Any) -> list[int]:
+def _sizes(layer: Layer, axis: Any, input_shape: Shape) -> list[int]:
     """The sizes of the normalized axes, from the first axis to the last."""
     given = axis if isinstance(axis, list) else [axis]
     axes = sorted(given, key=lambda a: a % len(input_shape))
@@ -62,12 +68,12 @@ class LayerNormalization(Layer):
         epsilon: float = 1e-3,
         center: bool = True,
         scale: bool = True,
-        beta_initializer: Any = "zeros",
-        gamma_initializer: Any = "ones",
-        beta_regularizer: Any = None,
-        gamma_regularizer: Any = None,
-        beta_constraint: Any = None,
-        gamma_constraint: Any = None,
+        beta_initializer: InitializerLike = "zeros",
+        gamma_initializer: InitializerLike = "ones",
+        beta_regularizer: RegularizerLike | None = None,
+        gamma_regularizer: RegularizerLike | None = None,
+        beta_constraint: ConstraintLike | None = None,
+        gamma_constraint: ConstraintLike | None = None,
         **kwargs: Any,
     ) -> None:
         self.rms_scaling = kwargs.pop("rms_scaling", False)  # Keras writes it into its files
@@ -91,12 +97,12 @@ class LayerNormalization(Layer):
         )
         self.supports_masking = True
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         shape = _sizes(self, self.axis, input_shape)
         self.gamma = make_weight(self, "gamma", shape, autocast=False) if self.scale else None
         self.beta = make_weight(self, "beta", shape, autocast=False) if self.center else None
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return ops.layer_normalization(
             inputs, self.gamma, self.beta, axis=self.axis, epsilon=self.epsilon
         )
@@ -135,17 +141,19 @@ class RMSNormalization(Layer):
         equation 4.
     """
 
-    def __init__(self, axis: Axes = -1, epsilon: float = 1e-6, **kwargs: Any) -> None:
+    def __init__(
+        self, axis: Axes = -1, epsilon: float = 1e-6, **kwargs: Unpack[LayerOptions]
+    ) -> None:
         super().__init__(**kwargs)
         self.axis = _axes(self, axis)
         self.epsilon = epsilon
         self.supports_masking = True
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         shape = _sizes(self, self.axis, input_shape)
         self.scale = self.add_weight(shape, "ones", name="scale")
 
-    def call(self, x: Any) -> Any:
+    def call(self, x: Tensor) -> Any:
         return ops.rms_normalization(x, scale=self.scale, axis=self.axis, epsilon=self.epsilon)
 
     def get_config(self) -> dict[str, Any]:
@@ -165,12 +173,12 @@ class UnitNormalization(Layer):
         InvalidArgumentError: `axis` is not made of whole numbers.
     """
 
-    def __init__(self, axis: Axes = -1, **kwargs: Any) -> None:
+    def __init__(self, axis: Axes = -1, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         self.axis = _axes(self, axis)
         self.supports_masking = True
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return ops.normalize(inputs, axis=self.axis, order=2, epsilon=1e-12)
 
     def get_config(self) -> dict[str, Any]:

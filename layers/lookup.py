@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from laminar.engine.errors import DTypeError
+from laminar.typing import Ints, TensorLike
 
 from .index_lookup import IndexLookup
 
@@ -39,15 +40,15 @@ class StringLookup(IndexLookup):
         num_oov_indices: int = 1,
         mask_token: str | None = None,
         oov_token: str | None = "[UNK]",
-        vocabulary: Any = None,
-        idf_weights: Any = None,
+        vocabulary: str | TensorLike | None = None,
+        idf_weights: TensorLike | None = None,
         invert: bool = False,
         output_mode: str = "int",
         pad_to_max_tokens: bool = False,
         sparse: bool = False,
         encoding: str = "utf-8",
         name: str | None = None,
-        salt: Any = None,
+        salt: Ints | None = None,
         **kwargs: Any,
     ) -> None:
         self.encoding = encoding
@@ -109,15 +110,15 @@ class IntegerLookup(IndexLookup):
         num_oov_indices: int = 1,
         mask_token: int | None = None,
         oov_token: int | None = -1,
-        vocabulary: Any = None,
+        vocabulary: str | TensorLike | None = None,
         vocabulary_dtype: str = "int64",
-        idf_weights: Any = None,
+        idf_weights: TensorLike | None = None,
         invert: bool = False,
         output_mode: str = "int",
         sparse: bool = False,
         pad_to_max_tokens: bool = False,
         oov_method: str = "floormod",
-        salt: Any = None,
+        salt: Ints | None = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> None:

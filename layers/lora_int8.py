@@ -9,7 +9,10 @@ import numpy as np
 
 from laminar import dtype_policies, ops, quantizers
 from laminar.engine.errors import FailedPreconditionError
+from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
+from laminar.initializers import InitializerLike
+from laminar.quantizers import QuantizationConfig, QuantizationLike
 
 from .layer import Layer
 from .options import make_weight, whole
@@ -36,14 +39,19 @@ class MainWeight(Layer):
     # From the constructor, and from build
 
     def _keep_main(
-        self, lora_rank: int | None, lora_alpha: float | None, quantization_config: Any
+        self,
+        lora_rank: int | None,
+        lora_alpha: float | None,
+        quantization_config: QuantizationLike | None,
     ) -> None:
         self.lora_rank = None if lora_rank is None else whole(self, "lora_rank", lora_rank)
         self.lora_alpha = self.lora_rank if lora_alpha is None else lora_alpha
         self.lora_enabled = False
         self.quantization_config = quantizers.get(quantization_config)
 
-    def _make_main(self, shape: Sequence[int | None], *, initializer: Any = None) -> Variable:
+    def _make_main(
+        self, shape: Sequence[int | None], *, initializer: InitializerLike | None = None
+    ) -> Variable:
         if self.quantization_mode is None:
             return make_weight(self, self._main, shape, initializer=initializer)
         return self.add_weight(
@@ -71,8 +79,8 @@ class MainWeight(Layer):
         self,
         rank: int,
         lora_alpha: float | None = None,
-        a_initializer: Any = "he_uniform",
-        b_initializer: Any = "zeros",
+        a_initializer: InitializerLike = "he_uniform",
+        b_initializer: InitializerLike = "zeros",
     ) -> None:
         """Freeze the main weight, and train an update of low rank of it instead.
 
@@ -95,7 +103,7 @@ class MainWeight(Layer):
         self.lora_alpha = self.lora_rank if lora_alpha is None else lora_alpha
         self._add_lora(a_initializer, b_initializer)
 
-    def _add_lora(self, a_initializer: Any, b_initializer: Any) -> None:
+    def _add_lora(self, a_initializer: InitializerLike, b_initializer: InitializerLike) -> None:
         shape = tuple(self._weight.shape)
         rank = self.lora_rank
         self._lora_a = self.add_weight(
@@ -115,7 +123,12 @@ class MainWeight(Layer):
 
     # In 8 bits
 
-    def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
+    def quantize(
+        self,
+        mode: str | QuantizationConfig | None = None,
+        type_check: bool = True,
+        config: QuantizationLike | None = None,
+    ) -> None:
         """Keep the main weight in 8 bits, from now on; it is trained no more.
 
         Args:
@@ -183,7 +196,7 @@ class MainWeight(Layer):
             return self._weight.read_value()
         return ops.add(self._weight, self._lora_update(self._lora_a))
 
-    def _rounded(self, x: Any, axes: Sequence[int]) -> Any:
+    def _rounded(self, x: Tensor, axes: Sequence[int]) -> Any:
         """Inputs as 8 bits keep them, with one scale along `axes`."""
         if self._scale is None:
             return x
@@ -194,7 +207,7 @@ class MainWeight(Layer):
         kept = ops.divide(ops.cast(outputs, x.dtype), scale)
         return ops.add(x, ops.stop_gradient(ops.subtract(kept, x)))
 
-    def _divided(self, y: Any) -> Any:
+    def _divided(self, y: Tensor) -> Any:
         """Outputs by the scale of W."""
         return y if self._scale is None else ops.divide(y, self._scale)
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
+from laminar.activations import ActivationLike
+from laminar.constraints import ConstraintLike
+from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
+from laminar.initializers import InitializerLike
+from laminar.regularizers import RegularizerLike
 
 from .options import keep, make_weight
-from .recurrent import CellRNN, cell_options, check_use_cudnn
-from .recurrent_cell import OPTIONS, RecurrentCell
+from .recurrent import CellRNN, RecurrentOptions, cell_options, check_use_cudnn
+from .recurrent_cell import OPTIONS, CellOptions, RecurrentCell
 
 _OPTIONS = (*OPTIONS[:2], "recurrent_activation", *OPTIONS[2:], "unit_forget_bias", "seed")
 
@@ -27,7 +32,7 @@ def forget_bias(layer: Any, size: int) -> Callable[..., Any]:
     return initial
 
 
-def lstm_step(cell: Any, gates: Any, c: Any, axis: int = -1) -> list[Any]:
+def lstm_step(cell: Any, gates: Any, c: Tensor, axis: int = -1) -> list[Any]:
     """The new states [h, c]: c' = f c + i activation(g), h' = o activation(c').
 
     Args:
@@ -60,23 +65,23 @@ class LSTMCell(RecurrentCell):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "sigmoid",
+        activation: ActivationLike = "tanh",
+        recurrent_activation: ActivationLike = "sigmoid",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        recurrent_initializer: InitializerLike = "orthogonal",
+        bias_initializer: InitializerLike = "zeros",
         unit_forget_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_regularizer: RegularizerLike | None = None,
+        recurrent_regularizer: RegularizerLike | None = None,
+        bias_regularizer: RegularizerLike | None = None,
+        kernel_constraint: ConstraintLike | None = None,
+        recurrent_constraint: ConstraintLike | None = None,
+        bias_constraint: ConstraintLike | None = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[CellOptions],
     ) -> None:
         super().__init__(
             units,
@@ -104,7 +109,7 @@ class LSTMCell(RecurrentCell):
         initializer = forget_bias(self, self.units) if self.unit_forget_bias else None
         return make_weight(self, "bias", (width,), initializer=initializer)
 
-    def step(self, projected: Any, states: list[Any], training: bool) -> list[Any]:
+    def step(self, projected: Tensor, states: list[Any], training: bool) -> list[Any]:
         h, c = states
         return lstm_step(self, ops.add(projected, self._recurrent(h, training)), c)
 
@@ -153,20 +158,20 @@ class LSTM(CellRNN):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
-        recurrent_activation: Any = "sigmoid",
+        activation: ActivationLike = "tanh",
+        recurrent_activation: ActivationLike = "sigmoid",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        recurrent_initializer: InitializerLike = "orthogonal",
+        bias_initializer: InitializerLike = "zeros",
         unit_forget_bias: bool = True,
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_regularizer: RegularizerLike | None = None,
+        recurrent_regularizer: RegularizerLike | None = None,
+        bias_regularizer: RegularizerLike | None = None,
+        activity_regularizer: RegularizerLike | None = None,
+        kernel_constraint: ConstraintLike | None = None,
+        recurrent_constraint: ConstraintLike | None = None,
+        bias_constraint: ConstraintLike | None = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,
@@ -175,8 +180,8 @@ class LSTM(CellRNN):
         go_backwards: bool = False,
         stateful: bool = False,
         unroll: bool = False,
-        use_cudnn: Any = "auto",
-        **kwargs: Any,
+        use_cudnn: bool | str = "auto",
+        **kwargs: Unpack[RecurrentOptions],
     ) -> None:
         cell = LSTMCell(
             units,

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
 from laminar.engine.errors import InvalidArgumentError, ShapeError
-from laminar.engine.graph import TensorShape, broadcast_shapes
+from laminar.engine.graph import Tensor, TensorShape, broadcast_shapes
+from laminar.typing import Shape
 
 from .layer import Layer
+from .layer_options import LayerOptions
 
 
-def check_list(layer: Layer, shapes: Any) -> None:
+def check_list(layer: Layer, shapes: Sequence[Shape]) -> None:
     """Refuse anything but a list of shapes of known rank.
 
     Raises:
@@ -37,11 +39,11 @@ class Merge(Layer):
     inputs have a mask, the output has one: a step counts where it counts in any input.
     """
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Sequence[Shape]) -> None:
         check_list(self, input_shape)
         rank = max(len(shape) for shape in input_shape)
         shape = TensorShape(())
@@ -53,7 +55,7 @@ class Merge(Layer):
                 )
             shape = broadcast_shapes(self.who, shape, full)
 
-    def call(self, inputs: Any, mask: Any = None) -> Any:
+    def call(self, inputs: Sequence[Tensor], mask: Sequence[Tensor | None] | None = None) -> Any:
         rank = max(len(x.shape) for x in inputs)
         expanded = [_expand(x, rank, 1) for x in inputs]
         return self.merge(expanded, mask)
@@ -62,23 +64,26 @@ class Merge(Layer):
         """The result for inputs with the same number of axes; `masks` is None when none has one."""
         raise NotImplementedError
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+    def compute_mask(
+        self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None
+    ) -> Any:
         """Where any input counts; None unless all have a mask."""
-        if previous_mask is None or any(m is None for m in previous_mask):
+        if previous_mask is None:
             return None
-        return reduce(ops.logical_or, previous_mask)
+        masks = [mask for mask in previous_mask if mask is not None]
+        return reduce(ops.logical_or, masks) if len(masks) == len(previous_mask) else None
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config()
 
 
-def _expand(x: Any, rank: int, axis: int) -> Any:
+def _expand(x: Tensor, rank: int, axis: int) -> Any:
     """`x` with axes of size 1 inserted at `axis`, until it has `rank` of them."""
     missing = rank - len(x.shape)
     return ops.expand_dims(x, list(range(axis, axis + missing))) if missing else x
 
 
-def _over(mask: Any, x: Any) -> Any:
+def _over(mask: Any, x: Tensor) -> Any:
     """A mask of steps with axes of size 1 for the features of `x`."""
     return None if mask is None else _expand(mask, len(x.shape), len(mask.shape))
 
@@ -119,7 +124,7 @@ class Subtract(Merge):
         InvalidArgumentError: there are not two inputs.
     """
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Sequence[Shape]) -> None:
         super().build(input_shape)
         if len(input_shape) != 2:
             raise InvalidArgumentError(f"{self.who}: expected two inputs, got {len(input_shape)}")
@@ -183,31 +188,31 @@ class Minimum(Merge):
         return _fold_masked(ops.minimum, inputs, masks)
 
 
-def add(inputs: Sequence[Any], **kwargs: Any) -> Any:
+def add(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
     """The sum of the inputs: `Add(**kwargs)(inputs)`."""
     return Add(**kwargs)(inputs)
 
 
-def subtract(inputs: Sequence[Any], **kwargs: Any) -> Any:
+def subtract(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
     """The first input minus the second: `Subtract(**kwargs)(inputs)`."""
     return Subtract(**kwargs)(inputs)
 
 
-def multiply(inputs: Sequence[Any], **kwargs: Any) -> Any:
+def multiply(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
     """The product of the inputs: `Multiply(**kwargs)(inputs)`."""
     return Multiply(**kwargs)(inputs)
 
 
-def average(inputs: Sequence[Any], **kwargs: Any) -> Any:
+def average(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
     """The mean of the inputs: `Average(**kwargs)(inputs)`."""
     return Average(**kwargs)(inputs)
 
 
-def maximum(inputs: Sequence[Any], **kwargs: Any) -> Any:
+def maximum(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
     """The largest of the inputs: `Maximum(**kwargs)(inputs)`."""
     return Maximum(**kwargs)(inputs)
 
 
-def minimum(inputs: Sequence[Any], **kwargs: Any) -> Any:
+def minimum(inputs: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> Any:
     """The smallest of the inputs: `Minimum(**kwargs)(inputs)`."""
     return Minimum(**kwargs)(inputs)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import regularizers
+from laminar.constraints import ConstraintLike
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
+from laminar.initializers import InitializerLike
+from laminar.regularizers import RegularizerLike
+from laminar.typing import AxisLike, Shape
 
+from .layer_options import CommonOptions
 from .options import config_of, whole
 from .projected_attention import ProjectedAttention
 
@@ -78,16 +84,16 @@ class MultiHeadAttention(ProjectedAttention):
         attention_axes: int | Sequence[int] | None = None,
         sliding_window: int | None = None,
         flash_attention: bool | None = None,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike | None = None,
+        bias_regularizer: RegularizerLike | None = None,
+        activity_regularizer: RegularizerLike | None = None,
+        kernel_constraint: ConstraintLike | None = None,
+        bias_constraint: ConstraintLike | None = None,
         use_gate: bool = False,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[CommonOptions],
     ) -> None:
         super().__init__(**kwargs)
         self._begin(
@@ -112,7 +118,7 @@ class MultiHeadAttention(ProjectedAttention):
         self.attention_axes = self._numbers("attention_axes", attention_axes)
         self._scale = self.key_dim**-0.5
 
-    def _numbers(self, name: str, value: Any) -> tuple[int, ...] | None:
+    def _numbers(self, name: str, value: AxisLike | None) -> tuple[int, ...] | None:
         if value is None:
             return None
         numbers = (value,) if hasattr(value, "__index__") else value
@@ -125,7 +131,7 @@ class MultiHeadAttention(ProjectedAttention):
         return tuple(int(n) for n in numbers)
 
     def build(  # type: ignore[override]  # a shape for each input
-        self, query_shape: Any, value_shape: Any, key_shape: Any = None
+        self, query_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
     ) -> None:
         key_shape = value_shape if key_shape is None else key_shape
         self._check_lengths(value_shape, key_shape)
@@ -170,11 +176,11 @@ class MultiHeadAttention(ProjectedAttention):
         )
         self._make_weighting([-1 - i for i in reversed(range(len(self.attention_axes)))])
 
-    def _mask_for_scores(self, own: Any, given: Any) -> Any:
+    def _mask_for_scores(self, own: Tensor | None, given: Tensor | None) -> Any:
         return own
 
     def compute_output_shape(
-        self, query_shape: Any, value_shape: Any, key_shape: Any = None
+        self, query_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
     ) -> tuple[int | None, ...]:
         """The shape of the queries, with the features of the output."""
         self._check_lengths(value_shape, value_shape if key_shape is None else key_shape)

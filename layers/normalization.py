@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
 from laminar import ops
 from laminar.config import epsilon
 from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
+from laminar.typing import DataLike, TensorLike
 
 from .data_layer import DataLayer, as_array, batches, is_array
+from .layer_options import LayerOptions
+
+# A number, or one for each index of the axes.
+Numbers: TypeAlias = float | Sequence[Any] | np.ndarray[Any, Any]
 
 
 class Normalization(DataLayer):
@@ -33,10 +38,10 @@ class Normalization(DataLayer):
     def __init__(
         self,
         axis: int | Sequence[int] | None = -1,
-        mean: Any = None,
-        variance: Any = None,
+        mean: Numbers | None = None,
+        variance: Numbers | None = None,
         invert: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         self.axis: tuple[int, ...] = ()
@@ -52,7 +57,9 @@ class Normalization(DataLayer):
                 f"got mean={mean} and variance={variance}",
                 remedy="give both, or neither and call adapt()",
             )
-        if mean is not None and np.shape(mean) != np.shape(variance):
+        if mean is None or variance is None:
+            return
+        if np.shape(mean) != np.shape(variance):
             raise ShapeError(
                 f"{self.who}: mean has shape {np.shape(mean)}, variance {np.shape(variance)}"
             )
@@ -116,7 +123,7 @@ class Normalization(DataLayer):
         found = (self.adapt_mean, self.adapt_variance)[i]
         return ops.reshape(ops.cast(found, self.compute_dtype), self._spread)
 
-    def adapt(self, data: Any) -> None:
+    def adapt(self, data: DataLike) -> None:
         """Measure mean and variance of data, in place of those it had.
 
         Args:
@@ -172,7 +179,7 @@ class Normalization(DataLayer):
             )
         return array.astype(np.float64)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: TensorLike) -> Any:
         x = ops.cast(inputs, self.compute_dtype)
         deviation = ops.maximum(ops.sqrt(self._statistic(1)), epsilon())
         if self.invert:

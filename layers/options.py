@@ -7,11 +7,12 @@ The options of a weight called `kernel` are `kernel_initializer`, `kernel_regula
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from laminar import activations, constraints, initializers, regularizers
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.state import Variable
+from laminar.initializers import InitializerLike
 
 from .layer import Layer
 
@@ -22,6 +23,9 @@ _MODULES: dict[str, Any] = {
     "regularizer": regularizers,
     "constraint": constraints,
 }
+
+
+Choice = TypeVar("Choice", bound=str)
 
 
 def keep(layer: Layer, **options: Any) -> None:
@@ -36,7 +40,7 @@ def make_weight(
     shape: Sequence[int | None],
     options: str | None = None,
     *,
-    initializer: Any = None,
+    initializer: InitializerLike | None = None,
     trainable: bool = True,
     autocast: bool = True,
 ) -> Variable:
@@ -103,18 +107,19 @@ def each_axis(layer: Layer, name: str, value: Any, rank: int, least: int = 1) ->
     return tuple(whole(layer, name, item, least) for item in value)
 
 
-def one_of(layer: Layer, name: str, value: Any, choices: Sequence[str]) -> str:
+def one_of(layer: Layer, name: str, value: Any, choices: Sequence[Choice]) -> Choice:
     """`value` in lower case, if it is one of `choices`.
 
     Raises:
         InvalidArgumentError: it is not.
     """
     found = value.lower() if isinstance(value, str) else value
-    if found not in choices:
-        raise InvalidArgumentError(
-            f"{layer.who}: {name} must be one of {', '.join(map(repr, choices))}, got {value!r}"
-        )
-    return str(found)
+    for choice in choices:
+        if found == choice:
+            return choice
+    raise InvalidArgumentError(
+        f"{layer.who}: {name} must be one of {', '.join(map(repr, choices))}, got {value!r}"
+    )
 
 
 def fraction(layer: Layer, name: str, value: Any, *, below_one: bool = False) -> float:

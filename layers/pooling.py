@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 from laminar import ops
 from laminar.config import standardize_data_format
+from laminar.engine.graph import Tensor
+from laminar.typing import DataFormat, Padding
 
 from .input_spec import InputSpec
 from .layer import Layer
@@ -41,8 +43,8 @@ class Pooling(Layer):
         self,
         pool_size: Ints,
         strides: Ints | None = None,
-        padding: str = "valid",
-        data_format: str | None = None,
+        padding: Padding = "valid",
+        data_format: DataFormat | None = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -55,7 +57,7 @@ class Pooling(Layer):
         self.data_format = standardize_data_format(data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return type(self).pool(
             inputs,
             self.pool_size,
@@ -79,8 +81,8 @@ class MaxPooling(Pooling):
         self,
         pool_size: Ints = 2,
         strides: Ints | None = None,
-        padding: str = "valid",
-        data_format: str | None = None,
+        padding: Padding = "valid",
+        data_format: DataFormat | None = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> None:

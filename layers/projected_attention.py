@@ -7,6 +7,10 @@ from typing import Any
 
 from laminar import ops, regularizers
 from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.graph import Tensor
+from laminar.initializers import InitializerLike
+from laminar.regularizers import RegularizerLike
+from laminar.typing import Shape
 
 from .activation import Softmax
 from .attention_masks import all_of, causal_mask, of_keys, of_queries, window_mask
@@ -69,7 +73,7 @@ class ProjectedAttention(Layer):
         use_gate: bool,
         sliding_window: int | None,
         flash_attention: bool | None,
-        activity_regularizer: Any,
+        activity_regularizer: RegularizerLike | None,
         seed: int | None,
         **options: Any,
     ) -> None:
@@ -124,13 +128,13 @@ class ProjectedAttention(Layer):
 
     def call(
         self,
-        query: Any,
-        value: Any,
-        key: Any = None,
-        query_mask: Any = None,
-        value_mask: Any = None,
-        key_mask: Any = None,
-        attention_mask: Any = None,
+        query: Tensor,
+        value: Tensor,
+        key: Tensor | None = None,
+        query_mask: Tensor | None = None,
+        value_mask: Tensor | None = None,
+        key_mask: Tensor | None = None,
+        attention_mask: Tensor | None = None,
         return_attention_scores: bool = False,
         training: bool | None = None,
         use_causal_mask: bool = False,
@@ -155,15 +159,15 @@ class ProjectedAttention(Layer):
             set_mask(y, ops.cast(mask, "bool"))
         return (y, scores) if return_attention_scores else y
 
-    def _mask_for_scores(self, own: Any, given: Any) -> Any:
+    def _mask_for_scores(self, own: Tensor | None, given: Tensor | None) -> Any:
         """The mask of queries that keeps pairs apart: of what comes with the query and is given."""
         return own if given is None else given
 
-    def _for_heads(self, x: Any) -> Any:
+    def _for_heads(self, x: Tensor) -> Any:
         """Keys or values with as many heads as the query has."""
         return x
 
-    def _masks_of_places(self, query: Any, value: Any, causal: bool) -> list[Any]:
+    def _masks_of_places(self, query: Tensor, value: Tensor, causal: bool) -> list[Any]:
         """The masks that follow from the places of queries and keys alone."""
         masks: list[Any] = []
         if not causal and self.sliding_window is None:
@@ -183,10 +187,10 @@ class ProjectedAttention(Layer):
 
     def _compute_attention(
         self,
-        query: Any,
-        key: Any,
-        value: Any,
-        attention_mask: Any = None,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attention_mask: Tensor | None = None,
         training: bool | None = None,
         return_attention_scores: bool = False,
     ) -> tuple[Any, Any]:
@@ -206,7 +210,7 @@ class ProjectedAttention(Layer):
         kept = self._dropout_layer(weights, training=training) if self.dropout > 0 else weights
         return ops.einsum(self._output_equation, kept, value), weights
 
-    def _for_scores(self, mask: Any, rank: int) -> Any:
+    def _for_scores(self, mask: Tensor | None, rank: int) -> Any:
         """A mask with axes of size 1 put in before those of queries and keys."""
         if mask is None:
             return None
@@ -220,7 +224,7 @@ class ProjectedAttention(Layer):
             mask = ops.expand_dims(mask, -last - 1)
         return mask
 
-    def _check_lengths(self, value_shape: Any, key_shape: Any) -> None:
+    def _check_lengths(self, value_shape: Shape, key_shape: Shape) -> None:
         """Refuse keys and values of different numbers.
 
         Raises:
@@ -233,6 +237,6 @@ class ProjectedAttention(Layer):
             )
 
 
-def _another(initializer: Any) -> Any:
+def _another(initializer: InitializerLike) -> Any:
     """An initializer of the same config: without a seed it gives other numbers."""
     return initializer.clone() if hasattr(initializer, "clone") else initializer

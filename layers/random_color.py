@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 from laminar import ops
+from laminar.engine.graph import Tensor
+from laminar.random import SeedGenerator
+from laminar.typing import DataFormat
 
 from .image_layer import (
     FactorLayer,
     ImageLayer,
+    ImageOptions,
+    Range,
     ToneLayer,
     as_like,
     between,
@@ -17,6 +23,7 @@ from .image_layer import (
     rescaled,
     some,
 )
+from .layer_options import LayerOptions
 from .options import config_of, fraction
 
 
@@ -40,11 +47,15 @@ class RandomBrightness(FactorLayer):
     least = -1.0
 
     def __init__(
-        self, factor: Any, value_range: Any = (0, 255), seed: int | None = None, **kwargs: Any
+        self,
+        factor: Range,
+        value_range: Sequence[float] = (0, 255),
+        seed: int | None = None,
+        **kwargs: Unpack[ImageOptions],
     ) -> None:
         super().__init__(factor, value_range, seed=seed, **kwargs)
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         low, high = self.value_range
         return clipped(x + as_like(drawn, x) * (high - low), self.value_range)
 
@@ -67,15 +78,19 @@ class RandomContrast(FactorLayer):
     """
 
     def __init__(
-        self, factor: Any, value_range: Any = (0, 255), seed: int | None = None, **kwargs: Any
+        self,
+        factor: Range,
+        value_range: Sequence[float] = (0, 255),
+        seed: int | None = None,
+        **kwargs: Unpack[ImageOptions],
     ) -> None:
         super().__init__(factor, value_range, seed=seed, **kwargs)
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         limits = 1 - self.factor[0], 1 + self.factor[1]
         return between(seed, limits, *each_image(x))
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         mean = ops.mean(x, axis=(1, 2), keepdims=True)
         return clipped((x - mean) * as_like(drawn, x) + mean, self.value_range)
 
@@ -97,11 +112,11 @@ class RandomHue(FactorLayer):
         InvalidArgumentError: a factor outside of its bounds, or no range.
     """
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         sign = ops.where(between(seed, (0.0, 1.0), *each_image(x)) > 0.5, -0.5, 0.5)
         return between(seed, self.factor, *each_image(x)) * sign
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         colors = rescaled(x, self.value_range, (0, 1))
         found = ops.image.rgb_to_hsv(colors, data_format="channels_last")
         hue = ops.mod(found[..., :1] + as_like(drawn, x), 1.0)
@@ -130,11 +145,11 @@ class RandomSaturation(FactorLayer):
 
     least = -1.0
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         factor = between(seed, self.factor, *each_image(x))
         return factor / (1 - factor + 1e-7)
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         colors = rescaled(x, self.value_range, (0, 1))
         found = ops.image.rgb_to_hsv(colors, data_format="channels_last")
         saturation = clipped(found[..., 1:2] * as_like(drawn, x), (0, 1))
@@ -162,7 +177,7 @@ class RandomColorDegeneration(FactorLayer):
 
     least = -1.0
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         grey = ops.image.rgb_to_grayscale(x, data_format="channels_last")
         return clipped(x + as_like(drawn, x) * (grey - x), self.value_range)
 
@@ -187,18 +202,18 @@ class RandomGrayscale(ImageLayer):
     def __init__(
         self,
         factor: float = 0.5,
-        data_format: str | None = None,
+        data_format: DataFormat | None = None,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.factor = fraction(self, "factor", factor)
         self._begin(seed)
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         return between(seed, (0.0, 1.0), *each_image(x)) < self.factor
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         return ops.where(drawn, ops.image.rgb_to_grayscale(x, data_format="channels_last"), x)
 
     def get_config(self) -> dict[str, Any]:
@@ -224,18 +239,18 @@ class RandomInvert(FactorLayer):
 
     def __init__(
         self,
-        factor: Any = 1.0,
-        value_range: Any = (0, 255),
+        factor: Range = 1.0,
+        value_range: Sequence[float] = (0, 255),
         seed: int | None = None,
-        data_format: str | None = None,
-        **kwargs: Any,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(factor, value_range, data_format, seed, **kwargs)
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         return some(seed, self.factor, x)
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         return ops.where(drawn, self.value_range[1] - x, x)
 
 
@@ -260,14 +275,14 @@ class RandomColorJitter(ToneLayer):
 
     def __init__(
         self,
-        value_range: Any = (0, 255),
-        brightness_factor: Any = None,
-        contrast_factor: Any = None,
-        saturation_factor: Any = None,
-        hue_factor: Any = None,
+        value_range: Sequence[float] = (0, 255),
+        brightness_factor: Range | None = None,
+        contrast_factor: Range | None = None,
+        saturation_factor: Range | None = None,
+        hue_factor: Range | None = None,
         seed: int | None = None,
-        data_format: str | None = None,
-        **kwargs: Any,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(value_range, seed, data_format, **kwargs)
         self.brightness_factor = brightness_factor
@@ -286,10 +301,10 @@ class RandomColorJitter(ToneLayer):
             if factor is not None
         ]
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         return [step.draw(x, seed) for step in self._steps]
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         for step, numbers in zip(self._steps, drawn, strict=True):
             x = step.change(x, numbers)
         return x

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
+from laminar.engine.graph import Tensor
+from laminar.random import SeedGenerator
+from laminar.typing import DataFormat
 
-from .image_layer import ImageLayer, as_like, between, each_image, known_size, span
+from .image_layer import ImageLayer, Range, as_like, between, each_image, known_size, span
+from .layer_options import LayerOptions
 from .options import config_of, one_of
 
 FILL_MODES = ("reflect", "wrap", "constant", "nearest")
@@ -35,18 +39,18 @@ class RandomFlip(ImageLayer):
         self,
         mode: str = "horizontal_and_vertical",
         seed: int | None = None,
-        data_format: str | None = None,
-        **kwargs: Any,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         choices = ("horizontal", "vertical", "horizontal_and_vertical")
         self.mode = one_of(self, "mode", mode, choices)
         self._begin(seed)
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         return between(seed, (0.0, 1.0), *each_image(x)) <= 0.5
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         axes = [axis for axis, name in ((1, "vertical"), (2, "horizontal")) if name in self.mode]
         return ops.where(drawn, ops.flip(x, axes), x)
 
@@ -73,8 +77,8 @@ class _Affine(ImageLayer):
         interpolation: str,
         seed: int | None,
         fill_value: float,
-        data_format: str | None,
-        **kwargs: Any,
+        data_format: DataFormat | None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.fill_mode = one_of(self, "fill_mode", fill_mode, FILL_MODES)
@@ -86,7 +90,7 @@ class _Affine(ImageLayer):
         """For each image (a0, a1, a2, b0, b1, b2): (x, y) is what was at (a . (x, y, 1), b ...)."""
         raise NotImplementedError
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         rows = self._matrix(drawn, *known_size(self, x))
         zero = ops.zeros_like(drawn[0])
         whole = [ops.broadcast_to(r, ops.shape(zero)) if isinstance(r, int) else r for r in rows]
@@ -126,18 +130,18 @@ class RandomRotation(_Affine):
 
     def __init__(
         self,
-        factor: Any,
+        factor: Range,
         fill_mode: str = "reflect",
         interpolation: str = "bilinear",
         seed: int | None = None,
         fill_value: float = 0.0,
-        data_format: str | None = None,
-        **kwargs: Any,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(fill_mode, interpolation, seed, fill_value, data_format, **kwargs)
         self.factor = span(self, "factor", factor, -1.0, 1.0)
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         return (between(seed, self.factor, ops.shape(x)[0]),)
 
     def _matrix(self, drawn: Any, height: int, width: int) -> Any:
@@ -173,21 +177,21 @@ class RandomTranslation(_Affine):
 
     def __init__(
         self,
-        height_factor: Any,
-        width_factor: Any,
+        height_factor: Range,
+        width_factor: Range,
         fill_mode: str = "reflect",
         interpolation: str = "bilinear",
         seed: int | None = None,
         fill_value: float = 0.0,
-        data_format: str | None = None,
-        **kwargs: Any,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(fill_mode, interpolation, seed, fill_value, data_format, **kwargs)
         self.height_factor, self.width_factor = height_factor, width_factor
         self._height_span = span(self, "height_factor", height_factor, -1.0, 1.0)
         self._width_span = span(self, "width_factor", width_factor, -1.0, 1.0)
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         count = ops.shape(x)[0]
         return between(seed, self._height_span, count), between(seed, self._width_span, count)
 
@@ -223,14 +227,14 @@ class RandomZoom(_Affine):
 
     def __init__(
         self,
-        height_factor: Any,
-        width_factor: Any = None,
+        height_factor: Range,
+        width_factor: Range | None = None,
         fill_mode: str = "reflect",
         interpolation: str = "bilinear",
         seed: int | None = None,
         fill_value: float = 0.0,
-        data_format: str | None = None,
-        **kwargs: Any,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(fill_mode, interpolation, seed, fill_value, data_format, **kwargs)
         self.height_factor, self.width_factor = height_factor, width_factor
@@ -240,7 +244,7 @@ class RandomZoom(_Affine):
         if width_factor is not None:
             self._width_span = span(self, "width_factor", width_factor, lowest, 1.0)
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         count = ops.shape(x)[0]
         tall = 1.0 + between(seed, self._height_span, count)
         if self._width_span is None:
@@ -278,21 +282,21 @@ class RandomShear(_Affine):
 
     def __init__(
         self,
-        x_factor: Any = 0.0,
-        y_factor: Any = 0.0,
+        x_factor: Range = 0.0,
+        y_factor: Range = 0.0,
         interpolation: str = "bilinear",
         fill_mode: str = "reflect",
         fill_value: float = 0.0,
-        data_format: str | None = None,
+        data_format: DataFormat | None = None,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(fill_mode, interpolation, seed, fill_value, data_format, **kwargs)
         self.x_factor, self.y_factor = x_factor, y_factor
         self._x_span = span(self, "x_factor", x_factor, -1.0, 1.0)
         self._y_span = span(self, "y_factor", y_factor, -1.0, 1.0)
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         count = ops.shape(x)[0]
         turned = ops.where(between(seed, (0.0, 1.0), count) > 0.5, -1.0, 1.0)
         along_y, along_x = (between(seed, s, count) for s in (self._y_span, self._x_span))

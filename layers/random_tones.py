@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 from laminar import ops, random
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
+from laminar.random import SeedGenerator
+from laminar.typing import DataFormat, Ints
 
 from .image_layer import (
     FactorLayer,
+    ImageOptions,
+    Range,
     ToneLayer,
     as_like,
     between,
@@ -18,6 +24,7 @@ from .image_layer import (
     some,
     span,
 )
+from .layer_options import LayerOptions
 from .options import at_least_0, config_of, each_axis, whole
 
 _BYTES = (0, 255)
@@ -43,21 +50,21 @@ class Solarization(ToneLayer):
 
     def __init__(
         self,
-        addition_factor: Any = 0.0,
-        threshold_factor: Any = 0.0,
-        value_range: Any = (0, 255),
+        addition_factor: Range = 0.0,
+        threshold_factor: Range = 0.0,
+        value_range: Sequence[float] = (0, 255),
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[ImageOptions],
     ) -> None:
         super().__init__(value_range, seed, **kwargs)
         self.addition_factor = span(self, "addition_factor", addition_factor, 0.0, 1.0)
         self.threshold_factor = span(self, "threshold_factor", threshold_factor, 0.0, 1.0)
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         factors = self.addition_factor, self.threshold_factor
         return tuple(255 * between(seed, factor, *each_image(x)) for factor in factors)
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         addition, threshold = drawn
         y = rescaled(x, self.value_range, _BYTES)
         y = clipped(y + as_like(addition, x), _BYTES)
@@ -87,23 +94,23 @@ class RandomPosterization(ToneLayer):
 
     def __init__(
         self,
-        factor: Any,
-        value_range: Any = (0, 255),
-        data_format: str | None = None,
+        factor: Range,
+        value_range: Sequence[float] = (0, 255),
+        data_format: DataFormat | None = None,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(value_range, seed, data_format, **kwargs)
         low, high = span(self, "factor", factor, 1, 8)
         self.factor = whole(self, "factor", low), whole(self, "factor", high)
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         """The distance of neighbouring values that stay, a power of 2."""
         low, high = self.factor
         bits = random.randint(each_image(x), low, max(high, low + 1), seed=seed)
         return ops.left_shift(1, 8 - bits)
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         y = ops.cast(rescaled(x, self.value_range, _BYTES), "int32")
         y = ops.cast(y // drawn * drawn, x.dtype)
         return rescaled(y, _BYTES, self.value_range)
@@ -132,7 +139,7 @@ class RandomSharpness(FactorLayer):
         InvalidArgumentError: a factor outside of its bounds, or no range.
     """
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         # The sum of the 9 pixels around is a sum along rows of a sum along columns.
         padded = ops.pad(x, [(0, 0), (1, 1), (1, 1), (0, 0)])
         rows = padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:]
@@ -163,13 +170,13 @@ class RandomGaussianBlur(FactorLayer):
 
     def __init__(
         self,
-        factor: Any = 1.0,
-        kernel_size: Any = 3,
-        sigma: Any = 1.0,
-        value_range: Any = (0, 255),
-        data_format: str | None = None,
+        factor: Range = 1.0,
+        kernel_size: Ints = 3,
+        sigma: Range = 1.0,
+        value_range: Sequence[float] = (0, 255),
+        data_format: DataFormat | None = None,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(factor, value_range, data_format, seed, **kwargs)
         self.kernel_size = each_axis(self, "kernel_size", kernel_size, 2)
@@ -181,10 +188,10 @@ class RandomGaussianBlur(FactorLayer):
         self.sigma = span(self, "sigma", sigma, 0.0, 1.0)
         at_least_0(self, "sigma", self.sigma[0])
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         return some(seed, self.factor, x), between(seed, self.sigma, 2) + 1e-6
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         chosen, sigma = drawn
         y = ops.image.gaussian_blur(
             x, self.kernel_size, as_like(sigma, x), data_format="channels_last"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 from laminar import ops
+from laminar.engine.graph import Tensor
 from laminar.ops.warping import random_moves, shaken
+from laminar.random import SeedGenerator
 from laminar.random.seeds import draw_seed
+from laminar.typing import DataFormat
 
 from .image_layer import (
     ImageLayer,
+    Range,
     as_like,
     between,
     bounds,
@@ -18,6 +23,7 @@ from .image_layer import (
     some,
     span,
 )
+from .layer_options import LayerOptions
 from .options import config_of, fraction, one_of
 from .random_geometry import INTERPOLATIONS
 
@@ -45,13 +51,13 @@ class RandomPerspective(ImageLayer):
 
     def __init__(
         self,
-        factor: Any = 1.0,
+        factor: Range = 1.0,
         scale: float = 1.0,
         interpolation: str = "bilinear",
         fill_value: float = 0.0,
         seed: int | None = None,
-        data_format: str | None = None,
-        **kwargs: Any,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.factor = span(self, "factor", factor, 0.0, 1.0)
@@ -60,11 +66,11 @@ class RandomPerspective(ImageLayer):
         self.fill_value = fill_value
         self._begin(seed)
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         limits = -0.5 * self.scale, 0.5 * self.scale
         return some(seed, self.factor, x), between(seed, limits, ops.shape(x)[0], 4, 2)
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         chosen, moves = drawn
         height, width = known_size(self, x)
         right, bottom = width - 1.0, height - 1.0
@@ -115,15 +121,15 @@ class RandomElasticTransform(ImageLayer):
 
     def __init__(
         self,
-        factor: Any = 1.0,
-        scale: Any = 1.0,
+        factor: Range = 1.0,
+        scale: Range = 1.0,
         interpolation: str = "bilinear",
         fill_mode: str = "reflect",
         fill_value: float = 0.0,
-        value_range: Any = (0, 255),
+        value_range: Sequence[float] = (0, 255),
         seed: int | None = None,
-        data_format: str | None = None,
-        **kwargs: Any,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         modes = ("constant", "nearest", "wrap", "mirror", "reflect")
@@ -135,7 +141,7 @@ class RandomElasticTransform(ImageLayer):
         self.value_range = bounds(self, value_range)
         self._begin(seed)
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         """Which images are chosen, and how far each pixel moves down and right."""
         height, width = known_size(self, x)
         strength = as_like(between(seed, self.scale), x) + 1e-6  # a width of 0 would be none at all
@@ -149,13 +155,13 @@ class RandomElasticTransform(ImageLayer):
         )
         return some(seed, self.factor, x), moves
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         chosen, moves = drawn
         mode = interpolation or self.interpolation
         y = ops.where(chosen, shaken(x, moves, mode, self.fill_mode, self.fill_value), x)
         return clipped(y, self.value_range)
 
-    def change_masks(self, masks: Any, drawn: Any) -> Any:
+    def change_masks(self, masks: Tensor, drawn: Any) -> Any:
         chosen, moves = drawn
         y = shaken(masks, moves, "nearest", self.fill_mode, self.fill_value)
         return ops.where(chosen, y, masks)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 from laminar import ops
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import flatten, map_structure, pack_sequence_as
+from laminar.typing import Shape
 
 from .input_spec import InputSpec
 from .layer import Layer
+from .layer_options import CommonOptions, LayerOptions
 from .options import config_of
 from .recurrent_cell import DroppingCell
 from .stacked_cells import StackedRNNCells, check_cell
@@ -26,6 +29,13 @@ _FLAGS = (
     "unroll",
     "zero_output_for_mask",
 )
+
+
+class RecurrentOptions(CommonOptions, total=False):
+    """What layers with a cell of their own take besides the options that they name."""
+
+    zero_output_for_mask: bool
+    implementation: int
 
 
 class RNN(Layer):
@@ -67,7 +77,7 @@ class RNN(Layer):
         stateful: bool = False,
         unroll: bool = False,
         zero_output_for_mask: bool = False,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         if isinstance(cell, list | tuple):
@@ -90,7 +100,7 @@ class RNN(Layer):
         size = self.cell.state_size
         return list(size) if isinstance(size, list | tuple) else [size]
 
-    def build(self, sequences_shape: Any, initial_state_shape: Any = None) -> None:
+    def build(self, sequences_shape: Shape, initial_state_shape: Shape | None = None) -> None:
         if isinstance(self.cell, Layer) and not self.cell.built:
             self.cell.build((sequences_shape[0], *sequences_shape[2:]))
         if self.stateful and self.states is None:
@@ -108,7 +118,7 @@ class RNN(Layer):
 
     # States
 
-    def get_initial_state(self, batch_size: Any) -> list[Any]:
+    def get_initial_state(self, batch_size: int | Tensor) -> list[Any]:
         """The states before the first step: those of the cell, or zeros."""
         if hasattr(self.cell, "get_initial_state"):
             found = self.cell.get_initial_state(batch_size=batch_size)
@@ -151,7 +161,11 @@ class RNN(Layer):
     # Calling
 
     def call(
-        self, sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False
+        self,
+        sequences: Tensor,
+        initial_state: Sequence[Tensor] | None = None,
+        mask: Tensor | None = None,
+        training: bool = False,
     ) -> Any:
         if self.unroll and sequences.shape[1] is None:
             raise InvalidArgumentError(
@@ -176,7 +190,7 @@ class RNN(Layer):
         return hasattr(self.cell, "project")
 
     @contextmanager
-    def _dropout(self, sequences: Any, states: list[Any], training: bool) -> Iterator[None]:
+    def _dropout(self, sequences: Tensor, states: list[Any], training: bool) -> Iterator[None]:
         """Draw what the cells drop before the first step, and forget it after the last."""
         pairs = [(self.cell, states)]
         if isinstance(self.cell, StackedRNNCells):
@@ -206,7 +220,7 @@ class RNN(Layer):
         return states, ys
 
     def _over_projections(
-        self, x: Any, states: list[Any], marks: Any, training: bool
+        self, x: Tensor, states: list[Any], marks: Any, training: bool
     ) -> tuple[Any, list[Any]]:
         """The loop over a cell that projects all inputs at once, and whose output is its state."""
         keeps = self.return_sequences
@@ -228,7 +242,7 @@ class RNN(Layer):
         return (_time_first(y) if keeps else y), states
 
     def _over_inputs(
-        self, x: Any, states: list[Any], marks: Any, training: bool
+        self, x: Tensor, states: list[Any], marks: Any, training: bool
     ) -> tuple[Any, list[Any]]:
         """The loop over any cell."""
         cell = self.cell
@@ -254,7 +268,7 @@ class RNN(Layer):
             return map_structure(_time_first, ys), states
         return map_structure(lambda y: y[-1], ys), states
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None) -> Any:
         """The mask of the sequences, where sequences are given."""
         mask = flatten(previous_mask)[0] if self.return_sequences else None
         return [mask, *[None] * len(self.state_size)] if self.return_state else mask
@@ -299,7 +313,7 @@ class CellRNN(RNN):
         return super(RNN, cls).from_config(config)
 
 
-def cell_options(kwargs: dict[str, Any], name: str) -> dict[str, Any]:
+def cell_options(kwargs: Any, name: str) -> dict[str, Any]:
     """The arguments of a layer that its cell takes too; `implementation` is the cell's alone."""
     found: dict[str, Any] = {"name": name}
     for key in ("dtype", "trainable"):
@@ -326,26 +340,26 @@ def check_use_cudnn(layer: Any, value: Any) -> Any:
 # Steps and masks
 
 
-def _time_first(x: Any) -> Any:
+def _time_first(x: Tensor) -> Any:
     """(batch, steps, ...) as (steps, batch, ...), and back."""
     return ops.swapaxes(x, 0, 1)
 
 
-def _flipped(x: Any) -> Any:
+def _flipped(x: Tensor) -> Any:
     return ops.flip(x, axis=0)
 
 
-def _chosen(mark: Any, new: Any, old: Any) -> Any:
+def _chosen(mark: Tensor, new: Any, old: Any) -> Any:
     """`new` where `mark` is True, else `old`; the mark has the first axes of both."""
     missing = len(new.shape) - len(mark.shape)
     return ops.where(ops.expand_dims(mark, list(range(-missing, 0))), new, old)
 
 
-def _masked_to_zero(y: Any, order: Any) -> Any:
+def _masked_to_zero(y: Tensor, order: Tensor) -> Any:
     return _chosen(order, y, ops.zeros_like(y))
 
 
-def _masked_to_last(y: Any, order: Any) -> Any:
+def _masked_to_last(y: Tensor, order: Tensor) -> Any:
     """Outputs (steps, batch, ...) in which each masked one is that of the last step not masked."""
     steps = ops.expand_dims(ops.arange(ops.shape(order)[0]), 1)
 

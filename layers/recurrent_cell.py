@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Unpack
 
 from laminar import ops, random
-from laminar.engine.graph import GraphTensor, building
+from laminar.activations import ActivationLike
+from laminar.constraints import ConstraintLike
+from laminar.engine.graph import GraphTensor, Tensor, building
 from laminar.engine.state import Variable
+from laminar.initializers import InitializerLike
+from laminar.regularizers import RegularizerLike
+from laminar.typing import Shape, TensorLike
 
 from .layer import Layer
+from .layer_options import LayerOptions
 from .options import config_of, fraction, keep, known_dim, make_weight, whole
 
 # The options of a cell, as in its config; layers made of one cell pass them on.
@@ -29,6 +35,12 @@ OPTIONS = (
     "dropout",
     "recurrent_dropout",
 )
+
+
+class CellOptions(LayerOptions, total=False):
+    """The arguments of cells that are not their own; `implementation` changes nothing here."""
+
+    implementation: int
 
 
 class DroppingCell(Layer):
@@ -58,7 +70,7 @@ class DroppingCell(Layer):
         """How many masks there are, one for each gate; None for one for all."""
         raise NotImplementedError
 
-    def get_dropout_mask(self, step_input: Any) -> Any:
+    def get_dropout_mask(self, step_input: TensorLike) -> Any:
         """What inputs are multiplied by in training: of the shape of those of one step.
 
         With a mask for each gate, they are along a new first axis. None if nothing is dropped.
@@ -67,7 +79,7 @@ class DroppingCell(Layer):
             self._dropout_mask = self._draw(ops.shape(step_input), self.dropout)
         return self._dropout_mask
 
-    def get_recurrent_dropout_mask(self, state: Any) -> Any:
+    def get_recurrent_dropout_mask(self, state: TensorLike | None) -> Any:
         """Likewise of the state."""
         if 0 < self.recurrent_dropout < 1 and not _is_usable(self._recurrent_dropout_mask):
             self._recurrent_dropout_mask = self._draw(ops.shape(state), self.recurrent_dropout)
@@ -138,23 +150,24 @@ class RecurrentCell(DroppingCell):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
+        activation: ActivationLike = "tanh",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        recurrent_initializer: InitializerLike = "orthogonal",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike | None = None,
+        recurrent_regularizer: RegularizerLike | None = None,
+        bias_regularizer: RegularizerLike | None = None,
+        kernel_constraint: ConstraintLike | None = None,
+        recurrent_constraint: ConstraintLike | None = None,
+        bias_constraint: ConstraintLike | None = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,
-        **kwargs: Any,
+        *,
+        implementation: int = 2,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
-        implementation = kwargs.pop("implementation", 2)
         super().__init__(**kwargs)
         self.units = self.output_size = whole(self, "units", units)
         self.use_bias = use_bias
@@ -179,7 +192,7 @@ class RecurrentCell(DroppingCell):
     def _mask_count(self) -> int | None:
         return self.gates if self.implementation == 1 and self.gates > 1 else None
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         features = known_dim(self, input_shape, -1, "the number of features")
         width = self.gates * self.units
         self.kernel = make_weight(self, "kernel", (features, width))
@@ -191,7 +204,7 @@ class RecurrentCell(DroppingCell):
     def _make_bias(self, width: int) -> Variable:
         return make_weight(self, "bias", (width,))
 
-    def get_initial_state(self, batch_size: Any = None) -> list[Any]:
+    def get_initial_state(self, batch_size: int | Tensor | None = None) -> list[Any]:
         """Zeros: the state before the first step."""
         sizes = self.state_size if isinstance(self.state_size, list) else [self.state_size]
         return [ops.zeros((batch_size, size), dtype=self.compute_dtype) for size in sizes]
@@ -214,7 +227,7 @@ class RecurrentCell(DroppingCell):
     def _input_bias(self) -> Any:
         return None if self.bias is None else self.bias.value
 
-    def _recurrent(self, h: Any, training: bool) -> Any:
+    def _recurrent(self, h: Tensor, training: bool) -> Any:
         """What the state adds to the gates: (batch, gates * units)."""
         mask = self.get_recurrent_dropout_mask(h) if training else None
         if mask is None:
@@ -223,14 +236,14 @@ class RecurrentCell(DroppingCell):
             return ops.matmul(h * mask, self.recurrent_kernel)
         return self._each_gate(h, mask, self.recurrent_kernel.value)
 
-    def _each_gate(self, x: Any, masks: Any, kernel: Any) -> Any:
+    def _each_gate(self, x: Tensor, masks: Any, kernel: Tensor) -> Any:
         """A product for each gate, of what its own mask leaves."""
         parts = ops.split(kernel, self.gates, axis=-1)
         return ops.concatenate(
             [ops.matmul(x * masks[i], part) for i, part in enumerate(parts)], axis=-1
         )
 
-    def step(self, projected: Any, states: list[Any], training: bool) -> list[Any]:
+    def step(self, projected: Tensor, states: list[Any], training: bool) -> list[Any]:
         """The new states.
 
         Args:
@@ -240,7 +253,7 @@ class RecurrentCell(DroppingCell):
         """
         raise NotImplementedError
 
-    def call(self, inputs: Any, states: Any, training: bool = False) -> Any:
+    def call(self, inputs: Tensor, states: Sequence[Tensor], training: bool = False) -> Any:
         several = isinstance(states, list | tuple)
         before = list(states) if several else [states]
         after = self.step(self.project(inputs, training), before, training)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from laminar import ops
 from laminar.config import image_data_format
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
+from laminar.typing import TensorLike
 
 from .layer import Layer
+from .layer_options import LayerOptions
 
 
 class Rescaling(Layer):
@@ -22,13 +24,15 @@ class Rescaling(Layer):
         x: any, of any numbers -> y: the same
     """
 
-    def __init__(self, scale: Any, offset: Any = 0.0, **kwargs: Any) -> None:
+    def __init__(
+        self, scale: TensorLike, offset: TensorLike = 0.0, **kwargs: Unpack[LayerOptions]
+    ) -> None:
         super().__init__(**kwargs)
         self.scale = scale
         self.offset = offset
         self.supports_masking = True
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: TensorLike) -> Any:
         x = ops.cast(inputs, self.compute_dtype)
         return x * self._per_channel(self.scale) + self._per_channel(self.offset)
 

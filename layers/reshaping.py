@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
 from laminar.config import standardize_data_format
 from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.graph import Tensor
+from laminar.typing import DataFormat
 
 from .input_spec import InputSpec
 from .layer import Layer
+from .layer_options import LayerOptions
 from .options import config_of, whole
 
 
@@ -26,15 +29,17 @@ class Flatten(Layer):
         x: (batch, ...) -> y: (batch, numbers in an example); (batch,) -> (batch, 1)
     """
 
-    def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, data_format: DataFormat | None = None, **kwargs: Unpack[LayerOptions]
+    ) -> None:
         super().__init__(**kwargs)
         self.data_format = standardize_data_format(data_format)
         self.input_spec = InputSpec(min_ndim=1)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         if self.data_format == "channels_first" and len(inputs.shape) > 2:
             inputs = ops.moveaxis(inputs, 1, -1)
-        sizes = tuple(inputs.shape[1:])
+        sizes: Any = inputs.shape[1:]
         batch = ops.shape(inputs)[0]
         return ops.reshape(inputs, (batch, -1 if None in sizes else math.prod(sizes)))
 
@@ -56,7 +61,7 @@ class Reshape(Layer):
         ShapeError: the target has another number of places than an example has numbers.
     """
 
-    def __init__(self, target_shape: Sequence[int], **kwargs: Any) -> None:
+    def __init__(self, target_shape: Sequence[int], **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         self.target_shape = tuple(whole(self, "target_shape", n, least=-1) for n in target_shape)
         if self.target_shape.count(-1) > 1:
@@ -65,7 +70,7 @@ class Reshape(Layer):
                 remedy="give all sizes but one",
             )
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         shape = self._resolved(tuple(inputs.shape[1:]))
         return ops.reshape(inputs, (ops.shape(inputs)[0], *shape))
 
@@ -106,7 +111,7 @@ class Permute(Layer):
         InvalidArgumentError: `dims` is no permutation of 1, 2, ...
     """
 
-    def __init__(self, dims: Sequence[int], **kwargs: Any) -> None:
+    def __init__(self, dims: Sequence[int], **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         self.dims = tuple(dims)
         if sorted(self.dims) != list(range(1, len(self.dims) + 1)):
@@ -117,7 +122,7 @@ class Permute(Layer):
             )
         self.input_spec = InputSpec(ndim=len(self.dims) + 1)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return ops.transpose(inputs, (0, *self.dims))
 
     def get_config(self) -> dict[str, Any]:
@@ -134,12 +139,12 @@ class RepeatVector(Layer):
         x: (batch, features) -> y: (batch, n, features)
     """
 
-    def __init__(self, n: int, **kwargs: Any) -> None:
+    def __init__(self, n: int, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         self.n = whole(self, "n", n)
         self.input_spec = InputSpec(ndim=2)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return ops.repeat(ops.expand_dims(inputs, 1), self.n, axis=1)
 
     def get_config(self) -> dict[str, Any]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
+from laminar.random import SeedGenerator
+from laminar.typing import DataFormat
 
 from .image_layer import ImageLayer, between, known_size
+from .layer_options import LayerOptions
 from .options import config_of, one_of, whole
 
 INTERPOLATIONS = ("bilinear", "nearest", "bicubic", "lanczos3", "lanczos5")
@@ -48,8 +52,8 @@ class Resizing(ImageLayer):
         fill_mode: str = "constant",
         fill_value: float = 0.0,
         antialias: bool = False,
-        data_format: str | None = None,
-        **kwargs: Any,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.height = whole(self, "height", height)
@@ -65,7 +69,7 @@ class Resizing(ImageLayer):
         self.fill_value = fill_value
         self.antialias = bool(antialias)
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         return ops.image.resize(
             x,
             (self.height, self.width),
@@ -113,13 +117,17 @@ class CenterCrop(ImageLayer):
     moves = True
 
     def __init__(
-        self, height: int, width: int, data_format: str | None = None, **kwargs: Any
+        self,
+        height: int,
+        width: int,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.height = whole(self, "height", height)
         self.width = whole(self, "width", width)
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         height, width = known_size(self, x)
         if height < self.height or width < self.width:
             return ops.image.resize(
@@ -161,17 +169,17 @@ class RandomCrop(CenterCrop):
         height: int,
         width: int,
         seed: int | None = None,
-        data_format: str | None = None,
+        data_format: DataFormat | None = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(height, width, data_format, name=name, **kwargs)
         self._begin(seed)
 
-    def rest(self, x: Any, interpolation: str | None = None) -> Any:
+    def rest(self, x: Tensor, interpolation: str | None = None) -> Any:
         return super().change(x, None, interpolation)
 
-    def draw(self, x: Any, seed: Any) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
         """The first row and column; None where there is no choice."""
         height, width = known_size(self, x)
         if height < self.height or width < self.width:
@@ -180,7 +188,7 @@ class RandomCrop(CenterCrop):
         places = between(seed, (0.0, 1.0), 2) * ops.convert_to_tensor(room, "float32")
         return ops.minimum(ops.cast(places, "int32"), [n - 1 for n in room])
 
-    def change(self, x: Any, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
         if drawn is None:
             return super().change(x, drawn, interpolation)
         rows = ops.take(x, drawn[0] + ops.arange(self.height), axis=1)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from laminar import ops
+from laminar.constraints import ConstraintLike
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
+from laminar.initializers import InitializerLike
+from laminar.regularizers import RegularizerLike
+from laminar.typing import DTypeLike, Shape
 
 from .embedding import Embedding
 from .masking import set_mask
@@ -45,11 +50,11 @@ class ReversibleEmbedding(Embedding):
         input_dim: int,
         output_dim: int,
         tie_weights: bool = True,
-        embeddings_initializer: Any = "uniform",
-        embeddings_regularizer: Any = None,
-        embeddings_constraint: Any = None,
+        embeddings_initializer: InitializerLike = "uniform",
+        embeddings_regularizer: RegularizerLike | None = None,
+        embeddings_constraint: ConstraintLike | None = None,
         mask_zero: bool = False,
-        reverse_dtype: Any = None,
+        reverse_dtype: DTypeLike | None = None,
         logit_soft_cap: float | None = None,
         **kwargs: Any,
     ) -> None:
@@ -70,7 +75,7 @@ class ReversibleEmbedding(Embedding):
         self.reverse_dtype = reverse_dtype
         self.logit_soft_cap = logit_soft_cap
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: Shape | None = None) -> None:
         super().build(input_shape)
         if not self.tie_weights:
             self.reverse_embeddings = make_weight(
@@ -80,7 +85,7 @@ class ReversibleEmbedding(Embedding):
                 initializer=self.embeddings_initializer,
             )
 
-    def call(self, inputs: Any, reverse: bool = False) -> Any:
+    def call(self, inputs: Tensor, reverse: bool = False) -> Any:
         if not reverse:
             y = super().call(inputs)
             if self.mask_zero:
@@ -95,7 +100,7 @@ class ReversibleEmbedding(Embedding):
         cap = self.logit_soft_cap
         return y if cap is None else ops.tanh(y / cap) * cap
 
-    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         """None: the call sets the mask, since it depends on the direction."""
         return None
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
+from laminar.activations import ActivationLike
+from laminar.constraints import ConstraintLike
+from laminar.engine.graph import Tensor
+from laminar.initializers import InitializerLike
+from laminar.regularizers import RegularizerLike
+from laminar.typing import DataFormat, Padding, Shape
 
 from .convolution import ConvBase, Ints
+from .layer_options import CommonOptions
 from .options import config_of, keep, make_weight, whole
 
 
@@ -48,28 +55,30 @@ class SeparableConv(ConvBase):
         arXiv:1610.02357, section 1.
     """
 
+    padding: Padding
+
     def __init__(
         self,
         filters: int,
         kernel_size: Ints,
         strides: Ints = 1,
-        padding: str = "valid",
-        data_format: str | None = None,
+        padding: Padding = "valid",
+        data_format: DataFormat | None = None,
         dilation_rate: Ints = 1,
         depth_multiplier: int = 1,
-        activation: Any = None,
+        activation: ActivationLike | None = None,
         use_bias: bool = True,
-        depthwise_initializer: Any = "glorot_uniform",
-        pointwise_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        depthwise_constraint: Any = None,
-        pointwise_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
+        depthwise_initializer: InitializerLike = "glorot_uniform",
+        pointwise_initializer: InitializerLike = "glorot_uniform",
+        bias_initializer: InitializerLike = "zeros",
+        depthwise_regularizer: RegularizerLike | None = None,
+        pointwise_regularizer: RegularizerLike | None = None,
+        bias_regularizer: RegularizerLike | None = None,
+        activity_regularizer: RegularizerLike | None = None,
+        depthwise_constraint: ConstraintLike | None = None,
+        pointwise_constraint: ConstraintLike | None = None,
+        bias_constraint: ConstraintLike | None = None,
+        **kwargs: Unpack[CommonOptions],
     ) -> None:
         super().__init__(
             kernel_size,
@@ -97,7 +106,7 @@ class SeparableConv(ConvBase):
             pointwise_constraint=pointwise_constraint,
         )
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         channels = self._input_channels(input_shape)
         first = (*self.kernel_size, channels, self.depth_multiplier)
         second = ((1,) * self.rank) + (channels * self.depth_multiplier, self.filters)
@@ -105,7 +114,7 @@ class SeparableConv(ConvBase):
         self.pointwise_kernel = make_weight(self, "pointwise_kernel", second, "pointwise")
         self._make_bias(self.filters)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         y = ops.separable_conv(
             inputs,
             self.depthwise_kernel,

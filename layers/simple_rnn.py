@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
+from laminar.activations import ActivationLike
+from laminar.constraints import ConstraintLike
+from laminar.engine.graph import Tensor
+from laminar.initializers import InitializerLike
+from laminar.regularizers import RegularizerLike
 
-from .recurrent import CellRNN, cell_options
+from .recurrent import CellRNN, RecurrentOptions, cell_options
 from .recurrent_cell import OPTIONS, RecurrentCell
 
 
@@ -23,7 +28,7 @@ class SimpleRNNCell(RecurrentCell):
 
     gates = 1
 
-    def step(self, projected: Any, states: list[Any], training: bool) -> list[Any]:
+    def step(self, projected: Tensor, states: list[Any], training: bool) -> list[Any]:
         return [self.activation(ops.add(projected, self._recurrent(states[0], training)))]
 
 
@@ -61,18 +66,18 @@ class SimpleRNN(CellRNN):
     def __init__(
         self,
         units: int,
-        activation: Any = "tanh",
+        activation: ActivationLike = "tanh",
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = "orthogonal",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        recurrent_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        recurrent_constraint: Any = None,
-        bias_constraint: Any = None,
+        kernel_initializer: InitializerLike = "glorot_uniform",
+        recurrent_initializer: InitializerLike = "orthogonal",
+        bias_initializer: InitializerLike = "zeros",
+        kernel_regularizer: RegularizerLike | None = None,
+        recurrent_regularizer: RegularizerLike | None = None,
+        bias_regularizer: RegularizerLike | None = None,
+        activity_regularizer: RegularizerLike | None = None,
+        kernel_constraint: ConstraintLike | None = None,
+        recurrent_constraint: ConstraintLike | None = None,
+        bias_constraint: ConstraintLike | None = None,
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         return_sequences: bool = False,
@@ -81,7 +86,7 @@ class SimpleRNN(CellRNN):
         stateful: bool = False,
         unroll: bool = False,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: Unpack[RecurrentOptions],
     ) -> None:
         cell = SimpleRNNCell(
             units,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 from laminar.initializers import TruncatedNormal
+from laminar.typing import Shape
 
+from .layer import Layer
+from .layer_options import LayerOptions
 from .options import whole
 from .wrapper import Wrapper
 
@@ -33,11 +37,13 @@ class SpectralNormalization(Wrapper):
         arXiv:1802.05957, algorithm 1.
     """
 
-    def __init__(self, layer: Any, power_iterations: int = 1, **kwargs: Any) -> None:
+    def __init__(
+        self, layer: Layer, power_iterations: int = 1, **kwargs: Unpack[LayerOptions]
+    ) -> None:
         super().__init__(layer, **kwargs)
         self.power_iterations = whole(self, "power_iterations", power_iterations)
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: Shape | None = None) -> None:
         super().build(input_shape)
         kernel = getattr(self.layer, "kernel", getattr(self.layer, "embeddings", None))
         if not isinstance(kernel, Variable):
@@ -54,7 +60,7 @@ class SpectralNormalization(Wrapper):
             name="vector_u",
         )
 
-    def call(self, inputs: Any, training: bool = False) -> Any:
+    def call(self, inputs: Tensor, training: bool = False) -> Any:
         if training:
             u, kernel = self.normalized_weights()
             self.vector_u.assign(u)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from laminar import ops
 from laminar.config import epsilon, standardize_data_format
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
+from laminar.typing import DataFormat, Padding, Shape, TensorLike
 
 from .data_layer import DataLayer
 from .input_spec import InputSpec
 from .layer import Layer
+from .layer_options import LayerOptions
 from .options import config_of, known_dim, one_of, whole
 
 Array = np.ndarray[Any, Any]
@@ -30,7 +33,7 @@ _WINDOWS: dict[str, tuple[float, ...]] = {
 _MODES = ("log", "magnitude", "psd", "real", "imag", "angle", "stft")
 
 
-def window_of(layer: Layer, window: Any, length: int, periodic: bool) -> Array:
+def window_of(layer: Layer, window: str | TensorLike, length: int, periodic: bool) -> Array:
     """The points of a window.
 
     Args:
@@ -94,13 +97,13 @@ class STFTSpectrogram(Layer):
         frame_length: int = 256,
         frame_step: int | None = None,
         fft_length: int | None = None,
-        window: Any = "hann",
+        window: str | TensorLike = "hann",
         periodic: bool = False,
         scaling: str | None = "density",
-        padding: str = "valid",
+        padding: Padding = "valid",
         expand_dims: bool = False,
-        data_format: str | None = None,
-        **kwargs: Any,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         self.mode = one_of(self, "mode", mode, _MODES)
@@ -120,7 +123,7 @@ class STFTSpectrogram(Layer):
         self.periodic = periodic
         self.scaling = scaling
         self._points = window_of(self, window, self.frame_length, periodic)
-        self.padding = one_of(self, "padding", padding, ("valid", "same"))
+        self.padding: Padding = one_of(self, "padding", padding, ("valid", "same"))
         self.expand_dims = expand_dims
         self.data_format = standardize_data_format(data_format)
         self.input_spec = InputSpec(ndim=3)
@@ -136,7 +139,7 @@ class STFTSpectrogram(Layer):
         values = wave(-2 * math.pi * turns) * points[:, None]
         return lambda shape, dtype=None: ops.convert_to_tensor(values[:, None], dtype)
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         length = self.fft_length or 2 ** math.ceil(math.log2(self.frame_length))
         shape = (self.frame_length, 1, length // 2 + 1)
         if self.mode != "imag":
@@ -144,12 +147,12 @@ class STFTSpectrogram(Layer):
         if self.mode != "real":
             self.imag_kernel = self.add_weight(shape, self._kernel(np.sin), name="imag_kernel")
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         x = inputs if self.data_format == "channels_first" else ops.swapaxes(inputs, 1, 2)
         channels = known_dim(self, x.shape, 1, "the number of channels")
         sound = ops.reshape(x, (-1, ops.shape(x)[2], 1))
 
-        def part(kernel: Any) -> Any:
+        def part(kernel: TensorLike) -> Any:
             """(batch, channels, stretches, frequencies)."""
             step = self.frame_step or self.frame_length // 2
             y = ops.conv(sound, kernel, step, self.padding, "channels_last")
@@ -244,7 +247,7 @@ class MelSpectrogram(DataLayer):
         mag_exp: float = 2.0,
         min_power: float = 1e-10,
         ref_power: float = 1.0,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         self.fft_length = whole(self, "fft_length", fft_length)
@@ -281,7 +284,7 @@ class MelSpectrogram(DataLayer):
         weights[0] = 0  # the frequency 0 is no sound
         return weights
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         dtype = "float64" if self.compute_dtype == "float64" else "float32"
         real, imag = ops.stft(
             ops.cast(inputs, dtype),

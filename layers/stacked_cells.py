@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, Unpack
 
 from laminar import ops
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Tensor
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
+from laminar.typing import Shape
 
 from .layer import Layer
+from .layer_options import LayerOptions
 
 
 def check_cell(cell: Any, who: str) -> None:
@@ -45,7 +48,7 @@ class StackedRNNCells(Layer):
         InvalidArgumentError: one is no cell.
     """
 
-    def __init__(self, cells: Sequence[Any], **kwargs: Any) -> None:
+    def __init__(self, cells: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         for cell in cells:
             check_cell(cell, self.who)
@@ -61,17 +64,19 @@ class StackedRNNCells(Layer):
         """The size of the output."""
         return _output_size(self.cells[-1])
 
-    def build(self, input_shape: Any) -> None:
+    def build(self, input_shape: Shape) -> None:
         for cell in self.cells:
             if isinstance(cell, Layer) and not cell.built:
                 cell.build(input_shape)
             input_shape = (input_shape[0], _output_size(cell))
 
-    def get_initial_state(self, batch_size: Any = None) -> list[Any]:
+    def get_initial_state(self, batch_size: int | Tensor | None = None) -> list[Any]:
         """The states of each cell before the first step."""
         return [_initial_state(cell, batch_size, self.compute_dtype) for cell in self.cells]
 
-    def call(self, inputs: Any, states: Any, training: bool = False, **kwargs: Any) -> Any:
+    def call(
+        self, inputs: Tensor, states: Sequence[Any], training: bool = False, **kwargs: Any
+    ) -> Any:
         new_states = []
         for cell, own in zip(self.cells, states, strict=True):
             several = isinstance(own, list | tuple)
@@ -102,7 +107,7 @@ def _output_size(cell: Any) -> Any:
     return found
 
 
-def _initial_state(cell: Any, batch_size: Any, dtype: str) -> Any:
+def _initial_state(cell: Any, batch_size: int | Tensor | None, dtype: str) -> Any:
     if hasattr(cell, "get_initial_state"):
         return cell.get_initial_state(batch_size=batch_size)
     if isinstance(cell.state_size, list | tuple):

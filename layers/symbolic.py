@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 
 from laminar import ops
+from laminar.dtype_policies import PolicyLike
 from laminar.engine.errors import FailedPreconditionError
 from laminar.engine.graph import DType, Operators, TensorShape, TensorSpec, as_dtype
 from laminar.naming import auto_name
 from laminar.tree import flatten, map_structure
+from laminar.typing import Shape
 
 if TYPE_CHECKING:
     from .operation import Operation
@@ -45,8 +47,8 @@ class KerasTensor(Operators):
 
     def __init__(
         self,
-        shape: Any,
-        dtype: Any = "float32",
+        shape: Shape | int,
+        dtype: PolicyLike = "float32",
         sparse: bool = False,
         ragged: bool = False,
         record_history: bool = True,

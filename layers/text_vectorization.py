@@ -18,6 +18,7 @@ from laminar.engine.ops.text import string
 from laminar.engine.ops.text.string_match import regex_replace
 from laminar.engine.ops.text.tokens import string_characters, string_ngrams
 from laminar.serialization import deserialize_keras_object
+from laminar.typing import DataLike, TensorLike
 
 from .category_encoding import MODES
 from .data_layer import DataLayer, as_array, batches
@@ -71,8 +72,8 @@ class TextVectorization(DataLayer):
         output_mode: str = "int",
         output_sequence_length: int | None = None,
         pad_to_max_tokens: bool = False,
-        vocabulary: Any = None,
-        idf_weights: Any = None,
+        vocabulary: str | TensorLike | None = None,
+        idf_weights: TensorLike | None = None,
         sparse: bool = False,
         ragged: bool = False,
         encoding: str = "utf-8",
@@ -139,7 +140,9 @@ class TextVectorization(DataLayer):
 
     # The vocabulary
 
-    def adapt(self, data: Any, batch_size: int | None = None, steps: int | None = None) -> None:
+    def adapt(
+        self, data: DataLike, batch_size: int | None = None, steps: int | None = None
+    ) -> None:
         """Learn the vocabulary of texts; see `StringLookup.adapt`.
 
         Args:
@@ -158,7 +161,7 @@ class TextVectorization(DataLayer):
                 self.update_state(batch)
         self.finalize_state()
 
-    def update_state(self, data: Any) -> None:
+    def update_state(self, data: DataLike) -> None:
         """Count the tokens of a batch of texts."""
         self._lookup_layer.update_state(self._tokens_of(convert_to_tensor(data)))
 
@@ -174,7 +177,9 @@ class TextVectorization(DataLayer):
         """The tokens in the order of their indices; see `StringLookup.get_vocabulary`."""
         return self._lookup_layer.get_vocabulary(include_special_tokens)
 
-    def set_vocabulary(self, vocabulary: Any, idf_weights: Any = None) -> None:
+    def set_vocabulary(
+        self, vocabulary: str | TensorLike, idf_weights: TensorLike | None = None
+    ) -> None:
         """Set the vocabulary; see `StringLookup.set_vocabulary`."""
         self._lookup_layer.set_vocabulary(vocabulary, idf_weights)
 
@@ -184,7 +189,7 @@ class TextVectorization(DataLayer):
 
     # Using it
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: TensorLike) -> Any:
         return self._cut(self._lookup_layer.call(self._tokens_of(inputs)))
 
     def compute_output_spec(self, inputs: Any) -> Any:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
 from laminar.engine.errors import ShapeError
+from laminar.engine.graph import Tensor
 from laminar.tree import map_structure
+from laminar.typing import Shape
 
 from .layer import Layer
+from .layer_options import LayerOptions
 from .wrapper import Wrapper
 
 
@@ -29,11 +32,11 @@ class TimeDistributed(Wrapper):
         ShapeError: an input or a mask without steps.
     """
 
-    def __init__(self, layer: Any, **kwargs: Any) -> None:
+    def __init__(self, layer: Layer, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(layer, **kwargs)
         self.supports_masking = True
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: Shape | None = None) -> None:
         if input_shape is None or len(input_shape) < 3:
             raise ShapeError(
                 f"{self.who}: expected an input (batch, steps, ...) of rank 3 or more, "
@@ -42,7 +45,7 @@ class TimeDistributed(Wrapper):
         if not self.layer.built:
             self.layer.build((input_shape[0], *input_shape[2:]))
 
-    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
+    def call(self, inputs: Tensor, training: bool | None = None, mask: Any = None) -> Any:
         if mask is not None and len(mask.shape) < 2:
             raise ShapeError(
                 f"{self.who}: expected a mask (batch, steps, ...), got the shape {mask.shape}"

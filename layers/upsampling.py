@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from laminar import ops
 from laminar.config import standardize_data_format
+from laminar.engine.graph import Tensor
+from laminar.typing import DataFormat
 
 from .input_spec import InputSpec
 from .layer import Layer
+from .layer_options import LayerOptions
 from .options import config_of, each_axis, one_of, whole
 
 _INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "lanczos3", "lanczos5")
 
 
-def _repeat(x: Any, sizes: Sequence[int], first: int) -> Any:
+def _repeat(x: Tensor, sizes: Sequence[int], first: int) -> Any:
     """`x` with each cell repeated `sizes[i]` times along axis `first + i`."""
     for i, size in enumerate(sizes):
         x = ops.repeat(x, size, axis=first + i)
@@ -32,12 +35,12 @@ class UpSampling1D(Layer):
         x: (batch, steps, channels) -> y: (batch, size * steps, channels)
     """
 
-    def __init__(self, size: int = 2, **kwargs: Any) -> None:
+    def __init__(self, size: int = 2, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         self.size = whole(self, "size", size)
         self.input_spec = InputSpec(ndim=3)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return _repeat(inputs, (self.size,), 1)
 
     def get_config(self) -> dict[str, Any]:
@@ -64,9 +67,9 @@ class UpSampling2D(Layer):
     def __init__(
         self,
         size: int | Sequence[int] = (2, 2),
-        data_format: str | None = None,
+        data_format: DataFormat | None = None,
         interpolation: str = "nearest",
-        **kwargs: Any,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         self.data_format = standardize_data_format(data_format)
@@ -74,7 +77,7 @@ class UpSampling2D(Layer):
         self.interpolation = one_of(self, "interpolation", interpolation, _INTERPOLATIONS)
         self.input_spec = InputSpec(ndim=4)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         first = 1 if self.data_format == "channels_last" else 2
         if self.interpolation == "nearest":
             return _repeat(inputs, self.size, first)
@@ -105,15 +108,15 @@ class UpSampling3D(Layer):
     def __init__(
         self,
         size: int | Sequence[int] = (2, 2, 2),
-        data_format: str | None = None,
-        **kwargs: Any,
+        data_format: DataFormat | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         self.data_format = standardize_data_format(data_format)
         self.size = each_axis(self, "size", size, 3)
         self.input_spec = InputSpec(ndim=5)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Tensor) -> Any:
         return _repeat(inputs, self.size, 1 if self.data_format == "channels_last" else 2)
 
     def get_config(self) -> dict[str, Any]:

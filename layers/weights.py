@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 
 from laminar import constraints, initializers, regularizers
+from laminar.constraints import ConstraintLike
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, ShapeError
 from laminar.engine.graph import TensorShape, as_dtype
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.source import inside_layer, layer_path
 from laminar.engine.state import Variable
 from laminar.file_reading import file_reading
+from laminar.initializers import InitializerLike
 from laminar.naming import auto_name
+from laminar.regularizers import RegularizerLike
+from laminar.typing import DTypeLike, Shape
 
 from .tracking import Tracked
 
@@ -48,13 +52,13 @@ class Weighted(Tracked):
 
     def add_weight(
         self,
-        shape: Any = None,
-        initializer: Any = None,
-        dtype: Any = None,
+        shape: Shape | int | None = None,
+        initializer: InitializerLike | None = None,
+        dtype: DTypeLike | None = None,
         trainable: bool = True,
         autocast: bool = True,
-        regularizer: Any = None,
-        constraint: Any = None,
+        regularizer: RegularizerLike | None = None,
+        constraint: ConstraintLike | None = None,
         aggregation: str = "none",
         overwrite_with_gradient: bool = False,
         name: str | None = None,

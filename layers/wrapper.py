@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 
 from .layer import Layer, refuse_layer
+from .layer_options import LayerOptions
 
 
 class Wrapper(Layer):
@@ -19,7 +20,7 @@ class Wrapper(Layer):
         InvalidArgumentError: `layer` is no layer.
     """
 
-    def __init__(self, layer: Any, **kwargs: Any) -> None:
+    def __init__(self, layer: Any, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         if not isinstance(layer, Layer):
             refuse_layer(layer, self.who)

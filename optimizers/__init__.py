@@ -31,27 +31,15 @@ from .loss_scale import LossScaleOptimizer as LossScaleOptimizer
 from .muon import Muon as Muon
 from .nadam import Nadam as Nadam
 from .optimizer import Optimizer as Optimizer
+from .optimizer import OptimizerLike as OptimizerLike
 from .rmsprop import RMSprop as RMSprop
 from .sgd import SGD as SGD
 
+# The rules that are imported above.
 _OPTIMIZERS: dict[str, type[Optimizer]] = {
-    cls.__name__: cls
-    for cls in (
-        Adadelta,
-        Adafactor,
-        Adagrad,
-        Adam,
-        AdamW,
-        Adamax,
-        Ftrl,
-        Lamb,
-        Lion,
-        LossScaleOptimizer,
-        Muon,
-        Nadam,
-        RMSprop,
-        SGD,
-    )
+    name: value
+    for name, value in globals().items()
+    if isinstance(value, type) and issubclass(value, Optimizer) and value is not Optimizer
 }
 _ALIASES = {name.lower(): cls for name, cls in _OPTIMIZERS.items()}
 list_builtins("keras.optimizers", {**_OPTIMIZERS, "Optimizer": Optimizer})
@@ -69,7 +57,7 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
     )
 
 
-def get(identifier: Any) -> Any:
+def get(identifier: OptimizerLike) -> Any:
     """An optimizer by its name ("adam", "RMSprop"), by its config, or the optimizer itself.
 
     Raises:

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from laminar import ops
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
+from laminar.typing import TensorLike
 
 from .checks import positive
 from .optimizer import LearningRate, Optimizer
@@ -105,5 +106,5 @@ class Adafactor(Optimizer):
         }
 
 
-def _rms(x: Any) -> Any:
+def _rms(x: TensorLike) -> Any:
     return ops.sqrt(ops.mean(ops.square(x)))

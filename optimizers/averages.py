@@ -11,6 +11,7 @@ from laminar import ops
 from laminar.engine.errors import FailedPreconditionError
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
+from laminar.typing import TensorLike
 
 from .slots import Slots
 
@@ -34,7 +35,7 @@ class Averages(Slots):
         """How many updates there have been."""
         raise NotImplementedError
 
-    def assign(self, variable: Variable, value: Any) -> Tensor:
+    def assign(self, variable: Variable, value: TensorLike) -> Tensor:
         """Store `value` in a variable, unless this step is skipped; gives what is stored then."""
         raise NotImplementedError
 

@@ -12,6 +12,7 @@ from typing import Any
 from laminar import ops
 from laminar.engine.graph import Tensor
 from laminar.engine.ops.core.promotion import result_type
+from laminar.typing import TensorLike
 
 from .checks import positive
 
@@ -57,7 +58,7 @@ def clip_by_global_norm(gradients: Sequence[Any], limit: float) -> list[Any]:
     return [None if g is None else _scaled(g, factor) for g in gradients]
 
 
-def norm(x: Any) -> Tensor:
+def norm(x: Tensor) -> Tensor:
     """sqrt(sum of x**2) over all elements, in float32 or float64."""
     return ops.sqrt(_sum_of_squares(x))
 
@@ -67,11 +68,11 @@ def global_norm(xs: Sequence[Any]) -> Tensor:
     return ops.sqrt(sum((_sum_of_squares(x) for x in xs if x is not None), ops.zeros(())))
 
 
-def _sum_of_squares(x: Any) -> Tensor:
+def _sum_of_squares(x: Tensor) -> Tensor:
     x = ops.convert_to_tensor(x)
     return ops.sum(ops.square(ops.cast(x, result_type(x.dtype, "float32"))))
 
 
-def _scaled(g: Any, factor: Tensor) -> Any:
+def _scaled(g: TensorLike, factor: Tensor) -> Any:
     g = ops.convert_to_tensor(g)
     return g * ops.cast(factor, g.dtype)

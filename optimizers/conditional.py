@@ -10,11 +10,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from laminar import ops
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
+from laminar.typing import TensorLike
 
 
 class _Scope(threading.local):
@@ -35,21 +35,21 @@ def only_if(condition: Tensor) -> Iterator[None]:
         _scope.condition = outer
 
 
-def assign(variable: Variable, value: Any) -> Tensor:
+def assign(variable: Variable, value: TensorLike) -> Tensor:
     """Store `value` if the conditions around hold; gives what is stored then."""
     if _scope.condition is None:
         return variable.assign(value)
     return variable.assign(ops.where(_scope.condition, value, variable))
 
 
-def assign_add(variable: Variable, value: Any) -> Tensor:
+def assign_add(variable: Variable, value: TensorLike) -> Tensor:
     """Add `value` if the conditions around hold; gives what is stored then."""
     if _scope.condition is None:
         return variable.assign_add(value)
     return assign(variable, variable + value)
 
 
-def assign_sub(variable: Variable, value: Any) -> Tensor:
+def assign_sub(variable: Variable, value: TensorLike) -> Tensor:
     """Subtract `value` if the conditions around hold; gives what is stored then."""
     if _scope.condition is None:
         return variable.assign_sub(value)

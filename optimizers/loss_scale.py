@@ -14,7 +14,7 @@ from laminar.serialization import deserialize_keras_object, serialize_keras_obje
 
 from .checks import positive
 from .conditional import only_if
-from .optimizer import Optimizer
+from .optimizer import LearningRate, Optimizer
 
 
 class LossScaleOptimizer(Optimizer):
@@ -89,10 +89,10 @@ class LossScaleOptimizer(Optimizer):
         return self.inner_optimizer.learning_rate
 
     @learning_rate.setter
-    def learning_rate(self, rate: Any) -> None:
+    def learning_rate(self, rate: LearningRate) -> None:
         self.inner_optimizer.learning_rate = rate
 
-    def scale_loss(self, loss: Any) -> Any:
+    def scale_loss(self, loss: float | Tensor) -> Any:
         """The loss times the scale of this step."""
         return loss * (self.dynamic_scale if self.built else self.initial_scale)
 

@@ -130,7 +130,7 @@ class Muon(Optimizer):
             rate = rate * (self.rms_rate * math.sqrt(max(rows, columns)))
         self.assign_sub(variable, rate * u)
 
-    def _orthogonal(self, x: Any) -> Any:
+    def _orthogonal(self, x: Tensor) -> Any:
         """Repeat x = a x + (b S + c S**2) x with S = x x^T; x has no more rows than columns.
 
         The polynomial a s + b s**3 + c s**5 moves every singular value s of (0, 1] near 1.

@@ -60,7 +60,7 @@ class Nadam(Optimizer):
         self._product = self.add_variable((), "ones", dtype, name="u_product")
 
     def update_steps(
-        self, grads: Sequence[Tensor], variables: Sequence[Variable], learning_rate: Any
+        self, grads: Sequence[Tensor], variables: Sequence[Variable], learning_rate: Tensor
     ) -> None:
         dtype = self._product.dtype
         self.assign(self._product, self._product * self._momentum(1, dtype))

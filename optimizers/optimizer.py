@@ -20,6 +20,7 @@ from laminar.engine.ops.core.promotion import result_type
 from laminar.engine.source import warn
 from laminar.engine.state import StatelessScope, Variable
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
+from laminar.typing import TensorLike
 
 from .averages import Averages
 from .clipping import clip_by_global_norm, clip_by_norm, clip_by_value
@@ -29,7 +30,7 @@ from .options import check_options
 from .schedules import LearningRateSchedule
 from .weight_decay import WeightDecay
 
-LearningRate: TypeAlias = "float | LearningRateSchedule | Callable[[], Any]"
+LearningRate: TypeAlias = float | LearningRateSchedule | Callable[[], Any]
 
 
 class Optimizer(Averages, WeightDecay):
@@ -147,14 +148,14 @@ class Optimizer(Averages, WeightDecay):
     def _factor(self, variable: Variable) -> float:
         return 1.0 if self._groups is None else self._groups.factor(variable)
 
-    def _rate_of(self, variable: Variable, learning_rate: Any) -> Any:
+    def _rate_of(self, variable: Variable, learning_rate: Tensor) -> Any:
         """The learning rate of a variable, in its dtype."""
         rate, factor = ops.cast(learning_rate, variable.dtype), self._factor(variable)
         return rate if factor == 1 else rate * factor
 
     # The learning rate
 
-    def _as_learning_rate(self, rate: Any) -> Any:
+    def _as_learning_rate(self, rate: LearningRate) -> Any:
         if isinstance(rate, LearningRateSchedule) or callable(rate):
             return rate
         if isinstance(rate, bool) or not isinstance(rate, int | float | np.number):
@@ -173,7 +174,7 @@ class Optimizer(Averages, WeightDecay):
         return rate() if callable(rate) else rate
 
     @learning_rate.setter
-    def learning_rate(self, rate: Any) -> None:
+    def learning_rate(self, rate: LearningRate) -> None:
         current = self._learning_rate
         if isinstance(rate, LearningRateSchedule) or callable(rate):
             if isinstance(current, Variable):
@@ -303,7 +304,7 @@ class Optimizer(Averages, WeightDecay):
             self._get_variable_index(v)
         return variables
 
-    def _checked(self, gradient: Any, variable: Variable) -> Tensor | None:
+    def _checked(self, gradient: TensorLike, variable: Variable) -> Tensor | None:
         if gradient is None:
             return None
         gradient = ops.convert_to_tensor(gradient)
@@ -313,7 +314,7 @@ class Optimizer(Averages, WeightDecay):
                 f"the variable is {variable.spec}",
                 remedy="give gradients in the order of the variables",
             )
-        return gradient  # type: ignore[no-any-return]  # a tensor
+        return gradient
 
     def _apply_in_graph(
         self, graph: Graph, grads: Sequence[Tensor | None], variables: Sequence[Variable]
@@ -390,7 +391,7 @@ class Optimizer(Averages, WeightDecay):
         return grads
 
     def update_steps(
-        self, grads: Sequence[Tensor], variables: Sequence[Variable], learning_rate: Any
+        self, grads: Sequence[Tensor], variables: Sequence[Variable], learning_rate: Tensor
     ) -> None:
         """Apply the rule to all variables; override it for what is done once in a step."""
         for g, v in zip(grads, variables, strict=True):
@@ -421,19 +422,19 @@ class Optimizer(Averages, WeightDecay):
         self.assign(variable, ops.where(self._is_update_step, new, variable))
         self.assign(greatest, ops.where(self._is_update_step, ops.zeros_like(new), new))
 
-    def assign(self, variable: Variable, value: Any) -> Tensor:
+    def assign(self, variable: Variable, value: TensorLike) -> Tensor:
         """Store `value` in a variable, unless this step is skipped; gives what is stored then."""
         return assign(variable, value)
 
-    def assign_add(self, variable: Variable, value: Any) -> Tensor:
+    def assign_add(self, variable: Variable, value: TensorLike) -> Tensor:
         """Add to a variable, unless this step is skipped; gives what is stored then."""
         return assign_add(variable, value)
 
-    def assign_sub(self, variable: Variable, value: Any) -> Tensor:
+    def assign_sub(self, variable: Variable, value: TensorLike) -> Tensor:
         """Subtract from a variable, unless this step is skipped; gives what is stored then."""
         return assign_sub(variable, value)
 
-    def scale_loss(self, loss: Any) -> Any:
+    def scale_loss(self, loss: float | Tensor) -> Any:
         """The loss times `loss_scale_factor`: small float16 gradients stay above zero."""
         return loss if self.loss_scale_factor is None else loss * self.loss_scale_factor
 
@@ -477,3 +478,7 @@ class Optimizer(Averages, WeightDecay):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}, {len(self._indices)} variables>"
+
+
+# An optimizer, its class, a name or a config.
+OptimizerLike: TypeAlias = str | Optimizer | type[Optimizer] | Mapping[str, Any]

@@ -20,6 +20,7 @@ from laminar.serialization import (
     lookup,
     serialize_keras_object,
 )
+from laminar.typing import TensorLike
 
 from .checks import not_negative, positive
 
@@ -45,7 +46,7 @@ class LearningRateSchedule(Recorded):
         return cls(**config)
 
 
-def _number(step: Any) -> Tensor:
+def _number(step: TensorLike) -> Tensor:
     return ops.cast(step, config.floatx())
 
 
@@ -75,7 +76,7 @@ class ExponentialDecay(LearningRateSchedule):
         self.staircase = staircase
         self.name = name
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         periods = _number(step) / self.decay_steps
         if self.staircase:
             periods = ops.floor(periods)
@@ -117,7 +118,7 @@ class PiecewiseConstantDecay(LearningRateSchedule):
         self.values = values
         self.name = name
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         step = _number(step)
         rate = _number(self.values[0])
         for boundary, value in zip(self.boundaries, self.values[1:], strict=True):
@@ -158,7 +159,7 @@ class PolynomialDecay(LearningRateSchedule):
         self.cycle = cycle
         self.name = name
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         step = _number(step)
         if self.cycle:
             cycles = ops.maximum(ops.ceil(step / self.decay_steps), 1)
@@ -205,7 +206,7 @@ class InverseTimeDecay(LearningRateSchedule):
         self.staircase = staircase
         self.name = name
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         periods = _number(step) / self.decay_steps
         if self.staircase:
             periods = ops.floor(periods)
@@ -265,7 +266,7 @@ class CosineDecay(LearningRateSchedule):
         self.warmup_target = warmup_target
         self.warmup_steps = warmup_steps
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         step = _number(step)
         if self.warmup_target is None:
             return self._decayed(self.initial_learning_rate, step)
@@ -325,7 +326,7 @@ class CosineDecayRestarts(LearningRateSchedule):
         self.alpha = alpha
         self.name = name
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         periods, done = self._position(_number(step) / self.first_decay_steps)
         height = self.m_mul**periods * _half_cosine(done)
         return self.initial_learning_rate * ((1 - self.alpha) * height + self.alpha)
@@ -408,7 +409,7 @@ class OneCycle(LearningRateSchedule):
         self.end_divisor = end_divisor
         self.name = name
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: TensorLike) -> Any:
         low = self.max_learning_rate / self.start_divisor
         peak = self.warmup_fraction * self.total_steps - 1
         last = self.total_steps - 1

@@ -13,8 +13,10 @@ from laminar.engine.graph import as_dtype, building
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.source import warn
 from laminar.engine.state import Variable
+from laminar.initializers import InitializerLike
 from laminar.naming import auto_name
 from laminar.recorded import Recorded
+from laminar.typing import DTypeLike, Shape
 
 
 class Slots(Recorded):
@@ -59,9 +61,9 @@ class Slots(Recorded):
 
     def add_variable(
         self,
-        shape: Any,
-        initializer: Any = "zeros",
-        dtype: Any = None,
+        shape: Shape,
+        initializer: InitializerLike = "zeros",
+        dtype: DTypeLike | None = None,
         aggregation: str = "none",
         layout: Any = None,
         name: str | None = None,
@@ -93,7 +95,10 @@ class Slots(Recorded):
         return variable
 
     def add_variable_from_reference(
-        self, reference_variable: Variable, name: str | None = None, initializer: Any = "zeros"
+        self,
+        reference_variable: Variable,
+        name: str | None = None,
+        initializer: InitializerLike = "zeros",
     ) -> Variable:
         """Make a variable of the shape and dtype of a model variable, named after it."""
         path = reference_variable.path.replace("/", "_").replace(":", "_")
@@ -105,7 +110,10 @@ class Slots(Recorded):
         )
 
     def add_optimizer_variables(
-        self, trainable_variables: Sequence[Variable], name: Any, initializer: Any = "zeros"
+        self,
+        trainable_variables: Sequence[Variable],
+        name: str | Sequence[str],
+        initializer: InitializerLike | Sequence[InitializerLike] = "zeros",
     ) -> Any:
         """Make a slot for each model variable.
 
@@ -122,7 +130,9 @@ class Slots(Recorded):
             InvalidArgumentError: the numbers of names and initializers differ.
         """
         names = [name] if isinstance(name, str) else list(name)
-        starts = list(initializer) if isinstance(initializer, list | tuple) else [initializer]
+        starts: list[Any] = (
+            list(initializer) if isinstance(initializer, list | tuple) else [initializer]
+        )
         if len(starts) == 1:
             starts *= len(names)
         if len(starts) != len(names):

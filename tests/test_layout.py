@@ -31,6 +31,7 @@ BASE = {
     "serialization",
     "settings",
     "tree",
+    "typing",
 }
 # Which rooms of the package each room may import; laminar's own rooms above BASE may import all.
 MAY_IMPORT = {

@@ -6,6 +6,7 @@ from typing import Any
 
 import laminar
 from laminar import ops
+from laminar.typing import Padding
 
 from .. import contractions
 from ..contractions import Contraction, Products, Shape
@@ -32,7 +33,7 @@ def convolution(shape: Shape, problem: Problem) -> Contraction:
         ops.convert_to_tensor(v)
         for v in (problem.x, problem.weights["filters"][0], problem.weights["gradient"][0])
     )
-    padding = "same" if shape.padding else "valid"
+    padding: Padding = "same" if shape.padding else "valid"
 
     @laminar.function
     def compute(x: Any, w: Any, dy: Any) -> list[Any]:

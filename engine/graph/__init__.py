@@ -55,3 +55,10 @@ from .tensor import form_of as form_of
 from .tensor import set_tensor_maker as set_tensor_maker
 from .tensor import tensors_of as tensors_of
 from .tensor import value_of as value_of
+from .typing import DTypeLike as DTypeLike
+from .typing import Shape as Shape
+from .typing import ShapeLike as ShapeLike
+from .typing import SizeLike as SizeLike
+from .typing import SupportsArray as SupportsArray
+from .typing import SupportsDLPack as SupportsDLPack
+from .typing import TensorLike as TensorLike

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from laminar import layers
 from laminar.models import Model, Sequential
 
+from ..typing import DataFormat
 from .common import Options, Published
 from .imagenet_utils import decode_predictions as decode_predictions
 from .layer_scale import LayerScale
@@ -182,6 +183,6 @@ ConvNeXtLarge = _sized("ConvNeXtLarge", "large")
 ConvNeXtXLarge = _sized("ConvNeXtXLarge", "xlarge")
 
 
-def preprocess_input(x: Any, data_format: str | None = None) -> Any:
+def preprocess_input(x: Any, data_format: DataFormat | None = None) -> Any:
     """Give `x` as it is: the model takes pixels from 0 to 255."""
     return x

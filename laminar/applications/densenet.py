@@ -7,6 +7,7 @@ from typing import Any
 from laminar import layers
 from laminar.models import Model
 
+from ..typing import DataFormat
 from . import imagenet_utils
 from .common import Architecture, Options, Published, architecture
 from .imagenet_utils import decode_predictions as decode_predictions
@@ -80,6 +81,6 @@ DenseNet169 = _deep(169)
 DenseNet201 = _deep(201)
 
 
-def preprocess_input(x: Any, data_format: str | None = None) -> Any:
+def preprocess_input(x: Any, data_format: DataFormat | None = None) -> Any:
     """Each colour less its mean, over its deviation; see `imagenet_utils.preprocess_input`."""
     return imagenet_utils.preprocess_input(x, data_format, "torch")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from laminar import layers
 from laminar.models import Model
 
+from ..typing import DataFormat
 from .common import (
     Architecture,
     Options,
@@ -250,6 +251,6 @@ EfficientNetB6 = _scaled("b6")
 EfficientNetB7 = _scaled("b7")
 
 
-def preprocess_input(x: Any, data_format: str | None = None) -> Any:
+def preprocess_input(x: Any, data_format: DataFormat | None = None) -> Any:
     """Give `x` as it is: the model takes pixels from 0 to 255."""
     return x

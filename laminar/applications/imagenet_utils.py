@@ -12,6 +12,7 @@ import numpy as np
 from laminar import config, ops
 from laminar.engine.errors import DataLossError, InvalidArgumentError, MissingFileError
 
+from ..typing import DataFormat
 from .common import Published
 
 _CLASSES = 1000
@@ -22,7 +23,7 @@ _NAMES = Published("download.tensorflow.org/data/", _INDEX, _INDEX)
 _MODES = ("caffe", "tf", "torch")
 
 
-def preprocess_input(x: Any, data_format: str | None = None, mode: str = "caffe") -> Any:
+def preprocess_input(x: Any, data_format: DataFormat | None = None, mode: str = "caffe") -> Any:
     """Pixels from 0 to 255 as a model was trained on them; `x` stays as it is.
 
     Args:

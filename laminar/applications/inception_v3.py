@@ -8,6 +8,7 @@ from typing import Any
 from laminar import layers
 from laminar.models import Model
 
+from ..typing import DataFormat, Padding
 from . import imagenet_utils
 from .common import Options, Published, architecture
 from .imagenet_utils import decode_predictions as decode_predictions
@@ -44,7 +45,7 @@ def _inception(options: Options) -> Model:
     return options.end(x, image, pool_names=(None, None))
 
 
-def _convolution(x: Any, kernel: _Kernel, stride: int = 1, padding: str = "same") -> Any:
+def _convolution(x: Any, kernel: _Kernel, stride: int = 1, padding: Padding = "same") -> Any:
     filters, *size = kernel
     x = layers.Conv2D(filters, size, strides=stride, padding=padding, use_bias=False)(x)
     x = layers.BatchNormalization(scale=False)(x)
@@ -119,6 +120,6 @@ InceptionV3 = architecture(
 )
 
 
-def preprocess_input(x: Any, data_format: str | None = None) -> Any:
+def preprocess_input(x: Any, data_format: DataFormat | None = None) -> Any:
     """Pixels from 0 to 255 to the range from -1 to 1; see `imagenet_utils.preprocess_input`."""
     return imagenet_utils.preprocess_input(x, data_format, "tf")

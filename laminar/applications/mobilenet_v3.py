@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from laminar import layers
 from laminar.models import Model
 
+from ..typing import DataFormat
 from .common import Options, Published, pad_for_stride, round_channels
 from .imagenet_utils import decode_predictions as decode_predictions
 
@@ -243,6 +244,6 @@ def _weighed(x: Any, filters: int, prefix: str) -> Any:
     return layers.Multiply(name=f"{prefix}mul")([x, y])
 
 
-def preprocess_input(x: Any, data_format: str | None = None) -> Any:
+def preprocess_input(x: Any, data_format: DataFormat | None = None) -> Any:
     """Give `x` as it is: the model takes pixels from 0 to 255."""
     return x

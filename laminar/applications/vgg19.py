@@ -6,6 +6,7 @@ from typing import Any
 
 from laminar.models import Model
 
+from ..typing import DataFormat
 from . import imagenet_utils
 from .common import Options, Published, architecture
 from .imagenet_utils import decode_predictions as decode_predictions
@@ -31,6 +32,6 @@ VGG19 = architecture(
 )
 
 
-def preprocess_input(x: Any, data_format: str | None = None) -> Any:
+def preprocess_input(x: Any, data_format: DataFormat | None = None) -> Any:
     """BGR, less the mean of each colour; see `imagenet_utils.preprocess_input`."""
     return imagenet_utils.preprocess_input(x, data_format, "caffe")

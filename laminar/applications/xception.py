@@ -7,6 +7,7 @@ from typing import Any
 from laminar import layers
 from laminar.models import Model
 
+from ..typing import DataFormat
 from . import imagenet_utils
 from .common import Options, Published, architecture
 from .imagenet_utils import decode_predictions as decode_predictions
@@ -71,6 +72,6 @@ Xception = architecture(
 )
 
 
-def preprocess_input(x: Any, data_format: str | None = None) -> Any:
+def preprocess_input(x: Any, data_format: DataFormat | None = None) -> Any:
     """Pixels from 0 to 255 to the range from -1 to 1; see `imagenet_utils.preprocess_input`."""
     return imagenet_utils.preprocess_input(x, data_format, "tf")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.tree import flatten
@@ -40,7 +40,7 @@ class CallbackList:
 
     def __init__(
         self,
-        callbacks: Any = None,
+        callbacks: CallbacksLike | None = None,
         add_history: bool = False,
         add_progbar: bool = False,
         model: Any = None,
@@ -205,3 +205,7 @@ def _hears(callback: Callback, method: str) -> bool:
         name in vars(callback) or getattr(type(callback), name) is not getattr(Callback, name)
         for name in (method, _OLDER.get(method, method))
     )
+
+
+# Callbacks of a loop: one, several, or a list that is already made.
+CallbacksLike: TypeAlias = Callback | Sequence[Callback | None] | CallbackList

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ class TensorBoard(Callback):
         write_images: bool = False,
         write_steps_per_second: bool = False,
         update_freq: int | str = "epoch",
-        profile_batch: Any = 0,
+        profile_batch: int | Sequence[int] = 0,
         embeddings_freq: int = 0,
         embeddings_metadata: str | Mapping[str, str] | None = None,
     ) -> None:

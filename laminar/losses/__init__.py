@@ -37,6 +37,7 @@ from .hinge import hinge as hinge
 from .hinge import squared_hinge as squared_hinge
 from .loss import Loss as Loss
 from .loss import LossFunctionWrapper as LossFunctionWrapper
+from .loss import LossLike as LossLike
 from .overlap import Dice as Dice
 from .overlap import Tversky as Tversky
 from .overlap import dice as dice
@@ -122,7 +123,7 @@ _BY_NAME: dict[str, Any] = {
 }
 
 
-def get(identifier: Any) -> Any:
+def get(identifier: LossLike | None) -> Any:
     """The loss that a name, a config, a class or a callable means; None for None.
 
     Args:
@@ -135,7 +136,7 @@ def get(identifier: Any) -> Any:
     return _serialization.lookup("loss", identifier, _BY_NAME)
 
 
-def serialize(loss: Any) -> Any:
+def serialize(loss: LossLike) -> Any:
     """A loss, or a loss function, as plain data."""
     return _serialization.serialize_keras_object(loss)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import Tensor, TensorShape
 
 from .. import ops
+from ..typing import TensorLike
 
 
 def squeeze_or_expand_to_same_rank(
@@ -55,7 +54,7 @@ def fit_from_front(x: Tensor, like: Tensor) -> Tensor:
     return x
 
 
-def align(who: str, y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
+def align(who: str, y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
     """Labels and predictions as tensors of the dtype of `y_pred`, of one rank.
 
     Raises:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import Tensor
 
 from .. import ops
+from ..dtype_policies import Policy
+from ..typing import DTypeLike, TensorLike
 from .loss import ClassNumberLoss
+from .reduction import Reduction
 
 
 def circle(
-    y_true: Any,
-    y_pred: Any,
-    ref_labels: Any = None,
-    ref_embeddings: Any = None,
+    y_true: TensorLike,
+    y_pred: TensorLike,
+    ref_labels: TensorLike | None = None,
+    ref_embeddings: TensorLike | None = None,
     remove_diagonal: bool = True,
     gamma: float = 80,
     margin: float = 0.4,
@@ -83,9 +84,9 @@ class Circle(ClassNumberLoss):
         gamma: float = 80.0,
         margin: float = 0.4,
         remove_diagonal: bool = True,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "circle",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(
             circle,

@@ -10,13 +10,16 @@ from laminar.engine.graph import Tensor, TensorShape, int64
 from laminar.layers.masking import set_mask
 
 from .. import ops
+from ..dtype_policies import Policy
+from ..typing import DTypeLike, TensorLike
 from .alignment import align
 from .loss import ClassNumberLoss, LossFunctionWrapper
+from .reduction import Reduction
 
 
 def binary_crossentropy(
-    y_true: Any,
-    y_pred: Any,
+    y_true: TensorLike,
+    y_pred: TensorLike,
     from_logits: bool = False,
     label_smoothing: float = 0.0,
     axis: int = -1,
@@ -42,8 +45,8 @@ def binary_crossentropy(
 
 
 def categorical_crossentropy(
-    y_true: Any,
-    y_pred: Any,
+    y_true: TensorLike,
+    y_pred: TensorLike,
     from_logits: bool = False,
     label_smoothing: float = 0.0,
     axis: int = -1,
@@ -80,8 +83,8 @@ def categorical_crossentropy(
 
 
 def sparse_categorical_crossentropy(
-    y_true: Any,
-    y_pred: Any,
+    y_true: TensorLike,
+    y_pred: TensorLike,
     from_logits: bool = False,
     ignore_class: int | None = None,
     axis: int = -1,
@@ -170,9 +173,9 @@ class BinaryCrossentropy(LossFunctionWrapper):
         from_logits: bool = False,
         label_smoothing: float = 0.0,
         axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "binary_crossentropy",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(
             binary_crossentropy,
@@ -193,9 +196,9 @@ class CategoricalCrossentropy(LossFunctionWrapper):
         from_logits: bool = False,
         label_smoothing: float = 0.0,
         axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "categorical_crossentropy",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(
             categorical_crossentropy,
@@ -220,10 +223,10 @@ class SparseCategoricalCrossentropy(ClassNumberLoss):
         self,
         from_logits: bool = False,
         ignore_class: int | None = None,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         axis: int = -1,
         name: str | None = "sparse_categorical_crossentropy",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(
             sparse_categorical_crossentropy,

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import Tensor, int32
 
 from .. import ops
+from ..dtype_policies import Policy
+from ..typing import DTypeLike, TensorLike
 from .loss import ClassNumberLoss
+from .reduction import Reduction
 
 
-def ctc(y_true: Any, y_pred: Any) -> Tensor:
+def ctc(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """-log of the probability of all alignments of the labels with the frames.
 
     Class 0 is the blank, and 0 in `y_true` is padding after the labels.
@@ -48,8 +49,8 @@ class CTC(ClassNumberLoss):
 
     def __init__(
         self,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "ctc",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(ctc, reduction, name, dtype)

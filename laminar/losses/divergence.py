@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from laminar.engine.graph import Tensor
 
 from .. import config, ops
+from ..dtype_policies import Policy
+from ..typing import DTypeLike, TensorLike
 from .alignment import align
 from .loss import LossFunctionWrapper
+from .reduction import Reduction
 
 
-def kl_divergence(y_true: Any, y_pred: Any) -> Tensor:
+def kl_divergence(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """sum(y_true * log(y_true / y_pred)) over the last axis, both clipped to [epsilon, 1].
 
     Args:
@@ -30,7 +31,7 @@ def kl_divergence(y_true: Any, y_pred: Any) -> Tensor:
     return ops.sum(y_true * ops.log(y_true / y_pred), axis=-1)
 
 
-def poisson(y_true: Any, y_pred: Any) -> Tensor:
+def poisson(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """mean(y_pred - y_true * log(y_pred + epsilon)) over the last axis.
 
     The negative log-likelihood of counts `y_true` under rates `y_pred`, less log(y_true!).
@@ -44,9 +45,9 @@ class KLDivergence(LossFunctionWrapper):
 
     def __init__(
         self,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "kl_divergence",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(kl_divergence, reduction, name, dtype)
 
@@ -56,8 +57,8 @@ class Poisson(LossFunctionWrapper):
 
     def __init__(
         self,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "poisson",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(poisson, reduction, name, dtype)

@@ -5,19 +5,20 @@ Source: Lin et al., "Focal loss for dense object detection", 2017, arXiv:1708.02
 
 from __future__ import annotations
 
-from typing import Any
-
 from laminar.engine.graph import Tensor
 
 from .. import config, ops
+from ..dtype_policies import Policy
+from ..typing import DTypeLike, TensorLike
 from .alignment import align
 from .crossentropy import smooth_binary, smooth_categorical
 from .loss import LossFunctionWrapper
+from .reduction import Reduction
 
 
 def binary_focal_crossentropy(
-    y_true: Any,
-    y_pred: Any,
+    y_true: TensorLike,
+    y_pred: TensorLike,
     apply_class_balancing: bool = False,
     alpha: float = 0.25,
     gamma: float = 2.0,
@@ -57,9 +58,9 @@ def binary_focal_crossentropy(
 
 
 def categorical_focal_crossentropy(
-    y_true: Any,
-    y_pred: Any,
-    alpha: Any = 0.25,
+    y_true: TensorLike,
+    y_pred: TensorLike,
+    alpha: TensorLike = 0.25,
     gamma: float = 2.0,
     from_logits: bool = False,
     label_smoothing: float = 0.0,
@@ -103,9 +104,9 @@ class BinaryFocalCrossentropy(LossFunctionWrapper):
         from_logits: bool = False,
         label_smoothing: float = 0.0,
         axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "binary_focal_crossentropy",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(
             binary_focal_crossentropy,
@@ -126,14 +127,14 @@ class CategoricalFocalCrossentropy(LossFunctionWrapper):
 
     def __init__(
         self,
-        alpha: Any = 0.25,
+        alpha: TensorLike = 0.25,
         gamma: float = 2.0,
         from_logits: bool = False,
         label_smoothing: float = 0.0,
         axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "categorical_focal_crossentropy",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(
             categorical_focal_crossentropy,

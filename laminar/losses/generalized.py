@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor, int64
 
 from .. import ops
+from ..dtype_policies import Policy
+from ..typing import DTypeLike, TensorLike
 from .crossentropy import class_numbers
 from .loss import ClassNumberLoss
+from .reduction import Reduction
 
 _WHO = "categorical_generalized_cross_entropy"
 
 
-def categorical_generalized_cross_entropy(y_true: Any, y_pred: Any, q: float) -> Tensor:
+def categorical_generalized_cross_entropy(
+    y_true: TensorLike, y_pred: TensorLike, q: float
+) -> Tensor:
     """(1 - p[y_true]**q) / q along the last axis.
 
     Args:
@@ -53,9 +56,9 @@ class CategoricalGeneralizedCrossEntropy(ClassNumberLoss):
     def __init__(
         self,
         q: float = 0.5,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "categorical_generalized_cross_entropy",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         check_q(q)
         super().__init__(categorical_generalized_cross_entropy, reduction, name, dtype, q=q)

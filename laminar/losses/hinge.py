@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from laminar.engine.graph import Tensor
 
 from .. import ops
+from ..dtype_policies import Policy
+from ..typing import DTypeLike, TensorLike
 from .alignment import align
 from .loss import LossFunctionWrapper
+from .reduction import Reduction
 
 
-def hinge(y_true: Any, y_pred: Any) -> Tensor:
+def hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """mean(max(1 - y_true * y_pred, 0)) over the last axis.
 
     Args:
@@ -25,13 +26,13 @@ def hinge(y_true: Any, y_pred: Any) -> Tensor:
     return ops.mean(ops.maximum(1.0 - _signs(y_true) * y_pred, 0.0), axis=-1)
 
 
-def squared_hinge(y_true: Any, y_pred: Any) -> Tensor:
+def squared_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """mean(max(1 - y_true * y_pred, 0)**2) over the last axis; labels as in `hinge`."""
     y_true, y_pred = align("squared_hinge", y_true, y_pred)
     return ops.mean(ops.square(ops.maximum(1.0 - _signs(y_true) * y_pred, 0.0)), axis=-1)
 
 
-def categorical_hinge(y_true: Any, y_pred: Any) -> Tensor:
+def categorical_hinge(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """max(1 + best wrong score - right score, 0), along the last axis.
 
     Args:
@@ -62,9 +63,9 @@ class Hinge(LossFunctionWrapper):
 
     def __init__(
         self,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "hinge",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(hinge, reduction, name, dtype)
 
@@ -74,9 +75,9 @@ class SquaredHinge(LossFunctionWrapper):
 
     def __init__(
         self,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "squared_hinge",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(squared_hinge, reduction, name, dtype)
 
@@ -86,8 +87,8 @@ class CategoricalHinge(LossFunctionWrapper):
 
     def __init__(
         self,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "categorical_hinge",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(categorical_hinge, reduction, name, dtype)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeAlias
 
 from laminar.engine.errors import UnimplementedError
 from laminar.engine.graph import DType, Tensor, as_dtype
 from laminar.layers.masking import get_mask
 
 from .. import config, ops, tree
+from ..dtype_policies import Policy
 from ..naming import auto_name
 from ..recorded import Recorded
 from ..serialization import deserialize_keras_object, serialize_keras_object
+from ..typing import DTypeLike, TensorLike, TensorStructure
 from .alignment import squeeze_or_expand_to_same_rank
-from .reduction import reduce_weighted_values, standardize_reduction
+from .reduction import Reduction, reduce_weighted_values, standardize_reduction
 
 _NEVER = object()  # equal to no value of an option
 
@@ -35,8 +37,8 @@ class Loss(Recorded):
     def __init__(
         self,
         name: str | None = None,
-        reduction: str | None = "sum_over_batch_size",
-        dtype: Any = None,
+        reduction: Reduction | None = "sum_over_batch_size",
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         self.name = name or auto_name(type(self).__name__)
         self.reduction = standardize_reduction(reduction)
@@ -47,7 +49,12 @@ class Loss(Recorded):
         """The type in which the loss is computed."""
         return self._given_dtype or as_dtype(config.floatx())
 
-    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
+    def __call__(
+        self,
+        y_true: TensorStructure,
+        y_pred: TensorStructure,
+        sample_weight: TensorLike | None = None,
+    ) -> Tensor:
         """The reduced loss of predictions.
 
         Args:
@@ -82,7 +89,7 @@ class Loss(Recorded):
             remedy="write it: it gives one value for each sample",
         )
 
-    def _convert_labels(self, y_true: Any) -> Tensor:
+    def _convert_labels(self, y_true: TensorLike) -> Tensor:
         return ops.convert_to_tensor(y_true, dtype=self.dtype)
 
     def get_config(self) -> dict[str, Any]:
@@ -99,6 +106,10 @@ class Loss(Recorded):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}, reduction {self.reduction!r}>"
+
+
+# A name, a loss, its class, a function of labels and predictions, or a config.
+LossLike: TypeAlias = str | Loss | Callable[..., Any] | Mapping[str, Any]
 
 
 class LossFunctionWrapper(Loss):
@@ -124,9 +135,9 @@ class LossFunctionWrapper(Loss):
     def __init__(
         self,
         fn: Callable[..., Any],
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(name or getattr(fn, "__name__", None), reduction, dtype)
@@ -160,17 +171,17 @@ class ClassNumberLoss(LossFunctionWrapper):
     def call(self, y_true: Any, y_pred: Any) -> Any:
         return self.fn(y_true, y_pred, **self._options)
 
-    def _convert_labels(self, y_true: Any) -> Tensor:
+    def _convert_labels(self, y_true: TensorLike) -> Tensor:
         return ops.convert_to_tensor(y_true)
 
 
-def _map_arrays(fn: Callable[[Any], Any], x: Any) -> Any:
+def _map_arrays(fn: Callable[[Any], Any], x: TensorStructure) -> Any:
     """Apply `fn` to each array of a structure; nested lists of numbers are one array."""
     if all(isinstance(leaf, bool | int | float) for leaf in tree.flatten(x)):
         return fn(x)
     return tree.map_structure(fn, x)
 
 
-def dtype_of(dtype: Any) -> DType:
+def dtype_of(dtype: DTypeLike | Policy) -> DType:
     """The element type that a name, dtype or dtype policy means."""
     return as_dtype(getattr(dtype, "compute_dtype", dtype))

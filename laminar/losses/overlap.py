@@ -7,11 +7,14 @@ from typing import Any
 from laminar.engine.graph import Tensor
 
 from .. import config, ops
+from ..dtype_policies import Policy
+from ..typing import AxisLike, DTypeLike, TensorLike
 from .alignment import align
 from .loss import LossFunctionWrapper
+from .reduction import Reduction
 
 
-def dice(y_true: Any, y_pred: Any, axis: Any = None) -> Tensor:
+def dice(y_true: TensorLike, y_pred: TensorLike, axis: AxisLike | None = None) -> Tensor:
     """1 - 2 * sum(y_true * y_pred) / (sum(y_true) + sum(y_pred) + epsilon).
 
     Args:
@@ -36,7 +39,11 @@ def dice(y_true: Any, y_pred: Any, axis: Any = None) -> Tensor:
 
 
 def tversky(
-    y_true: Any, y_pred: Any, alpha: float = 0.5, beta: float = 0.5, axis: Any = None
+    y_true: TensorLike,
+    y_pred: TensorLike,
+    alpha: float = 0.5,
+    beta: float = 0.5,
+    axis: AxisLike | None = None,
 ) -> Tensor:
     """1 - t / (t + alpha * missed + beta * wrong + epsilon).
 
@@ -68,7 +75,7 @@ def tversky(
     return loss
 
 
-def _axes(axis: Any) -> Any:
+def _axes(axis: AxisLike | None) -> Any:
     return tuple(axis) if isinstance(axis, list) else axis
 
 
@@ -77,10 +84,10 @@ class Dice(LossFunctionWrapper):
 
     def __init__(
         self,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "dice",
-        axis: Any = None,
-        dtype: Any = None,
+        axis: AxisLike | None = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(dice, reduction, name, dtype, axis=axis)
 
@@ -92,9 +99,9 @@ class Tversky(LossFunctionWrapper):
         self,
         alpha: float = 0.5,
         beta: float = 0.5,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "tversky",
-        axis: Any = None,
-        dtype: Any = None,
+        axis: AxisLike | None = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(tversky, reduction, name, dtype, alpha=alpha, beta=beta, axis=axis)

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor
 
 from .. import config, ops
+from ..typing import DTypeLike, TensorLike
 from .alignment import fit_from_front, squeeze_or_expand_to_same_rank
 
-REDUCTIONS = ("sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "none", None)
+# How the values of a batch become one number; see `reduce_values`.
+Reduction: TypeAlias = Literal[
+    "sum_over_batch_size", "sum", "mean", "mean_with_sample_weight", "none"
+]
+REDUCTIONS: tuple[Reduction | None, ...] = (
+    "sum_over_batch_size",
+    "sum",
+    "mean",
+    "mean_with_sample_weight",
+    "none",
+    None,
+)
 
 
-def standardize_reduction(reduction: str | None) -> str | None:
+def standardize_reduction(reduction: Reduction | None) -> Reduction | None:
     """`reduction` itself.
 
     Raises:
@@ -25,7 +37,12 @@ def standardize_reduction(reduction: str | None) -> str | None:
     return reduction
 
 
-def apply_mask(sample_weight: Any, mask: Any, dtype: Any, reduction: str | None) -> Any:
+def apply_mask(
+    sample_weight: TensorLike | None,
+    mask: TensorLike | None,
+    dtype: DTypeLike,
+    reduction: Reduction | None,
+) -> Any:
     """Weights in which masked values count 0; None when there are neither weights nor a mask.
 
     For the reductions that divide by the number of values, the others are scaled up by (number of
@@ -33,19 +50,21 @@ def apply_mask(sample_weight: Any, mask: Any, dtype: Any, reduction: str | None)
     """
     if mask is None:
         return sample_weight
-    mask = ops.cast(mask, dtype)
+    kept = ops.cast(mask, dtype)
     if reduction in ("mean", "sum_over_batch_size"):
-        total = ops.cast(ops.size(mask), dtype)
-        mask = mask * (total / (ops.sum(mask) + config.epsilon()))
+        total = ops.cast(ops.size(kept), dtype)
+        kept = kept * (total / (ops.sum(kept) + config.epsilon()))
     if sample_weight is None:
-        return mask
-    sample_weight = ops.cast(sample_weight, dtype)
-    mask = fit_from_front(mask, sample_weight)
-    return fit_from_front(sample_weight, mask) * mask
+        return kept
+    weights = ops.cast(sample_weight, dtype)
+    kept = fit_from_front(kept, weights)
+    return fit_from_front(weights, kept) * kept
 
 
 def reduce_values(
-    values: Tensor, sample_weight: Any = None, reduction: str | None = "sum_over_batch_size"
+    values: Tensor,
+    sample_weight: TensorLike | None = None,
+    reduction: Reduction | None = "sum_over_batch_size",
 ) -> Tensor:
     """Reduce values, which are already weighted, to one.
 
@@ -68,11 +87,11 @@ def reduce_values(
 
 
 def reduce_weighted_values(
-    values: Any,
-    sample_weight: Any = None,
-    mask: Any = None,
-    reduction: str | None = "sum_over_batch_size",
-    dtype: Any = None,
+    values: TensorLike,
+    sample_weight: TensorLike | None = None,
+    mask: TensorLike | None = None,
+    reduction: Reduction | None = "sum_over_batch_size",
+    dtype: DTypeLike | None = None,
 ) -> Tensor:
     """Weight, mask and reduce the values of a loss.
 
@@ -84,15 +103,15 @@ def reduce_weighted_values(
         dtype: the type in which all this is done, by default that of `config.floatx()`.
     """
     dtype = dtype or config.floatx()
-    values = ops.convert_to_tensor(values, dtype=dtype)
+    losses = ops.convert_to_tensor(values, dtype=dtype)
     if sample_weight is not None:
         sample_weight = ops.convert_to_tensor(sample_weight, dtype=dtype)
     weights = apply_mask(sample_weight, mask, dtype, standardize_reduction(reduction))
     if weights is not None:
-        values, weights = squeeze_or_expand_to_same_rank(values, weights)
-        _check_weights(values, weights)
-        values = values * fit_from_front(weights, values)
-    return reduce_values(values, weights, reduction)
+        losses, weights = squeeze_or_expand_to_same_rank(losses, weights)
+        _check_weights(losses, weights)
+        losses = losses * fit_from_front(weights, losses)
+    return reduce_values(losses, weights, reduction)
 
 
 def _check_weights(values: Tensor, weights: Tensor) -> None:

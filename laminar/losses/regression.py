@@ -8,11 +8,14 @@ from typing import Any, ClassVar
 from laminar.engine.graph import Tensor
 
 from .. import config, ops
+from ..dtype_policies import Policy
+from ..typing import DTypeLike, TensorLike
 from .alignment import align
 from .loss import LossFunctionWrapper
+from .reduction import Reduction
 
 
-def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
+def mean_squared_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """mean((y_true - y_pred)**2) over the last axis.
 
     Args:
@@ -29,13 +32,13 @@ def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
     return ops.mean(ops.square(y_true - y_pred), axis=-1)
 
 
-def mean_absolute_error(y_true: Any, y_pred: Any) -> Tensor:
+def mean_absolute_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """mean(|y_true - y_pred|) over the last axis; shapes as in `mean_squared_error`."""
     y_true, y_pred = align("mean_absolute_error", y_true, y_pred)
     return ops.mean(ops.abs(y_true - y_pred), axis=-1)
 
 
-def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Tensor:
+def mean_absolute_percentage_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """100 * mean(|y_true - y_pred| / max(|y_true|, epsilon)) over the last axis."""
     y_true, y_pred = align("mean_absolute_percentage_error", y_true, y_pred)
     size = ops.maximum(ops.abs(y_true), config.epsilon())
@@ -43,7 +46,7 @@ def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> Tensor:
     return percent
 
 
-def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
+def mean_squared_logarithmic_error(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """mean((log(1 + y_true) - log(1 + y_pred))**2) over the last axis.
 
     Both are raised to at least epsilon first, so negative values count as 0.
@@ -54,7 +57,7 @@ def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
     return ops.mean(ops.square(log_true - log_pred), axis=-1)
 
 
-def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Tensor:
+def huber(y_true: TensorLike, y_pred: TensorLike, delta: float = 1.0) -> Tensor:
     """Mean over the last axis of e**2 / 2 where |e| <= delta, else delta * |e| - delta**2 / 2.
 
     e = y_pred - y_true.
@@ -68,7 +71,7 @@ def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Tensor:
     return ops.mean(ops.where(size <= delta, near, far), axis=-1)
 
 
-def log_cosh(y_true: Any, y_pred: Any) -> Tensor:
+def log_cosh(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """mean(log(cosh(y_pred - y_true))) over the last axis."""
     y_true, y_pred = align("log_cosh", y_true, y_pred)
     error = y_pred - y_true
@@ -76,7 +79,7 @@ def log_cosh(y_true: Any, y_pred: Any) -> Tensor:
     return ops.mean(error + ops.softplus(-2.0 * error) - math.log(2.0), axis=-1)
 
 
-def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
+def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) -> Tensor:
     """Minus the cosine of the angle between labels and predictions along `axis`.
 
     -1 for the same direction, 0 for a right angle or a vector of zeros, 1 for opposite ones.
@@ -91,9 +94,9 @@ class MeanSquaredError(LossFunctionWrapper):
 
     def __init__(
         self,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "mean_squared_error",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(mean_squared_error, reduction, name, dtype)
 
@@ -103,9 +106,9 @@ class MeanAbsoluteError(LossFunctionWrapper):
 
     def __init__(
         self,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "mean_absolute_error",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(mean_absolute_error, reduction, name, dtype)
 
@@ -115,9 +118,9 @@ class MeanAbsolutePercentageError(LossFunctionWrapper):
 
     def __init__(
         self,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "mean_absolute_percentage_error",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(mean_absolute_percentage_error, reduction, name, dtype)
 
@@ -127,9 +130,9 @@ class MeanSquaredLogarithmicError(LossFunctionWrapper):
 
     def __init__(
         self,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "mean_squared_logarithmic_error",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(mean_squared_logarithmic_error, reduction, name, dtype)
 
@@ -142,9 +145,9 @@ class Huber(LossFunctionWrapper):
     def __init__(
         self,
         delta: float = 1.0,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "huber_loss",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(huber, reduction, name, dtype, delta=delta)
 
@@ -154,9 +157,9 @@ class LogCosh(LossFunctionWrapper):
 
     def __init__(
         self,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "log_cosh",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(log_cosh, reduction, name, dtype)
 
@@ -169,8 +172,8 @@ class CosineSimilarity(LossFunctionWrapper):
     def __init__(
         self,
         axis: int = -1,
-        reduction: str | None = "sum_over_batch_size",
+        reduction: Reduction | None = "sum_over_batch_size",
         name: str | None = "cosine_similarity",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(cosine_similarity, reduction, name, dtype, axis=axis)

@@ -54,6 +54,7 @@ from .iou import MeanIoU as MeanIoU
 from .iou import OneHotIoU as OneHotIoU
 from .iou import OneHotMeanIoU as OneHotMeanIoU
 from .metric import Metric as Metric
+from .metric import MetricLike as MetricLike
 from .precision_recall import FalseNegatives as FalseNegatives
 from .precision_recall import FalsePositives as FalsePositives
 from .precision_recall import Precision as Precision
@@ -141,7 +142,7 @@ _BY_NAME: dict[str, type[Metric]] = {
 }
 
 
-def get(identifier: Any) -> Any:
+def get(identifier: MetricLike | None) -> Any:
     """The metric that a name, a config, a class or a callable means; None for None.
 
     Args:
@@ -154,7 +155,7 @@ def get(identifier: Any) -> Any:
     return _serialization.lookup("metric", identifier, _BY_NAME)
 
 
-def serialize(metric: Any) -> Any:
+def serialize(metric: MetricLike) -> Any:
     """A metric, or a function, as plain data."""
     return _serialization.serialize_keras_object(metric)
 

@@ -7,12 +7,14 @@ from typing import Any, ClassVar
 from laminar.engine.graph import Tensor, int32, int64
 
 from .. import config, ops
+from ..dtype_policies import Policy
 from ..losses.alignment import align, check_shapes
 from ..losses.crossentropy import class_numbers
+from ..typing import DTypeLike, TensorLike
 from .reduction import MeanMetricWrapper
 
 
-def accuracy(y_true: Any, y_pred: Any) -> Tensor:
+def accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """1 where y_true = y_pred, else 0; in the shape of `y_pred`.
 
     Raises:
@@ -21,7 +23,7 @@ def accuracy(y_true: Any, y_pred: Any) -> Tensor:
     return _as_float(ops.equal(*align("accuracy", y_true, y_pred)))
 
 
-def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
+def binary_accuracy(y_true: TensorLike, y_pred: TensorLike, threshold: float = 0.5) -> Tensor:
     """1 where y_true = (1 if y_pred > threshold else 0), else 0; in the shape of `y_pred`.
 
     Raises:
@@ -32,7 +34,7 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
     return _as_float(ops.equal(y_true, predicted))
 
 
-def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
+def categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """1 where the largest of `y_true` and of `y_pred` along the last axis are in one place, else 0.
 
     Args:
@@ -50,7 +52,7 @@ def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
     return _as_float(ops.equal(ops.argmax(y_true, axis=-1), ops.argmax(y_pred, axis=-1)))
 
 
-def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
+def sparse_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Tensor:
     """1 where the largest of `y_pred` along the last axis stands at place `y_true`, else 0.
 
     Args:
@@ -69,7 +71,7 @@ def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
     return _as_float(ops.equal(ops.cast(labels, int64), ops.cast(best, int64)))
 
 
-def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
+def top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k: int = 5) -> Tensor:
     """1 where the class of a one-hot label is among the `k` largest scores, else 0.
 
     Shapes as in `categorical_accuracy`; of equal scores all count.
@@ -80,7 +82,7 @@ def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
 
 
 def sparse_top_k_categorical_accuracy(
-    y_true: Any, y_pred: Any, k: int = 5, from_sorted_ids: bool = False
+    y_true: TensorLike, y_pred: TensorLike, k: int = 5, from_sorted_ids: bool = False
 ) -> Tensor:
     """1 where a class number is among the `k` largest scores, else 0.
 
@@ -112,14 +114,16 @@ def _in_top_k(labels: Tensor, y_pred: Tensor, k: int) -> Tensor:
     return _as_float(ops.reshape(found, ops.shape(labels)))
 
 
-def _as_float(x: Any) -> Tensor:
+def _as_float(x: TensorLike) -> Tensor:
     return ops.cast(x, config.floatx())
 
 
 class Accuracy(MeanMetricWrapper):
     """How often predictions equal labels."""
 
-    def __init__(self, name: str | None = "accuracy", dtype: Any = None) -> None:
+    def __init__(
+        self, name: str | None = "accuracy", dtype: DTypeLike | Policy | None = None
+    ) -> None:
         super().__init__(accuracy, name, dtype)
 
 
@@ -127,7 +131,10 @@ class BinaryAccuracy(MeanMetricWrapper):
     """How often predictions are on the right side of a threshold; see `binary_accuracy`."""
 
     def __init__(
-        self, name: str | None = "binary_accuracy", dtype: Any = None, threshold: float = 0.5
+        self,
+        name: str | None = "binary_accuracy",
+        dtype: DTypeLike | Policy | None = None,
+        threshold: float = 0.5,
     ) -> None:
         super().__init__(binary_accuracy, name, dtype, threshold=threshold)
 
@@ -135,14 +142,20 @@ class BinaryAccuracy(MeanMetricWrapper):
 class CategoricalAccuracy(MeanMetricWrapper):
     """How often the best score is that of the one-hot label; see `categorical_accuracy`."""
 
-    def __init__(self, name: str | None = "categorical_accuracy", dtype: Any = None) -> None:
+    def __init__(
+        self, name: str | None = "categorical_accuracy", dtype: DTypeLike | Policy | None = None
+    ) -> None:
         super().__init__(categorical_accuracy, name, dtype)
 
 
 class SparseCategoricalAccuracy(MeanMetricWrapper):
     """How often the best score is that of the class; see `sparse_categorical_accuracy`."""
 
-    def __init__(self, name: str | None = "sparse_categorical_accuracy", dtype: Any = None) -> None:
+    def __init__(
+        self,
+        name: str | None = "sparse_categorical_accuracy",
+        dtype: DTypeLike | Policy | None = None,
+    ) -> None:
         super().__init__(sparse_categorical_accuracy, name, dtype)
 
 
@@ -150,7 +163,10 @@ class TopKCategoricalAccuracy(MeanMetricWrapper):
     """How often a one-hot label is among the k best; see `top_k_categorical_accuracy`."""
 
     def __init__(
-        self, k: int = 5, name: str | None = "top_k_categorical_accuracy", dtype: Any = None
+        self,
+        k: int = 5,
+        name: str | None = "top_k_categorical_accuracy",
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(top_k_categorical_accuracy, name, dtype, k=k)
 
@@ -164,7 +180,7 @@ class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
         self,
         k: int = 5,
         name: str | None = "sparse_top_k_categorical_accuracy",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
         from_sorted_ids: bool = False,
     ) -> None:
         super().__init__(

@@ -11,7 +11,9 @@ from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, TensorShape
 
 from .. import ops
+from ..dtype_policies import Policy
 from ..serialization import deserialize_keras_object
+from ..typing import DTypeLike, TensorLike
 from .confusion import count_confusion
 from .curve import CurveMetric, precision_of, recall_of
 from .metric import Metric
@@ -54,11 +56,11 @@ class AUC(CurveMetric):
         curve: str = "ROC",
         summation_method: str = "interpolation",
         name: str | None = None,
-        dtype: Any = None,
-        thresholds: Any = None,
+        dtype: DTypeLike | Policy | None = None,
+        thresholds: float | Sequence[float] | None = None,
         multi_label: bool = False,
         num_labels: int | None = None,
-        label_weights: Any = None,
+        label_weights: TensorLike | None = None,
         from_logits: bool = False,
     ) -> None:
         super().__init__(name=name, dtype=dtype)
@@ -107,7 +109,9 @@ class AUC(CurveMetric):
         labels = () if num_labels is None else (num_labels,)
         self._add_counts((self.num_thresholds, *labels))
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Add a batch.
 
         Args:

@@ -9,7 +9,7 @@ gives what is above each threshold: n predictions and m thresholds cost n + m, n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ..losses.alignment import (
     fit_from_front,
     squeeze_or_expand_to_same_rank,
 )
+from ..typing import TensorLike
 from .reduction import weights_of
 from .thresholds import NEVER
 
@@ -37,8 +38,8 @@ class Confusion(NamedTuple):
 
 def count_confusion(
     who: str,
-    y_true: Any,
-    y_pred: Any,
+    y_true: TensorLike,
+    y_pred: TensorLike,
     thresholds: Sequence[float],
     *,
     dtype: DType,
@@ -46,9 +47,9 @@ def count_confusion(
     from_logits: bool = False,
     top_k: int | None = None,
     class_id: int | None = None,
-    sample_weight: Any = None,
+    sample_weight: TensorLike | None = None,
     multi_label: bool = False,
-    label_weights: Any = None,
+    label_weights: TensorLike | None = None,
 ) -> Confusion:
     """Sum the weights of right and wrong predictions for each threshold.
 
@@ -72,30 +73,30 @@ def count_confusion(
         InvalidArgumentError: there are fewer than `top_k` or `class_id` + 1 classes.
     """
     weights = weights_of(y_pred, sample_weight, dtype)
-    y_pred = ops.convert_to_tensor(y_pred, dtype=dtype)
-    y_true = ops.convert_to_tensor(y_true, dtype=dtype)
-    y_true, y_pred = squeeze_or_expand_to_same_rank(y_true, y_pred)
-    check_shapes(who, y_true, y_pred)
-    _check_classes(who, y_pred, top_k, class_id)
+    scores = ops.convert_to_tensor(y_pred, dtype=dtype)
+    labels = ops.convert_to_tensor(y_true, dtype=dtype)
+    labels, scores = squeeze_or_expand_to_same_rank(labels, scores)
+    check_shapes(who, labels, scores)
+    _check_classes(who, scores, top_k, class_id)
     if from_logits:
-        y_pred = ops.sigmoid(y_pred)
+        scores = ops.sigmoid(scores)
     if top_k is not None:
-        y_pred = _keep_top_k(y_pred, top_k)
+        scores = _keep_top_k(scores, top_k)
     if class_id is not None:
-        y_true, y_pred = y_true[..., class_id], y_pred[..., class_id]
-    positive = ops.cast(ops.cast(y_true, bool_), dtype)
+        labels, scores = labels[..., class_id], scores[..., class_id]
+    positive = ops.cast(ops.cast(labels, bool_), dtype)
     negative = 1.0 - positive
     if weights is not None:
-        weights = _broadcast(weights, y_pred)
+        weights = _broadcast(weights, scores)
         positive, negative = positive * weights, negative * weights
     if label_weights is not None:
         positive, negative = positive * label_weights, negative * label_weights
     if len(thresholds) == 1 and not multi_label:
-        above = ops.cast(ops.greater(y_pred, ops.cast(thresholds[0], dtype)), dtype)
+        above = ops.cast(ops.greater(scores, ops.cast(thresholds[0], dtype)), dtype)
         tp = ops.reshape(ops.sum(positive * above), (1,))
         fp = ops.reshape(ops.sum(negative * above), (1,))
     else:
-        buckets, num_buckets = _buckets(y_pred, thresholds, evenly)
+        buckets, num_buckets = _buckets(scores, thresholds, evenly)
         tp = _sums_above(positive, buckets, num_buckets, multi_label)
         fp = _sums_above(negative, buckets, num_buckets, multi_label)
         if not evenly:

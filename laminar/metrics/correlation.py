@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from laminar.engine.graph import Tensor
 
 from .. import config, ops
+from ..dtype_policies import Policy
 from ..losses.alignment import align
+from ..typing import AxisLike, DTypeLike, TensorLike
 from .reduction import MeanMetricWrapper
 
 
-def pearson_correlation(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
+def pearson_correlation(y_true: TensorLike, y_pred: TensorLike, axis: AxisLike = -1) -> Tensor:
     """Covariance of labels and predictions along `axis` over the product of their deviations.
 
     NaN where the labels, or the predictions, are all equal.
@@ -34,7 +34,7 @@ def pearson_correlation(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
     return ops.divide(covariance, ops.sqrt(variances))
 
 
-def concordance_correlation(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
+def concordance_correlation(y_true: TensorLike, y_pred: TensorLike, axis: AxisLike = -1) -> Tensor:
     """2 * covariance / (variance of labels + variance of predictions + (difference of means)**2).
 
     Arguments and shapes are those of `pearson_correlation`.
@@ -50,7 +50,7 @@ def concordance_correlation(y_true: Any, y_pred: Any, axis: Any = -1) -> Tensor:
     return ops.divide(2.0 * covariance, spread + shift + config.epsilon())
 
 
-def _deviations(x: Tensor, axis: Any) -> Tensor:
+def _deviations(x: Tensor, axis: AxisLike) -> Tensor:
     return ops.subtract(x, ops.mean(x, axis=axis, keepdims=True))
 
 
@@ -58,7 +58,10 @@ class PearsonCorrelation(MeanMetricWrapper):
     """Mean of the samples' `pearson_correlation`."""
 
     def __init__(
-        self, name: str | None = "pearson_correlation", dtype: Any = None, axis: Any = -1
+        self,
+        name: str | None = "pearson_correlation",
+        dtype: DTypeLike | Policy | None = None,
+        axis: AxisLike = -1,
     ) -> None:
         super().__init__(pearson_correlation, name, dtype, axis=axis)
 
@@ -67,6 +70,9 @@ class ConcordanceCorrelation(MeanMetricWrapper):
     """Mean of the samples' `concordance_correlation`."""
 
     def __init__(
-        self, name: str | None = "concordance_correlation", dtype: Any = None, axis: Any = -1
+        self,
+        name: str | None = "concordance_correlation",
+        dtype: DTypeLike | Policy | None = None,
+        axis: AxisLike = -1,
     ) -> None:
         super().__init__(concordance_correlation, name, dtype, axis=axis)

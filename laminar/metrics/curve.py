@@ -10,6 +10,8 @@ from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 
 from .. import ops
+from ..dtype_policies import Policy
+from ..typing import DTypeLike, TensorLike
 from .confusion import Confusion, count_confusion
 from .metric import Metric
 from .thresholds import spread_thresholds
@@ -57,7 +59,7 @@ class OperatingPoint(CurveMetric):
         num_thresholds: int = 200,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype)
         who = type(self).__name__
@@ -77,7 +79,9 @@ class OperatingPoint(CurveMetric):
         )
         self._add_counts((len(self.thresholds),))
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         self._count(
             count_confusion(
                 type(self).__name__,
@@ -135,7 +139,7 @@ class SensitivityAtSpecificity(OperatingPoint):
         num_thresholds: int = 200,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(specificity, num_thresholds, class_id, name, dtype)
         self.specificity = specificity
@@ -155,7 +159,7 @@ class SpecificityAtSensitivity(OperatingPoint):
         num_thresholds: int = 200,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(sensitivity, num_thresholds, class_id, name, dtype)
         self.sensitivity = sensitivity
@@ -175,7 +179,7 @@ class PrecisionAtRecall(OperatingPoint):
         num_thresholds: int = 200,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(recall, num_thresholds, class_id, name, dtype)
         self.recall = recall
@@ -195,7 +199,7 @@ class RecallAtPrecision(OperatingPoint):
         num_thresholds: int = 200,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(precision, num_thresholds, class_id, name, dtype)
         self.precision = precision

@@ -9,7 +9,9 @@ from laminar.engine.graph import Tensor, TensorShape
 from laminar.engine.state import Variable
 
 from .. import ops
+from ..dtype_policies import Policy
 from ..losses.alignment import check_shapes
+from ..typing import DTypeLike, TensorLike
 from .metric import Metric
 from .reduction import weights_of
 
@@ -42,7 +44,7 @@ class FBetaScore(Metric):
         beta: float = 1.0,
         threshold: float | None = None,
         name: str | None = "fbeta_score",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype)
         who = type(self).__name__
@@ -70,7 +72,9 @@ class FBetaScore(Metric):
             setattr(self, kind, self.add_variable(counts, "zeros", name=kind))
         self._built = True
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Add a batch.
 
         Args:
@@ -139,7 +143,7 @@ class F1Score(FBetaScore):
         average: str | None = None,
         threshold: float | None = None,
         name: str | None = "f1_score",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(average=average, threshold=threshold, name=name, dtype=dtype)
 

@@ -9,7 +9,9 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor, int32
 
 from .. import ops
+from ..dtype_policies import Policy
 from ..losses.alignment import fit_from_front
+from ..typing import DTypeLike, TensorLike
 from .metric import Metric
 from .reduction import weights_of
 
@@ -36,7 +38,7 @@ class IoU(Metric):
         num_classes: int,
         target_class_ids: Sequence[int],
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
         ignore_class: int | None = None,
         sparse_y_true: bool = True,
         sparse_y_pred: bool = True,
@@ -59,7 +61,9 @@ class IoU(Metric):
             (num_classes, num_classes), "zeros", name="total_confusion_matrix"
         )
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Add a batch.
 
         Args:
@@ -108,7 +112,7 @@ class IoU(Metric):
         }
 
 
-def _classes(y: Any, sparse: bool, axis: int) -> Tensor:
+def _classes(y: TensorLike, sparse: bool, axis: int) -> Tensor:
     y = ops.convert_to_tensor(y)
     return ops.cast(y if sparse else ops.argmax(y, axis=axis), int32)
 
@@ -128,12 +132,14 @@ class BinaryIoU(IoU):
         target_class_ids: Sequence[int] = (0, 1),
         threshold: float = 0.5,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(2, target_class_ids, name, dtype)
         self.threshold = threshold
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         weights = weights_of(y_pred, sample_weight, self.dtype)
         y_pred = ops.convert_to_tensor(y_pred)
         y_pred = ops.cast(ops.greater_equal(y_pred, self.threshold), int32)
@@ -155,7 +161,7 @@ class MeanIoU(IoU):
         self,
         num_classes: int,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
         ignore_class: int | None = None,
         sparse_y_true: bool = True,
         sparse_y_pred: bool = True,
@@ -186,7 +192,7 @@ class OneHotIoU(IoU):
         num_classes: int,
         target_class_ids: Sequence[int],
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
         ignore_class: int | None = None,
         sparse_y_pred: bool = False,
         axis: int = -1,
@@ -208,7 +214,7 @@ class OneHotMeanIoU(MeanIoU):
         self,
         num_classes: int,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
         ignore_class: int | None = None,
         sparse_y_pred: bool = False,
         axis: int = -1,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from laminar.engine.errors import UnimplementedError
 from laminar.engine.graph import DType, Tensor, as_dtype
@@ -12,9 +12,12 @@ from laminar.layers.holding import holding
 from laminar.layers.tracking import Tracked
 
 from .. import config, initializers
+from ..dtype_policies import Policy
+from ..initializers import InitializerLike
 from ..losses.loss import dtype_of
 from ..naming import auto_name
 from ..recorded import Recorded
+from ..typing import DTypeLike, Shape
 
 
 class Metric(Tracked, Recorded):
@@ -29,7 +32,7 @@ class Metric(Tracked, Recorded):
         name: by default the class name in snake case, with a number from the second on.
     """
 
-    def __init__(self, dtype: Any = None, name: str | None = None) -> None:
+    def __init__(self, dtype: DTypeLike | Policy | None = None, name: str | None = None) -> None:
         self.name = name or auto_name(type(self).__name__)
         self._dtype = as_dtype(config.floatx()) if dtype is None else dtype_of(dtype)
 
@@ -48,9 +51,9 @@ class Metric(Tracked, Recorded):
 
     def add_variable(
         self,
-        shape: Any,
-        initializer: Any,
-        dtype: Any = None,
+        shape: Shape,
+        initializer: InitializerLike | None,
+        dtype: DTypeLike | Policy | None = None,
         aggregation: str = "sum",
         name: str | None = None,
     ) -> Variable:
@@ -78,9 +81,9 @@ class Metric(Tracked, Recorded):
 
     def add_weight(
         self,
-        shape: Any = (),
-        initializer: Any = None,
-        dtype: Any = None,
+        shape: Shape = (),
+        initializer: InitializerLike | None = None,
+        dtype: DTypeLike | Policy | None = None,
         name: str | None = None,
     ) -> Variable:
         """Make a variable that belongs to the metric; see `add_variable`."""
@@ -156,3 +159,7 @@ class Metric(Tracked, Recorded):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
+
+
+# A name, a metric, its class, a function of labels and predictions, or a config.
+MetricLike: TypeAlias = str | Metric | Callable[..., Any] | Mapping[str, Any]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from .. import ops
+from ..dtype_policies import Policy
+from ..typing import DTypeLike, TensorLike
 from .confusion import count_confusion
 from .metric import Metric
 from .thresholds import NEVER, check_thresholds
@@ -24,13 +27,20 @@ class ConfusionCount(Metric):
 
     _kind: ClassVar[str]
 
-    def __init__(self, thresholds: Any = None, name: str | None = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        thresholds: float | Sequence[float] | None = None,
+        name: str | None = None,
+        dtype: DTypeLike | Policy | None = None,
+    ) -> None:
         super().__init__(name=name, dtype=dtype)
         self.init_thresholds = thresholds
         self.thresholds = check_thresholds(type(self).__name__, thresholds, 0.5)
         self.accumulator = self.add_variable((len(self.thresholds),), "zeros", name="accumulator")
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         counts = count_confusion(
             type(self).__name__,
             y_true,
@@ -80,11 +90,11 @@ class _Share(Metric):
 
     def __init__(
         self,
-        thresholds: Any = None,
+        thresholds: float | Sequence[float] | None = None,
         top_k: int | None = None,
         class_id: int | None = None,
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype)
         self.init_thresholds = thresholds
@@ -96,7 +106,9 @@ class _Share(Metric):
         self.true_positives = self.add_variable(shape, "zeros", name="true_positives")
         self._others = self.add_variable(shape, "zeros", name=self._other)
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         counts = count_confusion(
             type(self).__name__,
             y_true,

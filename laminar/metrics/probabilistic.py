@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import losses
+from ..dtype_policies import Policy
+from ..typing import DTypeLike
 from .reduction import MeanMetricWrapper
 
 
@@ -14,7 +14,7 @@ class BinaryCrossentropy(MeanMetricWrapper):
     def __init__(
         self,
         name: str | None = "binary_crossentropy",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
         from_logits: bool = False,
         label_smoothing: float = 0,
     ) -> None:
@@ -33,7 +33,7 @@ class CategoricalCrossentropy(MeanMetricWrapper):
     def __init__(
         self,
         name: str | None = "categorical_crossentropy",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
         from_logits: bool = False,
         label_smoothing: float = 0,
         axis: int = -1,
@@ -54,7 +54,7 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
     def __init__(
         self,
         name: str | None = "sparse_categorical_crossentropy",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
         from_logits: bool = False,
         ignore_class: int | None = None,
         axis: int = -1,
@@ -72,12 +72,16 @@ class SparseCategoricalCrossentropy(MeanMetricWrapper):
 class KLDivergence(MeanMetricWrapper):
     """Mean of `losses.kl_divergence`."""
 
-    def __init__(self, name: str | None = "kl_divergence", dtype: Any = None) -> None:
+    def __init__(
+        self, name: str | None = "kl_divergence", dtype: DTypeLike | Policy | None = None
+    ) -> None:
         super().__init__(losses.kl_divergence, name, dtype)
 
 
 class Poisson(MeanMetricWrapper):
     """Mean of `losses.poisson`."""
 
-    def __init__(self, name: str | None = "poisson", dtype: Any = None) -> None:
+    def __init__(
+        self, name: str | None = "poisson", dtype: DTypeLike | Policy | None = None
+    ) -> None:
         super().__init__(losses.poisson, name, dtype)

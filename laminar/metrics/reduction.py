@@ -9,15 +9,17 @@ from laminar.engine.graph import DType, Tensor
 from laminar.layers.masking import get_mask
 
 from .. import ops
+from ..dtype_policies import Policy
 from ..losses.alignment import squeeze_or_expand_to_same_rank
 from ..losses.reduction import apply_mask
 from ..serialization import deserialize_keras_object, serialize_keras_object
+from ..typing import DTypeLike, TensorLike
 from .metric import Metric
 
 _NEVER = object()  # equal to no value of an option
 
 
-def weights_of(y_pred: Any, sample_weight: Any, dtype: DType) -> Any:
+def weights_of(y_pred: TensorLike, sample_weight: TensorLike | None, dtype: DType) -> Any:
     """The weights of predictions: `sample_weight`, and 0 where the mask of `y_pred` is false.
 
     None when there are neither weights nor a mask.
@@ -28,7 +30,10 @@ def weights_of(y_pred: Any, sample_weight: Any, dtype: DType) -> Any:
 
 
 def reduce_to_samplewise_values(
-    values: Any, sample_weight: Any, reduce_fn: Callable[..., Tensor], dtype: DType
+    values: TensorLike,
+    sample_weight: TensorLike | None,
+    reduce_fn: Callable[..., Tensor],
+    dtype: DType,
 ) -> tuple[Tensor, Tensor | None]:
     """One weighted value and one weight for each sample.
 
@@ -42,15 +47,15 @@ def reduce_to_samplewise_values(
         values * sample_weight (the values without weights), and the weights or None: (batch,).
     """
     weights = weights_of(values, sample_weight, dtype)
-    values = ops.cast(values, dtype)
+    found = ops.cast(values, dtype)
     if weights is not None:
-        values, weights = squeeze_or_expand_to_same_rank(values, weights)
+        found, weights = squeeze_or_expand_to_same_rank(found, weights)
         rank = len(weights.shape)
-        values = _reduce(values, rank, reduce_fn)
-        weights = ops.broadcast_to(weights, ops.shape(values))
-        values = values * weights
+        found = _reduce(found, rank, reduce_fn)
+        weights = ops.broadcast_to(weights, ops.shape(found))
+        found = found * weights
         weights = _reduce(weights, 1, reduce_fn)
-    return _reduce(values, 1, reduce_fn), weights
+    return _reduce(found, 1, reduce_fn), weights
 
 
 def _reduce(x: Tensor, first: int, reduce_fn: Callable[..., Tensor]) -> Tensor:
@@ -67,11 +72,11 @@ class Sum(Metric):
         dtype: of the sum.
     """
 
-    def __init__(self, name: str | None = "sum", dtype: Any = None) -> None:
+    def __init__(self, name: str | None = "sum", dtype: DTypeLike | Policy | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
         self.total = self.add_variable((), "zeros", name="total")
 
-    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+    def update_state(self, values: TensorLike, sample_weight: TensorLike | None = None) -> None:
         values, _ = reduce_to_samplewise_values(
             values, sample_weight, reduce_fn=ops.sum, dtype=self.dtype
         )
@@ -91,12 +96,12 @@ class Mean(Metric):
         dtype: of the mean.
     """
 
-    def __init__(self, name: str | None = "mean", dtype: Any = None) -> None:
+    def __init__(self, name: str | None = "mean", dtype: DTypeLike | Policy | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
         self.total = self.add_variable((), "zeros", name="total")
         self.count = self.add_variable((), "zeros", name="count")
 
-    def update_state(self, values: Any, sample_weight: Any = None) -> None:
+    def update_state(self, values: TensorLike, sample_weight: TensorLike | None = None) -> None:
         values, weights = reduce_to_samplewise_values(
             values, sample_weight, reduce_fn=ops.mean, dtype=self.dtype
         )
@@ -132,7 +137,7 @@ class MeanMetricWrapper(Mean):
         self,
         fn: Callable[..., Any],
         name: str | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(name=name, dtype=dtype)
@@ -140,7 +145,7 @@ class MeanMetricWrapper(Mean):
         self._fn_kwargs = kwargs
 
     def update_state(  # type: ignore[override]  # the class tree is Keras's
-        self, y_true: Any, y_pred: Any, sample_weight: Any = None
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
     ) -> None:
         weights = weights_of(y_pred, sample_weight, self.dtype)
         super().update_state(self._fn(y_true, y_pred, **self._fn_kwargs), weights)

@@ -9,7 +9,9 @@ from laminar.engine.graph import Tensor, TensorShape
 from laminar.engine.state import Variable
 
 from .. import losses, ops
+from ..dtype_policies import Policy
 from ..losses.alignment import align, check_shapes
+from ..typing import DTypeLike, TensorLike
 from .metric import Metric
 from .reduction import Mean, MeanMetricWrapper, weights_of
 
@@ -19,14 +21,18 @@ _AGGREGATIONS = (None, "uniform_average", "variance_weighted_average")
 class MeanSquaredError(MeanMetricWrapper):
     """Mean of `losses.mean_squared_error`."""
 
-    def __init__(self, name: str | None = "mean_squared_error", dtype: Any = None) -> None:
+    def __init__(
+        self, name: str | None = "mean_squared_error", dtype: DTypeLike | Policy | None = None
+    ) -> None:
         super().__init__(losses.mean_squared_error, name, dtype)
 
 
 class MeanAbsoluteError(MeanMetricWrapper):
     """Mean of `losses.mean_absolute_error`."""
 
-    def __init__(self, name: str | None = "mean_absolute_error", dtype: Any = None) -> None:
+    def __init__(
+        self, name: str | None = "mean_absolute_error", dtype: DTypeLike | Policy | None = None
+    ) -> None:
         super().__init__(losses.mean_absolute_error, name, dtype)
 
 
@@ -34,7 +40,9 @@ class MeanAbsolutePercentageError(MeanMetricWrapper):
     """Mean of `losses.mean_absolute_percentage_error`."""
 
     def __init__(
-        self, name: str | None = "mean_absolute_percentage_error", dtype: Any = None
+        self,
+        name: str | None = "mean_absolute_percentage_error",
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(losses.mean_absolute_percentage_error, name, dtype)
 
@@ -43,7 +51,9 @@ class MeanSquaredLogarithmicError(MeanMetricWrapper):
     """Mean of `losses.mean_squared_logarithmic_error`."""
 
     def __init__(
-        self, name: str | None = "mean_squared_logarithmic_error", dtype: Any = None
+        self,
+        name: str | None = "mean_squared_logarithmic_error",
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(losses.mean_squared_logarithmic_error, name, dtype)
 
@@ -51,18 +61,22 @@ class MeanSquaredLogarithmicError(MeanMetricWrapper):
 class LogCoshError(MeanMetricWrapper):
     """Mean of `losses.log_cosh`."""
 
-    def __init__(self, name: str | None = "logcosh", dtype: Any = None) -> None:
+    def __init__(
+        self, name: str | None = "logcosh", dtype: DTypeLike | Policy | None = None
+    ) -> None:
         super().__init__(losses.log_cosh, name, dtype)
 
 
 class RootMeanSquaredError(Mean):
     """sqrt(mean((y_true - y_pred)**2)), the mean over all values of all batches."""
 
-    def __init__(self, name: str | None = "root_mean_squared_error", dtype: Any = None) -> None:
+    def __init__(
+        self, name: str | None = "root_mean_squared_error", dtype: DTypeLike | Policy | None = None
+    ) -> None:
         super().__init__(name, dtype)
 
     def update_state(  # type: ignore[override]  # the class tree is Keras's
-        self, y_true: Any, y_pred: Any, sample_weight: Any = None
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
     ) -> None:
         weights = weights_of(y_pred, sample_weight, self.dtype)
         y_pred = ops.convert_to_tensor(y_pred, dtype=self.dtype)
@@ -73,7 +87,7 @@ class RootMeanSquaredError(Mean):
         return ops.sqrt(super().result())
 
 
-def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
+def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) -> Tensor:
     """The cosine of the angle between labels and predictions along `axis`."""
     return ops.negative(losses.cosine_similarity(y_true, y_pred, axis=axis))
 
@@ -84,7 +98,10 @@ class CosineSimilarity(MeanMetricWrapper):
     _unwritten: ClassVar[dict[str, Any]] = {"axis": -1}
 
     def __init__(
-        self, name: str | None = "cosine_similarity", dtype: Any = None, axis: int = -1
+        self,
+        name: str | None = "cosine_similarity",
+        dtype: DTypeLike | Policy | None = None,
+        axis: int = -1,
     ) -> None:
         super().__init__(cosine_similarity, name, dtype, axis=axis)
 
@@ -115,7 +132,7 @@ class R2Score(Metric):
         class_aggregation: str | None = "uniform_average",
         num_regressors: int = 0,
         name: str | None = "r2_score",
-        dtype: Any = None,
+        dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype)
         if class_aggregation not in _AGGREGATIONS:
@@ -142,7 +159,9 @@ class R2Score(Metric):
         self.count = self.add_variable(outputs, "zeros", name="count")
         self._built = True
 
-    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> None:
         """Add a batch.
 
         Args:

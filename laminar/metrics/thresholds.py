@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,9 @@ from .. import config
 NEVER = -1e10
 
 
-def check_thresholds(who: str, thresholds: Any, default: float) -> list[float]:
+def check_thresholds(
+    who: str, thresholds: float | Sequence[float] | None, default: float
+) -> list[float]:
     """The thresholds as a list; one number is a list of one, None is `default`.
 
     Raises:

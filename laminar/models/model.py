@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from laminar.engine.errors import (
@@ -17,7 +17,9 @@ from laminar.quantizers import as_config
 from laminar.serialization import serialize_keras_object
 from laminar.tree import flatten, map_structure
 
+from ..quantizers import QuantizationLike
 from ..training.trainer import Trainer
+from ..typing import PathLike
 from .network import Network
 from .quantizing import Filters, quantize_layers
 
@@ -194,11 +196,11 @@ class Model(Trainer):
     def summary(
         self,
         line_length: int | None = None,
-        positions: Any = None,
-        print_fn: Any = None,
+        positions: Sequence[float] | None = None,
+        print_fn: Callable[[str], object] | None = None,
         expand_nested: bool = False,
         show_trainable: bool = False,
-        layer_range: Any = None,
+        layer_range: Sequence[str] | None = None,
     ) -> None:
         """Print the layers with their output shapes and numbers of weights.
 
@@ -217,7 +219,7 @@ class Model(Trainer):
     # Saving
 
     def save(
-        self, filepath: Any, overwrite: bool = True, zipped: bool | None = None, **kwargs: Any
+        self, filepath: PathLike, overwrite: bool = True, zipped: bool | None = None, **kwargs: Any
     ) -> None:
         """Write architecture, weights and optimizer state to a file; see `saving.save_model`."""
         from laminar.saving import save_model
@@ -226,7 +228,7 @@ class Model(Trainer):
 
     def export(
         self,
-        filepath: Any,
+        filepath: PathLike,
         format: str = "laminar",
         verbose: bool | None = None,
         input_signature: Any = None,
@@ -265,21 +267,25 @@ class Model(Trainer):
         archive.write_out(filepath, verbose=verbose is not False)
 
     def save_weights(
-        self, filepath: Any, overwrite: bool = True, max_shard_size: float | None = None
+        self, filepath: PathLike, overwrite: bool = True, max_shard_size: float | None = None
     ) -> None:
         """Write the weights to a `.weights.h5` file, or to several; see `saving.save_weights`."""
         from laminar.saving import save_weights
 
         save_weights(self, filepath, overwrite=overwrite, max_shard_size=max_shard_size)
 
-    def load_weights(self, filepath: Any, skip_mismatch: bool = False, **kwargs: Any) -> Any:
+    def load_weights(self, filepath: PathLike, skip_mismatch: bool = False, **kwargs: Any) -> Any:
         """Read the weights from a file; see `saving.load_weights`."""
         from laminar.saving import load_weights
 
         return load_weights(self, filepath, skip_mismatch=skip_mismatch, **kwargs)
 
     def quantize(  # type: ignore[override]  # Keras gives models other arguments
-        self, mode: Any = None, config: Any = None, filters: Filters = None, **kwargs: Any
+        self,
+        mode: str | None = None,
+        config: QuantizationLike | None = None,
+        filters: Filters = None,
+        **kwargs: Any,
     ) -> None:
         """Keep the large weights of Dense, EinsumDense and Embedding layers in 8 bits.
 

@@ -10,10 +10,14 @@ from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.layers.layer import Layer
 from laminar.layers.lora_int8 import MainWeight
 
+from ..quantizers import QuantizationLike
+
 Filters: TypeAlias = "str | Iterable[str] | Callable[[Layer], bool] | None"
 
 
-def quantize_layers(model: Any, mode: Any, config: Any, filters: Filters) -> list[Layer]:
+def quantize_layers(
+    model: Any, mode: str | None, config: QuantizationLike | None, filters: Filters
+) -> list[Layer]:
     """Keep the weights of layers in 8 bits; gives those layers. Arguments as of `Model.quantize`.
 
     Raises:

@@ -19,6 +19,7 @@ from laminar.serialization import (
 )
 from laminar.tree import flatten
 
+from ..typing import Shape
 from .model import Model
 from .network import Network
 
@@ -57,7 +58,7 @@ class Sequential(Model):
             self._append(layer)
         self._connect()
 
-    def add(self, layer: Any, rebuild: bool = True) -> None:
+    def add(self, layer: Layer, rebuild: bool = True) -> None:
         """Put a layer on top.
 
         Raises:
@@ -139,7 +140,7 @@ class Sequential(Model):
             self._build_shapes = {"input_shape": shapes[0] if len(shapes) == 1 else shapes}
             self.built = True
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: Shape | None = None) -> None:
         """Make the weights for inputs of `input_shape` (with the batch)."""
         if self._network is not None or not self._stack:
             return
@@ -169,7 +170,7 @@ class Sequential(Model):
         (x,) = leaves
         self._begin_with(InputLayer(batch_shape=(None, *tuple(x.shape)[1:]), dtype=str(x.dtype)))
 
-    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+    def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         """Compute the outputs; without an Input, for any shape that the layers take."""
         if self._input_is_given:
             return super().call(inputs)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from laminar.engine.graph import Tensor
 from laminar.engine.ops.array import join
 from laminar.engine.ops.array.axes import canonical_axis
@@ -17,6 +15,7 @@ from laminar.engine.ops.math.elementary import sigmoid as engine_sigmoid
 from laminar.engine.ops.nn import activations as engine
 from laminar.engine.ops.nn import softmax as engine_softmax
 
+from ..typing import AxisLike, TensorLike
 from .arguments import floating, known_rank, numeric, tensor
 from .recording import public
 
@@ -53,25 +52,25 @@ __all__ = [
 
 
 @public
-def relu(x: Any) -> Tensor:
+def relu(x: TensorLike) -> Tensor:
     """max(x, 0)."""
     return engine.relu(numeric(x))
 
 
 @public
-def relu6(x: Any) -> Tensor:
+def relu6(x: TensorLike) -> Tensor:
     """min(max(x, 0), 6)."""
     return engine.relu6(floating(x))
 
 
 @public
-def leaky_relu(x: Any, negative_slope: float = 0.2) -> Tensor:
+def leaky_relu(x: TensorLike, negative_slope: float = 0.2) -> Tensor:
     """x where x > 0, negative_slope * x elsewhere."""
     return engine.leaky_relu(floating(x), negative_slope=float(negative_slope))
 
 
 @public
-def elu(x: Any, alpha: float = 1.0) -> Tensor:
+def elu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     """x where x > 0, alpha * (exp(x) - 1) elsewhere.
 
     Source: Clevert, Unterthiner and Hochreiter, "Fast and accurate deep network learning by
@@ -81,7 +80,7 @@ def elu(x: Any, alpha: float = 1.0) -> Tensor:
 
 
 @public
-def celu(x: Any, alpha: float = 1.0) -> Tensor:
+def celu(x: TensorLike, alpha: float = 1.0) -> Tensor:
     """max(x, 0) + min(0, alpha * (exp(x / alpha) - 1)).
 
     Source: Barron, "Continuously differentiable exponential linear units", 2017, arXiv:1704.07483.
@@ -90,7 +89,7 @@ def celu(x: Any, alpha: float = 1.0) -> Tensor:
 
 
 @public
-def selu(x: Any) -> Tensor:
+def selu(x: TensorLike) -> Tensor:
     """scale * x where x > 0, scale * alpha * (exp(x) - 1) elsewhere.
 
     Source: Klambauer et al., "Self-normalizing neural networks", 2017, arXiv:1706.02515.
@@ -99,7 +98,7 @@ def selu(x: Any) -> Tensor:
 
 
 @public
-def gelu(x: Any, approximate: bool = True) -> Tensor:
+def gelu(x: TensorLike, approximate: bool = True) -> Tensor:
     """x times the probability that a standard normal number is below x.
 
     Args:
@@ -112,31 +111,31 @@ def gelu(x: Any, approximate: bool = True) -> Tensor:
 
 
 @public
-def sigmoid(x: Any) -> Tensor:
+def sigmoid(x: TensorLike) -> Tensor:
     """1 / (1 + exp(-x))."""
     return engine_sigmoid(floating(x))
 
 
 @public
-def log_sigmoid(x: Any) -> Tensor:
+def log_sigmoid(x: TensorLike) -> Tensor:
     """log(1 / (1 + exp(-x)))."""
     return engine.log_sigmoid(floating(x))
 
 
 @public
-def hard_sigmoid(x: Any) -> Tensor:
+def hard_sigmoid(x: TensorLike) -> Tensor:
     """min(max(x + 3, 0), 6) / 6."""
     return engine.hard_sigmoid(floating(x))
 
 
 @public
-def sparse_sigmoid(x: Any) -> Tensor:
+def sparse_sigmoid(x: TensorLike) -> Tensor:
     """min(max((x + 1) / 2, 0), 1)."""
     return engine.sparse_sigmoid(floating(x))
 
 
 @public
-def silu(x: Any) -> Tensor:
+def silu(x: TensorLike) -> Tensor:
     """x * sigmoid(x), also called swish.
 
     Source: Ramachandran, Zoph and Le, "Searching for activation functions", 2017, arXiv:1710.05941.
@@ -148,7 +147,7 @@ swish = silu
 
 
 @public
-def hard_silu(x: Any) -> Tensor:
+def hard_silu(x: TensorLike) -> Tensor:
     """x * min(max(x + 3, 0), 6) / 6, also called hard swish.
 
     Source: Howard et al., "Searching for MobileNetV3", 2019, arXiv:1905.02244, section 5.2.
@@ -160,19 +159,19 @@ hard_swish = hard_silu
 
 
 @public
-def softplus(x: Any) -> Tensor:
+def softplus(x: TensorLike) -> Tensor:
     """log(1 + exp(x))."""
     return engine.softplus(floating(x))
 
 
 @public
-def sparse_plus(x: Any) -> Tensor:
+def sparse_plus(x: TensorLike) -> Tensor:
     """0 where x <= -1, x where x >= 1, (x + 1)**2 / 4 between."""
     return engine.sparse_plus(floating(x))
 
 
 @public
-def squareplus(x: Any, b: float = 4) -> Tensor:
+def squareplus(x: TensorLike, b: float = 4) -> Tensor:
     """(x + sqrt(x**2 + b)) / 2.
 
     Source: Barron, "Squareplus: a softplus-like algebraic rectifier", 2021, arXiv:2112.11687.
@@ -181,43 +180,43 @@ def squareplus(x: Any, b: float = 4) -> Tensor:
 
 
 @public
-def softsign(x: Any) -> Tensor:
+def softsign(x: TensorLike) -> Tensor:
     """x / (1 + |x|)."""
     return engine.softsign(floating(x))
 
 
 @public
-def hard_tanh(x: Any) -> Tensor:
+def hard_tanh(x: TensorLike) -> Tensor:
     """min(max(x, -1), 1)."""
     return engine.hard_tanh(floating(x))
 
 
 @public
-def tanh_shrink(x: Any) -> Tensor:
+def tanh_shrink(x: TensorLike) -> Tensor:
     """x - tanh(x)."""
     return engine.tanh_shrink(floating(x))
 
 
 @public
-def soft_shrink(x: Any, threshold: float = 0.5) -> Tensor:
+def soft_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
     """x moved towards 0 by `threshold`, and 0 where |x| is not more than that."""
     return engine.soft_shrink(floating(x), threshold=float(threshold))
 
 
 @public
-def hard_shrink(x: Any, threshold: float = 0.5) -> Tensor:
+def hard_shrink(x: TensorLike, threshold: float = 0.5) -> Tensor:
     """0 where |x| <= threshold, x elsewhere."""
     return engine.hard_shrink(floating(x), threshold=float(threshold))
 
 
 @public
-def threshold(x: Any, threshold: float, default_value: float) -> Tensor:
+def threshold(x: TensorLike, threshold: float, default_value: float) -> Tensor:
     """x where x > threshold, `default_value` elsewhere."""
     return engine.threshold(floating(x), threshold=float(threshold), value=float(default_value))
 
 
 @public
-def glu(x: Any, axis: int = -1) -> Tensor:
+def glu(x: TensorLike, axis: int = -1) -> Tensor:
     """The first half of `x` along `axis` times the sigmoid of the second half.
 
     Source: Dauphin et al., "Language modeling with gated convolutional networks", 2017,
@@ -228,19 +227,19 @@ def glu(x: Any, axis: int = -1) -> Tensor:
 
 
 @public
-def softmax(x: Any, axis: Any = -1) -> Tensor:
+def softmax(x: TensorLike, axis: AxisLike = -1) -> Tensor:
     """exp(x) / sum(exp(x)) over one axis, or several together; half types in float32."""
     return engine_softmax.softmax(floating(x), axis)
 
 
 @public
-def log_softmax(x: Any, axis: Any = -1) -> Tensor:
+def log_softmax(x: TensorLike, axis: AxisLike = -1) -> Tensor:
     """log(softmax(x)), exact where softmax rounds to 0."""
     return engine_softmax.log_softmax(floating(x), axis)
 
 
 @public
-def sparsemax(x: Any, axis: int = -1) -> Tensor:
+def sparsemax(x: TensorLike, axis: int = -1) -> Tensor:
     """The point of the probability simplex nearest to `x`: small entries become 0.
 
     With z the entries in falling order and k the greatest number for which 1 + k z[k] > z[1] + ...

@@ -19,34 +19,36 @@ from laminar.engine.ops.core.convert import Defaults, convert_to_tensor
 from laminar.engine.ops.core.promotion import promote, result_type
 from laminar.engine.ops.math.cast import cast
 
+from ..typing import DTypeLike, TensorLike
+
 Scalar = int | float | bool | complex
 
 
-def tensor(x: Any, dtype: DType | None = None) -> Tensor:
+def tensor(x: TensorLike, dtype: DType | None = None) -> Tensor:
     """`x` as a tensor, of `dtype` if one is given."""
     if not isinstance(x, Tensor):
         x = convert_to_tensor(x, dtype)
     return x if dtype is None or x.dtype == dtype else cast(x, dtype)
 
 
-def floating(x: Any) -> Tensor:
+def floating(x: TensorLike) -> Tensor:
     """`x` as a tensor of a type with fractions: integers and bools become the default float."""
     x = tensor(x)
     return x if x.dtype in INEXACT else cast(x, Defaults.floating)
 
 
-def numeric(x: Any) -> Tensor:
+def numeric(x: TensorLike) -> Tensor:
     """`x` as a tensor of numbers: bools become int32."""
     x = tensor(x)
     return cast(x, int32) if x.dtype == bool_ else x
 
 
-def boolean(x: Any) -> Tensor:
+def boolean(x: TensorLike) -> Tensor:
     """`x` as a tensor of bools: a number holds when it is not 0."""
     return cast(tensor(x), bool_)
 
 
-def pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+def pair(x1: TensorLike, x2: TensorLike) -> tuple[Tensor, Tensor]:
     """Two operands in their common type; a Python number takes the type of the tensor."""
     if isinstance(x1, Tensor):
         if isinstance(x2, Tensor):
@@ -67,13 +69,13 @@ def _read(x: Any) -> Any:
     return x if value is None else value()
 
 
-def floating_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+def floating_pair(x1: TensorLike, x2: TensorLike) -> tuple[Tensor, Tensor]:
     """Two operands in their common type, which has fractions."""
     a, b = pair(x1, x2)
     return (a, b) if a.dtype in INEXACT else (floating(a), floating(b))
 
 
-def numeric_pair(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+def numeric_pair(x1: TensorLike, x2: TensorLike) -> tuple[Tensor, Tensor]:
     """Two operands in their common type, which is one of numbers."""
     a, b = pair(x1, x2)
     return (a, b) if a.dtype != bool_ else (numeric(a), numeric(b))
@@ -132,7 +134,7 @@ def axes_of(axis: Any) -> Any:
     return tuple(axis) if isinstance(axis, Sequence) else axis
 
 
-def dtype_or_float(dtype: Any) -> DType:
+def dtype_or_float(dtype: DTypeLike | None) -> DType:
     """The element type meant by `dtype`; None means the default float."""
     return Defaults.floating if dtype is None else as_dtype(dtype)
 

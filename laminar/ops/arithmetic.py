@@ -6,7 +6,6 @@ A Python number is weak: `x + 1.5` has the type of a floating `x`. Integers neve
 from __future__ import annotations
 
 import builtins
-from typing import Any
 
 from laminar.engine.graph import BOOLEAN, Tensor, bool_
 from laminar.engine.ops.core.basic import zeros_like
@@ -14,6 +13,7 @@ from laminar.engine.ops.math import arithmetic as engine
 from laminar.engine.ops.math import compare, complex_numbers, numbers
 from laminar.engine.ops.math import elementary as mathematics
 
+from ..typing import TensorLike
 from .arguments import (
     common,
     floating,
@@ -64,73 +64,73 @@ __all__ = [
 
 
 @public
-def add(x1: Any, x2: Any) -> Tensor:
+def add(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 + x2; for two bools, x1 or x2."""
     return engine.add(*pair(x1, x2))
 
 
 @public
-def subtract(x1: Any, x2: Any) -> Tensor:
+def subtract(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 - x2."""
     return engine.subtract(*pair(x1, x2))
 
 
 @public
-def multiply(x1: Any, x2: Any) -> Tensor:
+def multiply(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 * x2; for two bools, x1 and x2."""
     return engine.multiply(*pair(x1, x2))
 
 
 @public
-def true_divide(x1: Any, x2: Any) -> Tensor:
+def true_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 / x2, with fractions: integers give the default float."""
     return engine.divide(*floating_pair(x1, x2))
 
 
 @public
-def divide(x1: Any, x2: Any) -> Tensor:
+def divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 / x2, with fractions: integers give the default float."""
     return engine.divide(*floating_pair(x1, x2))
 
 
 @public
-def divide_no_nan(x1: Any, x2: Any) -> Tensor:
+def divide_no_nan(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 / x2, and 0 where x2 is 0; the gradient there is 0 too."""
     return mathematics.divide_no_nan(*floating_pair(x1, x2))
 
 
 @public
-def floor_divide(x1: Any, x2: Any) -> Tensor:
+def floor_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     """floor(x1 / x2)."""
     return engine.floor_divide(*numeric_pair(x1, x2))
 
 
 @public
-def mod(x1: Any, x2: Any) -> Tensor:
+def mod(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 - floor(x1 / x2) * x2: the remainder with the sign of x2."""
     return engine.mod(*numeric_pair(x1, x2))
 
 
 @public
-def fmod(x1: Any, x2: Any) -> Tensor:
+def fmod(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 - trunc(x1 / x2) * x2: the remainder with the sign of x1."""
     return engine.fmod(*numeric_pair(x1, x2))
 
 
 @public
-def power(x1: Any, x2: Any) -> Tensor:
+def power(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 ** x2."""
     return mathematics.power(*numeric_pair(x1, x2))
 
 
 @public
-def negative(x: Any) -> Tensor:
+def negative(x: TensorLike) -> Tensor:
     """-x."""
     return engine.negative(tensor(x))
 
 
 @public
-def abs(x: Any) -> Tensor:
+def abs(x: TensorLike) -> Tensor:
     """|x|, real for complex numbers."""
     found = tensor(x)
     return found if found.dtype == bool_ else complex_numbers.magnitude(found)
@@ -140,19 +140,19 @@ absolute = abs
 
 
 @public
-def fabs(x: Any) -> Tensor:
+def fabs(x: TensorLike) -> Tensor:
     """|x| as a float."""
     return engine.absolute(floating(x))
 
 
 @public
-def sign(x: Any) -> Tensor:
+def sign(x: TensorLike) -> Tensor:
     """-1, 0 or 1 as x is negative, 0 or positive."""
     return engine.sign(numeric(x))
 
 
 @public
-def signbit(x: Any) -> Tensor:
+def signbit(x: TensorLike) -> Tensor:
     """Whether the sign bit of x is set, which it is for -0.0."""
     x = numeric(x)
     if not x.dtype.is_floating:
@@ -161,40 +161,40 @@ def signbit(x: Any) -> Tensor:
 
 
 @public
-def square(x: Any) -> Tensor:
+def square(x: TensorLike) -> Tensor:
     """x * x."""
     return engine.square(numeric(x))
 
 
 @public
-def reciprocal(x: Any) -> Tensor:
+def reciprocal(x: TensorLike) -> Tensor:
     """1 / x."""
     return engine.reciprocal(floating(x))
 
 
 @public
-def maximum(x1: Any, x2: Any) -> Tensor:
+def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The greater of x1 and x2; NaN if either is."""
     a, b = pair(x1, x2)
     return compare.logical_or(a, b) if a.dtype in BOOLEAN else engine.maximum(a, b)
 
 
 @public
-def minimum(x1: Any, x2: Any) -> Tensor:
+def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The lesser of x1 and x2; NaN if either is."""
     a, b = pair(x1, x2)
     return compare.logical_and(a, b) if a.dtype in BOOLEAN else engine.minimum(a, b)
 
 
 @public
-def fmax(x1: Any, x2: Any) -> Tensor:
+def fmax(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The greater of x1 and x2; the other one where one is NaN."""
     a, b = pair(x1, x2)
     return _skipping_nan(maximum(a, b), a, b)
 
 
 @public
-def fmin(x1: Any, x2: Any) -> Tensor:
+def fmin(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The lesser of x1 and x2; the other one where one is NaN."""
     a, b = pair(x1, x2)
     return _skipping_nan(minimum(a, b), a, b)
@@ -207,26 +207,26 @@ def _skipping_nan(chosen: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 
 @public
-def floor(x: Any) -> Tensor:
+def floor(x: TensorLike) -> Tensor:
     """The greatest whole number <= x, as a float."""
     return engine.floor(floating(x))
 
 
 @public
-def ceil(x: Any) -> Tensor:
+def ceil(x: TensorLike) -> Tensor:
     """The least whole number >= x, as a float."""
     return engine.ceil(floating(x))
 
 
 @public
-def trunc(x: Any) -> Tensor:
+def trunc(x: TensorLike) -> Tensor:
     """The whole part of x, towards 0."""
     x = tensor(x)
     return engine.trunc(x) if x.dtype.is_floating else x
 
 
 @public
-def round(x: Any, decimals: int = 0) -> Tensor:
+def round(x: TensorLike, decimals: int = 0) -> Tensor:
     """x to `decimals` places after the point (before it, when negative), halves to even."""
     number = numeric(x)
     if not number.dtype.is_floating and decimals >= 0:
@@ -244,7 +244,7 @@ def round(x: Any, decimals: int = 0) -> Tensor:
 
 
 @public
-def clip(x: Any, x_min: Any, x_max: Any) -> Tensor:
+def clip(x: TensorLike, x_min: TensorLike, x_max: TensorLike) -> Tensor:
     """x limited to the range from x_min to x_max."""
     dtype = common(x, x_min, x_max)
     if dtype == bool_:
@@ -254,7 +254,12 @@ def clip(x: Any, x_min: Any, x_max: Any) -> Tensor:
 
 
 @public
-def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+def nan_to_num(
+    x: TensorLike,
+    nan: TensorLike = 0.0,
+    posinf: TensorLike | None = None,
+    neginf: TensorLike | None = None,
+) -> Tensor:
     """x with NaN and the infinities replaced.
 
     Args:
@@ -286,37 +291,37 @@ _LIMITS = {
 
 
 @public
-def heaviside(x1: Any, x2: Any) -> Tensor:
+def heaviside(x1: TensorLike, x2: TensorLike) -> Tensor:
     """0 where x1 < 0, x2 where x1 is 0, 1 where x1 > 0."""
     return numbers.heaviside(*floating_pair(x1, x2))
 
 
 @public
-def hypot(x1: Any, x2: Any) -> Tensor:
+def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
     """sqrt(x1**2 + x2**2), without overflow on the way."""
     return mathematics.hypot(*floating_pair(x1, x2))
 
 
 @public
-def ldexp(x1: Any, x2: Any) -> Tensor:
+def ldexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 * 2**x2, for integers x2."""
     x = floating(x1)
     return engine.multiply(x, mathematics.exp2(tensor(x2, x.dtype)))
 
 
 @public
-def nextafter(x1: Any, x2: Any) -> Tensor:
+def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The number next to x1 in the direction of x2."""
     return numbers.next_after(*floating_pair(x1, x2))
 
 
 @public
-def gcd(x1: Any, x2: Any) -> Tensor:
+def gcd(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The greatest common divisor of integers."""
     return numbers.gcd(*numeric_pair(x1, x2))
 
 
 @public
-def lcm(x1: Any, x2: Any) -> Tensor:
+def lcm(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The least common multiple of integers."""
     return numbers.lcm(*numeric_pair(x1, x2))

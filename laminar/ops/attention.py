@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, bool_
@@ -18,6 +17,7 @@ from laminar.engine.ops.math.elementary import tanh
 from laminar.engine.ops.nn.normalize import statistics_dtype
 from laminar.engine.ops.nn.softmax import softmax
 
+from ..typing import TensorLike
 from .arguments import floating, tensor, tensors
 from .recording import public
 
@@ -29,11 +29,11 @@ _TO_HEADS = (0, 2, 1, 3)  # b t n h -> b n t h
 
 @public
 def dot_product_attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    bias: Any = None,
-    mask: Any = None,
+    query: TensorLike,
+    key: TensorLike,
+    value: TensorLike,
+    bias: TensorLike | None = None,
+    mask: TensorLike | None = None,
     scale: float | None = None,
     is_causal: bool = False,
     flash_attention: bool | None = None,
@@ -127,7 +127,7 @@ def _with_heads(x: Tensor) -> Tensor:
     return axes.expand_dims(x, 1) if x.shape.rank == 3 else x
 
 
-def _allowed(mask: Any, q: Tensor, k: Tensor, is_causal: bool) -> Tensor | None:
+def _allowed(mask: TensorLike | None, q: Tensor, k: Tensor, is_causal: bool) -> Tensor | None:
     """Which pairs of query and key count, None for all."""
     allowed = None if mask is None else _with_heads(cast(tensor(mask), bool_))
     if not is_causal:

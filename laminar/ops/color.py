@@ -15,6 +15,7 @@ from laminar.engine.ops.math.compare import equal, greater, less, where
 from laminar.engine.ops.math.elementary import divide_no_nan
 from laminar.engine.ops.nn import image
 
+from ..typing import DataFormat, TensorLike
 from .arguments import floating, tensor
 from .layout import on_batch
 from .recording import public
@@ -23,7 +24,7 @@ __all__ = ["hsv_to_rgb", "rgb_to_grayscale", "rgb_to_hsv"]
 
 
 @public
-def rgb_to_grayscale(images: Any, data_format: str | None = None) -> Tensor:
+def rgb_to_grayscale(images: TensorLike, data_format: DataFormat | None = None) -> Tensor:
     """The brightness of each pixel: 0.2989 red + 0.5870 green + 0.1140 blue.
 
     Args:
@@ -44,8 +45,8 @@ def rgb_to_grayscale(images: Any, data_format: str | None = None) -> Tensor:
 
 def _planes(
     who: str,
-    images: Any,
-    data_format: str | None,
+    images: TensorLike,
+    data_format: DataFormat | None,
     compute: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]],
 ) -> Tensor:
     """`compute` of the three channels of floating images, put together again."""
@@ -65,7 +66,7 @@ def _planes(
 
 
 @public
-def rgb_to_hsv(images: Any, data_format: str | None = None) -> Tensor:
+def rgb_to_hsv(images: TensorLike, data_format: DataFormat | None = None) -> Tensor:
     """Hue, saturation and value of each pixel, all from 0 to 1.
 
     With v the greatest and m the least of red, green and blue: value v, saturation (v - m) / v, hue
@@ -95,7 +96,7 @@ def rgb_to_hsv(images: Any, data_format: str | None = None) -> Tensor:
 
 
 @public
-def hsv_to_rgb(images: Any, data_format: str | None = None) -> Tensor:
+def hsv_to_rgb(images: TensorLike, data_format: DataFormat | None = None) -> Tensor:
     """Red, green and blue of each pixel, given its hue, saturation and value.
 
     Args:

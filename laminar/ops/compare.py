@@ -14,6 +14,7 @@ from laminar.engine.ops.math import arithmetic
 from laminar.engine.ops.math import compare as engine
 from laminar.engine.ops.math.reduce import reduce_all
 
+from ..typing import TensorLike
 from .arguments import boolean, common, floating_pair, pair, tensor
 from .recording import public
 
@@ -50,7 +51,7 @@ __all__ = [
 ]
 
 
-def _compare(op: OpDef, x1: Any, x2: Any) -> Tensor:
+def _compare(op: OpDef, x1: TensorLike, x2: TensorLike) -> Tensor:
     """Apply a comparison to operands of a common type; strings compare with strings."""
     if isinstance(x1, str | bytes | list) or isinstance(x2, str | bytes | list):
         x1, x2 = tensor(x1), tensor(x2)
@@ -60,115 +61,115 @@ def _compare(op: OpDef, x1: Any, x2: Any) -> Tensor:
 
 
 @public
-def equal(x1: Any, x2: Any) -> Tensor:
+def equal(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 == x2."""
     return _compare(engine.equal, x1, x2)
 
 
 @public
-def not_equal(x1: Any, x2: Any) -> Tensor:
+def not_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 != x2."""
     return _compare(engine.not_equal, x1, x2)
 
 
 @public
-def less(x1: Any, x2: Any) -> Tensor:
+def less(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 < x2."""
     return engine.less(*pair(x1, x2))
 
 
 @public
-def less_equal(x1: Any, x2: Any) -> Tensor:
+def less_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 <= x2."""
     return engine.less_equal(*pair(x1, x2))
 
 
 @public
-def greater(x1: Any, x2: Any) -> Tensor:
+def greater(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 > x2."""
     return engine.greater(*pair(x1, x2))
 
 
 @public
-def greater_equal(x1: Any, x2: Any) -> Tensor:
+def greater_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 >= x2."""
     return engine.greater_equal(*pair(x1, x2))
 
 
 @public
-def logical_and(x1: Any, x2: Any) -> Tensor:
+def logical_and(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Whether both hold (are not 0)."""
     return engine.logical_and(boolean(x1), boolean(x2))
 
 
 @public
-def logical_or(x1: Any, x2: Any) -> Tensor:
+def logical_or(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Whether one holds (is not 0)."""
     return engine.logical_or(boolean(x1), boolean(x2))
 
 
 @public
-def logical_xor(x1: Any, x2: Any) -> Tensor:
+def logical_xor(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Whether exactly one holds (is not 0)."""
     return engine.logical_xor(boolean(x1), boolean(x2))
 
 
 @public
-def logical_not(x: Any) -> Tensor:
+def logical_not(x: TensorLike) -> Tensor:
     """Whether x does not hold (is 0)."""
     return engine.logical_not(boolean(x))
 
 
 @public
-def bitwise_and(x: Any, y: Any) -> Tensor:
+def bitwise_and(x: TensorLike, y: TensorLike) -> Tensor:
     """The bits set in both; for bools, logical and."""
     return engine.bitwise_and(*pair(x, y))
 
 
 @public
-def bitwise_or(x: Any, y: Any) -> Tensor:
+def bitwise_or(x: TensorLike, y: TensorLike) -> Tensor:
     """The bits set in either; for bools, logical or."""
     return engine.bitwise_or(*pair(x, y))
 
 
 @public
-def bitwise_xor(x: Any, y: Any) -> Tensor:
+def bitwise_xor(x: TensorLike, y: TensorLike) -> Tensor:
     """The bits set in one alone; for bools, logical exclusive or."""
     return engine.bitwise_xor(*pair(x, y))
 
 
 @public
-def bitwise_not(x: Any) -> Tensor:
+def bitwise_not(x: TensorLike) -> Tensor:
     """All bits turned; for bools, logical not."""
     return engine.bitwise_not(tensor(x))
 
 
 @public
-def bitwise_invert(x: Any) -> Tensor:
+def bitwise_invert(x: TensorLike) -> Tensor:
     """All bits turned; for bools, logical not."""
     return engine.bitwise_not(tensor(x))
 
 
 @public
-def bitwise_left_shift(x: Any, y: Any) -> Tensor:
+def bitwise_left_shift(x: TensorLike, y: TensorLike) -> Tensor:
     """x * 2**y, for integers."""
     return engine.left_shift(*pair(x, y))
 
 
 @public
-def left_shift(x: Any, y: Any) -> Tensor:
+def left_shift(x: TensorLike, y: TensorLike) -> Tensor:
     """x * 2**y, for integers."""
     return engine.left_shift(*pair(x, y))
 
 
 @public
-def bitwise_right_shift(x: Any, y: Any) -> Tensor:
+def bitwise_right_shift(x: TensorLike, y: TensorLike) -> Tensor:
     """floor(x / 2**y), for integers."""
     return engine.right_shift(*pair(x, y))
 
 
 @public
-def right_shift(x: Any, y: Any) -> Tensor:
+def right_shift(x: TensorLike, y: TensorLike) -> Tensor:
     """floor(x / 2**y), for integers."""
     return engine.right_shift(*pair(x, y))
 
@@ -179,21 +180,21 @@ def _none(x: Tensor) -> Tensor:
 
 
 @public
-def isnan(x: Any) -> Tensor:
+def isnan(x: TensorLike) -> Tensor:
     """Whether x is NaN."""
     x = tensor(x)
     return engine.is_nan(x) if x.dtype.is_differentiable else _none(x)
 
 
 @public
-def isinf(x: Any) -> Tensor:
+def isinf(x: TensorLike) -> Tensor:
     """Whether x is infinite."""
     x = tensor(x)
     return engine.is_inf(x) if x.dtype.is_differentiable else _none(x)
 
 
 @public
-def isfinite(x: Any) -> Tensor:
+def isfinite(x: TensorLike) -> Tensor:
     """Whether x is neither infinite nor NaN."""
     x = tensor(x)
     if x.dtype.is_floating:
@@ -204,21 +205,21 @@ def isfinite(x: Any) -> Tensor:
 
 
 @public
-def isposinf(x: Any) -> Tensor:
+def isposinf(x: TensorLike) -> Tensor:
     """Whether x is infinity."""
     x = tensor(x)
     return engine.equal(x, tensor(float("inf"), x.dtype)) if x.dtype.is_floating else _none(x)
 
 
 @public
-def isneginf(x: Any) -> Tensor:
+def isneginf(x: TensorLike) -> Tensor:
     """Whether x is minus infinity."""
     x = tensor(x)
     return engine.equal(x, tensor(float("-inf"), x.dtype)) if x.dtype.is_floating else _none(x)
 
 
 @public
-def isreal(x: Any) -> Tensor:
+def isreal(x: TensorLike) -> Tensor:
     """Whether x has no imaginary part."""
     x = tensor(x)
     return engine.equal(x, arithmetic.conj(x)) if x.dtype.is_complex else _all(x)
@@ -230,7 +231,7 @@ def _all(x: Tensor) -> Tensor:
 
 @public
 def isclose(
-    x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+    x1: TensorLike, x2: TensorLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
     """Whether |x1 - x2| <= atol + rtol * |x2|; equal infinities are close."""
     a, b = floating_pair(x1, x2)
@@ -247,14 +248,14 @@ def isclose(
 
 @public
 def allclose(
-    x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+    x1: TensorLike, x2: TensorLike, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
     """Whether `isclose` holds everywhere, a scalar."""
     return reduce_all(isclose(x1, x2, rtol, atol, equal_nan))
 
 
 @public
-def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
+def where(condition: TensorLike, x1: TensorLike | None = None, x2: TensorLike | None = None) -> Any:
     """x1 where the condition holds (is not 0), x2 elsewhere.
 
     With the condition alone: for each axis, the coordinates of the places where it holds.
@@ -264,13 +265,13 @@ def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
     """
     if (x1 is None) != (x2 is None):
         raise InvalidArgumentError("where: give both x1 and x2, or neither")
-    if x1 is None:
+    if x1 is None or x2 is None:
         return _nonzero(boolean(condition))
     return engine.where(boolean(condition), *pair(x1, x2))
 
 
 @public
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: TensorLike = 0) -> Tensor:
     """The choice of the first condition that holds, `default` where none does.
 
     Raises:

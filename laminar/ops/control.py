@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, SupportsInt
 
 from laminar.engine import functions as engine
 from laminar.engine.errors import ShapeError
@@ -20,6 +20,7 @@ from laminar.engine.ops.math.arithmetic import maximum, minimum
 from laminar.engine.ops.math.cast import cast
 from laminar.tree import flatten, map_structure, pack_sequence_as
 
+from ..typing import TensorLike
 from .arguments import known_size, tensor
 from .recording import public
 
@@ -36,7 +37,7 @@ __all__ = [
 
 
 @public
-def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
+def cond(pred: TensorLike, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
     """The result of `true_fn()` if `pred` holds, of `false_fn()` if not; only that one runs.
 
     Args:
@@ -52,7 +53,9 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
 
 
 @public
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+def switch(
+    index: SupportsInt | Tensor, branches: Sequence[Callable[..., Any]], *operands: Any
+) -> Any:
     """The result of branches[index](*operands); an index out of range means the nearest branch.
 
     Raises:
@@ -65,7 +68,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     if isinstance(index, GraphTensor):
         place: Any = maximum(minimum(cast(index, int32), tensor(last, int32)), tensor(0, int32))
     else:
-        place = min(max(int(index), 0), last)
+        place = min(max(int(index), 0), last)  # type: ignore[arg-type]  # eager
     return engine.switch_case(place, [functools.partial(branch, *operands) for branch in branches])
 
 
@@ -106,7 +109,9 @@ def while_loop(
 
 
 @public
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
+def fori_loop(
+    lower: TensorLike, upper: TensorLike, body_fun: Callable[[Any, Any], Any], init_val: Any
+) -> Any:
     """Apply value = body_fun(i, value) for i from `lower` to `upper` - 1, from `init_val` on.
 
     Raises:

@@ -13,6 +13,7 @@ from laminar.engine.ops.nn import convolution as engine
 from laminar.engine.ops.nn import depthwise
 from laminar.settings import standardize_data_format
 
+from ..typing import DataFormat, Padding, TensorLike
 from .arguments import floating, known_rank, tensors
 from .recording import public
 
@@ -22,7 +23,7 @@ Ints = int | Sequence[int]
 
 
 def channels_last(
-    x: Tensor, data_format: str | None, compute: Callable[[Tensor], Tensor]
+    x: Tensor, data_format: DataFormat | None, compute: Callable[[Tensor], Tensor]
 ) -> Tensor:
     """`compute` of `x` with its channels moved last; the result in the layout of `x`."""
     if standardize_data_format(data_format) == "channels_last":
@@ -53,11 +54,11 @@ def _groups(x: Tensor, kernel: Tensor) -> int:
 
 @public
 def conv(
-    inputs: Any,
-    kernel: Any,
+    inputs: TensorLike,
+    kernel: TensorLike,
     strides: Ints = 1,
-    padding: str = "valid",
-    data_format: str | None = None,
+    padding: Padding = "valid",
+    data_format: DataFormat | None = None,
     dilation_rate: Ints = 1,
 ) -> Tensor:
     """Convolve with a bank of kernels (cross-correlation, as is usual in this field).
@@ -97,11 +98,11 @@ def conv(
 
 @public
 def depthwise_conv(
-    inputs: Any,
-    kernel: Any,
+    inputs: TensorLike,
+    kernel: TensorLike,
     strides: Ints = 1,
-    padding: str = "valid",
-    data_format: str | None = None,
+    padding: Padding = "valid",
+    data_format: DataFormat | None = None,
     dilation_rate: Ints = 1,
 ) -> Tensor:
     """Convolve each channel alone; arguments as in `conv`.
@@ -129,12 +130,12 @@ def depthwise_conv(
 
 @public
 def separable_conv(
-    inputs: Any,
-    depthwise_kernel: Any,
-    pointwise_kernel: Any,
+    inputs: TensorLike,
+    depthwise_kernel: TensorLike,
+    pointwise_kernel: TensorLike,
     strides: Ints = 1,
-    padding: str = "valid",
-    data_format: str | None = None,
+    padding: Padding = "valid",
+    data_format: DataFormat | None = None,
     dilation_rate: Ints = 1,
 ) -> Tensor:
     """A depthwise convolution, then one with a window of one cell that mixes the channels.
@@ -163,12 +164,12 @@ def separable_conv(
 
 @public
 def conv_transpose(
-    inputs: Any,
-    kernel: Any,
+    inputs: TensorLike,
+    kernel: TensorLike,
     strides: Ints = 1,
-    padding: str = "valid",
+    padding: Padding = "valid",
     output_padding: Ints | None = None,
-    data_format: str | None = None,
+    data_format: DataFormat | None = None,
     dilation_rate: Ints = 1,
 ) -> Tensor:
     """Transposed convolution, also called deconvolution: the gradient of `conv` for its input.

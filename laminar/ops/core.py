@@ -29,6 +29,7 @@ from laminar.engine.ops.math.cast import cast as engine_cast
 from laminar.engine.ops.math.compare import is_nan, where
 from laminar.engine.state import Variable
 
+from ..typing import DTypeLike, ShapeLike, TensorLike
 from .arguments import known_rank, one_of, tensor
 from .recording import public
 
@@ -69,13 +70,18 @@ def dtype(x: Any) -> str:
     return str(as_dtype(x.dtype) if hasattr(x, "dtype") else tensor(x).dtype)
 
 
-def is_tensor(x: Any) -> bool:
+def is_tensor(x: object) -> bool:
     """Whether `x` is a tensor of laminar's."""
     return isinstance(x, Tensor)
 
 
 @public
-def convert_to_tensor(x: Any, dtype: Any = None, sparse: Any = None, ragged: Any = None) -> Tensor:
+def convert_to_tensor(
+    x: TensorLike,
+    dtype: DTypeLike | None = None,
+    sparse: bool | None = None,
+    ragged: bool | None = None,
+) -> Tensor:
     """A tensor of a number, nested list, array, variable or tensor.
 
     Args:
@@ -89,7 +95,7 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: Any = None, ragged: Any
     return tensor(x, None if dtype is None else as_dtype(dtype))
 
 
-def convert_to_numpy(x: Any) -> np.ndarray[Any, Any]:
+def convert_to_numpy(x: TensorLike) -> np.ndarray[Any, Any]:
     """The value of `x` as a NumPy array of its own.
 
     Raises:
@@ -100,7 +106,7 @@ def convert_to_numpy(x: Any) -> np.ndarray[Any, Any]:
 
 
 @public
-def cast(x: Any, dtype: Any) -> Tensor:
+def cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
     """`x` with another element type."""
     wanted = as_dtype(dtype)
     if isinstance(x, Tensor):
@@ -112,7 +118,7 @@ def cast(x: Any, dtype: Any) -> Tensor:
 
 
 @public
-def saturate_cast(x: Any, dtype: Any) -> Tensor:
+def saturate_cast(x: TensorLike, dtype: DTypeLike) -> Tensor:
     """`x` with another element type; values beyond the range of that type become its limits."""
     x, wanted = tensor(x), as_dtype(dtype)
     if x.dtype.is_complex or wanted not in INTEGER or x.dtype == bool_:
@@ -137,13 +143,13 @@ def _common_range(source: DType, target: DType) -> tuple[Any, Any]:
 
 
 @public
-def stop_gradient(variable: Any) -> Tensor:
+def stop_gradient(variable: TensorLike) -> Tensor:
     """`variable` itself, through which no gradient flows."""
     return basic.stop_gradient(tensor(variable))
 
 
 @public
-def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Tensor]:
+def unstack(x: TensorLike, num: int | None = None, axis: int = 0) -> list[Tensor]:
     """The slices of `x` along `axis`, without that axis.
 
     Args:
@@ -155,7 +161,7 @@ def unstack(x: Any, num: int | None = None, axis: int = 0) -> list[Tensor]:
 
 
 @public
-def slice(inputs: Any, start_indices: Any, shape: Any) -> Tensor:
+def slice(inputs: TensorLike, start_indices: TensorLike, shape: ShapeLike) -> Tensor:
     """The block of `inputs` that begins at `start_indices` and has the sizes `shape`.
 
     Args:
@@ -170,7 +176,7 @@ def slice(inputs: Any, start_indices: Any, shape: Any) -> Tensor:
 
 
 @public
-def slice_update(inputs: Any, start_indices: Any, updates: Any) -> Tensor:
+def slice_update(inputs: TensorLike, start_indices: TensorLike, updates: TensorLike) -> Tensor:
     """`inputs` with the block that begins at `start_indices` replaced by `updates`.
 
     Raises:
@@ -188,7 +194,7 @@ def _integers(values: Any) -> Any:
 
 
 @public
-def scatter(indices: Any, values: Any, shape: Any) -> Tensor:
+def scatter(indices: TensorLike, values: TensorLike, shape: ShapeLike) -> Tensor:
     """Zeros of `shape`, with `values` added at `indices`; repeated indices add up.
 
     Args:
@@ -199,7 +205,7 @@ def scatter(indices: Any, values: Any, shape: Any) -> Tensor:
     return gather.scatter_nd(_index(indices), tensor(values), shape)
 
 
-def _index(indices: Any) -> Tensor:
+def _index(indices: TensorLike) -> Tensor:
     found = tensor(indices)
     return found if found.dtype in INTEGER else engine_cast(found, int32)
 
@@ -214,7 +220,9 @@ _SCATTER = {
 
 
 @public
-def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | None = None) -> Tensor:
+def scatter_update(
+    inputs: TensorLike, indices: TensorLike, updates: TensorLike, reduction: str | None = None
+) -> Tensor:
     """`inputs` with the elements or slices at `indices` replaced by `updates`, or combined.
 
     Args:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import INTEGER, Tensor, int32
 from laminar.engine.ops.array import axes, creation, join, segment
@@ -15,6 +13,7 @@ from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.math.compare import equal, greater_equal, less_equal, logical_and, where
 from laminar.engine.ops.math.reduce import reduce_max, reduce_min
 
+from ..typing import TensorLike
 from .arguments import floating, known_rank, tensor
 from .recording import public
 
@@ -22,7 +21,9 @@ __all__ = ["bincount", "histogram"]
 
 
 @public
-def bincount(x: Any, weights: Any = None, minlength: int = 0, sparse: bool = False) -> Tensor:
+def bincount(
+    x: TensorLike, weights: TensorLike | None = None, minlength: int = 0, sparse: bool = False
+) -> Tensor:
     """How often each whole number from 0 on occurs, or the sum of its weights.
 
     Args:
@@ -63,7 +64,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, sparse: bool = Fal
 
 @public
 def histogram(
-    x: Any, bins: Any = 10, range: tuple[float, float] | None = None
+    x: TensorLike, bins: TensorLike = 10, range: tuple[float, float] | None = None
 ) -> tuple[Tensor, Tensor]:
     """How many elements fall into each bin.
 
@@ -96,7 +97,7 @@ def histogram(
     return segment.bincount(place, cast(inside, edges.dtype), count), edges
 
 
-def _edges(values: Tensor, bins: Any, ends: tuple[float, float] | None) -> Tensor:
+def _edges(values: Tensor, bins: TensorLike, ends: tuple[float, float] | None) -> Tensor:
     if not isinstance(bins, int):
         return tensor(bins, values.dtype)
     if bins < 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, SupportsInt
 
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import Tensor, as_dtype, float64
@@ -17,10 +17,12 @@ from laminar.engine.ops.math import arithmetic
 from laminar.engine.ops.math import elementary as mathematics
 from laminar.engine.ops.math.cast import cast
 
+from ..typing import DTypeLike, ShapeLike, SizeLike, TensorLike
 from .arguments import (
     common,
     dtype_or_float,
     known_rank,
+    known_size,
     numeric,
     tensor,
 )
@@ -60,18 +62,18 @@ __all__ = [
 
 
 @public
-def array(x: Any, dtype: Any = None) -> Tensor:
+def array(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """A tensor of `x`: a number, nested list, array or tensor."""
     return tensor(x, None if dtype is None else as_dtype(dtype))
 
 
-def _filled(shape: Any, value: Any, dtype: Any) -> Tensor:
+def _filled(shape: ShapeLike, value: TensorLike, dtype: DTypeLike | None) -> Tensor:
     attribute, dims = split_shape(shape)
     return broadcast_to(tensor(value, dtype_or_float(dtype)), attribute, dims)
 
 
 @public
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
+def full(shape: ShapeLike, fill_value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """A tensor of `shape` with `fill_value` everywhere.
 
     Args:
@@ -83,71 +85,86 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
 
 
 @public
-def zeros(shape: Any, dtype: Any = None) -> Tensor:
+def zeros(shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
     """A tensor of `shape` with 0 everywhere; by default of the default float."""
     return _filled(shape, 0, dtype)
 
 
 @public
-def ones(shape: Any, dtype: Any = None) -> Tensor:
+def ones(shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
     """A tensor of `shape` with 1 everywhere; by default of the default float."""
     return _filled(shape, 1, dtype)
 
 
 @public
-def empty(shape: Any, dtype: Any = None) -> Tensor:
+def empty(shape: ShapeLike, dtype: DTypeLike | None = None) -> Tensor:
     """A tensor of `shape` whose values do not matter (they are 0)."""
     return _filled(shape, 0, dtype)
 
 
 @public
-def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Tensor:
+def full_like(x: TensorLike, fill_value: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """A tensor of the shape of `x`, and by default of its type, with `fill_value` everywhere."""
     x = tensor(x)
     return broadcast_like(tensor(fill_value, x.dtype if dtype is None else as_dtype(dtype)), x)
 
 
 @public
-def zeros_like(x: Any, dtype: Any = None) -> Tensor:
+def zeros_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """Zeros of the shape of `x`, and by default of its type."""
     found = basic.zeros_like(tensor(x))
     return found if dtype is None else cast(found, dtype)
 
 
 @public
-def ones_like(x: Any, dtype: Any = None) -> Tensor:
+def ones_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """Ones of the shape of `x`, and by default of its type."""
     found = basic.ones_like(tensor(x))
     return found if dtype is None else cast(found, dtype)
 
 
 @public
-def empty_like(x: Any, dtype: Any = None) -> Tensor:
+def empty_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """A tensor like `x` whose values do not matter (they are 0)."""
     found = basic.zeros_like(tensor(x))
     return found if dtype is None else cast(found, dtype)
 
 
 @public
-def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Tensor:  # noqa: N803  # NumPy's
+def eye(
+    N: SizeLike,  # noqa: N803  # NumPy's
+    M: SizeLike | None = None,  # noqa: N803  # NumPy's
+    k: int = 0,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     """An N by M matrix with 1 on diagonal `k` (above the main one if positive), 0 elsewhere."""
     return engine.eye(N, M, k, dtype_or_float(dtype))
 
 
 @public
-def identity(n: Any, dtype: Any = None) -> Tensor:
+def identity(n: SizeLike, dtype: DTypeLike | None = None) -> Tensor:
     """An n by n matrix with 1 on the main diagonal, 0 elsewhere."""
     return engine.eye(n, None, 0, dtype_or_float(dtype))
 
 
 @public
-def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Tensor:  # noqa: N803  # NumPy's
+def tri(
+    N: SizeLike,  # noqa: N803  # NumPy's
+    M: SizeLike | None = None,  # noqa: N803  # NumPy's
+    k: int = 0,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     """An N by M matrix with 1 on and below diagonal `k`, 0 above."""
     return diagonals.tril(_filled((N, N if M is None else M), 1, dtype), k)
 
 
 @public
-def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) -> Tensor:
+def arange(
+    start: TensorLike,
+    stop: TensorLike | None = None,
+    step: TensorLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     """The vector start, start + step, ... while below `stop` (above it for a negative step).
 
     Args:
@@ -165,12 +182,12 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
 
 @public
 def linspace(
-    start: Any,
-    stop: Any,
+    start: TensorLike,
+    stop: TensorLike,
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Any:
     """`num` values from `start` to `stop` at equal distances.
@@ -197,12 +214,12 @@ def linspace(
 
 @public
 def logspace(
-    start: Any,
-    stop: Any,
+    start: TensorLike,
+    stop: TensorLike,
     num: int = 50,
     endpoint: bool = True,
-    base: Any = 10,
-    dtype: Any = None,
+    base: TensorLike = 10,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Tensor:
     """`num` values from base**start to base**stop, each the same factor times the one before."""
@@ -214,7 +231,12 @@ def logspace(
 
 @public
 def geomspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+    start: TensorLike,
+    stop: TensorLike,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
 ) -> Tensor:
     """`num` values from `start` to `stop`, each the same factor times the one before."""
     found = common(start, stop, 0.0) if dtype is None else as_dtype(dtype)
@@ -227,43 +249,43 @@ def geomspace(
 
 
 @public
-def diag(x: Any, k: int = 0) -> Tensor:
+def diag(x: TensorLike, k: int = 0) -> Tensor:
     """The matrix with the vector `x` on diagonal `k`; of a matrix `x`, that diagonal."""
     return diagonals.diag(tensor(x), k)
 
 
 @public
-def diagflat(x: Any, k: int = 0) -> Tensor:
+def diagflat(x: TensorLike, k: int = 0) -> Tensor:
     """The matrix with the elements of `x`, in row order, on diagonal `k`."""
     return diagonals.matrix_diag(reshape(tensor(x), (-1,)), k)
 
 
 @public
-def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+def diagonal(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The elements x[..., i, i + offset, ...] of the matrices along two axes, as the last axis."""
     return diagonals.diagonal(tensor(x), offset, axis1, axis2)
 
 
 @public
-def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+def trace(x: TensorLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The sum along a diagonal."""
     return _sum(diagonals.diagonal(tensor(x), offset, axis1, axis2), -1)
 
 
 @public
-def tril(x: Any, k: int = 0) -> Tensor:
+def tril(x: TensorLike, k: int = 0) -> Tensor:
     """`x` with zeros above diagonal `k` of its last two axes."""
     return diagonals.tril(tensor(x), k)
 
 
 @public
-def triu(x: Any, k: int = 0) -> Tensor:
+def triu(x: TensorLike, k: int = 0) -> Tensor:
     """`x` with zeros below diagonal `k` of its last two axes."""
     return diagonals.triu(tensor(x), k)
 
 
 @public
-def vander(x: Any, N: Any = None, increasing: bool = False) -> Tensor:  # noqa: N803  # NumPy's
+def vander(x: TensorLike, N: SupportsInt | None = None, increasing: bool = False) -> Tensor:  # noqa: N803  # NumPy's
     """The powers of the elements of a vector: row i holds x[i]**(N - 1), ..., x[i], 1.
 
     Args:
@@ -279,20 +301,20 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Tensor:  # noqa: 
         raise ShapeError(
             f"vander: expected a vector, got {x.spec}", remedy="give N if the length is unknown"
         )
-    count = x.shape[0] if N is None else int(N)
+    count = known_size("vander", x, 0) if N is None else int(N)
     powers = engine.arange(count, dtype=x.dtype)
     if not increasing:
         powers = engine.arange(count - 1, -1, -1, dtype=x.dtype)
     return mathematics.power(expand_dims(x, 1), powers)
 
 
-def _phase(n: Any) -> tuple[Tensor, float]:
+def _phase(n: SupportsInt) -> tuple[Tensor, float]:
     """The places 0, 1, ... of a window of length `n`, and the last of them (at least 1)."""
     count = int(n)
     return engine.arange(max(count, 0), dtype=dtype_or_float(None)), float(max(count - 1, 1))
 
 
-def _cosine_window(n: Any, *terms: float) -> Tensor:
+def _cosine_window(n: SupportsInt, *terms: float) -> Tensor:
     """Sum over k of terms[k] * cos(2 pi k i / (n - 1)), and 1 for a window of one point."""
     if int(n) == 1:
         return _filled((1,), 1, None)
@@ -306,25 +328,25 @@ def _cosine_window(n: Any, *terms: float) -> Tensor:
 
 
 @public
-def hanning(x: Any) -> Tensor:
+def hanning(x: SupportsInt) -> Tensor:
     """The Hann window of `x` points: 0.5 - 0.5 cos(2 pi i / (x - 1))."""
     return _cosine_window(x, 0.5, -0.5)
 
 
 @public
-def hamming(x: Any) -> Tensor:
+def hamming(x: SupportsInt) -> Tensor:
     """The Hamming window of `x` points: 0.54 - 0.46 cos(2 pi i / (x - 1))."""
     return _cosine_window(x, 0.54, -0.46)
 
 
 @public
-def blackman(x: Any) -> Tensor:
+def blackman(x: SupportsInt) -> Tensor:
     """The Blackman window: 0.42 - 0.5 cos(t) + 0.08 cos(2 t) with t = 2 pi i / (x - 1)."""
     return _cosine_window(x, 0.42, -0.5, 0.08)
 
 
 @public
-def bartlett(x: Any) -> Tensor:
+def bartlett(x: SupportsInt) -> Tensor:
     """The triangular window of `x` points, 0 at both ends."""
     if int(x) == 1:
         return _filled((1,), 1, None)
@@ -335,7 +357,7 @@ def bartlett(x: Any) -> Tensor:
 
 
 @public
-def kaiser(x: Any, beta: Any) -> Tensor:
+def kaiser(x: SupportsInt, beta: TensorLike) -> Tensor:
     """The Kaiser window of `x` points: i0(beta sqrt(1 - (2 i / (x - 1) - 1)**2)) / i0(beta)."""
     if int(x) == 1:
         return _filled((1,), 1, None)

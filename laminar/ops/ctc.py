@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from laminar.engine.errors import ShapeError, UnimplementedError
 from laminar.engine.graph import Tensor, int32
 from laminar.engine.ops.array import axes, creation
@@ -20,6 +18,7 @@ from laminar.engine.ops.nn import ctc as engine
 from laminar.engine.ops.nn.normalize import statistics_dtype
 from laminar.engine.ops.nn.softmax import log_softmax
 
+from ..typing import TensorLike
 from .arguments import floating, known_size, one_of, tensor
 from .recording import public
 
@@ -28,7 +27,11 @@ __all__ = ["ctc_decode", "ctc_loss"]
 
 @public
 def ctc_loss(
-    target: Any, output: Any, target_length: Any, output_length: Any, mask_index: int = 0
+    target: TensorLike,
+    output: TensorLike,
+    target_length: TensorLike,
+    output_length: TensorLike,
+    mask_index: int = 0,
 ) -> Tensor:
     """-log of the probability that a sequence of predictions spells the target.
 
@@ -54,8 +57,8 @@ def ctc_loss(
 
 @public
 def ctc_decode(
-    inputs: Any,
-    sequence_lengths: Any,
+    inputs: TensorLike,
+    sequence_lengths: TensorLike,
     strategy: str = "greedy",
     beam_width: int = 100,
     top_paths: int = 1,

@@ -10,6 +10,7 @@ from laminar.engine.ops.array import creation
 from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.math.reduce import reduce_max
 
+from ..typing import DTypeLike, TensorLike
 from .arguments import dtype_or_float, known_rank, tensor
 from .recording import public
 
@@ -25,7 +26,11 @@ def _classes(x: Any, num_classes: Any, sparse: bool) -> tuple[Tensor, int]:
 
 @public
 def one_hot(
-    x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False
+    x: TensorLike,
+    num_classes: int,
+    axis: int = -1,
+    dtype: DTypeLike | None = None,
+    sparse: bool = False,
 ) -> Tensor:
     """Each class number as a vector with 1 at its place and 0 elsewhere.
 
@@ -42,7 +47,11 @@ def one_hot(
 
 @public
 def multi_hot(
-    inputs: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False
+    inputs: TensorLike,
+    num_classes: int,
+    axis: int = -1,
+    dtype: DTypeLike | None = None,
+    sparse: bool = False,
 ) -> Tensor:
     """The class numbers of each example as one vector with 1 at each of their places.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from laminar.engine.errors import ShapeError
-from laminar.engine.graph import Tensor
+from laminar.engine.graph import DType, Tensor
 from laminar.engine.ops.array import creation
 from laminar.engine.ops.array.axes import expand_dims, moveaxis
 from laminar.engine.ops.array.broadcast import broadcast_to
@@ -17,6 +17,7 @@ from laminar.engine.ops.math.reduce import reduce_mean, reduce_sum
 from laminar.engine.ops.nn import depthwise
 from laminar.settings import standardize_data_format
 
+from ..typing import DataFormat, Padding, TensorLike
 from .arguments import floating, floating_pair, tensor
 from .layout import known_dims, on_batch
 from .recording import public
@@ -24,7 +25,7 @@ from .recording import public
 __all__ = ["gaussian_blur", "sobel_edges", "ssim"]
 
 
-def gaussian(size: int, sigma: Any, dtype: Any) -> Tensor:
+def gaussian(size: int, sigma: TensorLike, dtype: DType) -> Tensor:
     """`size` values of a normal density of deviation `sigma` around the middle, of sum 1."""
     place: Any = creation.arange(size, dtype=dtype)
     distance = (place - (size - 1) / 2) / tensor(sigma, dtype)
@@ -33,7 +34,7 @@ def gaussian(size: int, sigma: Any, dtype: Any) -> Tensor:
     return found
 
 
-def _filtered(x: Tensor, kernel: Tensor, padding: str) -> Tensor:
+def _filtered(x: Tensor, kernel: Tensor, padding: Padding) -> Tensor:
     """Each channel of `x` (batch, height, width, channels) filtered by a matrix."""
     (channels,) = known_dims("filter", x, -1)
     rows, columns = known_dims("filter", kernel, 0, 1)
@@ -50,10 +51,10 @@ def blurred(x: Tensor, kernel_size: Sequence[int], sigma: Sequence[Any]) -> Tens
 
 @public
 def gaussian_blur(
-    images: Any,
+    images: TensorLike,
     kernel_size: Sequence[int] = (3, 3),
     sigma: Sequence[float] = (1.0, 1.0),
-    data_format: str | None = None,
+    data_format: DataFormat | None = None,
 ) -> Tensor:
     """Images convolved with a normal density; zeros count around them.
 
@@ -74,7 +75,7 @@ _SOBEL = ((-1.0, 0.0, 1.0), (-2.0, 0.0, 2.0), (-1.0, 0.0, 1.0))
 
 
 @public
-def sobel_edges(images: Any, data_format: str | None = None) -> Tensor:
+def sobel_edges(images: TensorLike, data_format: DataFormat | None = None) -> Tensor:
     """The slope of the brightness down and to the right, by Sobel's filters.
 
     Args:
@@ -98,14 +99,14 @@ def sobel_edges(images: Any, data_format: str | None = None) -> Tensor:
 
 @public
 def ssim(
-    image1: Any,
-    image2: Any,
+    image1: TensorLike,
+    image2: TensorLike,
     max_val: float = 1.0,
     filter_size: int = 11,
     filter_sigma: float = 1.5,
     k1: float = 0.01,
     k2: float = 0.03,
-    data_format: str | None = None,
+    data_format: DataFormat | None = None,
 ) -> Tensor:
     """The structural similarity of images, 1 for equal ones: the mean over windows and channels.
 
@@ -140,7 +141,7 @@ def ssim(
     line = gaussian(filter_size, filter_sigma, a.dtype)
     window: Tensor = expand_dims(line, 1) * line
 
-    def mean(x: Any) -> Any:
+    def mean(x: Tensor) -> Any:
         return _filtered(x, window, "valid")
 
     c1, c2 = (k1 * max_val) ** 2, (k2 * max_val) ** 2

@@ -16,6 +16,7 @@ from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.nn import image as engine
 from laminar.engine.ops.nn.windows import per_axis
 
+from ..typing import DataFormat, Padding, TensorLike
 from .arguments import axes_of, floating, one_of, tensor
 from .layout import known_dims, on_batch
 from .patches import windows
@@ -36,7 +37,7 @@ _INTERPOLATIONS = ("bilinear", "nearest", "lanczos3", "lanczos5", "bicubic")
 
 @public
 def resize(
-    images: Any,
+    images: TensorLike,
     size: Sequence[int],
     interpolation: str = "bilinear",
     antialias: bool = False,
@@ -44,7 +45,7 @@ def resize(
     pad_to_aspect_ratio: bool = False,
     fill_mode: str = "constant",
     fill_value: float = 0.0,
-    data_format: str | None = None,
+    data_format: DataFormat | None = None,
 ) -> Tensor:
     """Images at another resolution.
 
@@ -123,14 +124,14 @@ def _margins(
 
 @public
 def pad_images(
-    images: Any,
+    images: TensorLike,
     top_padding: int | None = None,
     left_padding: int | None = None,
     bottom_padding: int | None = None,
     right_padding: int | None = None,
     target_height: int | None = None,
     target_width: int | None = None,
-    data_format: str | None = None,
+    data_format: DataFormat | None = None,
 ) -> Tensor:
     """Images with borders of zeros; for each side of two, give its width or the size in the end.
 
@@ -159,14 +160,14 @@ def pad_images(
 
 @public
 def crop_images(
-    images: Any,
+    images: TensorLike,
     top_cropping: int | None = None,
     left_cropping: int | None = None,
     bottom_cropping: int | None = None,
     right_cropping: int | None = None,
     target_height: int | None = None,
     target_width: int | None = None,
-    data_format: str | None = None,
+    data_format: DataFormat | None = None,
 ) -> Tensor:
     """Images without borders; for each side of two, give its width or the size in the end.
 
@@ -199,12 +200,12 @@ def crop_images(
 
 def _patches(
     who: str,
-    x: Any,
+    x: TensorLike,
     size: Any,
     strides: Any,
     dilation_rate: Any,
-    padding: str,
-    data_format: str | None,
+    padding: Padding,
+    data_format: DataFormat | None,
     spatial: int,
 ) -> Tensor:
     found = per_axis(who, "size", size, spatial)
@@ -218,12 +219,12 @@ def _patches(
 
 @public
 def extract_patches(
-    images: Any,
+    images: TensorLike,
     size: int | Sequence[int],
     strides: int | Sequence[int] | None = None,
     dilation_rate: int | Sequence[int] = 1,
-    padding: str = "valid",
-    data_format: str | None = None,
+    padding: Padding = "valid",
+    data_format: DataFormat | None = None,
 ) -> Tensor:
     """The pixels of each window of images, as the channels of one pixel.
 
@@ -243,12 +244,12 @@ def extract_patches(
 
 @public
 def extract_patches_3d(
-    volumes: Any,
+    volumes: TensorLike,
     size: int | Sequence[int],
     strides: int | Sequence[int] | None = None,
     dilation_rate: int | Sequence[int] = 1,
-    padding: str = "valid",
-    data_format: str | None = None,
+    padding: Padding = "valid",
+    data_format: DataFormat | None = None,
 ) -> Tensor:
     """As `extract_patches`, of volumes (batch, depth, height, width, channels) or of one volume."""
     return _patches(
@@ -258,10 +259,10 @@ def extract_patches_3d(
 
 @public
 def scale_and_translate(
-    images: Any,
+    images: TensorLike,
     output_shape: Sequence[int],
-    scale: Any,
-    translation: Any,
+    scale: TensorLike,
+    translation: TensorLike,
     spatial_dims: Sequence[int],
     method: str,
     antialias: bool = True,

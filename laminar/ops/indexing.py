@@ -19,6 +19,7 @@ from laminar.engine.ops.math.reduce import argmin as engine_argmin
 from laminar.engine.ops.math.reduce import count_nonzero as engine_count_nonzero
 from laminar.engine.ops.math.reduce import reduce_any
 
+from ..typing import AxisLike, TensorLike
 from .arguments import known_rank, numeric, pair, tensor
 from .recording import public
 
@@ -47,7 +48,7 @@ def _integers(indices: Any) -> Tensor:
 
 
 @public
-def get_item(x: Any, key: Any) -> Tensor:
+def get_item(x: TensorLike, key: Any) -> Tensor:
     """x[key] as NumPy reads it.
 
     Args:
@@ -58,7 +59,7 @@ def get_item(x: Any, key: Any) -> Tensor:
 
 
 @public
-def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
+def take(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
     """The slices of `x` along `axis` that `indices` name.
 
     Args:
@@ -76,7 +77,7 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
 
 
 @public
-def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Tensor:
+def take_along_axis(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
     """For each place of `indices` the element of `x` at that index along `axis`.
 
     Args:
@@ -88,7 +89,7 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Tensor:
 
 
 @public
-def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The index of the greatest element along `axis`, int32; the first of several.
 
     Args:
@@ -100,25 +101,25 @@ def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
 
 
 @public
-def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The index of the least element along `axis`, int32; the first of several; see `argmax`."""
     return engine_argmin(numeric(x), axis, keepdims=keepdims)
 
 
 @public
-def count_nonzero(x: Any, axis: Any = None) -> Tensor:
+def count_nonzero(x: TensorLike, axis: AxisLike | None = None) -> Tensor:
     """How many elements are not 0, over `axis`, by default all; int32."""
     return engine_count_nonzero(tensor(x), axis)
 
 
 @public
-def nonzero(x: Any) -> tuple[Tensor, ...]:
+def nonzero(x: TensorLike) -> tuple[Tensor, ...]:
     """For each axis, the int32 coordinates of the elements that are not 0, in row order."""
     return search.nonzero(tensor(x))
 
 
 @public
-def sort(x: Any, axis: int | None = -1) -> Tensor:
+def sort(x: TensorLike, axis: int | None = -1) -> Tensor:
     """The elements along `axis` in rising order; None sorts all of them."""
     found = tensor(x)
     if axis is None:
@@ -127,7 +128,7 @@ def sort(x: Any, axis: int | None = -1) -> Tensor:
 
 
 @public
-def argsort(x: Any, axis: int | None = -1) -> Tensor:
+def argsort(x: TensorLike, axis: int | None = -1) -> Tensor:
     """The int32 indices that sort `x` along `axis`; equal elements keep their order."""
     found = tensor(x)
     if axis is None:
@@ -136,7 +137,7 @@ def argsort(x: Any, axis: int | None = -1) -> Tensor:
 
 
 @public
-def argpartition(x: Any, kth: int, axis: int | None = -1) -> Tensor:
+def argpartition(x: TensorLike, kth: int, axis: int | None = -1) -> Tensor:
     """Indices by which place `kth` along `axis` gets what sorting would put there.
 
     All that comes before is not greater, all that comes after not less. The order here is that of
@@ -152,7 +153,7 @@ def argpartition(x: Any, kth: int, axis: int | None = -1) -> Tensor:
 
 
 @public
-def searchsorted(sorted_sequence: Any, values: Any, side: str = "left") -> Tensor:
+def searchsorted(sorted_sequence: TensorLike, values: TensorLike, side: str = "left") -> Tensor:
     """The place of each value in a sorted vector, int32.
 
     Args:
@@ -164,7 +165,7 @@ def searchsorted(sorted_sequence: Any, values: Any, side: str = "left") -> Tenso
 
 
 @public
-def digitize(x: Any, bins: Any) -> Tensor:
+def digitize(x: TensorLike, bins: TensorLike) -> Tensor:
     """The bin of each element: i where bins[i - 1] <= x < bins[i], int32.
 
     Args:
@@ -176,7 +177,7 @@ def digitize(x: Any, bins: Any) -> Tensor:
 
 
 @public
-def unravel_index(indices: Any, shape: Sequence[int]) -> tuple[Tensor, ...]:
+def unravel_index(indices: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ...]:
     """For each axis of `shape`, the coordinates of elements numbered in row order.
 
     Args:
@@ -194,14 +195,14 @@ def unravel_index(indices: Any, shape: Sequence[int]) -> tuple[Tensor, ...]:
 
 @public
 def unique(
-    x: Any,
+    x: TensorLike,
     sorted: bool = True,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
     axis: int | None = None,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: TensorLike | None = None,
 ) -> Any:
     """The distinct elements of `x`, or distinct slices along `axis`, in rising order.
 
@@ -247,7 +248,9 @@ def _sized(x: Tensor, axis: int, size: int, fill: Any) -> Tensor:
 
 
 @public
-def isin(x1: Any, x2: Any, assume_unique: bool = False, invert: bool = False) -> Tensor:
+def isin(
+    x1: TensorLike, x2: TensorLike, assume_unique: bool = False, invert: bool = False
+) -> Tensor:
     """Whether each element of `x1` is among the elements of `x2`.
 
     Args:

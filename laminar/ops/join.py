@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from collections.abc import Iterable
+from typing import SupportsInt
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor
@@ -12,6 +13,7 @@ from laminar.engine.ops.array import join as engine
 from laminar.engine.ops.array.axes import canonical_axis
 from laminar.engine.ops.array.shape import reshape
 
+from ..typing import TensorLike
 from .arguments import known_rank, known_size, tensor, tensors
 from .recording import public
 
@@ -32,7 +34,7 @@ __all__ = [
 
 
 @public
-def concatenate(xs: Any, axis: int = 0) -> Tensor:
+def concatenate(xs: TensorLike, axis: int = 0) -> Tensor:
     """Tensors one after the other along `axis`.
 
     Raises:
@@ -43,7 +45,7 @@ def concatenate(xs: Any, axis: int = 0) -> Tensor:
 
 
 @public
-def append(x1: Any, x2: Any, axis: int | None = None) -> Tensor:
+def append(x1: TensorLike, x2: TensorLike, axis: int | None = None) -> Tensor:
     """`x2` after `x1` along `axis`; None appends the elements of both in row order."""
     a, b = tensors((x1, x2))
     if axis is None:
@@ -52,26 +54,26 @@ def append(x1: Any, x2: Any, axis: int | None = None) -> Tensor:
 
 
 @public
-def stack(x: Any, axis: int = 0) -> Tensor:
+def stack(x: TensorLike, axis: int = 0) -> Tensor:
     """Tensors of one shape as the slices of a new axis."""
     return engine.stack(tensors(x), axis)
 
 
 @public
-def hstack(xs: Any) -> Tensor:
+def hstack(xs: TensorLike) -> Tensor:
     """Tensors side by side: along axis 1, vectors along axis 0."""
     found = [_with_rank("hstack", x, 1) for x in tensors(xs)]
     return engine.concat(found, 0 if found and found[0].ndim == 1 else 1)
 
 
 @public
-def vstack(xs: Any) -> Tensor:
+def vstack(xs: TensorLike) -> Tensor:
     """Tensors one below the other, along axis 0; a vector is a row."""
     return engine.concat([_with_rank("vstack", x, 2) for x in tensors(xs)], 0)
 
 
 @public
-def dstack(xs: Any) -> Tensor:
+def dstack(xs: TensorLike) -> Tensor:
     """Tensors one behind the other, along axis 2; a matrix is a layer."""
     return engine.concat([_with_rank("dstack", x, 3) for x in tensors(xs)], 2)
 
@@ -87,7 +89,9 @@ def _with_rank(who: str, x: Tensor, least: int) -> Tensor:
 
 
 @public
-def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+def split(
+    x: TensorLike, indices_or_sections: int | Iterable[SupportsInt], axis: int = 0
+) -> list[Tensor]:
     """`x` cut along `axis`.
 
     Args:
@@ -120,7 +124,9 @@ def _cut(x: Tensor, places: list[int], axis: int) -> list[Tensor]:
 
 
 @public
-def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+def array_split(
+    x: TensorLike, indices_or_sections: int | Iterable[SupportsInt], axis: int = 0
+) -> list[Tensor]:
     """As `split`, but the pieces may differ by one in size: the first ones are the longer."""
     x = tensor(x)
     if not isinstance(indices_or_sections, int):
@@ -135,26 +141,26 @@ def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]
 
 
 @public
-def hsplit(x: Any, indices_or_sections: Any) -> list[Tensor]:
+def hsplit(x: TensorLike, indices_or_sections: int | Iterable[SupportsInt]) -> list[Tensor]:
     """`x` cut along axis 1; a vector along axis 0."""
     x = tensor(x)
     return split(x, indices_or_sections, 0 if known_rank("hsplit", x) == 1 else 1)
 
 
 @public
-def vsplit(x: Any, indices_or_sections: Any) -> list[Tensor]:
+def vsplit(x: TensorLike, indices_or_sections: int | Iterable[SupportsInt]) -> list[Tensor]:
     """`x` cut along axis 0."""
     return split(x, indices_or_sections, 0)
 
 
 @public
-def dsplit(x: Any, indices_or_sections: Any) -> list[Tensor]:
+def dsplit(x: TensorLike, indices_or_sections: int | Iterable[SupportsInt]) -> list[Tensor]:
     """`x` cut along axis 2."""
     return split(x, indices_or_sections, 2)
 
 
 @public
-def meshgrid(*x: Any, indexing: str = "xy") -> list[Tensor]:
+def meshgrid(*x: TensorLike, indexing: str = "xy") -> list[Tensor]:
     """The coordinates of a grid, from those along each axis.
 
     Args:

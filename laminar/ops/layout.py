@@ -11,13 +11,14 @@ from laminar.engine.ops.array import axes
 from laminar.engine.ops.array.shape import dims_of
 from laminar.settings import standardize_data_format
 
+from ..typing import DataFormat, TensorLike
 from .arguments import tensor
 
 
 def on_batch(
     who: str,
-    images: Any,
-    data_format: str | None,
+    images: TensorLike,
+    data_format: DataFormat | None,
     compute: Callable[[Tensor], Tensor],
     spatial: int = 2,
 ) -> Tensor:

@@ -12,6 +12,7 @@ from laminar.engine.ops.linalg import decompositions, lu, norms
 from laminar.engine.ops.linalg import solve as engine
 from laminar.tree import map_structure
 
+from ..typing import AxisLike, TensorLike
 from .arguments import floating, floating_pair, one_of, tensor
 from .recording import public
 
@@ -37,7 +38,7 @@ __all__ = [
 
 
 @public
-def cholesky(x: Any, upper: bool = False) -> Tensor:
+def cholesky(x: TensorLike, upper: bool = False) -> Tensor:
     """The lower triangular L with L L^T = x, or the upper triangular U with U^T U = x.
 
     Args:
@@ -51,7 +52,7 @@ def cholesky(x: Any, upper: bool = False) -> Tensor:
 
 
 @public
-def cholesky_inverse(x: Any, upper: bool = False) -> Tensor:
+def cholesky_inverse(x: TensorLike, upper: bool = False) -> Tensor:
     """The inverse of a matrix, given its Cholesky factor.
 
     Args:
@@ -62,31 +63,31 @@ def cholesky_inverse(x: Any, upper: bool = False) -> Tensor:
 
 
 @public
-def det(x: Any) -> Tensor:
+def det(x: TensorLike) -> Tensor:
     """The determinant of (..., n, n)."""
     return engine.determinant(floating(x))
 
 
 @public
-def slogdet(x: Any) -> tuple[Tensor, Tensor]:
+def slogdet(x: TensorLike) -> tuple[Tensor, Tensor]:
     """sign and logarithm with det(x) = sign * exp(logarithm)."""
     return engine.slogdet(floating(x))
 
 
 @public
-def eig(x: Any) -> tuple[Tensor, Tensor]:
+def eig(x: TensorLike) -> tuple[Tensor, Tensor]:
     """Complex eigenvalues (..., n) and eigenvectors (..., n, n), as columns; no gradient."""
     return decompositions.eig(floating(x))
 
 
 @public
-def eigh(x: Any) -> tuple[Tensor, Tensor]:
+def eigh(x: TensorLike) -> tuple[Tensor, Tensor]:
     """Rising eigenvalues (..., n) and eigenvectors (..., n, n) of symmetric matrices."""
     return decompositions.eigh(floating(x))
 
 
 @public
-def inv(x: Any) -> Tensor:
+def inv(x: TensorLike) -> Tensor:
     """The inverse of (..., n, n).
 
     Raises:
@@ -96,7 +97,7 @@ def inv(x: Any) -> Tensor:
 
 
 @public
-def pinv(x: Any, rcond: float | None = None) -> Tensor:
+def pinv(x: TensorLike, rcond: float | None = None) -> Tensor:
     """The Moore-Penrose inverse of (..., m, n).
 
     Args:
@@ -107,7 +108,7 @@ def pinv(x: Any, rcond: float | None = None) -> Tensor:
 
 
 @public
-def lstsq(a: Any, b: Any, rcond: float | None = None) -> Tensor:
+def lstsq(a: TensorLike, b: TensorLike, rcond: float | None = None) -> Tensor:
     """The x of least norm among those that minimise |a x - b|.
 
     Args:
@@ -119,7 +120,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> Tensor:
 
 
 @public
-def lu_factor(x: Any) -> tuple[Tensor, Tensor]:
+def lu_factor(x: TensorLike) -> tuple[Tensor, Tensor]:
     """The factors of (..., n, n) with rows exchanged: x[rows] = L U.
 
     Returns:
@@ -130,13 +131,15 @@ def lu_factor(x: Any) -> tuple[Tensor, Tensor]:
 
 
 @public
-def matrix_rank(x: Any, tol: Any = None) -> Tensor:
+def matrix_rank(x: TensorLike, tol: TensorLike | None = None) -> Tensor:
     """How many singular values of (..., m, n) are greater than `tol`, int32."""
     return norms.matrix_rank(floating(x), tol)
 
 
 @public
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+def norm(
+    x: TensorLike, ord: Any = None, axis: AxisLike | None = None, keepdims: bool = False
+) -> Tensor:
     """The norm of vectors or matrices.
 
     Args:
@@ -150,7 +153,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
 
 
 @public
-def qr(x: Any, mode: str = "reduced") -> tuple[Tensor, Tensor]:
+def qr(x: TensorLike, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     """q with orthonormal columns and r upper triangular with q r = x.
 
     Args:
@@ -162,7 +165,7 @@ def qr(x: Any, mode: str = "reduced") -> tuple[Tensor, Tensor]:
 
 
 @public
-def solve(a: Any, b: Any) -> Tensor:
+def solve(a: TensorLike, b: TensorLike) -> Tensor:
     """x with a x = b.
 
     Args:
@@ -173,13 +176,13 @@ def solve(a: Any, b: Any) -> Tensor:
 
 
 @public
-def solve_triangular(a: Any, b: Any, lower: bool = False) -> Tensor:
+def solve_triangular(a: TensorLike, b: TensorLike, lower: bool = False) -> Tensor:
     """x with t x = b, where t is the upper (or `lower`) triangle of `a`."""
     return engine.triangular_solve(*floating_pair(a, b), lower)
 
 
 @public
-def svd(x: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+def svd(x: TensorLike, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """u, falling s >= 0, and v^T with x = u diag(s) v^T; or s alone.
 
     Args:

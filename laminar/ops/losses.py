@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import INTEGER, Tensor, TensorShape, int32
 from laminar.engine.ops.array import axes
@@ -17,6 +15,7 @@ from laminar.engine.ops.math.reduce import reduce_sum
 from laminar.engine.ops.nn import losses as engine
 from laminar.settings import epsilon
 
+from ..typing import TensorLike
 from .arguments import floating, floating_pair, known_rank, tensor
 from .recording import public
 
@@ -43,7 +42,7 @@ def _probability(p: Tensor) -> Tensor:
 
 @public
 def categorical_crossentropy(
-    target: Any, output: Any, from_logits: bool = False, axis: int = -1
+    target: TensorLike, output: TensorLike, from_logits: bool = False, axis: int = -1
 ) -> Tensor:
     """-(sum of target * log(p) over `axis`).
 
@@ -70,7 +69,7 @@ def categorical_crossentropy(
 
 @public
 def sparse_categorical_crossentropy(
-    target: Any, output: Any, from_logits: bool = False, axis: int = -1
+    target: TensorLike, output: TensorLike, from_logits: bool = False, axis: int = -1
 ) -> Tensor:
     """-log(p[target]).
 
@@ -113,7 +112,9 @@ def sparse_categorical_crossentropy(
 
 
 @public
-def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Tensor:
+def binary_crossentropy(
+    target: TensorLike, output: TensorLike, from_logits: bool = False
+) -> Tensor:
     """-(target * log(p) + (1 - target) * log(1 - p)), element by element.
 
     Args:

@@ -18,6 +18,7 @@ from laminar.engine.ops.array.axes import canonical_axes
 from laminar.engine.ops.core.convert import to_array
 from laminar.engine.ops.math.bits import bitcast
 
+from ..typing import DTypeLike, ShapeLike, TensorLike
 from .arguments import dtype_or_float, known_rank, tensor
 from .recording import public
 
@@ -48,19 +49,19 @@ Axes = int | Sequence[int]
 
 
 @public
-def copy(x: Any) -> Tensor:
+def copy(x: TensorLike) -> Tensor:
     """A tensor with the value of `x`."""
     return tensor(x)
 
 
 @public
-def ndim(x: Any) -> int:
+def ndim(x: TensorLike) -> int:
     """The number of axes of `x`."""
     return known_rank("ndim", tensor(x))
 
 
 @public
-def size(x: Any) -> Any:
+def size(x: TensorLike) -> Any:
     """The number of elements of `x`: an int, or a scalar tensor where it is not known yet."""
     x = tensor(x)
     known = x.shape.num_elements()
@@ -68,7 +69,7 @@ def size(x: Any) -> Any:
 
 
 @public
-def reshape(x: Any, newshape: Any) -> Tensor:
+def reshape(x: TensorLike, newshape: ShapeLike) -> Tensor:
     """The elements of `x`, in row order, under another shape.
 
     Args:
@@ -82,68 +83,68 @@ def reshape(x: Any, newshape: Any) -> Tensor:
 
 
 @public
-def ravel(x: Any) -> Tensor:
+def ravel(x: TensorLike) -> Tensor:
     """The elements of `x`, in row order, as a vector."""
     return engine_shape.reshape(tensor(x), (-1,))
 
 
 @public
-def transpose(x: Any, axes: Sequence[int] | None = None) -> Tensor:
+def transpose(x: TensorLike, axes: Sequence[int] | None = None) -> Tensor:
     """`x` with its axes in the order `axes`, or reversed."""
     return _axes.transpose(tensor(x), axes)
 
 
 @public
-def swapaxes(x: Any, axis1: int, axis2: int) -> Tensor:
+def swapaxes(x: TensorLike, axis1: int, axis2: int) -> Tensor:
     """`x` with two axes exchanged."""
     return _axes.swapaxes(tensor(x), axis1, axis2)
 
 
 @public
-def moveaxis(x: Any, source: Axes, destination: Axes) -> Tensor:
+def moveaxis(x: TensorLike, source: Axes, destination: Axes) -> Tensor:
     """`x` with the axes `source` at the places `destination`; the others keep their order."""
     return _axes.moveaxis(tensor(x), source, destination)
 
 
 @public
-def expand_dims(x: Any, axis: Axes) -> Tensor:
+def expand_dims(x: TensorLike, axis: Axes) -> Tensor:
     """`x` with a new axis of size 1 at each place `axis` of the result."""
     return _axes.expand_dims(tensor(x), axis)
 
 
 @public
-def squeeze(x: Any, axis: Axes | None = None) -> Tensor:
+def squeeze(x: TensorLike, axis: Axes | None = None) -> Tensor:
     """`x` without its axes `axis` of size 1, by default all of them."""
     return _axes.squeeze(tensor(x), axis)
 
 
 @public
-def broadcast_to(x: Any, shape: Any) -> Tensor:
+def broadcast_to(x: TensorLike, shape: ShapeLike) -> Tensor:
     """`x` repeated along axes of size 1 and new leading axes, to `shape`."""
     attribute, dims = engine_shape.split_shape(shape)
     return engine_broadcast.broadcast_to(tensor(x), attribute, dims)
 
 
 @public
-def flip(x: Any, axis: Axes | None = None) -> Tensor:
+def flip(x: TensorLike, axis: Axes | None = None) -> Tensor:
     """`x` with the order of its elements reversed along `axis`, by default all axes."""
     return _array.flip(tensor(x), axis)
 
 
 @public
-def fliplr(x: Any) -> Tensor:
+def fliplr(x: TensorLike) -> Tensor:
     """`x` with the order of its columns (axis 1) reversed."""
     return _array.flip(tensor(x), 1)
 
 
 @public
-def flipud(x: Any) -> Tensor:
+def flipud(x: TensorLike) -> Tensor:
     """`x` with the order of its rows (axis 0) reversed."""
     return _array.flip(tensor(x), 0)
 
 
 @public
-def rot90(array: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
+def rot90(array: TensorLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
     """`array` turned k times by 90 degrees in a plane, from the first of `axes` to the second.
 
     Raises:
@@ -164,13 +165,13 @@ def rot90(array: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
 
 
 @public
-def roll(x: Any, shift: Axes, axis: Axes | None = None) -> Tensor:
+def roll(x: TensorLike, shift: Axes, axis: Axes | None = None) -> Tensor:
     """`x` with its elements moved along `axis`; those that leave at one end enter at the other."""
     return _array.roll(tensor(x), shift, axis)
 
 
 @public
-def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
+def repeat(x: TensorLike, repeats: TensorLike, axis: int | None = None) -> Tensor:
     """Each slice of `x` along `axis`, several times in a row.
 
     Args:
@@ -184,13 +185,18 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
 
 
 @public
-def tile(x: Any, repeats: Any) -> Tensor:
+def tile(x: TensorLike, repeats: TensorLike) -> Tensor:
     """`x` repeated as a whole, `repeats[i]` times along axis i."""
     return _array.tile(tensor(x), repeats)
 
 
 @public
-def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = None) -> Tensor:
+def pad(
+    x: TensorLike,
+    pad_width: TensorLike,
+    mode: str = "constant",
+    constant_values: TensorLike | None = None,
+) -> Tensor:
     """`x` with more elements at the ends of its axes.
 
     Args:
@@ -236,6 +242,6 @@ def _one_number(constant_values: Any) -> Any:
 
 
 @public
-def view(x: Any, dtype: Any = None) -> Tensor:
+def view(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """The bytes of `x` read as another element type; the last axis grows or shrinks to fit."""
     return bitcast(tensor(x), dtype=dtype_or_float(dtype))

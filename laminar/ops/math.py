@@ -12,6 +12,7 @@ from laminar.engine.ops.math import arithmetic, complex_numbers, reduce
 from laminar.engine.ops.math import elementary as engine
 from laminar.engine.ops.math.cast import cast
 
+from ..typing import AxisLike, TensorLike
 from .arguments import floating, floating_pair, known_rank, tensor
 from .recording import public
 
@@ -37,43 +38,43 @@ __all__ = [
 
 
 @public
-def rsqrt(x: Any) -> Tensor:
+def rsqrt(x: TensorLike) -> Tensor:
     """1 / sqrt(x)."""
     return engine.rsqrt(floating(x))
 
 
 @public
-def erf(x: Any) -> Tensor:
+def erf(x: TensorLike) -> Tensor:
     """The error function: 2 / sqrt(pi) * integral of exp(-t**2) from 0 to x."""
     return engine.erf(floating(x))
 
 
 @public
-def erfc(x: Any) -> Tensor:
+def erfc(x: TensorLike) -> Tensor:
     """1 - erf(x), exact where it is small."""
     return engine.erfc(floating(x))
 
 
 @public
-def erfinv(x: Any) -> Tensor:
+def erfinv(x: TensorLike) -> Tensor:
     """The y for which erf(y) = x."""
     return engine.erfinv(floating(x))
 
 
 @public
-def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
+def logsumexp(x: TensorLike, axis: AxisLike | None = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) over one axis, several, or (None) all; without overflow."""
     return reduce.logsumexp(floating(x), axis, keepdims)
 
 
 @public
-def logdet(x: Any) -> Tensor:
+def logdet(x: TensorLike) -> Tensor:
     """The logarithm of the size of the determinant of (..., n, n)."""
     return solve.slogdet(floating(x))[1]
 
 
 @public
-def top_k(x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
+def top_k(x: TensorLike, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """The k greatest elements along the last axis, and their int32 indices.
 
     Args:
@@ -85,7 +86,7 @@ def top_k(x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
 
 
 @public
-def in_top_k(targets: Any, predictions: Any, k: int) -> Tensor:
+def in_top_k(targets: TensorLike, predictions: TensorLike, k: int) -> Tensor:
     """Whether the prediction for the target is among the k greatest; ties count.
 
     Args:
@@ -98,7 +99,9 @@ def in_top_k(targets: Any, predictions: Any, k: int) -> Tensor:
     return sort.in_top_k(labels, floating(predictions), int(k))
 
 
-def _segments(op: Any, data: Any, segment_ids: Any, num_segments: Any, sorted: bool) -> Tensor:
+def _segments(
+    op: Any, data: TensorLike, segment_ids: TensorLike, num_segments: int | None, sorted: bool
+) -> Tensor:
     ids = tensor(segment_ids)
     ids = ids if ids.dtype in INTEGER else cast(ids, int32)
     found: Tensor = op(tensor(data), ids, num_segments, is_sorted=sorted)
@@ -107,7 +110,7 @@ def _segments(op: Any, data: Any, segment_ids: Any, num_segments: Any, sorted: b
 
 @public
 def segment_sum(
-    data: Any, segment_ids: Any, num_segments: Any = None, sorted: bool = False
+    data: TensorLike, segment_ids: TensorLike, num_segments: int | None = None, sorted: bool = False
 ) -> Tensor:
     """The sum of the slices of `data` with each segment number.
 
@@ -125,7 +128,7 @@ def segment_sum(
 
 @public
 def segment_prod(
-    data: Any, segment_ids: Any, num_segments: Any = None, sorted: bool = False
+    data: TensorLike, segment_ids: TensorLike, num_segments: int | None = None, sorted: bool = False
 ) -> Tensor:
     """The product of the slices with each segment number, 1 for none; see `segment_sum`."""
     return _segments(segment.segment_prod, data, segment_ids, num_segments, sorted)
@@ -133,7 +136,7 @@ def segment_prod(
 
 @public
 def segment_max(
-    data: Any, segment_ids: Any, num_segments: Any = None, sorted: bool = False
+    data: TensorLike, segment_ids: TensorLike, num_segments: int | None = None, sorted: bool = False
 ) -> Tensor:
     """The greatest of the slices with each segment number; see `segment_sum`.
 
@@ -144,7 +147,7 @@ def segment_max(
 
 @public
 def segment_min(
-    data: Any, segment_ids: Any, num_segments: Any = None, sorted: bool = False
+    data: TensorLike, segment_ids: TensorLike, num_segments: int | None = None, sorted: bool = False
 ) -> Tensor:
     """The least of the slices with each segment number; see `segment_sum`.
 
@@ -154,7 +157,7 @@ def segment_min(
 
 
 @public
-def cdist(x: Any, y: Any) -> Tensor:
+def cdist(x: TensorLike, y: TensorLike) -> Tensor:
     """The Euclidean distance of each row of `x` from each row of `y`.
 
     Args:
@@ -175,19 +178,19 @@ def cdist(x: Any, y: Any) -> Tensor:
 
 
 @public
-def view_as_complex(x: Any) -> Tensor:
+def view_as_complex(x: TensorLike) -> Tensor:
     """Complex numbers from a last axis of two: real and imaginary part."""
     return complex_numbers.view_as_complex(floating(x))
 
 
 @public
-def view_as_real(x: Any) -> Tensor:
+def view_as_real(x: TensorLike) -> Tensor:
     """Real and imaginary parts of complex numbers, as a new last axis of two."""
     return complex_numbers.view_as_real(tensor(x))
 
 
 @public
-def polar(abs_: Any, angle: Any) -> Tensor:
+def polar(abs_: TensorLike, angle: TensorLike) -> Tensor:
     """The complex number of a given size and angle."""
     size, turn = floating_pair(abs_, angle)
     return complex_numbers.complex_of(
@@ -196,7 +199,7 @@ def polar(abs_: Any, angle: Any) -> Tensor:
 
 
 @public
-def psnr(x1: Any, x2: Any, max_val: float) -> Tensor:
+def psnr(x1: TensorLike, x2: TensorLike, max_val: float) -> Tensor:
     """The peak signal-to-noise ratio: 20 log10(max_val) - 10 log10(mean((x1 - x2)**2)).
 
     Raises:

@@ -14,6 +14,7 @@ from laminar.engine.ops.nn import normalization as engine
 from laminar.engine.ops.nn.normalize import statistics_dtype
 from laminar.settings import epsilon as default_epsilon
 
+from ..typing import TensorLike
 from .arguments import floating, tensor
 from .recording import public
 
@@ -38,12 +39,12 @@ def _parameter(p: Any, x: Tensor) -> Tensor | None:
 
 @public
 def batch_normalization(
-    x: Any,
-    mean: Any,
-    variance: Any,
+    x: TensorLike,
+    mean: TensorLike,
+    variance: TensorLike,
     axis: Axes,
-    offset: Any = None,
-    scale: Any = None,
+    offset: TensorLike | None = None,
+    scale: TensorLike | None = None,
     epsilon: float = 1e-3,
 ) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) * scale + offset, for each channel.
@@ -70,7 +71,11 @@ def batch_normalization(
 
 @public
 def layer_normalization(
-    x: Any, gamma: Any = None, beta: Any = None, axis: Axes = -1, epsilon: float | None = None
+    x: TensorLike,
+    gamma: TensorLike | None = None,
+    beta: TensorLike | None = None,
+    axis: Axes = -1,
+    epsilon: float | None = None,
 ) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta, with the statistics over `axis`.
 
@@ -91,7 +96,7 @@ def layer_normalization(
 
 @public
 def rms_normalization(
-    x: Any, scale: Any = None, axis: Axes = -1, epsilon: float | None = None
+    x: TensorLike, scale: TensorLike | None = None, axis: Axes = -1, epsilon: float | None = None
 ) -> Tensor:
     """x / sqrt(mean of x**2 over `axis` + epsilon) * scale.
 
@@ -111,7 +116,7 @@ def rms_normalization(
 
 @public
 def moments(
-    x: Any, axes: Axes, keepdims: bool = False, synchronized: bool = False
+    x: TensorLike, axes: Axes, keepdims: bool = False, synchronized: bool = False
 ) -> tuple[Tensor, Tensor]:
     """The mean and the (biased) variance of `x` over `axes`.
 
@@ -133,7 +138,9 @@ def moments(
 
 
 @public
-def normalize(x: Any, axis: Axes = -1, order: int = 2, epsilon: float | None = None) -> Tensor:
+def normalize(
+    x: TensorLike, axis: Axes = -1, order: int = 2, epsilon: float | None = None
+) -> Tensor:
     """x / max(length of x along `axis`, epsilon).
 
     Args:

@@ -16,6 +16,7 @@ from laminar.engine.ops.array.shape import reshape
 from laminar.engine.ops.nn import conv_transpose, convolution
 from laminar.engine.ops.nn.windows import per_axis
 
+from ..typing import TensorLike
 from .arguments import floating, known_rank, known_size, tensor
 from .layout import sizes
 from .recording import public
@@ -39,7 +40,7 @@ def windows(x: Tensor, size: Sequence[int], strides: Any, dilation: Any, pads: A
 
 @public
 def unfold(
-    x: Any, kernel_size: Pair, dilation: Pair = 1, padding: Pair = 0, stride: Pair = 1
+    x: TensorLike, kernel_size: Pair, dilation: Pair = 1, padding: Pair = 0, stride: Pair = 1
 ) -> Tensor:
     """The windows of images as columns.
 
@@ -76,7 +77,7 @@ def _pair(who: str, what: str, value: Pair) -> tuple[int, int]:
 
 @public
 def fold(
-    x: Any,
+    x: TensorLike,
     output_size: Pair,
     kernel_size: Pair,
     dilation: Pair = 1,
@@ -136,7 +137,7 @@ def _fitted(y: Tensor, sizes: Sequence[int]) -> Tensor:
 
 
 @public
-def extract_sequences(x: Any, sequence_length: int, sequence_stride: int) -> Tensor:
+def extract_sequences(x: TensorLike, sequence_length: int, sequence_stride: int) -> Tensor:
     """Stretches of the last axis, one every `sequence_stride` elements.
 
     Args:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from laminar.engine.graph import Tensor
 from laminar.engine.ops.array import blocks
@@ -11,6 +10,7 @@ from laminar.engine.ops.nn import adaptive_pooling
 from laminar.engine.ops.nn import pooling as engine
 from laminar.settings import standardize_data_format
 
+from ..typing import DataFormat, Padding, TensorLike
 from .arguments import floating, tensor
 from .convolution import channels_last
 from .recording import public
@@ -29,11 +29,11 @@ Ints = int | Sequence[int]
 
 @public
 def max_pool(
-    inputs: Any,
+    inputs: TensorLike,
     pool_size: Ints,
     strides: Ints | None = None,
-    padding: str = "valid",
-    data_format: str | None = None,
+    padding: Padding = "valid",
+    data_format: DataFormat | None = None,
 ) -> Tensor:
     """The maximum of each window.
 
@@ -53,11 +53,11 @@ def max_pool(
 
 @public
 def average_pool(
-    inputs: Any,
+    inputs: TensorLike,
     pool_size: Ints,
     strides: Ints | None = None,
-    padding: str = "valid",
-    data_format: str | None = None,
+    padding: Padding = "valid",
+    data_format: DataFormat | None = None,
 ) -> Tensor:
     """The mean of each window, over the cells inside of the input; arguments as in `max_pool`."""
     return channels_last(
@@ -68,7 +68,9 @@ def average_pool(
 
 
 @public
-def adaptive_max_pool(inputs: Any, output_size: Ints, data_format: str | None = None) -> Tensor:
+def adaptive_max_pool(
+    inputs: TensorLike, output_size: Ints, data_format: DataFormat | None = None
+) -> Tensor:
     """The maximum of each of `output_size` windows that together cover a spatial axis.
 
     Window i of n along an axis of m cells goes from floor(i m / n) to ceil((i + 1) m / n).
@@ -86,7 +88,9 @@ def adaptive_max_pool(inputs: Any, output_size: Ints, data_format: str | None = 
 
 
 @public
-def adaptive_average_pool(inputs: Any, output_size: Ints, data_format: str | None = None) -> Tensor:
+def adaptive_average_pool(
+    inputs: TensorLike, output_size: Ints, data_format: DataFormat | None = None
+) -> Tensor:
     """The mean of each of `output_size` windows; see `adaptive_max_pool`."""
     return channels_last(
         floating(inputs),
@@ -96,7 +100,9 @@ def adaptive_average_pool(inputs: Any, output_size: Ints, data_format: str | Non
 
 
 @public
-def depth_to_space(x: Any, block_size: int, data_format: str = "channels_last") -> Tensor:
+def depth_to_space(
+    x: TensorLike, block_size: int, data_format: DataFormat = "channels_last"
+) -> Tensor:
     """Channels laid out as blocks of pixels: (h, w, c b**2) becomes (h b, w b, c).
 
     Args:
@@ -108,6 +114,8 @@ def depth_to_space(x: Any, block_size: int, data_format: str = "channels_last") 
 
 
 @public
-def space_to_depth(x: Any, block_size: int, data_format: str = "channels_last") -> Tensor:
+def space_to_depth(
+    x: TensorLike, block_size: int, data_format: DataFormat = "channels_last"
+) -> Tensor:
     """Blocks of pixels stacked as channels: the inverse of `depth_to_space`."""
     return blocks.space_to_depth(tensor(x), block_size, standardize_data_format(data_format))

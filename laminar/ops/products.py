@@ -15,6 +15,7 @@ from laminar.engine.ops.linalg.matmul import matmul_nd
 from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.nn import convolution
 
+from ..typing import TensorLike
 from .arguments import floating_pair, known_size, one_of, pair, tensors
 from .recording import public
 
@@ -40,7 +41,7 @@ def _factors(*xs: Any) -> tuple[Tensor, ...]:
 
 
 @public
-def matmul(x1: Any, x2: Any) -> Tensor:
+def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The matrix product over the last two axes; the others broadcast.
 
     A vector on the left counts as a row, on the right as a column. Two int8 give int32.
@@ -49,7 +50,7 @@ def matmul(x1: Any, x2: Any) -> Tensor:
 
 
 @public
-def dot(x1: Any, x2: Any) -> Tensor:
+def dot(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The sum of products over the last axis of `x1` and the last but one of `x2`.
 
     Of vectors the inner product, of matrices the matrix product, with a scalar a plain product.
@@ -58,31 +59,31 @@ def dot(x1: Any, x2: Any) -> Tensor:
 
 
 @public
-def inner(x1: Any, x2: Any) -> Tensor:
+def inner(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The sum of products over the last axes of both."""
     return engine.inner(*pair(x1, x2))
 
 
 @public
-def outer(x1: Any, x2: Any) -> Tensor:
+def outer(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The product of each element of `x1` with each of `x2`, both in row order."""
     return engine.outer(*pair(x1, x2))
 
 
 @public
-def vdot(x1: Any, x2: Any) -> Tensor:
+def vdot(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The sum of conj(x1) * x2 over all elements in row order."""
     return engine.vdot(*pair(x1, x2))
 
 
 @public
-def kron(x1: Any, x2: Any) -> Tensor:
+def kron(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The Kronecker product: a block x1[i...] * x2 for each element of `x1`."""
     return engine.kron(*pair(x1, x2))
 
 
 @public
-def tensordot(x1: Any, x2: Any, axes: int | Sequence[Any] = 2) -> Tensor:
+def tensordot(x1: TensorLike, x2: TensorLike, axes: int | Sequence[Any] = 2) -> Tensor:
     """The sum of products over some axes of each.
 
     Args:
@@ -94,7 +95,7 @@ def tensordot(x1: Any, x2: Any, axes: int | Sequence[Any] = 2) -> Tensor:
 
 
 @public
-def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Tensor:
+def einsum(subscripts: str, *operands: TensorLike, **kwargs: Any) -> Tensor:
     """The sum of products that `subscripts` describes, as "ij,jk->ik".
 
     Args:
@@ -113,8 +114,8 @@ def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Tensor:
 
 @public
 def cross(
-    x1: Any,
-    x2: Any,
+    x1: TensorLike,
+    x2: TensorLike,
     axisa: int = -1,
     axisb: int = -1,
     axisc: int = -1,
@@ -136,7 +137,7 @@ def cross(
 
 
 @public
-def correlate(x1: Any, x2: Any, mode: str = "valid") -> Tensor:
+def correlate(x1: TensorLike, x2: TensorLike, mode: str = "valid") -> Tensor:
     """The sum of products of `x1`, moved step by step, and `x2`: y[k] = sum of x1[n + k] * x2[n].
 
     Args:

@@ -12,6 +12,7 @@ from laminar.engine.ops.array.axes import transpose
 from laminar.engine.ops.array.shape import dims_of, reshape
 from laminar.engine.ops.math.arithmetic import floor_divide, multiply
 
+from ..typing import TensorLike
 from .arguments import tensor as as_tensor
 from .recording import public
 
@@ -34,7 +35,7 @@ def _groups(side: str, pattern: str) -> list[list[str]]:
 
 
 @public
-def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Tensor:
+def rearrange(tensor: TensorLike, pattern: str, **axes_lengths: int) -> Tensor:
     """`tensor` with its axes split, moved and joined, as the pattern says.
 
     Args:

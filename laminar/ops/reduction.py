@@ -7,7 +7,6 @@ integers are summed in 32 bits; means of integers are floats.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import (
@@ -30,6 +29,7 @@ from laminar.engine.ops.math import reduce as engine
 from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.math.compare import logical_and, logical_or, not_equal
 
+from ..typing import DTypeLike, TensorLike
 from .arguments import boolean, common, floating, known_rank, numeric, tensor
 from .recording import public
 
@@ -71,13 +71,15 @@ def summable(x: Tensor) -> Tensor:
 
 
 @public
-def sum(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def sum(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The sum over `axis`."""
     return engine.reduce_sum(summable(tensor(x)), axis, keepdims=keepdims)
 
 
 @public
-def prod(x: Any, axis: Axis = None, keepdims: bool = False, dtype: Any = None) -> Tensor:
+def prod(
+    x: TensorLike, axis: Axis = None, keepdims: bool = False, dtype: DTypeLike | None = None
+) -> Tensor:
     """The product over `axis`; computed in `dtype` if one is given."""
     x = tensor(x)
     x = summable(x) if dtype is None else cast(x, as_dtype(dtype))
@@ -85,25 +87,27 @@ def prod(x: Any, axis: Axis = None, keepdims: bool = False, dtype: Any = None) -
 
 
 @public
-def mean(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def mean(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The mean over `axis`."""
     return engine.reduce_mean(floating(x), axis, keepdims=keepdims)
 
 
 @public
-def var(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def var(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The mean square of the distance from the mean, over `axis`."""
     return engine.reduce_variance(floating(x), axis, keepdims=keepdims)
 
 
 @public
-def std(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def std(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The root of the mean square of the distance from the mean, over `axis`."""
     return engine.reduce_std(floating(x), axis, keepdims=keepdims)
 
 
 @public
-def max(x: Any, axis: Axis = None, keepdims: bool = False, initial: Any = None) -> Tensor:
+def max(
+    x: TensorLike, axis: Axis = None, keepdims: bool = False, initial: TensorLike | None = None
+) -> Tensor:
     """The greatest element over `axis`; at least `initial` if that is given."""
     x = tensor(x)
     if x.dtype == bool_:
@@ -114,7 +118,9 @@ def max(x: Any, axis: Axis = None, keepdims: bool = False, initial: Any = None) 
 
 
 @public
-def min(x: Any, axis: Axis = None, keepdims: bool = False, initial: Any = None) -> Tensor:
+def min(
+    x: TensorLike, axis: Axis = None, keepdims: bool = False, initial: TensorLike | None = None
+) -> Tensor:
     """The least element over `axis`; at most `initial` if that is given."""
     x = tensor(x)
     if x.dtype == bool_:
@@ -125,37 +131,37 @@ def min(x: Any, axis: Axis = None, keepdims: bool = False, initial: Any = None) 
 
 
 @public
-def amax(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def amax(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The greatest element over `axis`."""
     return max(x, axis, keepdims)
 
 
 @public
-def amin(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def amin(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The least element over `axis`."""
     return min(x, axis, keepdims)
 
 
 @public
-def ptp(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def ptp(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The greatest element less the least, over `axis`."""
     return arithmetic.subtract(numeric(max(x, axis, keepdims)), numeric(min(x, axis, keepdims)))
 
 
 @public
-def all(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def all(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether every element over `axis` holds (is not 0)."""
     return engine.reduce_all(boolean(x), axis, keepdims=keepdims)
 
 
 @public
-def any(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def any(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether some element over `axis` holds (is not 0)."""
     return engine.reduce_any(boolean(x), axis, keepdims=keepdims)
 
 
 @public
-def average(x: Any, axis: Axis = None, weights: Any = None) -> Tensor:
+def average(x: TensorLike, axis: Axis = None, weights: TensorLike | None = None) -> Tensor:
     """The mean over `axis`, weighted if `weights` are given.
 
     Args:
@@ -175,25 +181,25 @@ def average(x: Any, axis: Axis = None, weights: Any = None) -> Tensor:
     return arithmetic.divide(total, engine.reduce_sum(factors, axis))
 
 
-def _running(x: Any, axis: int | None, dtype: Any) -> tuple[Tensor, int]:
+def _running(x: TensorLike, axis: int | None, dtype: DTypeLike | None) -> tuple[Tensor, int]:
     x = numeric(x) if dtype is None else cast(tensor(x), as_dtype(dtype))
     return (reshape(x, (-1,)), 0) if axis is None else (x, axis)
 
 
 @public
-def cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+def cumsum(x: TensorLike, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """The sum of each element and those before it along `axis`; None runs in row order."""
     return cumulative.cumsum(*_running(x, axis, dtype))
 
 
 @public
-def cumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+def cumprod(x: TensorLike, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """The product of each element and those before it along `axis`; None runs in row order."""
     return cumulative.cumprod(*_running(x, axis, dtype))
 
 
 @public
-def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
+def diff(a: TensorLike, n: int = 1, axis: int = -1) -> Tensor:
     """The difference of each element and the one before it along `axis`, `n` times over."""
     x = tensor(a)
     if n < 0:
@@ -207,7 +213,9 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
 
 
 @public
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
+def trapezoid(
+    y: TensorLike, x: TensorLike | None = None, dx: TensorLike = 1.0, axis: int = -1
+) -> Tensor:
     """The integral of `y` along `axis` by trapezoids.
 
     Args:

@@ -17,6 +17,7 @@ from laminar.engine.ops.math import fft as engine
 from laminar.engine.ops.math.complex_numbers import complex_of, imag, real
 from laminar.engine.ops.math.elementary import cos
 
+from ..typing import TensorLike
 from .arguments import floating, known_rank, known_size, tensor
 from .layout import sizes
 from .patches import extract_sequences
@@ -27,7 +28,7 @@ __all__ = ["extract_sequences", "fft", "fft2", "ifft2", "irfft", "istft", "rfft"
 _FLOATS = (float32, float64)
 
 
-def _complex(who: str, x: Any) -> Tensor:
+def _complex(who: str, x: TensorLike) -> Tensor:
     """The complex numbers that a pair of tensors stands for."""
     if not isinstance(x, tuple | list) or len(x) != 2:
         raise InvalidArgumentError(
@@ -45,7 +46,7 @@ def _parts(z: Tensor) -> tuple[Tensor, Tensor]:
     return real(z), imag(z)
 
 
-def _real(who: str, x: Any) -> Tensor:
+def _real(who: str, x: TensorLike) -> Tensor:
     found = floating(x)
     if found.dtype not in _FLOATS:
         raise DTypeError(f"{who}: expected float32 or float64, got {found.spec}")
@@ -62,25 +63,25 @@ def _with_last(x: Tensor, size: int) -> Tensor:
 
 
 @public
-def fft(x: Any) -> tuple[Tensor, Tensor]:
+def fft(x: TensorLike) -> tuple[Tensor, Tensor]:
     """The discrete Fourier transform over the last axis, of a pair and as a pair."""
     return _parts(engine.fft(_complex("fft", x)))
 
 
 @public
-def fft2(x: Any) -> tuple[Tensor, Tensor]:
+def fft2(x: TensorLike) -> tuple[Tensor, Tensor]:
     """The discrete Fourier transform over the last two axes, of a pair and as a pair."""
     return _parts(engine.fft(_complex("fft2", x), 2))
 
 
 @public
-def ifft2(x: Any) -> tuple[Tensor, Tensor]:
+def ifft2(x: TensorLike) -> tuple[Tensor, Tensor]:
     """The inverse of `fft2`, of a pair and as a pair."""
     return _parts(engine.ifft(_complex("ifft2", x), 2))
 
 
 @public
-def rfft(x: Any, fft_length: int | None = None) -> tuple[Tensor, Tensor]:
+def rfft(x: TensorLike, fft_length: int | None = None) -> tuple[Tensor, Tensor]:
     """The first half of the transform of real numbers over the last axis, as a pair.
 
     Args:
@@ -95,7 +96,7 @@ def rfft(x: Any, fft_length: int | None = None) -> tuple[Tensor, Tensor]:
 
 
 @public
-def irfft(x: Any, fft_length: int | None = None) -> Tensor:
+def irfft(x: TensorLike, fft_length: int | None = None) -> Tensor:
     """The real numbers whose transform begins with the pair `x`.
 
     Args:
@@ -140,11 +141,11 @@ def _check(who: str, sequence_length: int, fft_length: int) -> None:
 
 @public
 def stft(
-    x: Any,
+    x: TensorLike,
     sequence_length: int,
     sequence_stride: int,
     fft_length: int,
-    window: Any = "hann",
+    window: TensorLike = "hann",
     center: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """The transforms of stretches of a signal, each multiplied by a window; as a pair.
@@ -176,12 +177,12 @@ def stft(
 
 @public
 def istft(
-    x: Any,
+    x: TensorLike,
     sequence_length: int,
     sequence_stride: int,
     fft_length: int,
     length: int | None = None,
-    window: Any = "hann",
+    window: TensorLike = "hann",
     center: bool = True,
 ) -> Tensor:
     """The signal whose `stft` is the pair `x`; arguments as there.

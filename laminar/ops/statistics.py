@@ -19,6 +19,7 @@ from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.math.compare import equal, is_nan, logical_not, where
 from laminar.engine.ops.math.elementary import sqrt
 
+from ..typing import DTypeLike, TensorLike
 from .arguments import floating, known_rank, numeric, one_of, tensor
 from .layout import sizes
 from .recording import public
@@ -50,7 +51,7 @@ Axis = int | Sequence[int] | None
 
 @public
 def quantile(
-    x: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False
+    x: TensorLike, q: TensorLike, axis: Axis = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
     """The values below which the fractions `q` of the elements lie.
 
@@ -68,7 +69,7 @@ def quantile(
 
 @public
 def percentile(
-    x: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False
+    x: TensorLike, q: TensorLike, axis: Axis = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
     """As `quantile`, with `q` in parts of a hundred."""
     fractions = arithmetic.divide(tensor(q, float64), tensor(100.0, float64))
@@ -76,13 +77,13 @@ def percentile(
 
 
 @public
-def median(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def median(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The middle of the elements in rising order, or the mean of the two in the middle."""
     return engine.median(floating(x), axis, keepdims)
 
 
 @public
-def corrcoef(x: Any) -> Tensor:
+def corrcoef(x: TensorLike) -> Tensor:
     """The correlation of each two rows: their covariance over the product of their deviations."""
     x = floating(x)
     if known_rank("corrcoef", x) < 2:
@@ -96,7 +97,7 @@ def corrcoef(x: Any) -> Tensor:
     return arithmetic.maximum(arithmetic.minimum(found, one), arithmetic.negative(one))
 
 
-def _replaced(x: Any, value: float) -> tuple[Tensor, Tensor | None]:
+def _replaced(x: TensorLike, value: float) -> tuple[Tensor, Tensor | None]:
     """`x` with `value` for each NaN, and where those were (None for integers, which have none)."""
     x = tensor(x)
     if not x.dtype.is_floating:
@@ -105,7 +106,7 @@ def _replaced(x: Any, value: float) -> tuple[Tensor, Tensor | None]:
     return where(missing, tensor(value, x.dtype), x), missing
 
 
-def _counted(x: Any, axis: Axis, keepdims: bool) -> tuple[Tensor, Tensor, Tensor]:
+def _counted(x: TensorLike, axis: Axis, keepdims: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Floats with 0 for NaN, which of them are there (0 or 1), and how many over `axis`."""
     x = floating(x)
     values, missing = _replaced(x, 0.0)
@@ -115,26 +116,26 @@ def _counted(x: Any, axis: Axis, keepdims: bool) -> tuple[Tensor, Tensor, Tensor
 
 
 @public
-def nansum(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def nansum(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The sum over `axis` of what is not NaN."""
     return reduce.reduce_sum(summable(_replaced(x, 0.0)[0]), axis, keepdims=keepdims)
 
 
 @public
-def nanprod(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def nanprod(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The product over `axis` of what is not NaN."""
     return reduce.reduce_prod(summable(_replaced(x, 1.0)[0]), axis, keepdims=keepdims)
 
 
 @public
-def nanmean(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def nanmean(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The mean over `axis` of what is not NaN; NaN where nothing is."""
     values, _, count = _counted(x, axis, keepdims)
     return arithmetic.divide(reduce.reduce_sum(values, axis, keepdims=keepdims), count)
 
 
 @public
-def nanvar(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def nanvar(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The mean square of the distance from the mean, of what is not NaN."""
     values, present, count = _counted(x, axis, True)
     mean = arithmetic.divide(reduce.reduce_sum(values, axis, keepdims=True), count)
@@ -144,12 +145,12 @@ def nanvar(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 @public
-def nanstd(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def nanstd(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The root of `nanvar`."""
     return sqrt(nanvar(x, axis, keepdims))
 
 
-def _extreme(x: Any, axis: Axis, keepdims: bool, sign: int) -> Tensor:
+def _extreme(x: TensorLike, axis: Axis, keepdims: bool, sign: int) -> Tensor:
     """The greatest (or least) of what is not NaN; NaN where nothing is."""
     found = numeric(x)
     op = reduce.reduce_max if sign > 0 else reduce.reduce_min
@@ -162,18 +163,18 @@ def _extreme(x: Any, axis: Axis, keepdims: bool, sign: int) -> Tensor:
 
 
 @public
-def nanmax(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def nanmax(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The greatest over `axis` of what is not NaN; NaN where nothing is."""
     return _extreme(x, axis, keepdims, 1)
 
 
 @public
-def nanmin(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def nanmin(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The least over `axis` of what is not NaN; NaN where nothing is."""
     return _extreme(x, axis, keepdims, -1)
 
 
-def _place(x: Any, axis: int | None, keepdims: bool, sign: int) -> Tensor:
+def _place(x: TensorLike, axis: int | None, keepdims: bool, sign: int) -> Tensor:
     values, missing = _replaced(numeric(x), -sign * float("inf"))
     op = reduce.argmax if sign > 0 else reduce.argmin
     found = op(values, axis, keepdims=keepdims)
@@ -184,26 +185,26 @@ def _place(x: Any, axis: int | None, keepdims: bool, sign: int) -> Tensor:
 
 
 @public
-def nanargmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def nanargmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The index of the greatest of what is not NaN, int32; -1 where nothing is."""
     return _place(x, axis, keepdims, 1)
 
 
 @public
-def nanargmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def nanargmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The index of the least of what is not NaN, int32; -1 where nothing is."""
     return _place(x, axis, keepdims, -1)
 
 
 @public
-def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+def nancumsum(x: TensorLike, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """As `cumsum`, with 0 for NaN."""
     values = _of_type(_replaced(x, 0.0)[0], dtype)
     return cumulative.cumsum(*_along(values, axis))
 
 
 @public
-def nancumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+def nancumprod(x: TensorLike, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """As `cumprod`, with 1 for NaN."""
     values = _of_type(_replaced(x, 1.0)[0], dtype)
     return cumulative.cumprod(*_along(values, axis))
@@ -211,7 +212,7 @@ def nancumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
 
 @public
 def nanquantile(
-    x: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False
+    x: TensorLike, q: TensorLike, axis: Axis = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
     """As `quantile`, of what is not NaN; NaN where nothing is."""
     return _quantile_of_present(x, tensor(q, float64), axis, method, keepdims)
@@ -219,7 +220,7 @@ def nanquantile(
 
 @public
 def nanpercentile(
-    x: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False
+    x: TensorLike, q: TensorLike, axis: Axis = None, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
     """As `nanquantile`, with `q` in parts of a hundred."""
     fractions = arithmetic.divide(tensor(q, float64), tensor(100.0, float64))
@@ -227,7 +228,7 @@ def nanpercentile(
 
 
 @public
-def nanmedian(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def nanmedian(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """As `median`, of what is not NaN; NaN where nothing is."""
     return _quantile_of_present(x, tensor(0.5, float64), axis, "midpoint", keepdims)
 
@@ -235,7 +236,9 @@ def nanmedian(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _quantile_of_present(x: Any, q: Tensor, axis: Axis, method: str, keepdims: bool) -> Tensor:
+def _quantile_of_present(
+    x: TensorLike, q: Tensor, axis: Axis, method: str, keepdims: bool
+) -> Tensor:
     one_of("nanquantile", "method", method, _METHODS)
     x = floating(x)
     rank = known_rank("nanquantile", x)
@@ -265,7 +268,7 @@ def _quantile_of_present(x: Any, q: Tensor, axis: Axis, method: str, keepdims: b
     return axes.expand_dims(found, [q.ndim + i for i in reduced]) if keepdims else found
 
 
-def _of_type(x: Tensor, dtype: Any) -> Tensor:
+def _of_type(x: Tensor, dtype: DTypeLike | None) -> Tensor:
     return numeric(x) if dtype is None else cast(x, dtype)
 
 

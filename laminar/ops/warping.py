@@ -21,6 +21,8 @@ from laminar.engine.ops.random.draws import random_normal
 from laminar.engine.ops.random.random_state import next_state
 from laminar.random.seeds import draw_seed
 
+from ..random.seeds import SeedLike
+from ..typing import DataFormat, TensorLike
 from .arguments import floating, known_rank, one_of, tensor
 from .filters import blurred
 from .layout import known_dims, on_batch, sizes
@@ -101,7 +103,11 @@ def _widened(x: Tensor, extra: int) -> Tensor:
 
 @public
 def map_coordinates(
-    inputs: Any, coordinates: Any, order: int, fill_mode: str = "constant", fill_value: float = 0
+    inputs: TensorLike,
+    coordinates: TensorLike,
+    order: int,
+    fill_mode: str = "constant",
+    fill_value: float = 0,
 ) -> Tensor:
     """The values of a tensor at given places, also between its elements.
 
@@ -186,12 +192,12 @@ def _moved(x: Tensor, transform: Tensor, interpolation: str, mode: str, fill: An
 
 @public
 def affine_transform(
-    images: Any,
-    transform: Any,
+    images: TensorLike,
+    transform: TensorLike,
     interpolation: str = "bilinear",
     fill_mode: str = "constant",
     fill_value: float = 0,
-    data_format: str | None = None,
+    data_format: DataFormat | None = None,
 ) -> Tensor:
     """Images moved, turned and stretched.
 
@@ -224,12 +230,12 @@ def affine_transform(
 
 @public
 def perspective_transform(
-    images: Any,
-    start_points: Any,
-    end_points: Any,
+    images: TensorLike,
+    start_points: TensorLike,
+    end_points: TensorLike,
     interpolation: str = "bilinear",
     fill_value: float = 0,
-    data_format: str | None = None,
+    data_format: DataFormat | None = None,
 ) -> Tensor:
     """Images seen from elsewhere: four points move to four others, straight lines stay straight.
 
@@ -274,14 +280,14 @@ def _homography(start: Tensor, end: Tensor) -> Tensor:
 
 @public
 def elastic_transform(
-    images: Any,
+    images: TensorLike,
     alpha: float = 20.0,
     sigma: float = 5.0,
     interpolation: str = "bilinear",
     fill_mode: str = "reflect",
     fill_value: float = 0.0,
-    seed: Any = None,
-    data_format: str | None = None,
+    seed: SeedLike | None = None,
+    data_format: DataFormat | None = None,
 ) -> Tensor:
     """Images whose pixels are moved at random, neighbours alike.
 
@@ -309,7 +315,9 @@ def elastic_transform(
     return on_batch("elastic_transform", images, data_format, compute)
 
 
-def random_moves(x: Tensor, alpha: Any, sigma: Any, side: int, state: Tensor) -> tuple[Any, Any]:
+def random_moves(
+    x: Tensor, alpha: TensorLike, sigma: TensorLike, side: int, state: Tensor
+) -> tuple[Any, Any]:
     """How far each pixel of a batch moves down and right, (batch, h, w) each: smooth noise.
 
     Args:
@@ -330,7 +338,7 @@ def random_moves(x: Tensor, alpha: Any, sigma: Any, side: int, state: Tensor) ->
 
 
 def shaken(
-    x: Tensor, moves: tuple[Any, Any], interpolation: str, fill_mode: str, fill_value: Any
+    x: Tensor, moves: tuple[Any, Any], interpolation: str, fill_mode: str, fill_value: TensorLike
 ) -> Tensor:
     """A batch whose pixels are read where `moves` takes them, down and right."""
     rows, columns = _grid(x)

@@ -7,7 +7,7 @@ each time, None those of the global generator.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsInt
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Dim, DType, Tensor, as_dtype
@@ -16,10 +16,11 @@ from laminar.engine.ops.random import draws as engine
 from laminar.ops.arguments import dtype_or_float, floating, tensor
 from laminar.ops.recording import public
 
-from .seeds import draw_seed
+from ..typing import DTypeLike, ShapeLike, TensorLike
+from .seeds import SeedLike, draw_seed
 
 
-def _float(who: str, dtype: Any) -> DType:
+def _float(who: str, dtype: DTypeLike | None) -> DType:
     found = dtype_or_float(dtype)
     if not found.is_floating:
         raise InvalidArgumentError(
@@ -36,7 +37,11 @@ def _bound(value: Any) -> Any:
 
 @public
 def normal(
-    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None
+    shape: ShapeLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike | None = None,
+    seed: SeedLike | None = None,
 ) -> Tensor:
     """Normal numbers.
 
@@ -53,7 +58,11 @@ def normal(
 
 @public
 def truncated_normal(
-    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None
+    shape: ShapeLike,
+    mean: TensorLike = 0.0,
+    stddev: TensorLike = 1.0,
+    dtype: DTypeLike | None = None,
+    seed: SeedLike | None = None,
 ) -> Tensor:
     """Normal numbers, drawn again where they lie more than two standard deviations off the mean.
 
@@ -72,7 +81,11 @@ def truncated_normal(
 
 @public
 def uniform(
-    shape: Any, minval: Any = 0.0, maxval: Any = 1.0, dtype: Any = None, seed: Any = None
+    shape: ShapeLike,
+    minval: TensorLike = 0.0,
+    maxval: TensorLike = 1.0,
+    dtype: DTypeLike | None = None,
+    seed: SeedLike | None = None,
 ) -> Tensor:
     """Numbers uniform in [minval, maxval).
 
@@ -88,7 +101,13 @@ def uniform(
 
 
 @public
-def randint(shape: Any, minval: Any, maxval: Any, dtype: Any = "int32", seed: Any = None) -> Tensor:
+def randint(
+    shape: ShapeLike,
+    minval: SupportsInt | Tensor,
+    maxval: SupportsInt | Tensor,
+    dtype: DTypeLike = "int32",
+    seed: SeedLike | None = None,
+) -> Tensor:
     """Whole numbers uniform in [minval, maxval).
 
     Args:
@@ -112,7 +131,9 @@ def randint(shape: Any, minval: Any, maxval: Any, dtype: Any = "int32", seed: An
 
 
 @public
-def categorical(logits: Any, num_samples: int, dtype: Any = "int32", seed: Any = None) -> Tensor:
+def categorical(
+    logits: TensorLike, num_samples: int, dtype: DTypeLike = "int32", seed: SeedLike | None = None
+) -> Tensor:
     """Classes drawn with the probabilities softmax(logits).
 
     Args:
@@ -131,7 +152,12 @@ def categorical(logits: Any, num_samples: int, dtype: Any = "int32", seed: Any =
 
 
 @public
-def gamma(shape: Any, alpha: Any, dtype: Any = None, seed: Any = None) -> Tensor:
+def gamma(
+    shape: ShapeLike,
+    alpha: TensorLike,
+    dtype: DTypeLike | None = None,
+    seed: SeedLike | None = None,
+) -> Tensor:
     """Numbers of the gamma distribution of scale 1.
 
     Args:
@@ -145,7 +171,13 @@ def gamma(shape: Any, alpha: Any, dtype: Any = None, seed: Any = None) -> Tensor
 
 
 @public
-def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Any = None) -> Tensor:
+def beta(
+    shape: ShapeLike,
+    alpha: TensorLike,
+    beta: TensorLike,
+    dtype: DTypeLike | None = None,
+    seed: SeedLike | None = None,
+) -> Tensor:
     """Numbers of the beta distribution.
 
     Args:
@@ -161,7 +193,11 @@ def beta(shape: Any, alpha: Any, beta: Any, dtype: Any = None, seed: Any = None)
 
 @public
 def binomial(
-    shape: Any, counts: Any, probabilities: Any, dtype: Any = None, seed: Any = None
+    shape: ShapeLike,
+    counts: TensorLike,
+    probabilities: TensorLike,
+    dtype: DTypeLike | None = None,
+    seed: SeedLike | None = None,
 ) -> Tensor:
     """How many of some trials succeed.
 
@@ -178,14 +214,17 @@ def binomial(
 
 
 @public
-def shuffle(x: Any, axis: int = 0, seed: Any = None) -> Tensor:
+def shuffle(x: TensorLike, axis: int = 0, seed: SeedLike | None = None) -> Tensor:
     """`x` with its entries along `axis` in random order."""
     return engine.random_shuffle(draw_seed(seed), tensor(x), axis)
 
 
 @public
 def dropout(
-    inputs: Any, rate: float, noise_shape: Sequence[Any] | None = None, seed: Any = None
+    inputs: TensorLike,
+    rate: float,
+    noise_shape: Sequence[Any] | None = None,
+    seed: SeedLike | None = None,
 ) -> Tensor:
     """`inputs` with numbers set to 0 at random, the others divided by 1 - rate.
 

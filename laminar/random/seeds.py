@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 import weakref
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -98,11 +98,15 @@ class SeedGenerator:
         return cls(**config)
 
 
+# What makes draws repeat: a number, or a generator.
+SeedLike: TypeAlias = int | np.integer[Any] | SeedGenerator
+
+
 def _is_int(seed: Any) -> bool:
     return isinstance(seed, int | np.integer) and not isinstance(seed, bool)
 
 
-def _state(seed: int) -> Any:
+def _state(seed: int | np.integer[Any]) -> Any:
     return initial_state(int(seed) % 2**64)
 
 
@@ -164,7 +168,7 @@ def set_sequence_state(state: Any) -> None:
         _seeds.setstate(state)
 
 
-def draw_seed(seed: Any) -> Tensor:
+def draw_seed(seed: SeedLike | None) -> Tensor:
     """The state for one draw.
 
     Args:

@@ -13,6 +13,7 @@ from laminar.engine.graph import EagerTensor
 from laminar.random import make_default_seed
 from laminar.tree import map_structure
 
+from ..typing import DataLike, TensorStructure
 from .arrays import as_arrays, combined_weights, count_examples
 from .batches import Batch, as_tensor, pack_x_y_sample_weight, sizes_of_batches
 
@@ -38,9 +39,9 @@ class ArrayData:
 
     def __init__(
         self,
-        x: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        x: DataLike,
+        y: TensorStructure | None = None,
+        sample_weight: TensorStructure | None = None,
         *,
         batch_size: int | None = None,
         shuffle: bool = False,

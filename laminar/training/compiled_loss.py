@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from laminar import losses, metrics, ops
 from laminar.engine.errors import InvalidArgumentError
+from laminar.losses import LossLike
 from laminar.naming import to_snake_case
 from laminar.tree import flatten, is_nested
 
+from ..typing import TensorStructure
 from .outputs import Outputs, check_arguments
 from .task import by_task
+
+# A loss, or one for each output, in a list or dict; None where an output has none.
+LossesLike: TypeAlias = LossLike | Sequence[LossLike | None] | Mapping[str, LossLike | None]
 
 
 class _Part(NamedTuple):
@@ -32,7 +37,12 @@ class CompiledLoss:
         output_names: names of the model's outputs, as far as they are known.
     """
 
-    def __init__(self, loss: Any, loss_weights: Any, output_names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        loss: LossesLike,
+        loss_weights: float | Sequence[float] | Mapping[str, float],
+        output_names: Sequence[str],
+    ) -> None:
         self._loss = loss
         self._weights = loss_weights
         self._output_names = output_names
@@ -83,7 +93,12 @@ class CompiledLoss:
             )
         return leaves
 
-    def __call__(self, y: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+    def __call__(
+        self,
+        y: Any,
+        y_pred: Any,
+        sample_weight: TensorStructure | None = None,
+    ) -> Any:
         """The weighted sum of the losses, a scalar; None when no output has one."""
         outputs = self.build(y, y_pred)
         targets = self._targets(outputs, [part.loss for part in self._parts], y)
@@ -127,7 +142,7 @@ _CROSSENTROPIES = (
 )
 
 
-def check_loss(loss: Any) -> None:
+def check_loss(loss: LossesLike | None) -> None:
     """InvalidArgumentError for a name that is not known, and for what is no loss."""
     for entry in flatten(loss):
         if entry is None or (isinstance(entry, str) and entry in _BY_TASK):

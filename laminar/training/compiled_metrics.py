@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from laminar import metrics
 from laminar.engine.state import Variable
+from laminar.metrics import MetricLike
 from laminar.naming import to_snake_case
 from laminar.tree import flatten
 
+from ..typing import TensorStructure
 from .outputs import Outputs, check_arguments
 from .task import by_task
+
+# Metrics of one output, or a list of them for each output, in a list or dict.
+MetricsLike: TypeAlias = (
+    MetricLike
+    | Sequence[MetricLike | Sequence[MetricLike | None] | None]
+    | Mapping[str, MetricLike | Sequence[MetricLike | None] | None]
+)
 
 
 class _Row(NamedTuple):
@@ -35,7 +44,9 @@ class CompiledMetrics:
         output_names: names of the model's outputs, as far as they are known.
     """
 
-    def __init__(self, unweighted: Any, weighted: Any, output_names: Sequence[str]) -> None:
+    def __init__(
+        self, unweighted: MetricsLike, weighted: MetricsLike, output_names: Sequence[str]
+    ) -> None:
         self.name = "compile_metrics"
         self._given = ((unweighted, False), (weighted, True))
         self._output_names = output_names
@@ -70,7 +81,7 @@ class CompiledMetrics:
             rows = sorted(rows, key=lambda row: row.key)
         return {row.key: row.metric for row in rows}
 
-    def build(self, y: Any, y_pred: Any) -> Outputs:
+    def build(self, y: TensorStructure, y_pred: Any) -> Outputs:
         """Match metrics with outputs, once; "accuracy" becomes the kind that the shapes ask for."""
         if self._outputs is not None:
             return self._outputs
@@ -88,7 +99,7 @@ class CompiledMetrics:
         self._outputs = outputs
         return outputs
 
-    def _targets(self, outputs: Outputs, y: Any) -> list[Any]:
+    def _targets(self, outputs: Outputs, y: TensorStructure) -> list[Any]:
         leaves = flatten(y)
         if not self._has_metrics:
             return [None] * len(outputs.names)
@@ -96,7 +107,12 @@ class CompiledMetrics:
             return leaves
         return outputs.split(y, "y")
 
-    def update_state(self, y: Any, y_pred: Any, sample_weight: Any = None) -> None:
+    def update_state(
+        self,
+        y: TensorStructure,
+        y_pred: Any,
+        sample_weight: TensorStructure | None = None,
+    ) -> None:
         """Update each metric with its output."""
         outputs = self.build(y, y_pred)
         if not self._rows:
@@ -144,7 +160,7 @@ def _flat(value: Any) -> list[Any]:
     return [entry for entry in flatten(value) if entry is not None]
 
 
-def get_metric(entry: Any, y: Any, y_pred: Any) -> Any:
+def get_metric(entry: Any, y: TensorStructure, y_pred: Any) -> Any:
     """A metric for an object, a name or a function; "accuracy" and "crossentropy" by the shapes.
 
     One that is given by name has that name in the logs.
@@ -177,7 +193,7 @@ _BY_TASK = {
 }
 
 
-def check_metrics(given: Any) -> None:
+def check_metrics(given: MetricsLike | None) -> None:
     """InvalidArgumentError for a name that is not known."""
     for entry in flatten(given):
         if isinstance(entry, str) and entry.lower() not in _BY_TASK:

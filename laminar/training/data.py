@@ -16,6 +16,7 @@ from laminar.engine.errors import InvalidArgumentError, OutOfRangeError
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 
+from ..typing import DataLike, TensorStructure
 from .array_data import ArrayData as ArrayData
 from .batches import Batch as Batch
 from .batches import BatchReader
@@ -182,9 +183,9 @@ class Passes:
 
 
 def make_data(
-    x: Any,
-    y: Any = None,
-    sample_weight: Any = None,
+    x: DataLike | None,
+    y: TensorStructure | None = None,
+    sample_weight: TensorStructure | None = None,
     *,
     batch_size: int | None = None,
     shuffle: bool = False,
@@ -232,7 +233,7 @@ def require_end(data: Data | None, steps: int | None, who: str, argument: str) -
         )
 
 
-def _is_iterable_of_batches(x: Any) -> bool:
+def _is_iterable_of_batches(x: DataLike) -> bool:
     if isinstance(x, np.ndarray | Tensor | Variable | list | tuple | dict | str | bytes):
         return False
     if isinstance(x, PyDataset | Dataset):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -13,15 +12,16 @@ from laminar.engine.graph import EagerTensor
 from laminar.engine.ops.core.convert import Defaults
 from laminar.engine.source import warn
 
+from ..typing import DataLike, TensorStructure
 from .batches import BatchReader, is_ready
 from .data import ArrayData, Batch, Data, make_data, ran_out, unpack_x_y_sample_weight
 from .streams import Iterated
 
 
 def one_batch(
-    x: Any,
-    y: Any,
-    sample_weight: Any,
+    x: DataLike,
+    y: TensorStructure | None,
+    sample_weight: TensorStructure | None,
     who: str,
     class_weight: Mapping[int, float] | None = None,
 ) -> Batch:
@@ -33,7 +33,7 @@ def one_batch(
     return next(iter(data))
 
 
-def make_validation_data(data: Any, batch_size: int | None) -> Data:
+def make_validation_data(data: DataLike, batch_size: int | None) -> Data:
     """What `validation_data` stands for."""
     who = "fit: validation_data"
     if isinstance(data, list | tuple):

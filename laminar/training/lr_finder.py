@@ -16,6 +16,7 @@ from laminar.callbacks.learning_rates import require_settable
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.utils.plotting import draw_curve, sparkline
 
+from ..typing import DataLike, TensorStructure
 from .data import Batch, make_data, ran_out
 from .logs import read_logs
 from .step import close_step
@@ -59,11 +60,11 @@ class LearningRates:
 
 def lr_find(
     model: Any,
-    x: Any,
-    y: Any = None,
+    x: DataLike,
+    y: TensorStructure | None = None,
     *,
     batch_size: int | None = None,
-    sample_weight: Any = None,
+    sample_weight: TensorStructure | None = None,
     start: float = 1e-7,
     end: float = 10.0,
     steps: int = 100,

@@ -10,6 +10,8 @@ from typing import Any
 from laminar.engine.errors import InvalidArgumentError
 from laminar.tree import flatten, flatten_with_path, is_nested, map_structure
 
+from ..typing import TensorStructure
+
 
 class Outputs:
     """How the outputs of a model nest, and what they are called.
@@ -23,7 +25,7 @@ class Outputs:
             layers, or numbers.
     """
 
-    def __init__(self, y_pred: Any, known: Sequence[str]) -> None:
+    def __init__(self, y_pred: TensorStructure, known: Sequence[str]) -> None:
         self.names = _names(y_pred, known)
         self._form = map_structure(lambda _: None, y_pred)
 
@@ -96,7 +98,7 @@ def _spread(form: Any, value: Any, what: str, *, same_for_all: bool) -> Iterator
         yield from _spread(inner, part, what, same_for_all=same_for_all)
 
 
-def _names(y_pred: Any, known: Sequence[str]) -> list[str]:
+def _names(y_pred: TensorStructure, known: Sequence[str]) -> list[str]:
     paths = [path for path, _ in flatten_with_path(y_pred)]
     if isinstance(y_pred, Mapping) and all(len(path) == 1 for path in paths):
         return [str(key) for (key,) in paths]

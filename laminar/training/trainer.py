@@ -17,6 +17,8 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import EagerTensor
 from laminar.tree import map_structure
 
+from ..callbacks.callback_list import CallbacksLike
+from ..typing import DataLike, TensorStructure, Verbose
 from .backup import make_backup
 from .compile_report import CompileReport
 from .counts import check_counts, check_enough, check_frequency, limited, limited_steps
@@ -37,17 +39,17 @@ class Trainer(TrainingSteps):
 
     def fit(
         self,
-        x: Any = None,
-        y: Any = None,
+        x: DataLike | None = None,
+        y: TensorStructure | None = None,
         batch_size: int | None = None,
         epochs: int = 1,
-        verbose: Any = "auto",
-        callbacks: Any = None,
+        verbose: Verbose = "auto",
+        callbacks: CallbacksLike | None = None,
         validation_split: float = 0.0,
-        validation_data: Any = None,
+        validation_data: DataLike | None = None,
         shuffle: bool = True,
         class_weight: Mapping[int, float] | None = None,
-        sample_weight: Any = None,
+        sample_weight: TensorStructure | None = None,
         initial_epoch: int = 0,
         steps_per_epoch: int | None = None,
         validation_steps: int | None = None,
@@ -206,7 +208,7 @@ class Trainer(TrainingSteps):
             (name, event) for name, step in steps.items() for event in getattr(step, "compiles", ())
         )
 
-    def profile(self, x: Any, training: bool = False) -> Profile:
+    def profile(self, x: TensorStructure, training: bool = False) -> Profile:
         """Find out where the time and the memory of the model go.
 
             print(model.profile(x[:32]))
@@ -226,13 +228,13 @@ class Trainer(TrainingSteps):
 
     def evaluate(
         self,
-        x: Any = None,
-        y: Any = None,
+        x: DataLike | None = None,
+        y: TensorStructure | None = None,
         batch_size: int | None = None,
-        verbose: Any = "auto",
-        sample_weight: Any = None,
+        verbose: Verbose = "auto",
+        sample_weight: TensorStructure | None = None,
         steps: int | None = None,
-        callbacks: Any = None,
+        callbacks: CallbacksLike | None = None,
         return_dict: bool = False,
     ) -> Any:
         """The loss and the metrics on data.
@@ -292,11 +294,11 @@ class Trainer(TrainingSteps):
 
     def predict(
         self,
-        x: Any,
+        x: DataLike,
         batch_size: int | None = None,
-        verbose: Any = "auto",
+        verbose: Verbose = "auto",
         steps: int | None = None,
-        callbacks: Any = None,
+        callbacks: CallbacksLike | None = None,
     ) -> Any:
         """The outputs for data, as NumPy arrays in the structure of the model's outputs.
 
@@ -335,7 +337,12 @@ class Trainer(TrainingSteps):
         )
 
     def _listeners(
-        self, callbacks: Any, verbose: Any, *, add_history: bool = False, **params: Any
+        self,
+        callbacks: CallbacksLike | None,
+        verbose: Verbose,
+        *,
+        add_history: bool = False,
+        **params: Any,
     ) -> Any:
         if isinstance(callbacks, callbacks_module.CallbackList):
             return callbacks
@@ -355,9 +362,9 @@ class Trainer(TrainingSteps):
 
     def train_on_batch(
         self,
-        x: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        x: TensorStructure,
+        y: TensorStructure | None = None,
+        sample_weight: TensorStructure | None = None,
         class_weight: Mapping[int, float] | None = None,
         return_dict: bool = False,
     ) -> Any:
@@ -373,7 +380,11 @@ class Trainer(TrainingSteps):
             close_step(step)
 
     def test_on_batch(
-        self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False
+        self,
+        x: TensorStructure,
+        y: TensorStructure | None = None,
+        sample_weight: TensorStructure | None = None,
+        return_dict: bool = False,
     ) -> Any:
         """The loss and the metrics of one batch, as `evaluate` gives them."""
         self._require_compiled("test_on_batch")
@@ -382,7 +393,7 @@ class Trainer(TrainingSteps):
         self.reset_metrics()
         return self._results(read_logs(self.make_test_function()(batch)), return_dict)
 
-    def predict_on_batch(self, x: Any) -> Any:
+    def predict_on_batch(self, x: TensorStructure) -> Any:
         """The outputs for one batch, as NumPy arrays."""
         batch = one_batch(x, None, None, "predict_on_batch")
         return _on_host(self.make_predict_function()(batch))

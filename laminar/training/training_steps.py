@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from laminar import ops, optimizers
 from laminar.distribute import DataParallel
@@ -20,13 +20,15 @@ from laminar.engine.source import warn
 from laminar.layers.holding import holding
 from laminar.layers.layer import Layer
 from laminar.layers.weights import trainable_changes
+from laminar.optimizers import OptimizerLike
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import flatten, map_structure
 
+from ..typing import TensorLike
 from .async_step import AsyncTrainStep
 from .compiled import Compiled
-from .compiled_loss import check_loss
-from .compiled_metrics import check_metrics
+from .compiled_loss import LossesLike, check_loss
+from .compiled_metrics import MetricsLike, check_metrics
 from .data import unpack_x_y_sample_weight
 from .logs import in_order
 from .step import Step, batch_spec
@@ -63,17 +65,17 @@ class TrainingSteps(Layer):
 
     def compile(
         self,
-        optimizer: Any = "rmsprop",
-        loss: Any = None,
-        loss_weights: Any = None,
-        metrics: Any = None,
-        weighted_metrics: Any = None,
+        optimizer: OptimizerLike = "rmsprop",
+        loss: LossesLike | None = None,
+        loss_weights: float | Sequence[float] | Mapping[str, float] | None = None,
+        metrics: MetricsLike | None = None,
+        weighted_metrics: MetricsLike | None = None,
         run_eagerly: bool = False,
         steps_per_execution: int = 1,
-        jit_compile: Any = "auto",
+        jit_compile: bool | Literal["auto"] = "auto",
         auto_scale_loss: bool = True,
         *,
-        strategy: Any = None,
+        strategy: DataParallel | None = None,
     ) -> None:
         """Say how the model is trained.
 
@@ -138,7 +140,7 @@ class TrainingSteps(Layer):
         if jit_compile is not False and not run_eagerly:
             prepare_compiler()
 
-    def _share_work(self, strategy: Any) -> None:
+    def _share_work(self, strategy: DataParallel | None) -> None:
         """Let a strategy say which devices share the work."""
         if strategy is not None and not isinstance(strategy, DataParallel):
             raise InvalidArgumentError(
@@ -290,7 +292,13 @@ class TrainingSteps(Layer):
         return total
 
     def _tracked_loss(
-        self, x: Any, y: Any, y_pred: Any, sample_weight: Any, *, training: bool
+        self,
+        x: Any,
+        y: Any,
+        y_pred: Any,
+        sample_weight: Any,
+        *,
+        training: bool,
     ) -> Any:
         given = {"x": x, "y": y, "y_pred": y_pred, "sample_weight": sample_weight}
         if _takes_training(type(self).compute_loss):
@@ -303,9 +311,9 @@ class TrainingSteps(Layer):
 
     def stateless_compute_loss(
         self,
-        trainable_variables: Any,
-        non_trainable_variables: Any,
-        metrics_variables: Any,
+        trainable_variables: Sequence[TensorLike],
+        non_trainable_variables: Sequence[TensorLike],
+        metrics_variables: Sequence[TensorLike],
         x: Any = None,
         y: Any = None,
         y_pred: Any = None,
@@ -326,7 +334,11 @@ class TrainingSteps(Layer):
         return loss, (trainable, others, metrics)
 
     def compute_metrics(
-        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+        self,
+        x: Any,
+        y: Any,
+        y_pred: Any,
+        sample_weight: Any = None,
     ) -> dict[str, Any]:
         """Update the metrics of `compile` and of `add_metric`, and give all results by name."""
         compiled = self._require_compiled("compute_metrics")

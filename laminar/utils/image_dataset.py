@@ -13,6 +13,7 @@ import numpy as np
 from laminar import config, ops
 from laminar.engine.errors import InvalidArgumentError
 
+from ..typing import DataFormat
 from .directories import Wanted, datasets
 from .images import img_to_array, load_img
 
@@ -38,7 +39,7 @@ def image_dataset_from_directory(
     follow_links: bool = False,
     crop_to_aspect_ratio: bool = False,
     pad_to_aspect_ratio: bool = False,
-    data_format: str | None = None,
+    data_format: DataFormat | None = None,
     format: str = "tf",
     verbose: bool = True,
 ) -> Any:
@@ -128,7 +129,11 @@ def image_dataset_from_directory(
 
 
 def _load(
-    path: bytes, color_mode: str, size: tuple[int, int], data_format: str, options: dict[str, Any]
+    path: bytes,
+    color_mode: str,
+    size: tuple[int, int],
+    data_format: DataFormat,
+    options: dict[str, Any],
 ) -> Any:
     image = load_img(os.fsdecode(path), color_mode)
     array = img_to_array(image, data_format=data_format, dtype="float32")

@@ -19,6 +19,8 @@ from laminar.engine.errors import (
 from laminar.engine.io.images import pillow
 from laminar.engine.source import warn
 
+from ..typing import DataFormat
+
 _INTERPOLATIONS = ("nearest", "bilinear", "bicubic", "hamming", "box", "lanczos")
 _MODES = {"grayscale": "L", "rgb": "RGB", "rgba": "RGBA"}
 
@@ -110,7 +112,7 @@ def _middle(height: int, width: int, target_height: int, target_width: int) -> A
     return (left, top, left + crop_width, top + crop_height)
 
 
-def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) -> Any:
+def img_to_array(img: Any, data_format: DataFormat | None = None, dtype: Any = None) -> Any:
     """An image of Pillow as an array (height, width, channels), or with the channels first.
 
     Args:
@@ -129,7 +131,7 @@ def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) ->
     return array.transpose(2, 0, 1) if is_first else array
 
 
-def _is_channels_first(who: str, data_format: str | None) -> bool:
+def _is_channels_first(who: str, data_format: DataFormat | None) -> bool:
     found = config.image_data_format() if data_format is None else data_format
     if found not in ("channels_first", "channels_last"):
         raise InvalidArgumentError(
@@ -139,7 +141,7 @@ def _is_channels_first(who: str, data_format: str | None) -> bool:
 
 
 def array_to_img(
-    x: Any, data_format: str | None = None, scale: bool = True, dtype: Any = None
+    x: Any, data_format: DataFormat | None = None, scale: bool = True, dtype: Any = None
 ) -> Any:
     """An array (height, width, channels) as an image of Pillow.
 
@@ -177,7 +179,7 @@ def array_to_img(
 def save_img(
     path: Any,
     x: Any,
-    data_format: str | None = None,
+    data_format: DataFormat | None = None,
     file_format: str | None = None,
     scale: bool = True,
     **kwargs: Any,
@@ -202,7 +204,7 @@ def smart_resize(
     x: Any,
     size: tuple[int, int],
     interpolation: str = "bilinear",
-    data_format: str = "channels_last",
+    data_format: DataFormat = "channels_last",
 ) -> Any:
     """Images resized without being distorted: the middle of the shape of `size` is cut out first.
 

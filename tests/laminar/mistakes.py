@@ -135,7 +135,7 @@ MISTAKES: list[Mistake] = [
     ("units", make(lambda: layers.Dense(0)), ValueError, "units"),
     (
         "unknown-argument",
-        make(lambda: layers.Dense(2, unit=3)),
+        make(lambda: layers.Dense(2, unit=3)),  # type: ignore[call-arg]  # the mistake
         (ValueError, TypeError),
         "unit",
     ),
@@ -246,7 +246,7 @@ MISTAKES: list[Mistake] = [
     ),
     (
         "conv-padding",
-        make(lambda: layers.Conv2D(3, 3, padding="sane")),
+        make(lambda: layers.Conv2D(3, 3, padding="sane")),  # type: ignore[arg-type]  # the mistake
         ValueError,
         "padding",
     ),

@@ -171,7 +171,7 @@ def zeros(*shape: int) -> Array:
             lambda: losses.CTC()(zeros(4), zeros(4, 3)), ShapeError, ["ctc", "pad"], id="ctc"
         ),
         pytest.param(
-            lambda: losses.MeanSquaredError(reduction="auto"),
+            lambda: losses.MeanSquaredError(reduction="auto"),  # type: ignore[arg-type]  # the mistake
             InvalidArgumentError,
             ["'sum_over_batch_size'", "'auto'"],
             id="reduction",

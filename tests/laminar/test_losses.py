@@ -13,6 +13,7 @@ from laminar import losses
 from laminar.engine.gradients import GradientTape
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.layers.masking import get_mask, set_mask
+from laminar.losses.reduction import Reduction
 
 from .loss_metric_cases import FUNCTIONS, OBJECTS, Case, input_name
 from .loss_metric_inputs import INPUTS, MODES, REFERENCE, Array, close
@@ -189,7 +190,7 @@ MASK = np.array([[1, 1, 0, 0, 0], [1, 1, 1, 1, 1], [1, 0, 0, 0, 0], [0, 0, 0, 0,
     ],
 )
 def test_masks(
-    reduction: str, expected: Callable[..., Any], weights: str | None, run: Callable[..., Any]
+    reduction: Reduction, expected: Callable[..., Any], weights: str | None, run: Callable[..., Any]
 ) -> None:
     loss = losses.MeanSquaredError(reduction=reduction)
 

@@ -57,7 +57,7 @@ def test_masks_pass_through_a_model() -> None:
 
 
 def test_rescaling() -> None:
-    kwargs = {"scale": 1 / 127.5, "offset": -1.0}
+    kwargs: dict[str, Any] = {"scale": 1 / 127.5, "offset": -1.0}
     check_layer(layers.Rescaling, kwargs, (2, 3, 3, 1))
     pixels = np.arange(0, 256, 5, dtype=np.uint8).reshape(1, 4, 13, 1)
     y = layers.Rescaling(**kwargs)(pixels)

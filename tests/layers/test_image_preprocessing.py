@@ -88,6 +88,7 @@ FIXED: list[tuple[str, dict[str, Any], Any]] = [
     ("RandomErasing", {"factor": (0.0, 0.0)}, IMAGES),
     ("RandomErasing", {"scale": (1.0, 1.0), "fill_value": 4, "factor": (1.0, 1.0)}, IMAGES),
 ]
+WRONG: Any = "a"
 NO_LAYERS: Any = [len]
 # Layers that draw: (name, arguments).
 DRAWN: list[tuple[str, dict[str, Any]]] = [
@@ -439,11 +440,11 @@ def test_sixteen_bits_compute_places_in_more() -> None:
         (lambda: layers.RandomRotation(2), InvalidArgumentError, "from -1 to 1"),
         (lambda: layers.RandomZoom(-1.0), InvalidArgumentError, "height_factor must be"),
         (lambda: layers.RandomFlip("diagonal"), InvalidArgumentError, "mode must be one of"),
-        (lambda: layers.RandomContrast("a"), InvalidArgumentError, "factor must be a number"),
-        (lambda: layers.RandomBrightness(0.1, 255), InvalidArgumentError, "value_range"),
+        (lambda: layers.RandomContrast(WRONG), InvalidArgumentError, "factor must be a number"),
+        (lambda: layers.RandomBrightness(0.1, WRONG), InvalidArgumentError, "value_range"),
         (lambda: layers.RandomGaussianBlur(kernel_size=4), InvalidArgumentError, "odd"),
         (lambda: layers.MixUp(0), InvalidArgumentError, "alpha must be above 0"),
-        (lambda: layers.RandomErasing(fill_value="red"), InvalidArgumentError, "fill_value"),
+        (lambda: layers.RandomErasing(fill_value=WRONG), InvalidArgumentError, "fill_value"),
         (lambda: layers.RandomPosterization(9), InvalidArgumentError, "from 1 to 8"),
         (lambda: layers.CenterCrop(2, 2)(np.ones((3, 3))), ShapeError, "rank 4 or 3"),
         (lambda: layers.Pipeline(NO_LAYERS), InvalidArgumentError, "expected a layer"),

@@ -149,7 +149,7 @@ class TestWeights:
     def test_errors(self) -> None:
         layer = layers.Layer()
         with pytest.raises(InvalidArgumentError, match="takes the shape first"):
-            layer.add_weight("kernel", (3, 2))
+            layer.add_weight("kernel", (3, 2))  # type: ignore[arg-type]  # the mistake
         with pytest.raises(ShapeError, match="the shape of weight 'w' is not fully known"):
             layer.add_weight((None, 2), name="w")
         with pytest.raises(InvalidArgumentError, match="glorot_unifrm"):

@@ -102,4 +102,4 @@ def test_get() -> None:
         optimizers.get("adan")
     assert "adam" in str(caught.value.remedy)
     with pytest.raises((InvalidArgumentError, DTypeError), match="got 3"):
-        optimizers.get(3)
+        optimizers.get(3)  # type: ignore[arg-type]  # the mistake

@@ -14,6 +14,7 @@ import laminar
 from laminar import applications, layers
 from laminar.applications import imagenet_utils
 from laminar.engine.errors import DataLossError, InvalidArgumentError, MissingFileError
+from laminar.typing import DataFormat
 
 # Of each architecture without classifier, with "avg" pooling and images of SIZE, in Keras 3.15.1:
 # a digest of `facts`, and for the weights of `filled` the norm, first and last of its features.
@@ -207,7 +208,7 @@ def test_published_weights_are_taken_from_kerass_folder(
 @pytest.mark.parametrize("mode", ["caffe", "tf", "torch"])
 @pytest.mark.parametrize("data_format", ["channels_last", "channels_first"])
 @pytest.mark.parametrize("batched", [True, False])
-def test_preprocessing(mode: str, data_format: str, batched: bool) -> None:
+def test_preprocessing(mode: str, data_format: DataFormat, batched: bool) -> None:
     x = np.random.default_rng(0).uniform(0, 255, (2, 4, 5, 3)).astype("float32")
     expected = {
         "tf": x / 127.5 - 1,
@@ -237,7 +238,8 @@ def test_preprocessing_of_symbols_and_integers() -> None:
     np.testing.assert_array_equal(
         applications.resnet_v2.preprocess_input(x), np.float32(x / np.float32(127.5) - 1)
     )
-    for bad in ({"mode": "x"}, {"data_format": "y"}):
+    mistakes: list[dict[str, Any]] = [{"mode": "x"}, {"data_format": "y"}]
+    for bad in mistakes:
         with pytest.raises(InvalidArgumentError):
             imagenet_utils.preprocess_input(x, **bad)
     with pytest.raises(InvalidArgumentError, match="three colours"):

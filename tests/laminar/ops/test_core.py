@@ -19,8 +19,10 @@ from laminar.engine.functions import function
 from laminar.engine.gradients import GradientTape
 from laminar.engine.graph import TensorSpec
 from laminar.engine.state import Variable
+from laminar.typing import DataFormat
 
 rng = np.random.default_rng(0)
+UNKNOWN: Any = "x"
 FLAT, QKV = np.ones((2, 3)), np.ones((1, 2, 3, 4))
 
 
@@ -182,7 +184,7 @@ def test_normalize_of_nothing_is_nothing_with_a_finite_gradient() -> None:
 
 
 @pytest.mark.parametrize("name", ["channels_last", "channels_first"])
-def test_layouts_agree(name: str) -> None:
+def test_layouts_agree(name: DataFormat) -> None:
     x, kernel = rng.normal(size=(2, 6, 5, 4)), rng.normal(size=(3, 3, 2, 4))
     moved = np.moveaxis(x, -1, 1) if name == "channels_first" else x
     y = ops.conv(moved, kernel, padding="same", data_format=name).numpy()
@@ -208,7 +210,11 @@ def test_layouts_agree(name: str) -> None:
         (lambda: ops.moments([1.0], 0, synchronized=True), InvalidArgumentError, "shared by"),
         (lambda: ops.einsum("i->", [1.0], speed=1), InvalidArgumentError, "no option speed"),
         (lambda: ops.conv(ops.ones((1, 4, 3)), ops.ones((2, 2, 1))), ShapeError, "sees 2 channels"),
-        (lambda: ops.max_pool(ops.ones((1, 4, 3)), 2, data_format="x"), ValueError, "data_format"),
+        (
+            lambda: ops.max_pool(ops.ones((1, 4, 3)), 2, data_format=UNKNOWN),
+            ValueError,
+            "data_format",
+        ),
         (lambda: ops.correlate([1.0], [1.0], "all"), InvalidArgumentError, "mode must be one of"),
         (lambda: ops.fft(ops.ones(3)), InvalidArgumentError, "expected a pair"),
         (lambda: ops.fft(([1, 2], [3, 4])), DTypeError, "float32 or float64"),

@@ -31,7 +31,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return made
 
 
-S = Symbol()
+S: Any = Symbol()  # stands for a tensor
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_mistakes(tmp_path: Path) -> None:
     with pytest.raises(ShapeError, match="expected 1, 3 or 4 channels, got 2"):
         utils.array_to_img(np.zeros((2, 2, 2)))
     with pytest.raises(InvalidArgumentError, match="data_format must be"):
-        utils.img_to_array(np.zeros((2, 2)), data_format="first")
+        utils.img_to_array(np.zeros((2, 2)), data_format="first")  # type: ignore[arg-type]  # the mistake
 
 
 def keras_utils() -> Any:

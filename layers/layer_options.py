@@ -1,0 +1,32 @@
+"""The arguments that all layers have in common."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from laminar.dtype_policies import PolicyLike
+from laminar.regularizers import RegularizerLike
+from laminar.typing import Shape
+
+
+class FirstShape(TypedDict, total=False):
+    """Keras 2's arguments of a first layer, which say what its input is like."""
+
+    input_shape: Shape | int
+    batch_input_shape: Shape
+    input_dim: int
+
+
+class CommonOptions(FirstShape, total=False):
+    """The arguments that every layer takes, but for the penalty on its output; see `Layer`."""
+
+    trainable: bool
+    dtype: PolicyLike | None
+    autocast: bool
+    name: str | None
+
+
+class LayerOptions(CommonOptions, total=False):
+    """The arguments that every layer takes; see `Layer`."""
+
+    activity_regularizer: RegularizerLike | None
