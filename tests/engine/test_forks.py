@@ -52,6 +52,7 @@ assert code == 0, code
 """
 
 
+@pytest.mark.slow
 def test_a_child_trains_what_the_parent_was_training() -> None:
     subprocess.run([sys.executable, "-W", "ignore", "-c", _CHILD], check=True, timeout=60)
 

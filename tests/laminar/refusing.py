@@ -19,12 +19,12 @@ MAX_BYTES = 16 << 20
 def refused(match: str) -> Iterator[None]:
     """The block raises DataLossError, with a remedy, soon and without taking much memory."""
     tracemalloc.start()
-    start = time.perf_counter()
+    start = time.thread_time()
     try:
         with pytest.raises(DataLossError, match=match) as caught:
             yield
         assert caught.value.remedy
-        assert time.perf_counter() - start < MAX_SECONDS
+        assert time.thread_time() - start < MAX_SECONDS
         assert tracemalloc.get_traced_memory()[1] < MAX_BYTES
     finally:
         tracemalloc.stop()

@@ -90,6 +90,7 @@ def test_an_exported_model_gives_what_the_model_does(name: str, tmp_path: Path) 
     )
 
 
+@pytest.mark.slow
 def test_another_process_needs_no_code_of_the_model(tmp_path: Path) -> None:
     class Doubled(laminar.Model):
         def __init__(self) -> None:

@@ -238,7 +238,7 @@ def test_fuzz(good: Path) -> None:
         at = int(chance.choice(places)) if case % 2 else int(chance.integers(len(data)))
         damaged[at] ^= 1 << int(chance.integers(8))
         good.write_bytes(bytes(damaged))
-        start = time.perf_counter()
+        start = time.thread_time()
         try:
             found = read_all(good)
         except LaminarError:
@@ -249,7 +249,7 @@ def test_fuzz(good: Path) -> None:
                 found["assets"] = expected["assets"]
             assert found == expected
             outcomes["same"] += 1
-        assert time.perf_counter() - start < MAX_SECONDS
+        assert time.thread_time() - start < MAX_SECONDS
     assert outcomes["same"] > 50
     assert outcomes["refused"] > 200
 

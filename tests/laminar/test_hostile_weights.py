@@ -250,13 +250,13 @@ def test_fuzz() -> None:
     """Whatever is done to the bytes, an error of ours comes out, or arrays do."""
     outcomes = {True: 0, False: 0}
     for data in flips(good(), 900, seed=1):
-        start = time.perf_counter()
+        start = time.thread_time()
         try:
             read_all(data)
             outcomes[True] += 1
         except LaminarError:
             outcomes[False] += 1
-        assert time.perf_counter() - start < MAX_SECONDS
+        assert time.thread_time() - start < MAX_SECONDS
     assert min(outcomes.values()) > 50
 
 

@@ -20,6 +20,7 @@ from .loss_metric_inputs import INPUTS, MODES, REFERENCE, Array, close
 rng = np.random.default_rng(5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", MODES)
 @pytest.mark.parametrize("case", METRICS, ids=lambda case: case.id)
 def test_results_equal_keras(case: Case, run: Callable[..., Any]) -> None:

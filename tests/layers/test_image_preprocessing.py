@@ -130,6 +130,7 @@ def described(cases: list[Any]) -> list[str]:
 HALF_CIRCLE = ("RandomHue", {"factor": (1.0, 1.0)}, IMAGES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "kwargs", "images"), [*FIXED, HALF_CIRCLE], ids=described([*FIXED, HALF_CIRCLE])
 )
@@ -165,6 +166,7 @@ def check_configs(theirs: Any, ours: layers.Layer) -> None:
         check_same_config(theirs, ours)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kwargs", "images"), FIXED, ids=described(FIXED))
 def test_fixed_layers_do_what_layers_do(name: str, kwargs: dict[str, Any], images: Any) -> None:
     layer = getattr(layers, name)(**kwargs)
@@ -177,6 +179,7 @@ def test_fixed_layers_do_what_layers_do(name: str, kwargs: dict[str, Any], image
     np.testing.assert_allclose(found, value, rtol=1e-4, atol=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kwargs"), DRAWN, ids=described(DRAWN))
 def test_drawing_layers(name: str, kwargs: dict[str, Any]) -> None:
     """The same seed draws the same; other draws differ; outside of training nothing happens."""

@@ -161,6 +161,7 @@ def test_some_layers_of_a_model(filters: Any) -> None:
     assert model.get_layer("table").quantization_mode is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["laminar to keras", "keras to laminar"])
 def test_files_travel(way: str, tmp_path: Path) -> None:
     keras = pytest.importorskip("keras")

@@ -84,6 +84,7 @@ def compare(theirs: Any, ours: Any, *inputs: Any, **call: Any) -> None:
         np.testing.assert_allclose(y.numpy(), np.asarray(wanted), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kwargs"), KINDS)
 def test_agrees_with_keras(name: str, kwargs: dict[str, Any]) -> None:
     query, value, key = random_inputs([QUERY, VALUE, KEY])
@@ -97,6 +98,7 @@ def test_agrees_with_keras(name: str, kwargs: dict[str, Any]) -> None:
         compare(theirs, ours, query, value, key, **call)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("axes", "shapes"),
     [
@@ -146,6 +148,7 @@ def test_causal_order_along_another_axis() -> None:
 WARNS = pytest.mark.filterwarnings("ignore:Layer .* was passed an input with a mask")
 
 
+@pytest.mark.slow
 @WARNS
 @pytest.mark.parametrize(("name", "kwargs"), [KINDS[0], KINDS[5]])
 @pytest.mark.parametrize("call", [{}, {"return_attention_scores": True}, {"use_causal_mask": True}])
@@ -355,6 +358,7 @@ IDS[::2, 5:] = 0
 MOST = np.array([np.bincount(row, minlength=4)[1:].argmax() for row in IDS])
 
 
+@pytest.mark.slow
 @WARNS
 @pytest.mark.filterwarnings("ignore:__array__ implementation")  # of Keras's variables
 @pytest.mark.parametrize("options", [{}, {"dropout": 0.1, "use_gate": True}])

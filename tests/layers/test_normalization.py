@@ -166,6 +166,7 @@ GROUP: list[Any] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kwargs", "shape"), GROUP)
 def test_group_normalization(kwargs: dict[str, Any], shape: tuple[int, ...]) -> None:
     check_layer(layers.GroupNormalization, kwargs, shape, expected_output_shape=shape)

@@ -66,6 +66,7 @@ def test_windows_agree_with_keras(kind: str, rank: int, kwargs: dict[str, Any]) 
     check_agreement(f"{kind}{rank}D", kwargs, shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data_format", ["channels_last", "channels_first"])
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_global_and_adaptive_agree_with_keras(rank: int, data_format: str) -> None:

@@ -44,6 +44,7 @@ def check_numbers(found: Any, expected: list[list[float]], atol: float = 2e-5) -
         np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=atol)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_layers_agree_with_keras(case: Case) -> None:
     """Weights, configs, outputs and gradients."""
@@ -274,6 +275,7 @@ def test_masks_pass_through_layers() -> None:
 # Training
 
 
+@pytest.mark.slow
 @KERAS_WARNS
 def test_training_as_keras_does() -> None:
     keras = pytest.importorskip("keras")
@@ -300,6 +302,7 @@ def test_training_as_keras_does() -> None:
     check_equal(ours.get_weights(), [w.value for w in theirs.weights], 1e-4)
 
 
+@pytest.mark.slow
 @KERAS_WARNS
 def test_files_travel_both_ways(tmp_path: Any) -> None:
     keras = pytest.importorskip("keras")

@@ -31,6 +31,7 @@ MELS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kwargs", STFTS)
 def test_stft(kwargs: dict[str, Any]) -> None:
     keras = pytest.importorskip("keras")
@@ -58,6 +59,7 @@ def test_angles_are_those_of_the_parts() -> None:
     np.testing.assert_allclose(np.sin(angle) * length, imag, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kwargs", MELS)
 def test_mel(kwargs: dict[str, Any]) -> None:
     keras = pytest.importorskip("keras")

@@ -14,7 +14,7 @@ from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 from laminar.engine.compiler.plan.executable_plan import Recipe, driver_codes
 
 from ..ops.native import Array
-from .elsewhere import symbol_of
+from .cross_compiling import symbol_of
 from .families import Case
 
 COMPILER = shutil.which("aarch64-linux-gnu-gcc")

@@ -82,6 +82,7 @@ def example() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 def test_digits_are_recognised_as_well_as_in_float32() -> None:
     digits = example()
     (x, y), (x_test, y_test) = digits.load()

@@ -18,6 +18,7 @@ from laminar.engine.ops.array.axes import transpose
 from laminar.engine.ops.core.basic import placeholder
 from laminar.engine.ops.core.registry import OPS, OpDef
 
+from ...sampling import examples
 from ..ops.native import run_native
 
 Array = np.ndarray[Any, Any]
@@ -115,7 +116,8 @@ def compare(
     return True
 
 
-@settings(max_examples=2, deadline=None, derandomize=True, database=None)
+@pytest.mark.slow
+@settings(examples(2), derandomize=True)
 @given(
     st.lists(st.sampled_from(SIZES), min_size=1, max_size=3).map(tuple),
     st.lists(st.integers(0, 5), min_size=4, max_size=4),

@@ -11,7 +11,7 @@ from laminar.engine.compiler.codegen.function import POINTER, Function, Module, 
 from laminar.engine.compiler.target.llvm import compile_object, vector_bytes
 from laminar.engine.graph import as_dtype, int64
 
-from .guarding import guarded
+from .array_bounds import guarded
 from .modules import load
 
 LANES = 4

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laminar.engine.compiler import NativeCompiler
@@ -25,6 +25,8 @@ from laminar.engine.ops.math.reduce import reduce_sum
 from laminar.engine.ops.nn.activations import leaky_relu, relu
 from laminar.engine.passes import cluster, needed_operations
 from laminar.engine.runtime import Plan, StepContext
+
+from ...sampling import examples
 
 rng = np.random.default_rng(0)
 
@@ -238,7 +240,7 @@ def test_what_has_no_native_form_is_not_accepted() -> None:
     assert compiler.accepts(operations) == [False] * 2 + [True] * 2
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     st.lists(
         st.tuples(st.integers(0, 4), st.integers(0, 99), st.integers(0, 99)),

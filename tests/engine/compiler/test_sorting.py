@@ -61,6 +61,7 @@ def same(build: Any, *arrays: Array, batch: bool = False) -> None:
         np.testing.assert_array_equal(y, e.numpy())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_order(dtype: str, descending: bool) -> None:

@@ -303,6 +303,7 @@ def check(case: Callable[[], Case], monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_allclose(a, b, rtol=2e-3, atol=2e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", MODELS)
 def test_a_step_is_one_native_call(
     case: Callable[[], Case], monkeypatch: pytest.MonkeyPatch
@@ -318,6 +319,7 @@ def test_a_short_batch_runs_the_same_kernels(case: Callable[[], Case]) -> None:
     assert [event.reason for _, event in model.explain_compiles()] == ["first run"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_a_step_of_an_optimizer_is_one_native_call(
     optimizer: Callable[[], Any], monkeypatch: pytest.MonkeyPatch

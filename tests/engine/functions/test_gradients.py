@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laminar import engine as eng
@@ -20,6 +20,8 @@ from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.math.elementary import tanh
 from laminar.engine.ops.math.reduce import reduce_sum
 from tests.engine import programs
+
+from ...sampling import examples
 
 
 def tensor(value: Any, dtype: str = "float32") -> Any:
@@ -148,7 +150,7 @@ def test_tapes_inside_and_outside() -> None:
     assert (dx, tape.gradient(dx, x)) == (12.0, 12.0)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(programs.programs(), st.integers(0, 2**31))
 def test_random_programs_agree(program: programs.Program, seed: int) -> None:
     """NumPy, eager, function and Session; then gradients of the last three, twice."""

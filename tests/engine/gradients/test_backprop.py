@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laminar import engine as eng
@@ -18,6 +18,8 @@ from laminar.engine.ops.core.registry import Grads, define
 from laminar.engine.ops.math.arithmetic import add, multiply
 from laminar.engine.ops.math.elementary import exp
 from tests.engine import programs
+
+from ...sampling import examples
 
 calls: list[str] = []
 
@@ -187,7 +189,7 @@ def test_integers_carry_no_gradient() -> None:
     assert tape.gradient(y, x) is None
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(programs.programs(), st.integers(0, 2**31))
 def test_random_programs(program: programs.Program, seed: int) -> None:
     """The slope along a random direction, by the tape and by differences of NumPy's values."""

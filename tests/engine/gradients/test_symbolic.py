@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laminar import engine as eng
@@ -16,6 +16,8 @@ from laminar.engine.ops.math.elementary import exp, tanh
 from laminar.engine.ops.math.reduce import reduce_sum
 from laminar.engine.ops.nn.activations import relu
 from tests.engine import programs
+
+from ...sampling import examples
 
 rng = np.random.default_rng(0)
 
@@ -131,7 +133,7 @@ def test_values_have_no_graph() -> None:
     assert "GradientTape" in caught.value.remedy
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(programs.programs(), st.integers(0, 2**31))
 def test_the_graph_agrees_with_the_tape(program: programs.Program, seed: int) -> None:
     inputs = list(np.random.default_rng(seed).normal(size=(2, 2, 2)))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laminar import engine as eng
@@ -18,6 +18,7 @@ from laminar.engine.errors import (
 from laminar.engine.graph.attr_values import write_tensor
 from laminar.engine.graph.graphdef import GraphDef
 
+from ...sampling import examples
 from .samples import load, sample
 
 
@@ -40,7 +41,7 @@ def read_and_import(data: bytes) -> None:
         assert error.message  # noqa: PT017  # any of ours is right
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.data())
 def test_changed_bytes(data: st.DataObject) -> None:
     original = bytearray(sample().as_graph_def().to_bytes())
@@ -50,13 +51,11 @@ def test_changed_bytes(data: st.DataObject) -> None:
     read_and_import(bytes(original))
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes(data: bytes) -> None:
     read_and_import(data)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=100))
 def test_any_text(text: str) -> None:
     try:

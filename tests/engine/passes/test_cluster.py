@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laminar.engine.graph import Graph, Operation, Tensor
@@ -19,6 +19,8 @@ from laminar.engine.ops.math.arithmetic import add, maximum, multiply, subtract
 from laminar.engine.ops.math.elementary import tanh
 from laminar.engine.passes import cluster, needed_operations
 from laminar.engine.runtime import Plan, StepContext
+
+from ...sampling import examples
 
 
 class Anything:
@@ -127,7 +129,7 @@ def test_control_edges_are_kept() -> None:
     run([y], feeds, [np.ones(2), np.ones((1, 1))])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(
         st.tuples(st.integers(0, 5), st.integers(0, 1000), st.integers(0, 1000)),

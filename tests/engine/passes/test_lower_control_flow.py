@@ -20,6 +20,8 @@ from laminar.engine.passes.lower_control_flow import CONTROL_FLOW
 from laminar.engine.runtime import Plan, SessionConfig, StepContext, set_inter_op_threads
 from laminar.engine.runtime.rendezvous import Rendezvous
 
+from ...sampling import examples
+
 runs: collections.Counter[str] = collections.Counter()
 
 
@@ -152,7 +154,7 @@ def drawn(data: st.DataObject, x: Any, n: Any, depth: int) -> Any:
     return eng.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, inner(y, n) + x), (0, x))[1]
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(examples(12), suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_clusters_change_no_program(data: st.DataObject) -> None:
     """Values and derivatives of random programs, with and without clusters."""

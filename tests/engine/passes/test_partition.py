@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laminar import engine as eng
@@ -18,6 +18,8 @@ from laminar.engine.ops.math import arithmetic
 from laminar.engine.passes import needed_operations
 from laminar.engine.passes.partition import Part, in_order, partition
 from tests.engine import programs
+
+from ...sampling import examples
 
 # In a graph they give symbols, which have an operation.
 add: Any = arithmetic.add
@@ -201,7 +203,7 @@ def test_a_circle_is_noticed() -> None:
         in_order(needed_operations([b]))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(programs.programs(), st.data())
 def test_any_cut_is_complete_and_acyclic(program: programs.Program, data: st.DataObject) -> None:
     """Every Send has one Recv, in a part that needs it; parts and pairs together have an order."""

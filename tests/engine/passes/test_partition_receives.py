@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laminar import engine as eng
@@ -17,6 +17,8 @@ from laminar.engine.passes.partition import Part, partition
 from laminar.engine.passes.partition_receives import LEAST_BYTES, delay_receives
 from laminar.engine.runtime.cost import tensor_bytes
 from tests.engine import programs
+
+from ...sampling import examples
 
 ONE, TWO = "/job:localhost/device:cpu:0", "/job:localhost/device:cpu:1"
 LARGE = LEAST_BYTES // 4
@@ -71,7 +73,7 @@ def test_small_tensors_are_left_alone() -> None:
     assert not delay_receives(parts.values(), times, lambda x, to: 0.0, tensor_bytes)
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(programs.programs(most=20), st.data())
 def test_no_circle_arises(program: programs.Program, data: st.DataObject) -> None:
     """Whatever the placement, the times of operations (0 among them) and of transfers.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laminar.engine.errors import (
@@ -24,6 +24,8 @@ from laminar.engine.errors import (
 from laminar.engine.resources.batches import Element, split_batch, stack_batch
 from laminar.engine.resources.queues import FIFO, Priority, Queue, RandomShuffle
 from laminar.engine.resources.waiting import blocking
+
+from ...sampling import examples
 
 
 class Told:
@@ -327,7 +329,7 @@ ACTIONS = st.lists(
 
 
 @given(ACTIONS, st.integers(1, 6), st.sampled_from([FIFO, RandomShuffle]))
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_no_element_is_lost_or_doubled_whatever_happens(
     actions: list[tuple[str, int]], capacity: int, kind: Callable[..., Queue]
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laminar import engine as eng
@@ -40,10 +40,13 @@ from tests.engine.runtime.parts import (
     slow,
 )
 
+from ...sampling import examples
+
 # Results
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.slow
+@examples(60)
 @given(programs.programs(most=20), st.integers(1, 4), st.booleans(), st.booleans(), st.data())
 def test_any_placement_gives_the_same_bits(
     program: programs.Program, num_devices: int, compiled: bool, delay: bool, data: st.DataObject
@@ -69,7 +72,7 @@ def test_any_placement_gives_the_same_bits(
                 np.testing.assert_array_equal(a, b)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(programs.programs(most=20), st.integers(2, 3))
 def test_the_simulated_placement_gives_the_same_bits(
     program: programs.Program, num_devices: int

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laminar import engine as eng
@@ -28,6 +28,8 @@ from laminar.engine.runtime import Plan, StepContext, dataflow_executor
 from laminar.engine.runtime.dataflow_executor import DataflowRun
 from laminar.engine.source import inside_layer
 from tests.engine import programs
+
+from ...sampling import examples
 
 events: list[tuple[str, str]] = []
 
@@ -96,7 +98,6 @@ class Shuffled(deque[Any]):
 DAGS = st.lists(st.lists(st.integers(0, 99), max_size=3), min_size=1, max_size=25)
 
 
-@settings(max_examples=100, deadline=None)
 @given(DAGS, DAGS, st.sampled_from([None, deque, Lifo, Shuffled]), st.data())
 def test_each_needed_operation_runs_once_after_what_it_waits_for(
     inputs: list[list[int]],
@@ -138,7 +139,7 @@ def test_each_needed_operation_runs_once_after_what_it_waits_for(
             assert before[label] <= ended
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(programs.programs(), st.integers(0, 2**31))
 def test_the_order_of_the_queue_does_not_matter(program: programs.Program, seed: int) -> None:
     inputs = list(np.random.default_rng(seed).normal(size=(2, 2, 2)))

@@ -32,7 +32,11 @@ def slow(x: TensorSpec) -> TensorSpec:
 @slow.reference
 def _slow(xp: Any, x: Any) -> Any:
     time.sleep(0.02)
+    ran.append(x)
     return x
+
+
+ran: list[Any] = []  # inputs of the slow ones
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +56,7 @@ def test_a_timeout_on_an_empty_queue_leaves_it_usable() -> None:
         began = time.monotonic()
         with pytest.raises(DeadlineExceededError, match="longer than 100 ms"):
             session.run(take, options=eng.RunOptions(timeout_in_ms=100))
-        assert 0.09 < time.monotonic() - began < 2.0
+        assert time.monotonic() - began > 0.09
         session.run(put)
         assert session.run(take, options=eng.RunOptions(timeout_in_ms=10_000)) == 3.0
 
@@ -62,10 +66,10 @@ def test_a_timeout_stops_between_operations() -> None:
     for _ in range(200):
         y = slow(y)
     with eng.Session() as session:
-        began = time.monotonic()
+        ran.clear()
         with pytest.raises(DeadlineExceededError):
             session.run(y, options=eng.RunOptions(timeout_in_ms=60))
-        assert time.monotonic() - began < 2.0  # all of it takes 4 s
+        assert len(ran) < 100
 
 
 def test_a_timeout_stops_a_loop() -> None:
@@ -119,10 +123,9 @@ def test_closing_cancels_what_waits() -> None:
     thread = threading.Thread(target=wait)
     thread.start()
     time.sleep(0.05)
-    began = time.monotonic()
     session.close()
-    thread.join(5.0)
-    assert time.monotonic() - began < 1.0
+    thread.join(30.0)
+    assert not thread.is_alive()
     assert isinstance(errors[0], CancelledError)
     with pytest.raises(FailedPreconditionError):
         session.run(take)

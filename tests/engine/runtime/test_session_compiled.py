@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laminar import engine as eng
@@ -24,6 +24,8 @@ from laminar.engine.ops.math.arithmetic import add, multiply, square, subtract
 from laminar.engine.ops.math.elementary import exp, sin, tanh
 from tests.engine import programs
 from tests.engine.runtime.parts import in_thread, in_threads, plan_of
+
+from ...sampling import examples
 
 NATIVE = eng.SessionConfig(jit_compile=True)
 
@@ -113,7 +115,7 @@ def test_what_is_no_wish(wish: Any) -> None:
 # What it gives
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(programs.programs(), st.data())
 def test_any_feeds_and_any_fetches(program: programs.Program, data: st.DataObject) -> None:
     """Whatever is fed and fetched, in a graph of known and of unknown sizes."""

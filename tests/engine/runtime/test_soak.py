@@ -213,6 +213,7 @@ def growth(workload: Any, steps: int) -> tuple[int, int, int]:
     return bytes_, objects, threads
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: w.__name__)
 def test_steps_leave_nothing(workload: Any) -> None:
     bytes_, objects, threads = growth(workload, NODE_STEPS // CHAIN // WORKLOADS[workload])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-_SECONDS_TO_END = 2.0  # for one of a timer that was cancelled, say
+_SECONDS_TO_END = 20.0  # for one of a timer that was cancelled, say
 
 
 @pytest.fixture(autouse=True)

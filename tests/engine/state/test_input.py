@@ -269,10 +269,9 @@ def test_a_runner_of_two_operations_has_three_threads(graph: Graph) -> None:
         assert len(threads) == 3
         assert runner.create_threads(session, coord) == []
         time.sleep(0.05)  # both wait for room
-        start = time.perf_counter()
         coord.request_stop()
         coord.join(threads)
-        assert time.perf_counter() - start < 5
+        assert not any(thread.is_alive() for thread in threads)
 
 
 def test_a_runner_that_waits_on_a_queue_nobody_closes_stops_too(graph: Graph) -> None:
@@ -306,22 +305,20 @@ def test_a_runner_without_a_coordinator_keeps_its_errors(graph: Graph) -> None:
 
 
 def test_prefetching_overlaps_reading_and_computing(graph: Graph) -> None:
-    """20 examples of 20 ms each and 20 steps of 20 ms: near 0.4 s, against 0.8 s in turn."""
+    """The next example is read while a step lasts."""
+    begun = [threading.Event() for _ in range(20)]
 
-    def slow(x: Any) -> tuple[Any]:
-        time.sleep(0.02)
+    def read_one(x: Any) -> tuple[Any]:
+        begun[int(x)].set()
         return (x,)
 
     number = range_input_producer(20, num_epochs=1, shuffle=False).dequeue()
-    (read,) = host_function(slow, [number], [number.spec])
+    (read,) = host_function(read_one, [number], [number.spec])
     one = batch(read, 1)
-    start = time.perf_counter()
     with running(graph) as (session, _):
-        for _ in range(20):
+        for i in range(20):
             session.run(one)
-            time.sleep(0.02)
-        taken = time.perf_counter() - start
-    assert taken < 0.7
+            assert begun[min(i + 1, 19)].wait(30)
 
 
 def test_limit_epochs(graph: Graph) -> None:

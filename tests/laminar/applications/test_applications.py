@@ -52,7 +52,7 @@ SIZE = (75, 77, 3)
 
 def slow_but(*quick: str) -> list[Any]:
     """All architectures; those that are not `quick` are for --slow."""
-    slow = pytest.mark.slow
+    slow = pytest.mark.exhaustive
     return [name if name in quick else pytest.param(name, marks=slow) for name in REFERENCE]
 
 
@@ -96,6 +96,7 @@ def image() -> Any:
     return np.random.default_rng(1).random((1, *SIZE), "float32") * np.float32(255)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     slow_but("InceptionV3", "MobileNet", "MobileNetV3Small", "Xception", "VGG16", "ResNet50V2"),
@@ -118,7 +119,7 @@ def test_parameters(name: str) -> None:
     assert model.count_params() == COUNTS[name]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 @pytest.mark.parametrize("name", REFERENCE)
 def test_files_of_keras(name: str, tmp_path: Path) -> None:
@@ -136,6 +137,7 @@ def test_files_of_keras(name: str, tmp_path: Path) -> None:
         assert error < 1e-5
 
 
+@pytest.mark.slow
 def test_saved_and_loaded_again(tmp_path: Path) -> None:
     """ConvNeXt has a layer of its own, which files may name."""
     model = applications.ConvNeXtTiny(

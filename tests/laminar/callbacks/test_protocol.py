@@ -35,7 +35,7 @@ def test_told_as_by_keras(name: str) -> None:
     assert SCENARIOS[name](laminar) == numbered_by_last(REFERENCE[name])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_reference_is_what_keras_tells() -> None:
     keras = pytest.importorskip("keras")
     with warnings.catch_warnings():

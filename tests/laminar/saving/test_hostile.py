@@ -29,15 +29,17 @@ def run(*arguments: object) -> list[str]:
     return problems
 
 
+@pytest.mark.slow
 def test_the_corpus(tmp_path: Path) -> None:
     assert run("corpus", tmp_path) == []
     assert len(list(tmp_path.iterdir())) > 150
 
 
+@pytest.mark.slow
 def test_flipped_bits(tmp_path: Path) -> None:
     assert run("fuzz", tmp_path, 400) == []
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_many_flipped_bits(tmp_path: Path) -> None:
     assert run("fuzz", tmp_path, 5000) == []

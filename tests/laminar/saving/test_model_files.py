@@ -208,6 +208,7 @@ def compiled(model: Any, module: Any) -> Any:
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 def test_laminar_opens_what_keras_wrote(tmp_path: Path) -> None:
     keras = pytest.importorskip("keras")

@@ -257,6 +257,7 @@ def trained(keras: Any) -> tuple[Any, list[Any]]:
     return model, xs
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 def test_laminar_opens_what_keras_wrote(tmp_path: Path) -> None:
     keras = pytest.importorskip("keras")

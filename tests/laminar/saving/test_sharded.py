@@ -66,6 +66,7 @@ def test_round_trip(tmp_path: Path, size: float) -> None:
     check_equal(again, model)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 def test_keras_reads_and_writes_them_too(tmp_path: Path) -> None:
     keras = pytest.importorskip("keras")

@@ -100,6 +100,7 @@ def test_a_call_that_does_more_decides_about_the_metrics() -> None:
     assert isinstance(model.metrics[1], laminar.metrics.SparseCategoricalAccuracy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "is_loaded"), [("", True), (", jit_compile=False", False)])
 def test_compile_loads_what_compiles(options: str, is_loaded: bool) -> None:
     program = (

@@ -137,6 +137,7 @@ def test_limits_for_trying_out() -> None:
 # Many calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", ["predict", "predict_on_batch", "evaluate"])
 def test_a_call_leaves_nothing_behind(call: str) -> None:
     """However often it is made: no objects, and no memory."""

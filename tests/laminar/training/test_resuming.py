@@ -72,6 +72,7 @@ def run_script(folder: Path | str, kill_after: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_killed_at_any_step(tmp_path: Path) -> None:
     """SIGKILL, by the process itself after some step, and from outside at any moment."""
     whole, _ = run_script("", 0).communicate(timeout=120)
@@ -98,6 +99,7 @@ def test_killed_at_any_step(tmp_path: Path) -> None:
     assert [int(row.split(",")[0]) for row in rows] == expected["epochs"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", range(1, 16))
 def test_interrupted_after_each_step(tmp_path: Path, after: int) -> None:
     whole = dropped()

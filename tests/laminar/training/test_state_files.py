@@ -57,7 +57,9 @@ def test_nan_tuples_and_arrays(tmp_path: Path) -> None:
     assert files.latest() is None
 
 
-@pytest.mark.parametrize("value", [object(), {1: 2}, {"a": {3}}, b"bytes", 1j], ids=repr)
+@pytest.mark.parametrize(
+    "value", [pytest.param(object(), id="object"), {1: 2}, {"a": {3}}, b"bytes", 1j], ids=repr
+)
 def test_other_values_are_refused(value: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="a state holds"):
         encode(value, [])

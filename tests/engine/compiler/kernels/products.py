@@ -65,19 +65,23 @@ class Product:
     def arrays(self, allocate: Allocate = aligned) -> tuple[Array, Array, Array]:
         """Operands and a result full of numbers."""
         rng = np.random.default_rng(self.rows * 7 + self.columns)
+        found = self._empty(allocate)
+        for array in found:
+            array[...] = rng.standard_normal(array.shape)
+        return found
+
+    def _empty(self, allocate: Allocate = aligned) -> tuple[Array, Array, Array]:
         a_shape = (self.inner, self.rows) if self.transpose_a else (self.rows, self.inner)
         b_shape = (self.columns, self.inner) if self.transpose_b else (self.inner, self.columns)
         batch_b = () if self.repeat_b else self.batch
-        found = []
-        for batch, shape in (
-            (self.batch, a_shape),
-            (batch_b, b_shape),
-            (self.batch, (self.rows, self.columns)),
-        ):
-            array = allocate((*batch, shape[0], shape[1] + self.gap), self.dtype.numpy)
-            array[...] = rng.standard_normal(array.shape)
-            found.append(array)
-        a, b, c = found
+        a, b, c = (
+            allocate((*batch, shape[0], shape[1] + self.gap), self.dtype.numpy)
+            for batch, shape in (
+                (self.batch, a_shape),
+                (batch_b, b_shape),
+                (self.batch, (self.rows, self.columns)),
+            )
+        )
         return a, b, c
 
     def matrices(self, arrays: Sequence[Array]) -> list[Matrix]:
@@ -93,7 +97,7 @@ class Product:
 
     def plan(self, epilogue: Epilogue | None = None) -> list[Launch]:
         """Launches for the arrays as buffers 0, 1 and 2, of which B may begin anywhere."""
-        a, b, c = self.matrices(self.arrays())
+        a, b, c = self.matrices(self._empty())
         return plan_gemm(
             a,
             b,

@@ -23,6 +23,7 @@ from laminar.engine.compiler.kernels import (
 )
 from laminar.engine.graph import float32
 
+from ....sampling import examples
 from .convolutions import expected, numbers, same
 from .epilogues import check_epilogue, check_own_result
 from .pair_convolutions import VECTOR_BYTES, cases
@@ -70,7 +71,7 @@ def check(conv: Convolution, unit: PairUnit) -> set[str]:
     return set(found)
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(examples(120), derandomize=True)
 @given(convolutions(), st.sampled_from(UNITS or [PairUnit.MATRIX]))
 def test_convolutions_of_any_size(conv: Convolution, unit: PairUnit) -> None:
     check(conv, unit)

@@ -83,6 +83,7 @@ def _losses() -> list[float]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_of_a_user")
 @pytest.mark.parametrize("place", ["lowering", "acceptance", "layout", "memory", "code"])
 @pytest.mark.parametrize("error", MISTAKES, ids=lambda error: type(error).__name__)

@@ -155,6 +155,7 @@ def test_not_all_of_many_sizes_are_kept(place: Path) -> None:
     assert 1 < len(plans(place)) < 99
 
 
+@pytest.mark.slow
 def test_another_process_reads_it(place: Path) -> None:
     """So there are no addresses in it; each process has its own."""
     program = (

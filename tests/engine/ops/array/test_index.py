@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
@@ -17,6 +17,7 @@ from laminar.engine.ops.core.basic import constant, placeholder
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.runtime import Session
 
+from ....sampling import examples
 from ..harness import check_op
 
 rng = np.random.default_rng(2)
@@ -212,7 +213,7 @@ items = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(items, max_size=6).map(tuple))
 def test_as_numpy(index: tuple[Any, ...]) -> None:
     x = np.arange(120.0).reshape(2, 3, 4, 5)

@@ -144,7 +144,7 @@ def test_close(mode: str) -> None:
         start = time.perf_counter()
         with pytest.raises(OutOfRangeError) as raised:
             session.run(take)
-        assert time.perf_counter() - start < 0.1
+        assert time.perf_counter() - start < 5  # it does not wait for elements
         assert raised.value.location is not None
         assert raised.value.location.filename == __file__
 

@@ -218,6 +218,7 @@ PROCESSORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROCESSORS)
 def test_no_library_is_called(name: str) -> None:
     """Vectors of any processor stay vectors: LLVM has calls for what one lacks."""
@@ -278,7 +279,7 @@ def one_in_so_many() -> Iterator[Array]:
         yield found
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("lanes", [8, 16])
 @pytest.mark.parametrize(("body", "reference", "scale", "limit", "limit_64"), FUNCTIONS)
 def test_the_whole_range(
@@ -299,7 +300,7 @@ def test_the_whole_range(
         assert errors[worst] <= 2.0, f"{errors[worst]} ulp at {x[worst]!r}"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("exponent", [-2.5, -0.3, 0.7, 1.5, 33.0])
 def test_powers_of_the_whole_range(exponent: float) -> None:
     y = np.float32(exponent)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from laminar.engine.compiler.kernels import PairUnit
 from laminar.engine.graph import bfloat16
 
+from .....sampling import examples
 from ..epilogues import check_epilogue, check_own_result
 from ..pair_products import UNITS, arrays_of, plan
 from ..products import Product, products
@@ -30,7 +31,7 @@ def check(product: Product, unit: PairUnit) -> None:
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(examples(60), derandomize=True)
 @given(products(dtype=st.just(bfloat16)), st.sampled_from(UNITS or [PairUnit.MATRIX]))
 def test_products_of_any_size(product: Product, unit: PairUnit) -> None:
     check(product, unit)

@@ -21,6 +21,7 @@ from laminar.engine.compiler.kernels import (
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import DType, float32, float64
 
+from .....sampling import examples
 from ..convolutions import expected, numbers, same
 from ..epilogues import check_epilogue, check_own_result
 from ..running import MOST_THREADS, VECTOR_BYTES, Prepared, aligned, results
@@ -78,12 +79,13 @@ def check(conv: Convolution, dtype: DType, vector_bytes: int) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=tolerance, err_msg=name)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(examples(80), derandomize=True)
 @given(convolutions(), st.sampled_from([float32, float64]), st.sampled_from(VECTOR_BYTES))
 def test_convolutions_of_any_size(conv: Convolution, dtype: DType, vector_bytes: int) -> None:
     check(conv, dtype, vector_bytes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vector_bytes", VECTOR_BYTES)
 @pytest.mark.parametrize(
     "conv",

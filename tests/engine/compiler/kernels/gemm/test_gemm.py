@@ -23,6 +23,7 @@ from laminar.engine.compiler.target import host
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import DType, float32, float64
 
+from .....sampling import examples
 from ..epilogues import adding, check_epilogue
 from ..products import Product, Tiles, products
 from ..running import VECTOR_BYTES, Array, Prepared, aligned, results
@@ -50,12 +51,13 @@ def check(product: Product) -> None:
     np.testing.assert_allclose(found, product.expected(*arrays), rtol=0, atol=product.tolerance)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(examples(60), derandomize=True)
 @given(ANY_PRODUCT)
 def test_products_of_any_size(product: Product) -> None:
     check(product)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vector_bytes", VECTOR_BYTES)
 @pytest.mark.parametrize(
     "product",
@@ -101,7 +103,7 @@ def test_large_products(product: Product, vector_bytes: int) -> None:
 STOCKS = [Tiles(), Tiles((1, 1)), Tiles((4, 2), (3, 2)), Tiles((2, 4), (5, 1)), Tiles((3, 3))]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(examples(60), derandomize=True)
 @given(ANY_PRODUCT, st.sampled_from(STOCKS))
 def test_what_is_at_hand_gives_the_same_bits(product: Product, stock: Tiles) -> None:
     arrays = product.arrays()
@@ -110,6 +112,7 @@ def test_what_is_at_hand_gives_the_same_bits(product: Product, stock: Tiles) -> 
     np.testing.assert_allclose(found, product.expected(*arrays), rtol=0, atol=product.tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vector_bytes", VECTOR_BYTES)
 @pytest.mark.parametrize(
     "product",

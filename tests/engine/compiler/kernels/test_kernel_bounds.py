@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[4]
-MODULE = "tests.engine.compiler.kernels.guarded"
+MODULE = "tests.engine.compiler.kernels.kernel_bounds"
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="uses mprotect")
 
@@ -18,6 +18,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_kernels_stay_inside_of_their_arrays() -> None:
     done = run()
     assert done.stdout == "all inside\n", done.stderr

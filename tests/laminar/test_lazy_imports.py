@@ -41,6 +41,7 @@ print(failed, begun.is_set())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "use",
     [

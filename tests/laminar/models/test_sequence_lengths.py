@@ -104,6 +104,7 @@ def check_equal(found: Any, expected: Any) -> None:
         np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @needs_native
 @pytest.mark.parametrize("build", MODELS)
 def test_nothing_is_compiled_after_the_second_length(build: Any, compiles: list[int]) -> None:
@@ -123,12 +124,14 @@ def test_nothing_is_compiled_after_the_second_length(build: Any, compiles: list[
     assert second.reason.startswith("first run on batches of int32[?, ?]")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("build", MODELS)
 def test_steps_are_those_of_models_that_know_one_length(build: Any, weighted: bool) -> None:
+    """Of models that run on the reference kernels: nothing is compiled for each length."""
     model = made(build, metrics=["accuracy"])
     for batch in batches(build, LENGTHS, weighted=weighted):
-        fresh = made(build, metrics=["accuracy"])
+        fresh = made(build, metrics=["accuracy"], jit_compile=False)
         if model.built:
             fresh.predict_on_batch(batch[0])  # which makes its weights
             fresh.set_weights(model.get_weights())

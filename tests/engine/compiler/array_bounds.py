@@ -1,6 +1,6 @@
 """Native code between pages that cannot be touched: a plugin of pytest.
 
-    GUARD=end python -m pytest -p tests.engine.compiler.guarding tests/engine/ops
+    GUARD=end python -m pytest -p tests.engine.compiler.array_bounds tests/engine/ops
 
 What runs natively gets inputs, outputs and an arena that end at such a page; with
 GUARD=begin they begin at one. A read or write outside of them ends the process. At the end the ops

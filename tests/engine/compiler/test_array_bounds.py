@@ -10,20 +10,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PLUGIN = "tests.engine.compiler.guarding"
+PLUGIN = "tests.engine.compiler.array_bounds"
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="uses mprotect")
 
 
 def run(edge: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run checks of ops with guards at one edge of all arrays."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", PLUGIN, *arguments]
+    command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", PLUGIN, *arguments]
     environment = {**os.environ, "GUARD": edge}
     return subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edge", ["end", "begin"])
 def test_rows_stay_inside_of_their_arrays(edge: str) -> None:
     done = run(
@@ -42,7 +43,7 @@ FILES = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("edge", ["end", "begin"])
 @pytest.mark.parametrize("piece", range(PIECES))
 def test_all_ops_stay_inside_of_their_arrays(edge: str, piece: int) -> None:

@@ -1,4 +1,6 @@
-"""Kernels between pages that cannot be touched: `python -m tests.engine.compiler.kernels.guarded`.
+"""Kernels between pages that cannot be touched.
+
+Run with `python -m tests.engine.compiler.kernels.kernel_bounds`.
 
 A read or write outside of an array ends the process. With the argument "beyond" one is made on
 purpose.

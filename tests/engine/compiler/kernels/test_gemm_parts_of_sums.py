@@ -74,6 +74,7 @@ def test_sums_of_few_rows_are_cut_alike(dtype: DType, vector_bytes: int) -> None
         check(Case(rows, columns, inner, False, False, dtype, vector_bytes), [1, 3, 64])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cache", CACHES)
 @pytest.mark.parametrize("vector_bytes", VECTORS)
 @pytest.mark.parametrize("dtype", [float32, float64])
@@ -85,7 +86,7 @@ def test_sums_are_cut_alike(
         check(case, [1, 2, 16])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("cache", CACHES)
 @pytest.mark.parametrize("vector_bytes", VECTORS)
 @pytest.mark.parametrize("dtype", [float32, float64])

@@ -8,7 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from .elsewhere import MACHINES, THREADS, code_of, objects_of, planning_for, recipe_of, undefined
+from .cross_compiling import (
+    MACHINES,
+    THREADS,
+    code_of,
+    objects_of,
+    planning_for,
+    recipe_of,
+    undefined,
+)
 from .emulated import COMPILER, EMULATOR, Program
 from .families import FAMILIES, Case, cases
 from .modules import Processor
@@ -40,6 +48,7 @@ def programs() -> dict[str, list[Case]]:
     return {name: cases(*family) for name, family in FAMILIES.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MACHINES)
 def test_code_asks_for_what_a_processor_has(name: str, programs: dict[str, list[Case]]) -> None:
     machine = MACHINES[name]

@@ -10,7 +10,7 @@ import pytest
 
 import laminar
 
-from .twenty_steps import MODELS, OPTIMIZERS, REFERENCE, losses
+from ..training.twenty_steps import MODELS, OPTIMIZERS, REFERENCE, losses
 
 EXPECTED: dict[str, list[float]] = json.loads(REFERENCE.read_text())
 
@@ -22,7 +22,7 @@ def pairs() -> list[Any]:
         ("dense", "Nadam"),
     }
     return [
-        pytest.param(m, o, marks=() if (m, o) in quick else pytest.mark.slow)
+        pytest.param(m, o, marks=() if (m, o) in quick else pytest.mark.exhaustive)
         for m in MODELS
         for o in OPTIMIZERS
     ]
@@ -34,7 +34,7 @@ def test_losses_are_those_of_keras(model: str, optimizer: str) -> None:
     np.testing.assert_allclose(found, EXPECTED[f"{model} {optimizer}"], rtol=2e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("model", "optimizer"), pairs())
 def test_losses_are_those_that_keras_gives_now(model: str, optimizer: str) -> None:
     keras = pytest.importorskip("keras")

@@ -375,9 +375,10 @@ def test_one_seed_one_result() -> None:
     assert digest() == first
 
 
+@pytest.mark.slow
 def test_processes_with_one_seed_agree() -> None:
     """Also when Python's own hashes differ, which decide about the order of its sets."""
-    program = "from tests.test_agreement import digest; print(digest())"
+    program = "from tests.test_ways_to_train import digest; print(digest())"
     found = set()
     for hash_seed in ("1", "2"):
         run = subprocess.run(

@@ -59,6 +59,7 @@ def arrays(case: Case) -> list[int]:
 IN_GRAPH = [case for case in CASES if arrays(case) and not case.static]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in IN_GRAPH])
 def test_in_a_graph_with_a_first_axis_of_unknown_size(case: Case) -> None:
     places = arrays(case)

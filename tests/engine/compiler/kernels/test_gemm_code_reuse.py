@@ -29,6 +29,7 @@ def planned(rows: int, columns: int, inner: int, how: str, target: Target) -> li
     return plan_gemm(a, b, Matrix(Buffer(2), columns, 1), rows, columns, inner, float32, target)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["nn", "tn", "nt", "tt"])
 @pytest.mark.parametrize(("columns", "inner"), [(3, 64), (12, 300), (1, 33), (5, 7), (70, 100)])
 @pytest.mark.parametrize("vector_bytes", [16, 32, 64])

@@ -23,7 +23,13 @@ def run(name: str) -> Any:
     return digest(SHARED[name](laminar))
 
 
-@pytest.mark.parametrize("name", SHARED)
+def named(name: str) -> Any:
+    """Scripts of three rooms are for the quick run."""
+    quick = name.startswith(("functional-", "sequential-", "steps-"))
+    return pytest.param(name, marks=() if quick else pytest.mark.slow)
+
+
+@pytest.mark.parametrize("name", [named(name) for name in SHARED])
 def test_script_gives_what_keras_gave(name: str) -> None:
     assert not list(differences(run(name), REFERENCE[name]))
 
@@ -34,7 +40,7 @@ def test_own_script(name: str) -> None:
     OWN[name](laminar)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", SHARED)
 def test_script_gives_what_keras_gives(name: str) -> None:
     keras = pytest.importorskip("keras")
