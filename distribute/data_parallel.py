@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from laminar.engine.devices import local_devices
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import DeviceSpec
+from laminar.engine.ops.core.registry import HOST_TYPE
 from laminar.engine.runtime import Machine, SessionConfig
-from laminar.engine.runtime.devices import local_devices
 
 from .replicas import sharing
 from .staleness import Staleness
@@ -107,8 +108,11 @@ def _names(devices: Sequence[str] | int) -> list[str]:
     if isinstance(devices, int):
         if isinstance(devices, bool) or devices < 1:
             raise _bad_devices(devices)
-        gpus = [d.name for d in local_devices() if d.device_type == "gpu"]
-        return gpus[:devices] if len(gpus) >= devices else [f"cpu:{i}" for i in range(devices)]
+        preferred = local_devices()[0].device_type
+        found = [d.name for d in local_devices() if d.device_type == preferred]
+        if len(found) >= devices:
+            return found[:devices]
+        return [f"{HOST_TYPE}:{i}" for i in range(devices)]
     names = [] if isinstance(devices, str) or not isinstance(devices, Sequence) else list(devices)
     if not names or not all(isinstance(name, str) for name in names):
         raise _bad_devices(devices)
@@ -125,5 +129,5 @@ def _bad_devices(devices: object) -> InvalidArgumentError:
 def _counts(names: Sequence[str]) -> dict[str, int]:
     """How many CPUs there must be for all that are named; of other devices there are all."""
     cpus = [DeviceSpec.from_string(name) for name in names]
-    most = max((d.device_index or 0 for d in cpus if d.device_type == "cpu"), default=0)
-    return {"cpu": most + 1}
+    most = max((d.device_index or 0 for d in cpus if d.device_type == HOST_TYPE), default=0)
+    return {HOST_TYPE: most + 1}

@@ -20,10 +20,10 @@ from functools import partial
 from typing import Any
 
 from laminar import ops
+from laminar.engine.devices import device
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.functions import FuncGraph
 from laminar.engine.graph import Graph, GraphTensor, Tensor, building, resource
-from laminar.engine.graph.context import device
 from laminar.engine.ops.array.shape import dim_of
 from laminar.engine.ops.array.shares import join_shares, join_shares_op, share
 from laminar.engine.ops.core.recording import paused

@@ -1,6 +1,11 @@
 """The graph face: build, differentiate and run dataflow graphs."""
 
 from . import errors as errors
+from .devices import Device as Device
+from .devices import device as device
+from .devices import list_devices as list_devices
+from .devices import register_device as register_device
+from .devices import set_device_count as set_device_count
 from .functions import PYTHON_VALUE as PYTHON_VALUE
 from .functions import TRACE_ON_NEW_VALUE as TRACE_ON_NEW_VALUE
 from .functions import ConcreteFunction as ConcreteFunction
@@ -54,7 +59,6 @@ from .graph.context import add_to_collection as add_to_collection
 from .graph.context import colocate_with as colocate_with
 from .graph.context import container as container
 from .graph.context import control_dependencies as control_dependencies
-from .graph.context import device as device
 from .graph.context import get_collection as get_collection
 from .graph.context import name_scope as name_scope
 from .graph.graphdef import GraphDef as GraphDef
@@ -92,15 +96,12 @@ from .passes import pass_names as pass_names
 from .passes import register_pass as register_pass
 from .passes import run_passes as run_passes
 from .passes import unregister_pass as unregister_pass
-from .runtime import Device as Device
 from .runtime import InteractiveSession as InteractiveSession
 from .runtime import RunMetadata as RunMetadata
 from .runtime import RunOptions as RunOptions
 from .runtime import Session as Session
 from .runtime import SessionConfig as SessionConfig
 from .runtime import get_default_session as get_default_session
-from .runtime import list_devices as list_devices
-from .runtime import register_device as register_device
 from .runtime import register_session_target as register_session_target
 from .state import ConditionalAccumulator as ConditionalAccumulator
 from .state import Coordinator as Coordinator

@@ -27,11 +27,12 @@ def list_devices(device_type: str | None = None) -> list[str]:
     """The devices of this process, such as ["cpu:0"].
 
     Args:
-        device_type: "cpu" or "gpu"; otherwise the GPUs, or the CPU if there are none.
+        device_type: such as "cpu" or "gpu"; otherwise the type that work goes to: the GPUs, or the
+            CPU if there are none.
     """
-    names = [_short(device.name) for device in _all_devices()]
-    wanted = (device_type or ("gpu" if any(n.startswith("gpu") for n in names) else "cpu")).lower()
-    return [name for name in names if name.startswith(f"{wanted}:")]
+    found = _all_devices()
+    wanted = (device_type or found[0].device_type).lower()
+    return [_short(device.name) for device in found if device.device_type == wanted]
 
 
 def get_device_count(device_type: str | None = None) -> int:

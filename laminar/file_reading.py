@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from laminar.engine.errors import DataLossError, LaminarError
-from laminar.engine.graph import Tensor, as_dtype
+from laminar.engine.graph import Tensor, as_dtype, value_of
 from laminar.engine.ops.core.convert import convert_to_tensor
 
 
@@ -53,13 +53,14 @@ class FileReading:
                 remedy="do not load the file if it is not yours",
             )
         array = np.broadcast_to(np.zeros((), as_dtype(dtype).numpy), tuple(shape))  # takes no room
-        blank = self._blanks[id(array)] = convert_to_tensor(array, copy=False)
+        blank = convert_to_tensor(array, copy=False)
+        self._blanks[id(value_of(blank))] = blank
         return blank
 
     def fill(self) -> None:
         """Initialize the weights that have got no value meanwhile."""
         for variable, initializer in self.made:
-            if id(variable.read_value().value) in self._blanks:
+            if id(value_of(variable.read_value())) in self._blanks:
                 variable.assign(initializer(variable.shape, variable.dtype))
 
 

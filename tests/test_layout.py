@@ -48,12 +48,13 @@ ENGINE_MAY_IMPORT = {
     "io": set[str](),
     "resources": {"io"},
     "ops": {"graph", "io", "resources"},
+    "devices": {"graph", "ops"},
     "gradients": {"graph", "ops"},
-    "passes": {"graph", "ops"},
+    "passes": {"devices", "graph", "ops"},
     "state": {"graph", "io", "ops", "resources"},
-    "runtime": {"graph", "ops", "passes"},
+    "runtime": {"devices", "graph", "ops", "passes"},
     "compiler": {"graph", "ops"},
-    "functions": {"graph", "ops", "gradients", "passes", "runtime", "state"},
+    "functions": {"devices", "graph", "ops", "gradients", "passes", "runtime", "state"},
 }
 
 

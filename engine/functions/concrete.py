@@ -124,10 +124,22 @@ class ConcreteFunction:
     def prepare(self, calls: Sequence[Sequence[tuple[int, ...]]]) -> None:
         """Make the native code for calls on inputs of these shapes, before there are any."""
         plan = self._plan(self.outputs)
-        if isinstance(plan, PartitionedPlan):  # each part has its share of a batch
-            return
-        inputs = plan.feeds[: len(self.inputs)]
-        given = [dict(zip(map(id, inputs), shapes, strict=True)) for shapes in calls]
+        if not isinstance(plan, PartitionedPlan):
+            self._prepare(plan, list(enumerate(plan.feeds)), calls)
+        elif len(plan.parts) == 1:  # of several, each has its share of a batch
+            (part,) = plan.parts
+            with part.device.running():
+                self._prepare(part.plan, part.part.feeds, calls)
+
+    def _prepare(
+        self,
+        plan: Plan,
+        feeds: Sequence[tuple[int, GraphTensor]],
+        calls: Sequence[Sequence[tuple[int, ...]]],
+    ) -> None:
+        """As `prepare`, for a plan that is fed with the inputs and captures of these numbers."""
+        inputs = [(i, x) for i, x in feeds if i < len(self.inputs)]
+        given = [{id(x): shapes[i] for i, x in inputs} for shapes in calls]
         for op in plan.operations:
             if op.definition is cluster_op:
                 found = [_shapes(op.inputs, known) for known in given]
@@ -163,7 +175,7 @@ class ConcreteFunction:
 
     def call_matching(self, arguments: Sequence[EagerTensor]) -> list[Tensor]:
         """As `call_flat`, for values that are known to be of the types and shapes of the inputs."""
-        if recorders.active or self._symbol is not None or stack.items:
+        if stack.place is not None or stack.items or recorders.active or self._symbol is not None:
             return self.call_flat(arguments)
         direct = self._direct
         if direct is None:
@@ -213,7 +225,10 @@ class ConcreteFunction:
     def _run(self, arguments: Sequence[Tensor], fetches: Sequence[GraphTensor]) -> list[Tensor]:
         plan = self._plan(fetches)
         found = plan.run([_value(t) for t in (*arguments, *self.captured)], self._context)
-        return tensors_of(found, [t.dtype for t in fetches])
+        place = stack.place
+        if place is None:
+            return tensors_of(found, [t.dtype for t in fetches])
+        return [place.tensor(y, t.dtype) for y, t in zip(found, fetches, strict=True)]
 
     def _run_recorded(self, arguments: Sequence[Tensor]) -> list[Tensor]:
         inputs = [*arguments, *self.captured]

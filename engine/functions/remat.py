@@ -100,7 +100,7 @@ def _in_graph(
 
 
 def _twin(y: Tensor) -> Tensor:
-    found = EagerTensor(y._value, y.dtype) if isinstance(y, EagerTensor) else y
+    found = y.twin() if isinstance(y, EagerTensor) else y
     _copy_mask(y, found)
     return found
 

@@ -7,6 +7,7 @@ from .default import get_default_graph as get_default_graph
 from .default import reset_default_graph as reset_default_graph
 from .default import stack as stack
 from .device import DeviceSpec as DeviceSpec
+from .device import EagerPlace as EagerPlace
 from .dtypes import ANY as ANY
 from .dtypes import BOOLEAN as BOOLEAN
 from .dtypes import COMPLEX as COMPLEX
@@ -47,6 +48,7 @@ from .shapes import broadcast_shapes as broadcast_shapes
 from .shapes import unknown_shape as unknown_shape
 from .spec import TensorSpec as TensorSpec
 from .spec import tensor_like as tensor_like
+from .tensor import DeviceTensor as DeviceTensor
 from .tensor import EagerTensor as EagerTensor
 from .tensor import GraphTensor as GraphTensor
 from .tensor import Literal as Literal

@@ -1,7 +1,7 @@
-"""The `with` blocks of the default graph, as functions.
+"""The `with` blocks of the default graph, as functions; that of devices is engine/devices/scope.py.
 
-Outside of any graph they work on the implicit one; what computes at once takes its device from
-there, and needs no control dependencies: it runs in the order in which it is written.
+Outside of any graph they work on the implicit one; what computes at once needs no control
+dependencies: it runs in the order in which it is written.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from .default import building, get_default_graph
-from .device import DeviceSpec
 from .graph import Graph
 from .operation import Operation
-from .scopes import DeviceRule
 from .tensor import GraphTensor
 
 
@@ -56,16 +54,6 @@ def _is_symbol(value: Any) -> bool:
     if isinstance(value, str | GraphTensor | Operation):
         return True
     return getattr(value, "graph", None) is not None  # a variable of a graph
-
-
-def device(where: str | DeviceSpec | DeviceRule | None) -> AbstractContextManager[None]:
-    """Constrain what is made inside to a device; inner blocks win part by part.
-
-    Args:
-        where: a device name or spec, a function `(operation) -> name`, or None to hide the outer
-            blocks.
-    """
-    return get_default_graph().device(where)
 
 
 def colocate_with(target: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:

@@ -1,7 +1,8 @@
 """The default graph: a stack per thread, and one implicit graph of the process under it.
 
 `stack.items` of a thread holds graphs and None; None (see `eager_scope`) computes at once again,
-inside whatever is being traced.
+inside whatever is being traced. `stack.place` is where the thread computes what it computes at once
+(see engine/devices/scope.py): None for the host.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..errors import FailedPreconditionError
+from .device import EagerPlace
 from .graph import Graph
 
 
 class _Stack(threading.local):
+    place: EagerPlace | None = None
+
     def __init__(self) -> None:
         self.items: list[Graph | None] = []
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from ..errors import InvalidArgumentError
 
@@ -108,3 +110,22 @@ class DeviceSpec:
 
     def __str__(self) -> str:
         return self.to_string()
+
+
+class EagerPlace(Protocol):
+    """A device, as what computes at once knows it; see engine/devices/place.py."""
+
+    @property
+    def spec(self) -> DeviceSpec:
+        """Its name."""
+
+    def get(self, value: Any) -> Any:
+        """An array of the device, copied out to the host."""
+
+    def tensor(self, array: Any, dtype: Any) -> Any:
+        """A host array as a tensor that lies there."""
+
+    def compute(
+        self, op: Any, tensors: Sequence[Any], attrs: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+        """The outputs of an op, computed there, and its attributes with defaults."""

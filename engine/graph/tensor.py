@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import FailedPreconditionError, InvalidArgumentError
+from .device import DeviceSpec, EagerPlace
 from .dtypes import Array, DType, as_dtype, resource
 from .operators import Operators
 from .shapes import TensorShape, shape_of_array
@@ -73,7 +74,7 @@ class EagerTensor(Tensor):
     __slots__ = ("_dtype", "_shape", "_value")
 
     def __init__(self, value: Array, dtype: DType | None = None) -> None:
-        """Wrap `value`, an array of the device's library (or a resource), without a copy."""
+        """Wrap `value`, an array of the host (or a resource), without a copy."""
         self._value = value
         self._dtype = dtype
         self._shape: TensorShape | None = None
@@ -109,15 +110,17 @@ class EagerTensor(Tensor):
 
     @property
     def device(self) -> str:
-        held = getattr(self._value, "device", "cpu")
-        index = getattr(held, "id", None)
-        return "/device:cpu:0" if index is None else f"/device:gpu:{index}"
+        return "/device:cpu:0"
+
+    def twin(self) -> EagerTensor:
+        """Another tensor of the same value."""
+        return EagerTensor(self._value, self.dtype)
 
     def _host(self) -> np.ndarray[Any, Any]:
         if self.dtype == resource:
             raise InvalidArgumentError(f"a handle to {self._value} has no numeric value")
-        value = self._value
-        return value if isinstance(value, np.ndarray) else np.asarray(value.get())
+        value: np.ndarray[Any, Any] = self._value
+        return value
 
     def numpy(self) -> Any:
         """The value as a NumPy array of its own: writing to it leaves the tensor as it is."""
@@ -144,10 +147,10 @@ class EagerTensor(Tensor):
 
     def __dlpack__(self, **options: Any) -> Any:
         # A copy: DLPack has no agreed way to say "read only".
-        return self._value.copy().__dlpack__(**options)
+        return self._host().copy().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        found: tuple[int, int] = self._value.__dlpack_device__()
+        found: tuple[int, int] = self._host().__dlpack_device__()
         return found
 
     def __bool__(self) -> bool:
@@ -181,6 +184,40 @@ class EagerTensor(Tensor):
             return f"Tensor({self._value}, resource)"
         text = np.array2string(self._host(), separator=", ", prefix="Tensor(", threshold=100)
         return f"Tensor({text}, shape={tuple(self.shape)}, dtype={self.dtype})"
+
+
+class DeviceTensor(EagerTensor):
+    """A value that lies on another device than the host's first, or a handle to state there.
+
+    Attributes:
+        place: the device, as what computes at once knows it.
+    """
+
+    __slots__ = ("place",)
+
+    def __init__(self, value: Any, dtype: DType, place: EagerPlace) -> None:
+        """Wrap `value`, an array of the device's library (or a resource), without a copy."""
+        super().__init__(value, dtype)
+        self.place = place
+
+    @property
+    def value(self) -> Array:
+        """The value as an array of the host; the resource of a handle."""
+        return self._value if self._dtype == resource else self._host()
+
+    @property
+    def device(self) -> str:
+        spec = self.place.spec
+        return DeviceSpec(device_type=spec.device_type, device_index=spec.device_index).to_string()
+
+    def twin(self) -> EagerTensor:
+        return DeviceTensor(self._value, self.dtype, self.place)
+
+    def _host(self) -> np.ndarray[Any, Any]:
+        return super()._host() if self._dtype == resource else self.place.get(self._value)
+
+    def __reduce__(self) -> Any:
+        return (EagerTensor, (self.value, self._dtype))  # a copy lies on the host
 
 
 class _Maker:

@@ -1,4 +1,4 @@
-"""Cluster: replace runs of operations that a compiler accepts by one operation each.
+"""Cluster: replace runs of operations that a device's compiler accepts by one operation each.
 
 Operations are listed in an order in which all others come as early as they can, so that those that
 can be clustered come in long runs. A run is one cluster: its operations stand together in a valid
@@ -16,7 +16,7 @@ from ..dumps import dump, folder
 from ..graph import GraphTensor, Operation, Tensor
 from ..ops.control.dataflow import NEXT_ITERATION, STEERING
 from ..ops.control.structured import SCAN, WHILE
-from ..ops.core.cluster import Body, Step, accepts, cluster_op
+from ..ops.core.cluster import Body, ClusterDevice, Step, cluster_op
 from ..ops.core.registry import definition_of
 from ..ops.core.traits import Work
 from ..ops.state.variable import assign, assign_add, assign_sub
@@ -31,7 +31,8 @@ _UPDATES = (assign, assign_add, assign_sub)
 def cluster(
     operations: Sequence[Operation],
     keep: Collection[GraphTensor],
-    fed: Collection[GraphTensor] = (),
+    fed: Collection[GraphTensor],
+    device: ClusterDevice,
 ) -> tuple[list[Operation], dict[int, Operation]]:
     """The operations with runs replaced by clusters.
 
@@ -39,6 +40,7 @@ def cluster(
         operations: in an order in which inputs stand before consumers.
         keep: tensors that must be there at the end.
         fed: tensors whose values come from outside.
+        device: what they run on: its compiler says what can be part of a cluster.
 
     Returns:
         The operations to run, and for each operation that is part of a cluster (by id) the
@@ -47,7 +49,7 @@ def cluster(
     given = {id(t) for t in fed}
     # By the place of an operation, its region: what is joined is of one. 0 for what stays alone.
     inside, ends = _numbered(operations, given)
-    for i, (op, accepted) in enumerate(zip(operations, accepts(operations), strict=True)):
+    for i, (op, accepted) in enumerate(zip(operations, _accepted(operations, device), strict=True)):
         if not accepted or any(id(y) in given for y in op.outputs):
             inside[i] = 0
     out: list[Operation] = []
@@ -61,7 +63,7 @@ def cluster(
         if not clustered or not _pays(run):
             out.extend(run)
             continue
-        made = _as_cluster(run, kept, users)
+        made = _as_cluster(run, kept, users, device)
         # A constant that is used elsewhere too stands in both places.
         members = {op.id for op in run}
         shared = [
@@ -94,10 +96,16 @@ def _numbered(
     return [numbers.setdefault(region, len(numbers)) for region in found.of], found.ends
 
 
-def gains(operations: Sequence[Operation]) -> bool:
+def _accepted(operations: Sequence[Operation], device: ClusterDevice) -> list[bool]:
+    """Which operations may be part of a cluster."""
+    compiler = device.compiler
+    return [False] * len(operations) if compiler is None else compiler.accepts(operations)
+
+
+def gains(operations: Sequence[Operation], device: ClusterDevice) -> bool:
     """Whether a plan of these operations can gain by clusters, in itself or in loops inside."""
     loops = any(definition_of(op).prepared is not None for op in operations)
-    accepted = zip(operations, accepts(operations), strict=True)
+    accepted = zip(operations, _accepted(operations, device), strict=True)
     return loops or _pays([op for op, is_so in accepted if is_so])
 
 
@@ -207,7 +215,10 @@ def _last_updates(operations: Sequence[Operation], consumers: Sequence[Sequence[
 
 
 def _as_cluster(
-    run: Sequence[Operation], kept: Collection[int], users: dict[int, set[int]]
+    run: Sequence[Operation],
+    kept: Collection[int],
+    users: dict[int, set[int]],
+    device: ClusterDevice,
 ) -> Operation:
     members = {op.id for op in run}
     own = {id(y) for op in run for y in op.outputs}
@@ -233,7 +244,7 @@ def _as_cluster(
             outputs.extend(y for y in op.outputs if _goes_out(y, members, kept, users))
     begin = next(op for op in run if not _is_constant(op))
     name = f"{begin.name}_cluster"
-    body = Body(steps, specs, len(inputs), [number[id(y)] for y in outputs], name)
+    body = Body(steps, specs, len(inputs), [number[id(y)] for y in outputs], name, device)
     made = Operation(begin.graph, cluster_op, name, tuple(inputs), {"body": body}, (), begin.id)
     made._outputs = tuple(outputs)
     made.location, made.layer, made.device = begin.location, begin.layer, begin.device

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..devices import is_on_host
 from ..graph import GraphTensor, Operation
 from ..ops.array.shape import dim_of, rank_of
 from ..ops.core.basic import const_op, placeholder_op
 from ..ops.core.dispatch import as_array
-from ..ops.core.registry import HOST, definition_of
+from ..ops.core.registry import definition_of
 from .program import Program, constant_like
 from .purity import is_constant, is_pure
 
@@ -44,7 +45,7 @@ def fold_constants(program: Program) -> None:
 
 
 def _on_host(op: Operation) -> bool:
-    return not op.device or "cpu" in op.device.lower()
+    return not op.device or is_on_host(op.device)
 
 
 def _computed(op: Operation, values: dict[int, Any], free: set[int]) -> list[Any] | None:
@@ -68,7 +69,7 @@ def _computed(op: Operation, values: dict[int, Any], free: set[int]) -> list[Any
         return None
     try:
         with np.errstate(all="ignore"):
-            result = definition.bind("cpu", HOST)(*arrays, **op.attrs)
+            result = definition.on_host()(*arrays, **op.attrs)
     except Exception:  # it is told when the operation is run, with its name and line
         return None
     results = [result] if len(op.outputs) == 1 else list(result)

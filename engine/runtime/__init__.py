@@ -1,9 +1,6 @@
 """Running graphs: executor, sessions, the resources they keep."""
 
 from .config import SessionConfig as SessionConfig
-from .devices import Device as Device
-from .devices import list_devices as list_devices
-from .devices import register_device as register_device
 from .options import CostNode as CostNode
 from .options import DeviceStats as DeviceStats
 from .options import NodeStats as NodeStats

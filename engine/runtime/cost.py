@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from ..devices import Device
 from ..graph import GraphTensor, Operation, string
 from ..ops.core.registry import OpDef, definition_of
 from ..ops.core.traits import Work
@@ -23,7 +24,6 @@ from ..ops.linalg.matmul import matmul
 from ..ops.nn.conv_transpose import conv_transpose_op
 from ..ops.nn.convolution import conv_input_grad, conv_kernel_grad, conv_op
 from ..ops.nn.depthwise import depthwise_conv_op, depthwise_input_grad, depthwise_kernel_grad
-from .devices import Device
 
 _UNKNOWN_DIM = 32  # what an unknown dimension counts: most often it is the batch
 _STRING_BYTES = 16
@@ -80,7 +80,7 @@ class CostModel:
         """How long bytes take from one device to another."""
         if source is target:
             return 0.0
-        if source.device_type == target.device_type == "cpu":
+        if source.is_host and target.is_host:
             return _HOST_LATENCY_SECONDS  # by reference
         return _BUS_LATENCY_SECONDS + nbytes / _BUS_BYTES_PER_SECOND
 

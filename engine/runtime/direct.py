@@ -24,14 +24,14 @@ import numpy as np
 
 from .. import forks
 from ..cancellation import CancellationManager
+from ..devices import DeviceList, list_devices
 from ..errors import CancelledError, DeadlineExceededError, InvalidArgumentError
 from ..graph import EagerTensor, Graph, GraphTensor, Operation, resource, string
-from ..passes import Program, gains
+from ..passes import Program
 from .config import SessionConfig
-from .devices import DeviceList, list_devices
 from .options import RunMetadata, RunOptions
 from .partial import DirectPartialStep
-from .partitioned import Machine, PartitionedPlan
+from .partitioned import Machine, PartitionedPlan, gains_by_compiling
 from .placement import Placement
 from .plan import Plan
 from .pool import InterOpThreads, inter_op_threads
@@ -69,7 +69,7 @@ class _Signature:
     def compile(self) -> None:
         """Run native code from now on, where there is some."""
         self.runs_left = 0
-        if gains(self.plan.operations):
+        if gains_by_compiling(self.plan):
             self.plan = self._machine.plan(*self._parts, compiled=True, optimize=True)
 
     @property

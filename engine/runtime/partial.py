@@ -15,10 +15,10 @@ from ..errors import CancelledError, InvalidArgumentError
 from ..graph import GraphTensor, Operation
 from ..passes import client_graph, needed_operations
 from .call_frame import CallFrame
-from .devices.workers import WORKERS
 from .partitioned import Machine
 from .step import StepContext
 from .targets import Element
+from .workers import WORKERS
 
 
 class DirectPartialStep:

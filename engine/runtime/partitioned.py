@@ -11,10 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..cancellation import CancellationManager
+from ..devices import Device, DeviceSet, local_devices
 from ..errors import CancelledError, LaminarError
 from ..graph import GraphTensor, Operation
 from ..ops.control.dataflow import STEERING
+from ..ops.state.variable import fetched
 from ..passes import (
+    gains,
     lower_control_flow,
     needed_operations,
     rewritten,
@@ -25,12 +28,11 @@ from ..passes.partition import Part, never_lossy, partition
 from ..passes.partition_receives import delay_receives
 from .config import SessionConfig
 from .cost import CostModel, tensor_bytes
-from .devices import Device, local_devices
-from .devices.workers import WORKERS
 from .placement import Placement, place
 from .plan import Plan
 from .rendezvous import Rendezvous, RendezvousKey
 from .step import StepContext
+from .workers import WORKERS
 
 
 class Machine:
@@ -86,7 +88,7 @@ class Machine:
         plain = self.devices.is_plain and not config.log_device_placement
         if plain and config.allow_soft_placement:
             return Plan(fetches, feeds, targets, compiled=compiled)
-        if compiled and self._pools_cpus and all(map(is_plain, self.devices)):
+        if compiled and self._pools_cpus and all(d.is_plain for d in self.devices):
             return Plan(fetches, feeds, targets, compiled=True)
         operations = needed_operations(fetches, targets, feeds)
         if plain and not any(op.device for op in operations):
@@ -107,20 +109,26 @@ class Machine:
         if config.log_device_placement:
             found.log()
         used = found.used
-        if all(is_plain(d) for d in self.devices) and len(used) <= 1:
+        if all(d.is_plain for d in self.devices) and len(used) <= 1:
             return Plan(fetches, feeds, targets, compiled=compiled)
         return PartitionedPlan(fetches, feeds, targets, found, self, compiled=compiled)
 
 
-@functools.cache
 def default_machine() -> Machine:
     """What functions run on: all devices of this process, placed softly."""
+    return _machine_of(local_devices())
+
+
+@functools.lru_cache(1)
+def _machine_of(devices: DeviceSet) -> Machine:
     return Machine(SessionConfig(allow_soft_placement=True))
 
 
-def is_plain(device: Device) -> bool:
-    """Whether a device is the host's, and keeps no account of memory that anybody needs."""
-    return device.device_type == "cpu" and device.limit_bytes is None
+def gains_by_compiling(plan: Plan | PartitionedPlan) -> bool:
+    """Whether native code can make a plan faster, on some of its devices."""
+    if isinstance(plan, PartitionedPlan):
+        return any(gains(part.plan.operations, part.device) for part in plan.parts)
+    return gains(plan.operations, local_devices().client)
 
 
 class _PartContext(StepContext):
@@ -157,7 +165,7 @@ class _PartPlan:
             [t for _, t in part.fetches],
             [t for _, t in part.feeds],
             part.targets,
-            compiled=compiled and device.device_type == "cpu",
+            compiled=compiled and device.compiler is not None,
             device=device,
         )
 
@@ -175,11 +183,7 @@ def _brought(value: Any, device: Device) -> Any:
     """A fed value as one of the device; handles stay what they are."""
     if not hasattr(value, "dtype"):
         return value
-    return device.adopt(value) if device.holds(value) else device.put(_host(value))
-
-
-def _host(value: Any) -> Any:
-    return value.get() if hasattr(value, "get") else value
+    return device.adopt(value) if device.holds(value) else device.put(fetched(value))
 
 
 class PartitionedPlan:

@@ -20,14 +20,22 @@ import logging
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 
+from ..devices import Device, DeviceSet
+from ..devices.registry import priority_of
 from ..errors import InvalidArgumentError, NotFoundError, ResourceExhaustedError
-from ..graph import DeviceSpec, GraphTensor, Operation, TensorShape, as_dtype, resource
+from ..graph import (
+    DeviceSpec,
+    DeviceTensor,
+    GraphTensor,
+    Operation,
+    TensorShape,
+    as_dtype,
+    resource,
+)
 from ..ops.control.dataflow import ENTER, EXIT, LOOP_COND, MERGE, NEXT_ITERATION, SWITCH
 from ..ops.state.variable import var_handle
 from ..passes.partition import in_order
 from .cost import CostModel, Costs, known_bytes, tensor_bytes
-from .devices import Device, DeviceSet
-from .devices.registry import priority_of
 
 POLICIES = ("priority", "simulated")
 _SOFTLY = "SessionConfig(allow_soft_placement=True) places it elsewhere"
@@ -135,6 +143,13 @@ class _Groups:
         self._devices = devices
         self._soft = soft
         self._settled = settled
+        # By the id of a fed handle, the device that what it stands for was made on.
+        self._state = {
+            id(inner): outer.place.spec.to_string()
+            for graph in {x.graph for x in feeds}
+            for outer, inner in graph.captures.values()
+            if isinstance(outer, DeviceTensor) and outer.dtype == resource
+        }
         self._parent = {op.id: op.id for op in operations}
         self._join(operations, feeds)
         members: dict[int, list[Operation]] = {}
@@ -203,7 +218,7 @@ class _Groups:
         if not feasible:
             raise self._no_kernel(owner, members)
         group = _Group(owner, members, feasible)
-        name = self._settled.get(owner.name)
+        name = self._settled.get(owner.name) or self._lies_on(members)
         if name is not None:
             held = [d for d in feasible if d.name == name]
             if held:
@@ -237,6 +252,15 @@ class _Groups:
         elif len(members) > 1:
             group.reason += f"with {owner.name!r}, "
         return group
+
+    def _lies_on(self, members: Sequence[Operation]) -> str | None:
+        """The device of a variable that was made there, if one of these operations takes it."""
+        for op in members:
+            for x in op.inputs:
+                found = self._state.get(id(x))
+                if found is not None:
+                    return found
+        return None
 
     def _no_kernel(self, owner: Operation, members: Sequence[Operation]) -> InvalidArgumentError:
         types = sorted({d.device_type for d in self._devices})
@@ -391,7 +415,7 @@ class _Simulation:
         if not self._greedy:
             wanted = [d for d in candidates if priority_of(d.device_type) >= 0] or candidates
             if not any(map(_computes, group.members)):
-                wanted = [d for d in wanted if d.device_type == "cpu"] or wanted
+                wanted = [d for d in wanted if d.is_host] or wanted
             return wanted[0], f"{group.reason}first of {len(candidates)} by priority"
         finish = {d.name: self._times(op, d)[1] for d in candidates}
         device = min(candidates, key=lambda d: finish[d.name])

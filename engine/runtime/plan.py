@@ -18,13 +18,14 @@ from typing import Any
 
 import numpy as np
 
+from ..devices import local_devices
 from ..graph import GraphTensor, Operation
 from ..ops.control.dataflow import NEXT_ITERATION, STEERING
 from ..ops.core.basic import const_op
 from ..ops.core.cluster import Body, cluster_op
 from ..ops.core.dispatch import as_array
 from ..ops.core.failures import located
-from ..ops.core.registry import HOST, OpDef, PlanOptions
+from ..ops.core.registry import OpDef, PlanOptions
 from ..passes import cluster, lower_control_flow, needed_operations, waits_inside
 from ..passes.loop_frames import cycle_error
 from ..quiet import hush, restore
@@ -76,7 +77,7 @@ class Node:
         elif definition.context_kernel is not None:
             kernel = definition.context_kernel
         else:
-            kernel = definition.bind("cpu", HOST)
+            kernel = definition.on_host()
         self.call = functools.partial(kernel, **op.attrs) if op.attrs else kernel
 
 
@@ -138,7 +139,7 @@ class Plan:
         feeds: the tensors that are given.
         targets: operations to run besides.
         compiled: whether operations are clustered, and clusters run as native code.
-        device: what binds the kernels (see runtime/devices); None for the plain CPU.
+        device: what binds the kernels (see engine/devices); None for the plain CPU.
 
     Attributes:
         nodes: what runs, in an order in which it can.
@@ -165,7 +166,8 @@ class Plan:
             operations = needed_operations(fetches, targets, feeds)
         replaced: dict[int, Operation] = {}
         if compiled:
-            operations, replaced = cluster(operations, fetches, feeds)
+            runs_on = local_devices().client if device is None else device
+            operations, replaced = cluster(operations, fetches, feeds, runs_on)
         fed = {id(t) for t in feeds}
         operations = _in_order(operations, fed, replaced)
         constants = {op.id for op in operations if _is_constant(op, fed)}

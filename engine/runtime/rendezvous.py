@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ..devices import Device
 from ..errors import AbortedError, DeadlineExceededError, InvalidArgumentError, LaminarError
 from ..graph import DeviceSpec
-from .devices import Device
 
 _KEY = re.compile(r"([^;]+);([0-9a-f]{16});([^;]+);([^;]+);(\d+):(\d+)")
 _NO_FRAME = (0, 0)

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from .. import forks
+from ..devices import DeviceList
 from ..errors import (
     AlreadyExistsError,
     DTypeError,
@@ -38,7 +39,6 @@ from ..ops.core.convert import to_array
 from ..ops.core.graphs import import_graph_def
 from ..tree import flatten, is_nested, pack_sequence_as
 from .config import SessionConfig
-from .devices import DeviceList
 from .direct import DirectSession
 from .options import RunMetadata, RunOptions
 from .placement import Placement

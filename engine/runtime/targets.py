@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .. import forks
+from ..devices import DeviceList
 from ..errors import (
     AlreadyExistsError,
     InternalError,
@@ -21,7 +22,6 @@ from ..errors import (
 )
 from ..graph import Graph, GraphTensor, Operation
 from .config import SessionConfig
-from .devices import DeviceList
 from .options import RunMetadata, RunOptions
 from .placement import Placement
 

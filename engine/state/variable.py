@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..graph import (
+    DeviceTensor,
     DType,
     EagerTensor,
     Graph,
@@ -187,9 +188,13 @@ class Variable(Operators):
         layers = layer_path()
         self._path = f"{layers}/{self._name}" if layers else self._name
         self._store = variable.VariableStore(
-            self._path, value.value, trainable=self._trainable, owner=weakref.ref(self)
+            self._path, value._value, trainable=self._trainable, owner=weakref.ref(self)
         )
-        self._handle: Tensor = EagerTensor(self._store, resource)
+        self._handle: Tensor = (
+            DeviceTensor(self._store, resource, value.place)
+            if isinstance(value, DeviceTensor)
+            else EagerTensor(self._store, resource)
+        )
 
     def _build(
         self,

@@ -6,10 +6,10 @@ from typing import Any
 
 from laminar import ops
 from laminar.distribute.asynchronous import AsyncStep
+from laminar.engine.devices import device
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.functions import Function
 from laminar.engine.gradients import GradientTape
-from laminar.engine.graph.context import device
 from laminar.tree import flatten
 
 from .compiled import Compiled

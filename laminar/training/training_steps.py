@@ -11,10 +11,10 @@ from laminar import ops, optimizers
 from laminar.distribute import DataParallel
 from laminar.distribute.replicas import is_shared, shared_call
 from laminar.distribution import distribution
+from laminar.engine.devices import prepare_compilers
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.engine.functions import FuncGraph
 from laminar.engine.gradients import GradientTape
-from laminar.engine.ops.core.cluster import prepare_compiler
 from laminar.engine.ops.core.recording import paused
 from laminar.engine.source import warn
 from laminar.layers.holding import holding
@@ -138,7 +138,7 @@ class TrainingSteps(Layer):
             strategy = shared.strategy
         self._share_work(strategy)
         if jit_compile is not False and not run_eagerly:
-            prepare_compiler()
+            prepare_compilers()
 
     def _share_work(self, strategy: DataParallel | None) -> None:
         """Let a strategy say which devices share the work."""

@@ -8,7 +8,6 @@ work in the same memory, as large as the largest needs.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import logging
 import operator
@@ -22,8 +21,9 @@ import numpy as np
 from ... import dumps, forks
 from ...errors import InternalError
 from ...graph import Array, Operation, resource
-from ...ops.core.cluster import Body, run_steps, set_compiler
+from ...ops.core.cluster import Body, run_steps
 from ...ops.state.variable import Sharing, VariableStore, one_lock
+from ..call_path import reads_structs
 from ..codegen import driver
 from ..codegen.cpython_code import OTHER_SHAPES
 from ..lower.loops import LOOPS
@@ -38,7 +38,7 @@ from ..target.code_cache import addresses_of
 from ..target.fingerprint import sources
 from ..target.thread_count import num_threads
 from . import heap
-from .cpython_calls import make_tensors_natively, makes_arrays
+from .cpython_calls import make_tensors_natively
 from .executable import Arena, Instance
 
 _log = logging.getLogger(__name__)
@@ -54,7 +54,6 @@ class _Ready:
         "instance",
         "is_plain",
         "lock",
-        "made_here",
         "places",
         "run",
         "sharing",
@@ -67,11 +66,10 @@ class _Ready:
         self.instance = instance
         self.run = instance.run
         self.stores_of = _picker(instance.recipe.variables)
-        # For the results: None, where the call makes them.
+        # For the results: the call makes them where there is None.
         self.places = (None,) * len(instance.results)
-        self.made_here = not makes_arrays()
         # Whether a call is to do nothing besides.
-        self.is_plain = not (instance.recipe.variables or self.made_here or has_loops)
+        self.is_plain = not (instance.recipe.variables or has_loops)
         self.threads = threads
         # The stores of the last call and the lock they have, as long as no store gets another.
         self.stores: tuple[VariableStore, ...] = ()
@@ -191,8 +189,6 @@ class NativeCluster:
         stores: Sequence[VariableStore],
     ) -> list[Any] | int | None:
         objects = [*arrays, *map(_value_of, stores), *ready.places]
-        if ready.made_here:
-            objects[len(arrays) + len(stores) :] = heap.made(ready.instance.results)
         found = self._call(context, ready, objects) if self._loops else ready.run(objects)
         if type(found) is list:
             return found
@@ -339,7 +335,8 @@ class NativeCluster:
                     making_do.add(name)
                 recipes.append(recipe)
         addresses_of([code for recipe in recipes for code in recipe.codes], contents)
-        make_tensors_natively()
+        if reads_structs():
+            make_tensors_natively()
         if place.grow(max(recipe.arena_bytes for recipe in recipes)):
             place.forget()  # what is asked for again moves to the new memory
         ready = []
@@ -372,7 +369,7 @@ class NativeCluster:
 
 
 class NativeCompiler:
-    """Compiles clusters for this host."""
+    """Compiles clusters for the processor of this host."""
 
     def __init__(self) -> None:
         self._acceptance = Acceptance()
@@ -405,15 +402,15 @@ def is_offered() -> bool:
     """Whether native code can be made and run here; where it cannot, all runs without.
 
     Raises:
-        InvalidArgumentError: LAMINAR_ISA is not the name of instructions.
+        InvalidArgumentError: LAMINAR_ISA is not the name of instructions, or LAMINAR_CALLS no way
+            to call them.
     """
     reason = host.why_not()
-    if not reason and not _layout_is_known():
-        reason = "this Python lays out its arrays otherwise"
     if reason:
         _log.debug("no native code is made: %s", reason)
         return False
-    llvm.asked_vector_bytes()  # what it raises is no mistake of the compiler
+    llvm.asked_vector_bytes()  # what these raise is no mistake of the compiler
+    reads_structs()
     return True
 
 
@@ -434,27 +431,4 @@ def _at_line(x: Array) -> Array:
     return found
 
 
-def _layout_is_known() -> bool:
-    """Whether the parts of an array are where the native code looks for them."""
-    for a in (np.zeros(3), np.zeros((2, 2), np.float32), np.zeros(())):
-        fields = [ctypes.c_int64.from_address(id(a) + 8 * i).value for i in range(9)]
-        more = [a, a]
-        references = ctypes.c_int64.from_address(id(a)).value
-        held = a[...]
-        base = ctypes.c_int64.from_address(id(held) + 48).value
-        if (
-            fields[0] != references - len(more)
-            or fields[1] != id(np.ndarray)
-            or fields[2] != a.ctypes.data
-            or fields[6] != 0
-            or base != id(a)
-            or ctypes.c_int32.from_address(id(a) + 64).value & 0x501 != 0x501
-        ):
-            return False
-    items = [object(), object()]
-    found = ctypes.c_int64.from_address(id(items) + 24).value
-    return [ctypes.c_int64.from_address(found + 8 * i).value for i in (0, 1)] == [*map(id, items)]
-
-
 heap.keep_freed()
-set_compiler(NativeCompiler())

@@ -4,14 +4,14 @@ CPython calls a built-in function of one argument as `f(self, argument)`, both b
 such a function (cpython_code.py): `self` is an array of words that say what to run, the argument a
 list of arrays, whose items lie in memory as the table of addresses that a plan takes. It looks
 whether the arrays have the shapes that the plan is for, and makes the arrays of results. That, and
-tensors of them, would take longer in Python than a small plan.
+tensors of them, would take longer in Python than a small plan. Where Python's structs are not known
+(call_path.py), ctypes_calls.py does the same.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import importlib
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,19 +19,15 @@ from typing import Any
 import numpy as np
 
 from ...graph import EagerTensor, set_tensor_maker
+from ..call_path import array_makers, reads_structs
 from ..codegen import cpython_code as code
+from ..ctypes_calls import CtypesPlan
 from ..target import host
 from ..target.code_cache import address_of
 from .heap import Form, is_large
 
 _BYTE = np.dtype(np.uint8)
 _ONE_ARGUMENT, _SOME_ARGUMENTS = 8, 0x80  # METH_O, METH_FASTCALL
-
-# In the table of functions that NumPy gives to native code, whose numbers stay as they are: one
-# that tells its version, the type of an array, what makes one, PyArray_NewFromDescr, and what says
-# whose memory it has, PyArray_SetBaseObject.
-_VERSION, _NDARRAY, _NEW, _SET_BASE = 0, 2, 94, 282
-_KNOWN_VERSION = 2
 
 
 class _Method(ctypes.Structure):
@@ -60,19 +56,21 @@ def callable_plan(
         num_arrays: that the plan takes.
         given: the shapes of the first ones.
         results: the forms of the last ones, whose element types must live as long; the list may
-            have None in their places where `makes_arrays()`.
+            have None in their places.
 
     Returns:
         What gives the list of results, or the status of the driver where it is not DONE, or
         OTHER_SHAPES.
     """
+    if not reads_structs():
+        return CtypesPlan(run, plan, num_arrays, given, results)
     ranks = sum(map(len, given)) + sum(len(shape) for shape, _ in results)
     given_forms, result_forms = code.CALL_WORDS, code.CALL_WORDS + code.GIVEN_WORDS * len(given)
     sizes = result_forms + code.RESULT_WORDS * len(results)
     words = np.zeros(sizes + ranks, np.int64)
     start: int = words.ctypes.data
     words[code.CALL_RUN], words[code.CALL_PLAN] = run, plan
-    words[code.CALL_LEAVE : code.CALL_REFER + 1] = *_python_functions(), *_array_makers()
+    words[code.CALL_LEAVE : code.CALL_REFER + 1] = *_python_functions(), *array_makers()
     words[code.CALL_ARRAY_TYPE], words[code.CALL_BYTE] = id(np.ndarray), id(_BYTE)
     words[code.CALL_NONE] = id(None)
     words[code.CALL_GIVEN], words[code.CALL_RESULTS] = len(given), len(results)
@@ -93,28 +91,6 @@ def callable_plan(
         sizes += len(shape)
     found: Callable[[list[Any]], Any] = _built_in("call", _ONE_ARGUMENT, words)
     return found
-
-
-def makes_arrays() -> bool:
-    """Whether calls make their results themselves."""
-    return 0 not in _array_makers()
-
-
-@functools.cache
-def _array_makers() -> tuple[int, int]:
-    """The addresses of NumPy's functions; 0 where they are not those known here."""
-    try:
-        module = importlib.import_module("numpy._core._multiarray_umath")
-        capsule = module._ARRAY_API
-    except (ImportError, AttributeError):
-        return 0, 0
-    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
-    table = pointer_of(("PyCapsule_GetPointer", ctypes.pythonapi))(capsule, None)
-    entries = (ctypes.c_void_p * (_SET_BASE + 1)).from_address(table or 0)
-    version = ctypes.CFUNCTYPE(ctypes.c_uint)(entries[_VERSION] or 0)()
-    if version >> 24 != _KNOWN_VERSION or entries[_NDARRAY] != id(np.ndarray):
-        return 0, 0
-    return entries[_NEW] or 0, entries[_SET_BASE] or 0
 
 
 @functools.cache

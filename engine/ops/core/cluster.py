@@ -1,12 +1,12 @@
 """Cluster: a set of operations, pure but for the variables they read and write, that runs as one.
 
-Its own kernel runs the operations one by one; a compiler that has registered itself (see
-`set_compiler`) gives each body one native function instead.
+Its own kernel runs the operations one by one; the compiler of the device that it runs on, if that
+has one, gives each body one native function instead.
 """
 
 from __future__ import annotations
 
-import importlib
+import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -17,7 +17,7 @@ from ...graph import ANY, Operation, TensorSpec
 from ..state.variable import VariableStore, one_lock
 from .dispatch import as_array
 from .failures import located
-from .registry import HOST, OpDef, define, no_gradient
+from .registry import OpDef, PlanOptions, define, no_gradient
 
 
 class Step(NamedTuple):
@@ -39,6 +39,38 @@ class Step(NamedTuple):
         return f"{op.layer}/{op.name}" if within else op.name
 
 
+class Compiler(Protocol):
+    """What a device type has its clusters compiled by (see `register_device`)."""
+
+    def prepare(self) -> None:
+        """Load what a first compilation needs."""
+
+    def accepts(self, operations: Sequence[Operation]) -> list[bool]:
+        """Of which operations it can make native code."""
+
+    def build(self, body: Body) -> Callable[..., Any] | None:
+        """A function of a kernel context and the inputs, as `run_steps`; None if it cannot.
+
+        Inputs and outputs are arrays of `body.device`, variables come as their stores. It may have
+        a method `prepare(calls)`: see `prepare_body`.
+        """
+
+
+class ClusterDevice(Protocol):
+    """What a cluster asks of the device that it runs on (see engine/devices)."""
+
+    @property
+    def compiler(self) -> Compiler | None:
+        """Who compiles what runs there."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the host's own kernels run there, as they are."""
+
+    def bind(self, op: OpDef) -> Callable[..., Any]:
+        """The kernel of an op there; one with effects takes a context first."""
+
+
 class Body:
     """The operations of a cluster, in order.
 
@@ -50,6 +82,7 @@ class Body:
         num_inputs: how many values come from outside.
         outputs: the numbers of the values that go out.
         name: of the cluster, to people.
+        device: where it runs; None for the host's own kernels, operation by operation.
         native: the compiled form, made when it is first run.
     """
 
@@ -60,26 +93,21 @@ class Body:
         num_inputs: int,
         outputs: Sequence[int],
         name: str = "cluster",
+        device: ClusterDevice | None = None,
     ) -> None:
         self.steps = tuple(steps)
         self.specs = tuple(specs)
         self.num_inputs = num_inputs
         self.outputs = tuple(outputs)
         self.name = name
+        self.device = device
         self.native: Callable[..., Any] | None = None
 
-
-class Compiler(Protocol):
-    """What a compiler offers for clusters."""
-
-    def prepare(self) -> None:
-        """Load what a first compilation needs."""
-
-    def accepts(self, operations: Sequence[Operation]) -> list[bool]:
-        """Of which operations it can make native code."""
-
-    def build(self, body: Body) -> Callable[..., Any] | None:
-        """A function of a kernel context and the inputs, as `run_steps`; None if it cannot."""
+    @functools.cached_property
+    def kernels(self) -> list[tuple[Callable[..., Any], bool]]:
+        """What runs each step on the device, and whether it takes a context first."""
+        device = None if self.device is None or self.device.is_plain else self.device
+        return [_kernel(step, device) for step in self.steps]
 
 
 class _ThreadShare(threading.local):
@@ -95,39 +123,6 @@ class _ThreadShare(threading.local):
 
 
 thread_share = _ThreadShare()
-
-
-class _Hook:
-    compiler: Compiler | None = None
-    was_looked_for = False
-
-
-def set_compiler(compiler: Compiler) -> None:
-    """Say who compiles clusters."""
-    _Hook.compiler = compiler
-
-
-def _compiler() -> Compiler | None:
-    """Who compiles clusters: laminar's own compiler, loaded on first use, unless another is set."""
-    if _Hook.compiler is None and not _Hook.was_looked_for:
-        try:
-            importlib.import_module("laminar.engine.compiler")  # calls set_compiler
-        finally:  # until then other threads wait for it, too
-            _Hook.was_looked_for = True
-    return _Hook.compiler
-
-
-def prepare_compiler() -> None:
-    """Load what compiles, so that the first run of a graph need not wait for that."""
-    compiler = _compiler()
-    if compiler is not None:
-        compiler.prepare()
-
-
-def accepts(operations: Sequence[Operation]) -> list[bool]:
-    """Which operations may be part of a cluster."""
-    compiler = _compiler()
-    return [False] * len(operations) if compiler is None else compiler.accepts(operations)
 
 
 @define("Cluster", dtypes={"inputs": ANY}, same_dtype=False)
@@ -152,10 +147,10 @@ def _run_steps(context: Any, inputs: Sequence[Any], body: Body) -> list[Any]:
         if isinstance(x, VariableStore):
             _, x = shadows.setdefault(id(x), (x, VariableStore(x.name, x.value)))
         values[i] = x
-    for step in body.steps:
+    for step, (kernel, needs_context) in zip(body.steps, body.kernels, strict=True):
         arguments = [values[i] for i in step.inputs]
         try:
-            results = _run_step(context, step, arguments)
+            results = kernel(context, *arguments) if needs_context else kernel(*arguments)
         except Exception as cause:
             if step.operation is None or getattr(cause, "operation", None) is not None:
                 raise
@@ -171,11 +166,17 @@ def _run_steps(context: Any, inputs: Sequence[Any], body: Body) -> list[Any]:
     return [as_array(values[i]) for i in body.outputs]
 
 
-def _run_step(context: Any, step: Step, arguments: Sequence[Any]) -> Any:
-    definition = step.definition
-    if definition.context_kernel is not None:
-        return definition.context_kernel(context, *arguments, **step.attrs)
-    return definition.bind("cpu", HOST)(*arguments, **step.attrs)
+def _kernel(step: Step, device: ClusterDevice | None) -> tuple[Callable[..., Any], bool]:
+    """What runs a step on a device, or on the host, and whether it takes a context first."""
+    op = step.definition
+    if device is None:
+        kernel = op.context_kernel or op.on_host()
+    elif op.prepared is not None:  # the graphs inside of it run there too
+        options = PlanOptions(device=device)
+        return op.prepared(step.attrs, [True] * len(step.outputs), options), True
+    else:
+        kernel = device.bind(op)
+    return functools.partial(kernel, **step.attrs), op.context_kernel is not None
 
 
 @cluster_op.effect
@@ -193,7 +194,7 @@ def prepare_body(body: Body, calls: Sequence[Sequence[tuple[int, ...]]]) -> None
 
 def _built(body: Body) -> Callable[..., Any]:
     """The compiled form of a body, or what runs it without."""
-    compiler = _compiler()
+    compiler = None if body.device is None else body.device.compiler
     native = None if compiler is None else compiler.build(body)
 
     def one_by_one(context: Any, *inputs: Any) -> list[Any]:

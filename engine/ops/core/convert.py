@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ...graph import (
     int32,
     int64,
     resource,
+    stack,
     string,
 )
 
@@ -61,14 +63,21 @@ def convert_to_tensor(value: Any, dtype: Any = None, *, copy: bool = True) -> Te
 
         return cast(value, wanted)
     if isinstance(value, list | tuple) and _holds_tensor(value):
-        from ..array.join import stack  # these declare ops, which need this module
-        from .promotion import promote
-
-        items = [convert_to_tensor(item, wanted) for item in value]
-        return stack(promote(*items))
+        return _stacked(value, wanted)
     array, dtype = to_array(value, wanted, copy=copy)
     graph = building()
-    return EagerTensor(array, dtype) if graph is None else Literal(array, dtype, graph)
+    if graph is not None:
+        return Literal(array, dtype, graph)
+    place = stack.place
+    return EagerTensor(array, dtype) if place is None else place.tensor(array, dtype)
+
+
+def _stacked(value: Sequence[Any], dtype: DType | None) -> Tensor:
+    """Nested lists with tensors among them."""
+    from ..array.join import stack  # these declare ops, which need this module
+    from .promotion import promote
+
+    return stack(promote(*[convert_to_tensor(item, dtype) for item in value]))
 
 
 def _holds_tensor(value: Any) -> bool:

@@ -14,12 +14,23 @@ from ...errors import (
     InternalError,
     LaminarError,
 )
-from ...graph import EagerTensor, Graph, GraphTensor, Literal, Tensor, resource, stack, value_of
+from ...graph import (
+    DeviceTensor,
+    EagerPlace,
+    EagerTensor,
+    Graph,
+    GraphTensor,
+    Literal,
+    Tensor,
+    resource,
+    stack,
+    value_of,
+)
 from ...quiet import hush, restore
 from .convert import convert_to_tensor
 from .failures import kernel_failure
 from .recording import notify, recorders
-from .registry import HOST, OpDef, lookup
+from .registry import HOST, HOST_TYPE, OpDef, lookup
 
 _ndarray = np.ndarray
 _SCALARS = (np.generic, int, float, bool)
@@ -28,7 +39,7 @@ _SCALARS = (np.generic, int, float, bool)
 class EagerContext:
     """The machine that eager kernels with effects run on: resources come as inputs, by object."""
 
-    xp = HOST
+    xp: Any = HOST
     cancellation = CancellationManager()
     frame_iter = (0, 0)
 
@@ -55,17 +66,21 @@ def apply(
     """
     items = stack.items
     graph = items[-1] if items else None
-    are_values = graph is None  # and perhaps nothing but tensors at hand, which is common
+    on_host = graph is None  # and perhaps all inputs lie there, which is common
     tensors = []
     for x in inputs:
         if type(x) is not EagerTensor:
-            are_values = False
             x = x if isinstance(x, Tensor) else convert_to_tensor(x)
+            if type(x) is not EagerTensor:
+                on_host = False
         tensors.append(x)
-    if graph is None and not are_values:
-        graph = symbolic_graph(op.type, tensors)
-    if graph is None:
-        outputs, full = _compute(op, tensors, attrs)
+    outputs: Sequence[Tensor]
+    if on_host and stack.place is None:
+        outputs, full = compute_on_host(op, tensors, attrs)
+    elif graph is None and (graph := symbolic_graph(op.type, tensors)) is None:
+        place = _place_for(tensors)
+        compute = compute_on_host if place is None else place.compute
+        outputs, full = compute(op, tensors, attrs)
     else:
         inside = [as_input(graph, x) for x in tensors]
         node = graph.add(op, inside, attrs, name=name)
@@ -96,9 +111,21 @@ def symbolic_graph(who: str, tensors: Sequence[Tensor]) -> Graph | None:
     return None
 
 
-def _compute(
+def _place_for(tensors: Sequence[Tensor]) -> EagerPlace | None:
+    """Where an op is computed: where its state lies, else in the scope, else where inputs lie."""
+    place = stack.place
+    for x in tensors:
+        if isinstance(x, DeviceTensor):
+            if x.dtype == resource:
+                return x.place
+            place = place or x.place
+    return place
+
+
+def compute_on_host(
     op: OpDef, tensors: Sequence[Tensor], attrs: Mapping[str, Any]
 ) -> tuple[tuple[Tensor, ...], Mapping[str, Any]]:
+    """The outputs of an op of tensors whose values lie on the host, and its full attributes."""
     specs, full = op.infer_eager(tensors, attrs)
     result = run_kernel(op, list(map(value_of, tensors)), full)
     if len(specs) == 1:
@@ -116,12 +143,28 @@ def run_kernel(op: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> An
             return op.context_kernel(EAGER, *arrays, **attrs)
         if op.async_kernel is not None:
             return wait_for(op.async_kernel, arrays, attrs)
-        kernel = op.kernels.get("cpu")
+        kernel = op.kernels.get(HOST_TYPE)
         if kernel is not None:
             return kernel(*arrays, **attrs)
         if op.reference_kernel is None:
             raise InternalError(f"{op.type} has no kernel")
         return op.reference_kernel(HOST, *arrays, **attrs)
+    except LaminarError:
+        raise
+    except Exception as cause:
+        kind, message = kernel_failure(op.type, arrays, cause)
+        raise kind(message) from cause
+    finally:
+        restore(before)
+
+
+def run_bound(
+    op: OpDef, kernel: Callable[..., Any], arrays: Sequence[Any], attrs: Mapping[str, Any]
+) -> Any:
+    """As `run_kernel`, on arrays of a device, which has bound the kernel."""
+    before = hush()
+    try:
+        return kernel(*arrays, **attrs)
     except LaminarError:
         raise
     except Exception as cause:
@@ -204,7 +247,7 @@ def as_input(graph: Graph, x: Tensor) -> GraphTensor:
 
 def _constant(graph: Graph, x: Tensor) -> GraphTensor:
     def make() -> GraphTensor:
-        attrs = {"value": x._value, "dtype": x.dtype}  # type: ignore[attr-defined]  # eager
+        attrs = {"value": x.value, "dtype": x.dtype}  # type: ignore[attr-defined]  # eager
         return graph.add(lookup("Const"), (), attrs).outputs[0]
 
     return graph.constant(x, make)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ...errors import InvalidArgumentError, LaminarError, ResourceExhaustedError
 from ...graph import Operation
 
@@ -41,6 +39,6 @@ def kernel_failure(
 
 def describe(array: Any) -> str:
     """How an error shows an argument of a kernel."""
-    if isinstance(array, np.ndarray | np.generic):
+    if hasattr(array, "dtype") and hasattr(array, "shape"):  # of whatever device
         return f"{array.dtype}[{', '.join(map(str, array.shape))}]"
     return str(array)

@@ -315,6 +315,10 @@ class OpDef:
 
         return functools.partial(reference, xp)
 
+    def on_host(self) -> Callable[..., Any]:
+        """As `bind`, for the host's own kernels."""
+        return self.bind(HOST_TYPE, HOST)
+
     def __call__(self, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
         """Compute the single output, or add the operation to the graph being built."""
         (output,) = OpDef.applied(self, inputs, attrs, name)
@@ -415,3 +419,4 @@ def no_gradient(op: OpView, *douts: Tensor) -> Grads:
 
 
 HOST = np  # the array library of the host
+HOST_TYPE = "cpu"  # its type among devices

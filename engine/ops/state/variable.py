@@ -152,11 +152,19 @@ def _var_handle_kernel(
 var_handle.grad(no_gradient)
 
 
+def fetched(value: Any) -> Any:
+    """A value that lies on whatever device, on the host.
+
+    Arrays that are not NumPy's have `get()` for that, as cupy's do.
+    """
+    return value.get() if hasattr(value, "get") and hasattr(value, "dtype") else value
+
+
 def _held(context: Any, store: VariableStore) -> Array:
     """The value for kernels of `context`: the host fetches it from where it was updated last."""
     value = store.read()
-    if type(value) is not np.ndarray and context.xp is HOST and hasattr(value, "get"):
-        value = store.value = value.get()
+    if type(value) is not np.ndarray and context.xp is HOST:
+        value = store.value = fetched(value)
     return value
 
 

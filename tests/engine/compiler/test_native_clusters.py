@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from laminar.engine.compiler import NativeCompiler
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 from laminar.engine.compiler.target import code_cache as codes
+from laminar.engine.devices import local_devices
 from laminar.engine.graph import Graph, GraphTensor, Tensor
 from laminar.engine.ops.core.basic import constant, placeholder
 from laminar.engine.ops.linalg.matmul import matmul
@@ -135,7 +136,7 @@ def test_another_size_compiles_nothing() -> None:
         x, b = placeholder("float32", [None, 6]), placeholder("float32", [6])
         y = tanh(add(multiply(x, b), b))
         assert isinstance(y, GraphTensor)
-    operations, _ = cluster(needed_operations([y], (), [x, b]), [y], [x, b])
+    operations, _ = cluster(needed_operations([y], (), [x, b]), [y], [x, b], local_devices().client)
     native = NativeCluster(operations[0].attrs["body"])
     context = StepContext()
     native(context, normal(5, 6), normal(6))
@@ -153,7 +154,7 @@ def of_rows_and_columns(build: Callable[[Tensor], Tensor]) -> NativeCluster:
         x = placeholder("float32", [None, None])
         y = build(x)
         assert isinstance(y, GraphTensor)
-    operations, _ = cluster(needed_operations([y], (), [x]), [y], [x])
+    operations, _ = cluster(needed_operations([y], (), [x]), [y], [x], local_devices().client)
     return NativeCluster(operations[0].attrs["body"])
 
 
@@ -191,7 +192,7 @@ def softmax_of_products() -> NativeCluster:
         x = placeholder("float32", [None, 64])
         y = reduce_sum(exp(matmul(exp(matmul(x, x, transpose_b=True)), x)), axis=0)
         assert isinstance(y, GraphTensor)
-    operations, _ = cluster(needed_operations([y], (), [x]), [y], [x])
+    operations, _ = cluster(needed_operations([y], (), [x]), [y], [x], local_devices().client)
     return NativeCluster(operations[0].attrs["body"])
 
 

@@ -301,7 +301,7 @@ def test_devices_pass_into_inner_functions() -> None:
 
     inner = eng.function(pinned)
     outer = eng.function(lambda x: inner(x) + 1.0)
-    with eng.device("/job:worker"):
+    with eng.Graph().as_default(), eng.device("/job:worker"):
         graph = outer.concrete(tensor(1)).graph
     devices = {op.type: op.device for op in graph.operations}
     assert devices["Mul"] == "/job:worker/device:cpu:1"

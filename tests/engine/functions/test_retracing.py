@@ -15,6 +15,7 @@ import pytest
 
 from laminar import engine as eng
 from laminar.engine.ops.math.elementary import tanh
+from tests.engine.runtime.fake_gpu import two_cpus
 
 
 def tensor(value: Any, dtype: str = "float32") -> Any:
@@ -79,7 +80,7 @@ def test_a_device_scope_is_part_of_the_key() -> None:
     with eng.device("/cpu:0"):
         f(x)
         here = f.concrete(x)
-    with eng.device("/cpu:1"):
+    with two_cpus(), eng.device("/cpu:1"):
         f(x)
         there = f.concrete(x)
     f(x)

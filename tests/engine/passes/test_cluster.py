@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from laminar.engine.devices import local_devices
+from laminar.engine.devices.factories import factories
 from laminar.engine.graph import Graph, Operation, Tensor
-from laminar.engine.ops.core import cluster as cluster_module
 from laminar.engine.ops.core.basic import constant, placeholder
 from laminar.engine.ops.core.cluster import Body
 from laminar.engine.ops.linalg.matmul import matmul
@@ -21,6 +23,8 @@ from laminar.engine.passes import cluster, needed_operations
 from laminar.engine.runtime import Plan, StepContext
 
 from ...sampling import examples
+
+HOST = local_devices().client
 
 
 class Anything:
@@ -41,7 +45,9 @@ class Anything:
 
 @pytest.fixture(autouse=True)
 def anything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster_module._Hook, "compiler", Anything())
+    anything = Anything()
+    factory = dataclasses.replace(factories[HOST.device_type], compiler=lambda: anything)
+    monkeypatch.setitem(factories, HOST.device_type, factory)
 
 
 def run(fetches: Sequence[Any], feeds: Sequence[Any], values: Sequence[Any]) -> None:
@@ -57,7 +63,7 @@ def test_a_chain_is_one_operation() -> None:
     with graph.as_default():
         x: Any = placeholder("float64", [None])
         y: Any = tanh(multiply(add(x, x), subtract(x, add(x, x))))
-    operations, replaced = cluster(needed_operations([y], (), [x]), [y], [x])
+    operations, replaced = cluster(needed_operations([y], (), [x]), [y], [x], HOST)
     assert [op.type for op in operations] == ["Cluster"]
     assert len(replaced) == 5
     assert operations[0].outputs == (y,)
@@ -77,7 +83,7 @@ def test_two_operations_are_worth_it_where_much_is_computed(
     with graph.as_default():
         x: Any = placeholder("float64", [size])
         y: Any = tanh(add(x, x))
-    operations, _ = cluster(needed_operations([y], (), [x]), [y], [x])
+    operations, _ = cluster(needed_operations([y], (), [x]), [y], [x], HOST)
     assert [op.type for op in operations] == kinds
     run([y], [x], [np.arange(size or 5.0)])
 
@@ -89,7 +95,7 @@ def test_what_lies_between_is_not_jumped_over() -> None:
         a = tanh(multiply(add(x, x), x))
         b = matmul(a, x)
         y: Any = add(subtract(maximum(a, b), a), multiply(a, b))
-    operations, _ = cluster(needed_operations([y], (), [x]), [y], [x])
+    operations, _ = cluster(needed_operations([y], (), [x]), [y], [x], HOST)
     assert [op.type for op in operations] == ["Cluster", "MatMul", "Cluster"]
     run([y], [x], [np.random.default_rng(0).normal(size=(3, 3))])
 
@@ -110,7 +116,7 @@ def test_short_runs_are_left() -> None:
     with graph.as_default():
         x: Any = placeholder("float64", [2])
         y: Any = add(multiply(x, x), x)
-    operations, replaced = cluster(needed_operations([y], (), [x]), [y], [x])
+    operations, replaced = cluster(needed_operations([y], (), [x]), [y], [x], HOST)
     assert [op.type for op in operations] == ["Mul", "Add"]
     assert not replaced
 
@@ -123,7 +129,7 @@ def test_control_edges_are_kept() -> None:
         with graph.control_dependencies([first]):
             y: Any = tanh(add(multiply(x, x), x))
     feeds: list[Any] = [x, graph.get_tensor_by_name("p:0")]
-    operations, _ = cluster(needed_operations([y], (), feeds), [y], feeds)
+    operations, _ = cluster(needed_operations([y], (), feeds), [y], feeds, HOST)
     made = next(op for op in operations if op.type == "Cluster")
     assert [c.type for c in made.control_inputs] == ["MatMul"]
     run([y], feeds, [np.ones(2), np.ones((1, 1))])

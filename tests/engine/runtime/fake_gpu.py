@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laminar.engine.runtime.devices import Device, GpuDevice, register_device, registry
+from laminar.engine.devices import (
+    Device,
+    GpuDevice,
+    register_device,
+    registry,
+    set_device_count,
+)
+from laminar.engine.devices.factories import factories
+from laminar.engine.ops.core.cluster import Compiler
 
 
 class Array(np.lib.mixins.NDArrayOperatorsMixin):
@@ -147,13 +155,23 @@ class FakeCupy:
 
 @contextmanager
 def registered(
-    device_type: str, make: Callable[[int, int, int | None], Device], priority: int = -1
+    device_type: str,
+    make: Callable[[int, int, int | None], Device],
+    priority: int = -1,
+    compiler: Callable[[], Compiler] | None = None,
+    count: int = 1,
 ) -> Iterator[None]:
-    """Inside, there is one device of a type more, or of a type that there was already."""
+    """Inside, there are devices of a type more, or of a type that there was already."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(registry, "factories", dict(registry.factories))
-        registry.factories.pop(device_type, None)
-        register_device(device_type, make, priority=priority)
+        patch.setitem(factories, device_type, factories["cpu"])  # at the end, it is as it was
+        del factories[device_type]
+        register_device(
+            device_type,
+            make,
+            available=lambda: (count, ""),
+            priority=priority,
+            compiler=compiler,
+        )
         try:
             yield
         finally:
@@ -166,3 +184,13 @@ def one_gpu() -> Iterator[GpuDevice]:
     device = GpuDevice(0, FakeCupy())
     with registered("gpu", lambda index, count, limit: device, priority=100):
         yield device
+
+
+@contextmanager
+def two_cpus() -> Iterator[None]:
+    """Inside, the process has two CPU devices."""
+    set_device_count({"cpu": 2})
+    try:
+        yield
+    finally:
+        set_device_count()

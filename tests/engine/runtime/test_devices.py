@@ -15,6 +15,17 @@ import pytest
 from laminar import engine as eng
 from laminar.engine.compiler.native import threads
 from laminar.engine.compiler.target.thread_count import num_threads
+from laminar.engine.devices import (
+    CpuDevice,
+    DeviceSet,
+    GpuDevice,
+    cuda,
+    list_devices,
+    local_devices,
+    register_device,
+    registry,
+)
+from laminar.engine.devices.cpu import num_cores
 from laminar.engine.errors import (
     AlreadyExistsError,
     InvalidArgumentError,
@@ -25,18 +36,7 @@ from laminar.engine.graph import FLOATING, TensorSpec
 from laminar.engine.ops.core.cluster import thread_share
 from laminar.engine.ops.core.registry import define
 from laminar.engine.runtime import Machine, SessionConfig
-from laminar.engine.runtime.devices import (
-    CpuDevice,
-    DeviceSet,
-    GpuDevice,
-    cuda,
-    list_devices,
-    local_devices,
-    register_device,
-    registry,
-)
-from laminar.engine.runtime.devices.cpu import num_cores
-from laminar.engine.runtime.devices.workers import Workers
+from laminar.engine.runtime.workers import Workers
 from tests.engine.runtime.fake_gpu import Array, FakeCupy, one_gpu, registered
 
 
@@ -99,7 +99,7 @@ def test_several_cpus_share_the_cores() -> None:
 
 def test_each_cpu_has_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Native code that runs on a device uses the device's pool, and gives the same bits."""
-    monkeypatch.setattr("laminar.engine.runtime.devices.cpu.num_cores", lambda: 8)
+    monkeypatch.setattr("laminar.engine.devices.cpu.num_cores", lambda: 8)
     devices = [CpuDevice(0, num_threads=2), CpuDevice(1, num_threads=3), CpuDevice(2)]
     x = np.random.default_rng(0).normal(size=(300, 300)).astype("float32")
 
@@ -154,8 +154,7 @@ def test_incarnations_differ_and_are_not_zero() -> None:
 
 def test_an_incarnation_changes_with_the_process() -> None:
     program = (
-        "from laminar.engine.runtime.devices import list_devices; "
-        "print(list_devices()[-1].incarnation)"
+        "from laminar.engine.devices import list_devices; print(list_devices()[-1].incarnation)"
     )
     other = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert int(other.stdout) != list_devices()[-1].incarnation

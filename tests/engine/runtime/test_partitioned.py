@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from laminar import engine as eng
 from laminar import ops
 from laminar.datasets import digits
+from laminar.engine.devices import local_devices
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.ops.control.dataflow import (
     close_loop,
@@ -24,7 +25,6 @@ from laminar.engine.ops.control.dataflow import (
     switch,
 )
 from laminar.engine.runtime import Machine, Plan, SessionConfig, StepContext
-from laminar.engine.runtime.devices import local_devices
 from laminar.engine.runtime.rendezvous import Rendezvous
 from tests.engine import programs
 from tests.engine.runtime.fake_gpu import one_gpu

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from laminar import engine as eng
+from laminar.engine.devices import Device
 from laminar.engine.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
@@ -17,7 +18,6 @@ from laminar.engine.errors import (
     ResourceExhaustedError,
 )
 from laminar.engine.runtime import Machine, PartitionedPlan, SessionConfig
-from laminar.engine.runtime.devices import Device
 from tests.engine.runtime.parts import (
     THREE,
     TWO,

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from laminar import engine as eng
+from laminar.engine.devices import CpuDevice, Device, DeviceSet, GpuDevice
 from laminar.engine.errors import InvalidArgumentError, ResourceExhaustedError
 from laminar.engine.graph import FLOATING, Operation, TensorSpec
 from laminar.engine.ops.core import basic
@@ -21,7 +22,6 @@ from laminar.engine.ops.text.string import string_length
 from laminar.engine.passes import needed_operations
 from laminar.engine.runtime import SessionConfig
 from laminar.engine.runtime.cost import CostModel, input_bytes, output_bytes
-from laminar.engine.runtime.devices import CpuDevice, Device, DeviceSet, GpuDevice
 from laminar.engine.runtime.placement import Placement, place
 from tests.engine.runtime.fake_gpu import FakeCupy
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from laminar.engine.devices import CpuDevice, GpuDevice
 from laminar.engine.errors import (
     AbortedError,
     CancelledError,
@@ -18,7 +19,6 @@ from laminar.engine.errors import (
     InvalidArgumentError,
     OutOfRangeError,
 )
-from laminar.engine.runtime.devices import CpuDevice, GpuDevice
 from laminar.engine.runtime.rendezvous import Arrival, Rendezvous, RendezvousKey
 from tests.engine.runtime.fake_gpu import FakeCupy
 

@@ -1,4 +1,4 @@
-"""Native plans as functions of Python's: what they take, what they hold, what they leave."""
+"""Native plans as functions of Python's, or through ctypes: what they take, hold and leave."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import laminar
 from laminar import engine as eng
 from laminar.engine.compiler.codegen import cpython_code, driver
 from laminar.engine.compiler.codegen.function import POINTER, Function, Module, Value
-from laminar.engine.compiler.native import cluster_kernel as native_module
 from laminar.engine.compiler.native import cpython_calls
 from laminar.engine.compiler.native.cpython_calls import callable_plan
 from laminar.engine.compiler.plan.executable_plan import driver_codes
@@ -27,6 +25,16 @@ from laminar.engine.compiler.target.code import Code
 from laminar.engine.compiler.target.code_cache import address_of, addresses_of
 from laminar.engine.compiler.target.llvm import vector_bytes
 from laminar.engine.graph import EagerTensor, int64, tensor
+
+
+@pytest.fixture(params=["built-in", "ctypes"])
+def _either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls by the one way and by the other."""
+    if request.param == "ctypes":
+        monkeypatch.setattr(cpython_calls, "reads_structs", lambda: False)
+
+
+either_way = pytest.mark.usefixtures("_either_way")
 
 
 def _waiting() -> str:
@@ -67,6 +75,7 @@ class Waiting:
         self.run = callable_plan(run, self.plan.ctypes.data, 1)
 
 
+@either_way
 def test_others_run_meanwhile_and_the_arrays_live() -> None:
     waiting = Waiting()
     array = np.arange(3.0)
@@ -87,6 +96,7 @@ def test_others_run_meanwhile_and_the_arrays_live() -> None:
     assert alive() is None
 
 
+@either_way
 @pytest.mark.parametrize(
     "thing", [None, 3.0, [1.0], np.float32(1), np.ma.ones(2), np.arange(8.0)[::2]], ids=repr
 )
@@ -97,6 +107,7 @@ def test_what_is_no_plain_array_is_refused_and_nothing_runs(thing: Any) -> None:
     assert waiting.words[1] == 0
 
 
+@either_way
 def test_a_call_leaves_no_references_behind() -> None:
     waiting = Waiting()
     waiting.words[0] = 1
@@ -130,6 +141,7 @@ def test_a_function_keeps_what_python_reads_when_it_is_dropped() -> None:
     assert address in [ctypes.addressof(x) for x in kept]
 
 
+@either_way
 def test_it_takes_one_argument() -> None:
     with pytest.raises(TypeError):
         Waiting().run()  # type: ignore[call-arg]  # that is the test
@@ -150,8 +162,8 @@ def doing_nothing(
     return (plan, tables), callable_plan(run, plan.ctypes.data, num_arrays, given, results)
 
 
+@either_way
 def test_results_are_made() -> None:
-    assert cpython_calls.makes_arrays()
     forms = [((2, 3), FLOATS), ((), FLOATS), ((0, 4), FLAGS), ((5,), FLAGS)]
     kept, run = doing_nothing(5, [(2,)], forms)
     objects: list[Any] = [np.ones(2), *[None] * 4]
@@ -178,6 +190,7 @@ def test_results_are_made() -> None:
     del kept
 
 
+@either_way
 def test_large_results_begin_at_a_line_in_memory_of_their_own() -> None:
     forms = [((40, 128), FLOATS), ((3,), FLOATS), ((1 << 15,), FLAGS), ((64, 64), FLOATS)]
     kept, run = doing_nothing(5, [(2,)], forms)
@@ -208,6 +221,7 @@ def test_large_results_begin_at_a_line_in_memory_of_their_own() -> None:
     del kept
 
 
+@either_way
 def test_results_that_are_there_are_taken() -> None:
     kept, run = doing_nothing(3, [(2,)], [((2,), FLOATS)] * 2)
     own = np.empty(2, np.float32)
@@ -217,6 +231,7 @@ def test_results_that_are_there_are_taken() -> None:
     del kept
 
 
+@either_way
 @pytest.mark.parametrize("shape", [(3, 2), (2,), (2, 3, 1), (), (0, 3), (2, 4)], ids=str)
 def test_other_shapes_are_noticed(shape: tuple[int, ...]) -> None:
     kept, run = doing_nothing(4, [(4,), (2, 3)], [((2,), FLOATS)])
@@ -229,6 +244,7 @@ def test_other_shapes_are_noticed(shape: tuple[int, ...]) -> None:
     del kept
 
 
+@either_way
 def test_without_memory_for_a_result_nothing_runs() -> None:
     kept, run = doing_nothing(3, [(2,)], [((2,), FLOATS), ((1 << 60,), FLOATS)])
     objects = [np.ones(2), None, None]
@@ -236,19 +252,6 @@ def test_without_memory_for_a_result_nothing_runs() -> None:
         run(objects)
     assert objects[2] is None
     del kept
-
-
-def test_where_numpy_makes_no_arrays_for_native_code_python_does(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(native_module, "makes_arrays", lambda: False)
-    monkeypatch.setattr(cpython_calls, "_array_makers", lambda: (0, 0))
-    f = laminar.function(lambda x: [laminar.ops.tanh(x + 1.0) * x, laminar.ops.exp(x)])
-    for n in (3, 5, 3):
-        x = np.linspace(0, 1, n, dtype=np.float32)
-        first, second = f(laminar.ops.convert_to_tensor(x))
-        np.testing.assert_allclose(first, np.tanh(x + 1) * x, rtol=1e-6)
-        np.testing.assert_allclose(second, np.exp(x), rtol=1e-6)
 
 
 def native_tensors() -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import threading
 from pathlib import Path
@@ -26,7 +27,8 @@ from laminar.engine.compiler.target import (
     disk_cache,
     llvm,
 )
-from laminar.engine.ops.core import cluster
+from laminar.engine.devices import local_devices
+from laminar.engine.devices.factories import factories
 
 MISTAKES = [
     TypeError("a mistake"),
@@ -38,12 +40,20 @@ MISTAKES = [
 X = np.random.default_rng(0).normal(size=(12, 700)).astype(np.float32)
 
 
+def _use_new_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clusters of the CPU go to a compiler that remembers nothing."""
+    compiler = cluster_kernel.NativeCompiler()
+    cpu = local_devices().client.device_type
+    factory = dataclasses.replace(factories[cpu], compiler=lambda: compiler)
+    monkeypatch.setitem(factories, cpu, factory)
+
+
 @pytest.fixture
 def _of_a_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing is known yet, and mistakes are no errors."""
     monkeypatch.setenv("LAMINAR_FALLBACK", "always")
     monkeypatch.setenv("LAMINAR_CACHE", str(tmp_path))
-    monkeypatch.setattr(cluster._Hook, "compiler", cluster_kernel.NativeCompiler())
+    _use_new_compiler(monkeypatch)
 
 
 def _raiser(error: Exception) -> Any:
@@ -94,7 +104,7 @@ def test_a_mistake_costs_no_result(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     expected = _losses()
-    monkeypatch.setattr(cluster._Hook, "compiler", cluster_kernel.NativeCompiler())
+    _use_new_compiler(monkeypatch)
     _break(place, monkeypatch, error)
     with caplog.at_level(logging.DEBUG, fallback.__name__):
         np.testing.assert_allclose(_losses(), expected, rtol=1e-5)
@@ -116,7 +126,7 @@ def test_a_mistake_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
         failing = LOWERINGS["Softmax"]._replace(lower=_raiser(MemoryError()))
         patch.setitem(LOWERINGS, "Softmax", failing)
         assert clusters() == 0
-    monkeypatch.setattr(cluster._Hook, "compiler", cluster_kernel.NativeCompiler())
+    _use_new_compiler(monkeypatch)
     assert clusters() == 1
 
 
@@ -141,7 +151,7 @@ def test_a_second_run_at_the_same_time_needs_no_memory_of_its_own(
 
 def test_tests_see_mistakes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("LAMINAR_CACHE", str(tmp_path))
-    monkeypatch.setattr(cluster._Hook, "compiler", cluster_kernel.NativeCompiler())
+    _use_new_compiler(monkeypatch)
     _break("lowering", monkeypatch, TypeError("a mistake"))
     with pytest.raises(TypeError, match="a mistake"):
         _losses()
@@ -150,7 +160,7 @@ def test_tests_see_mistakes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 @pytest.mark.usefixtures("_of_a_user")
 def test_llvm_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = _losses()
-    monkeypatch.setattr(cluster._Hook, "compiler", cluster_kernel.NativeCompiler())
+    _use_new_compiler(monkeypatch)
     for name in ("prepare", "vector_bytes", "identity"):
         monkeypatch.setattr(llvm, name, _raiser(OSError("no such library")))
     np.testing.assert_allclose(_losses(), expected, rtol=1e-5)

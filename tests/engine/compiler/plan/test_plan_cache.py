@@ -33,6 +33,7 @@ from laminar.engine.compiler.target.code import Code
 from laminar.engine.compiler.target.code_cache import address_of, addresses_of
 from laminar.engine.compiler.target.code_cache import native as function_of
 from laminar.engine.compiler.target.fingerprint import NoDigestError, encoded
+from laminar.engine.devices import local_devices
 from laminar.engine.graph import DType, Graph, Operation, TensorShape, TensorSpec
 from laminar.engine.ops.core.basic import constant, placeholder
 from laminar.engine.ops.core.cluster import Body, run_steps
@@ -65,7 +66,7 @@ def operations_of(build: Build, scope: str = "") -> tuple[Graph, Any, list[Any],
 
 def body_of(build: Build, scope: str = "") -> Body:
     _, x, ys, operations = operations_of(build, scope)
-    clustered, _ = cluster(operations, ys, [x])
+    clustered, _ = cluster(operations, ys, [x], local_devices().client)
     (body,) = [op.attrs["body"] for op in clustered if op.type == "Cluster"]
     return body  # type: ignore[no-any-return]  # attributes are Any
 

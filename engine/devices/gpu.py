@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ResourceExhaustedError
-from ...graph import GraphTensor, string
-from ...ops.core.basic import const_op
-from ...ops.core.registry import HOST, OpDef
-from ...ops.state.variable import VariableStore
+from ..errors import ResourceExhaustedError
+from ..ops.core.basic import const_op
+from ..ops.core.registry import HOST, OpDef
+from ..ops.state.variable import VariableStore
 from .device import Device
 from .memory import MemoryStats
 
@@ -60,9 +59,6 @@ class GpuDevice(Device):
 
     def holds(self, value: Any) -> bool:
         return isinstance(value, self.xp.ndarray)
-
-    def refuses(self, tensor: GraphTensor) -> bool:
-        return tensor.dtype == string
 
     def put(self, array: np.ndarray[Any, Any]) -> Any:
         if _stays(array):

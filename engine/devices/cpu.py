@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ...ops.core.cluster import thread_share
-from ...ops.core.registry import HOST, OpDef
+from ..graph import Tensor, TensorSpec
+from ..ops.core.cluster import thread_share
+from ..ops.core.registry import HOST, HOST_TYPE, OpDef
+from ..ops.state.variable import fetched
 from .device import Device
 from .memory import Account, MemoryStats
 
@@ -28,8 +30,9 @@ class CpuDevice(Device):
         limit_bytes: memory that it may hold.
     """
 
-    device_type = "cpu"
+    device_type = HOST_TYPE
     xp = HOST
+    is_host = True
 
     def __init__(
         self, index: int = 0, *, num_threads: int | None = None, limit_bytes: int | None = None
@@ -43,13 +46,21 @@ class CpuDevice(Device):
         machine = platform.machine() or "cpu"
         return f"{machine}, {self.num_threads} thread{'s' if self.num_threads > 1 else ''}"
 
+    @property
+    def is_plain(self) -> bool:
+        return self.device_type == HOST_TYPE and self.limit_bytes is None
+
+    @property
+    def is_client(self) -> bool:
+        return self.device_type == HOST_TYPE and self.index == 0
+
     def holds(self, value: Any) -> bool:
         return isinstance(value, np.ndarray)
 
     def has_kernel(self, op: OpDef) -> bool:
         return op.async_kernel is not None or super().has_kernel(op)  # they work on the host
 
-    def refuses(self, tensor: Any) -> bool:
+    def refuses(self, tensor: Tensor | TensorSpec) -> bool:
         return False
 
     def put(self, array: np.ndarray[Any, Any]) -> Any:
@@ -64,9 +75,9 @@ class CpuDevice(Device):
     def adopt(self, value: Any) -> Any:
         if isinstance(value, np.ndarray):
             self._account.add(value)
-        elif hasattr(value, "get") and hasattr(value, "dtype"):  # a variable's value, from a GPU
-            return self.put(value.get())
-        return value
+            return value
+        found = fetched(value)  # a variable's value may lie on a GPU
+        return value if found is value else self.put(found)
 
     def running(self) -> AbstractContextManager[Any]:
         return _sharing(self) if self.num_threads < num_cores() else nullcontext()

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import forks
-from ...errors import ResourceExhaustedError
+from .. import forks
+from ..errors import ResourceExhaustedError
 
 
 @dataclass(frozen=True)

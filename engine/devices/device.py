@@ -13,9 +13,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...graph import DeviceSpec, GraphTensor, string
-from ...ops.core.registry import OpDef
-from ...ops.state.variable import VariableStore
+from ..graph import DeviceSpec, Tensor, TensorSpec, string
+from ..ops.core.cluster import Compiler
+from ..ops.core.registry import OpDef
+from ..ops.state.variable import VariableStore
+from .factories import compiler_of
 from .memory import MemoryStats
 
 
@@ -30,12 +32,15 @@ class Device:
         device_type: the type's name, in lower case.
         spec: its name in parts; `name` is the whole of it.
         incarnation: a random number other than 0, new whenever the device is made.
-        xp: the array library of its arrays.
+        xp: the array library of its arrays. Those that are not NumPy's have `get()`, which copies
+            them to the host, as cupy's do.
+        is_host: whether its memory is the host's, so that the host's arrays need no copy there.
         flops_per_second, bytes_per_second, launch_seconds: rough rates, for cost estimates.
     """
 
     device_type: ClassVar[str]
     xp: Any
+    is_host = False
     flops_per_second = 2e10
     bytes_per_second = 1e10
     launch_seconds = 2e-6
@@ -51,6 +56,21 @@ class Device:
     def description(self) -> str:
         """The hardware, in words."""
         return self.device_type
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the host's own kernels run there as they are, and nobody counts its memory."""
+        return False
+
+    @property
+    def is_client(self) -> bool:
+        """Whether it is where values come from and go to, and what names no device computes."""
+        return False
+
+    @property
+    def compiler(self) -> Compiler | None:
+        """Who compiles its clusters, loaded on first use; None: they run op by op."""
+        return compiler_of(self.device_type)
 
     # Memory
 
@@ -98,7 +118,7 @@ class Device:
             or op.context_kernel is not None
         )
 
-    def refuses(self, tensor: GraphTensor) -> bool:
+    def refuses(self, tensor: Tensor | TensorSpec) -> bool:
         """Whether a tensor cannot lie in its memory."""
         return tensor.dtype == string
 

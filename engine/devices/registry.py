@@ -1,44 +1,27 @@
-"""Which types of devices there are, and the devices of this process.
+"""The types of devices, and the devices of this process.
 
-`factories[type]` says how to make devices of a type. It is filled by `register_device`: the CPU and
-the GPU register themselves here, anybody else from outside.
+`_process.count` says how many devices of each type there are where nobody asks for others.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ... import forks
-from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
-from ...graph import DeviceSpec
+from .. import forks
+from ..errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+from ..graph import DeviceSpec
+from ..ops.core.cluster import Compiler
+from ..ops.core.registry import HOST_TYPE
 from . import cuda
 from .cpu import CpuDevice, num_cores
 from .device import Device
+from .factories import DeviceFactory, factories, loaded_once
 from .gpu import GpuDevice
 
-
-@dataclass(frozen=True)
-class DeviceFactory:
-    """How the devices of a type are made.
-
-    Attributes:
-        make: `make(index, count, limit_bytes)` gives one of `count` devices.
-        available: how many there are at most, and when there are none, why.
-        default: how many a session has when it does not say; None for all.
-        priority: where there is a choice, operations go to the type of the highest; a type below
-            0, the CPU's, gets only what is placed there by name.
-    """
-
-    make: Callable[[int, int, int | None], Device]
-    available: Callable[[], tuple[int, str]]
-    default: int | None = None
-    priority: int = -1
-
-
-factories: dict[str, DeviceFactory] = {}
 _lock = forks.lock()
 
 
@@ -49,6 +32,7 @@ def register_device(
     available: Callable[[], tuple[int, str]] = lambda: (1, ""),
     default: int | None = None,
     priority: int = -1,
+    compiler: Callable[[], Compiler] | None = None,
 ) -> None:
     """Add a type of devices.
 
@@ -60,6 +44,8 @@ def register_device(
         default: how many a session has when it does not say; None for all.
         priority: where there is a choice, operations go to the type of the highest. The CPU has 0,
             the GPU 100; a type below 0 gets only what is placed there by name.
+        compiler: gives what compiles the clusters of all its devices (see `Compiler` in
+            engine/ops/core/cluster.py), when that is first needed; None: they run op by op.
 
     Raises:
         AlreadyExistsError: the name is taken.
@@ -70,7 +56,8 @@ def register_device(
     with _lock:
         if found in factories:
             raise AlreadyExistsError(f"the device type {found!r} is registered already")
-        factories[found] = DeviceFactory(make, available, default, priority)
+        load = {} if compiler is None else {"compiler": loaded_once(compiler)}
+        factories[found] = DeviceFactory(make, available, default, priority, **load)
     _devices.cache_clear()
 
 
@@ -111,7 +98,7 @@ class DeviceSet(Sequence[Device]):
         self._devices = tuple(order)
         self.missing = dict(missing or {})
         self._by_name = {d.name: d for d in order}
-        self.client = next((d for d in order if d.device_type == "cpu"), order[0])
+        self.client = next((d for d in order if d.is_client), order[0])
 
     def named(self, name: str) -> Device:
         """The one device with that name; NotFoundError when there is none."""
@@ -137,7 +124,7 @@ class DeviceSet(Sequence[Device]):
     def is_plain(self) -> bool:
         """Whether all there is is one CPU without a memory limit, as by default."""
         (first, *others) = self._devices
-        return not others and first.device_type == "cpu" and first.limit_bytes is None
+        return not others and first.is_plain
 
     def __getitem__(self, index: Any) -> Any:
         return self._devices[index]
@@ -157,6 +144,33 @@ def priority_of(device_type: str) -> int:
     return factories[device_type].priority if device_type in factories else -1
 
 
+class _Process:
+    """What holds where nobody says how many devices there are to be."""
+
+    count: Mapping[str, int] = {}
+
+
+_process = _Process()
+
+
+def set_device_count(count: Mapping[str, int] | None = None) -> None:
+    """Say which devices this process has.
+
+    It holds for what computes at once, for functions that are traced and sessions that are made
+    later. What lies on a device that there is no more stays where it is.
+
+    Args:
+        count: how many of each type, as {"cpu": 2} for two halves of the cores; None, or without a
+            type, one CPU and all others.
+
+    Raises:
+        InvalidArgumentError: a count below 0, no CPU, or more devices than there are.
+        NotFoundError: a type that nobody has registered.
+    """
+    local_devices(count or {})
+    _process.count = dict(count or {})
+
+
 def local_devices(
     count: Mapping[str, int] | None = None,
     limit_bytes: Mapping[str, int] | None = None,
@@ -166,14 +180,15 @@ def local_devices(
     The same counts and limits give the same devices.
 
     Args:
-        count: how many of each type, as {"cpu": 2}; without a type, one CPU and all others.
+        count: how many of each type, as {"cpu": 2}; for other types as many as there are where
+            nobody says, one CPU and all others. None: as `set_device_count` says.
         limit_bytes: by type, the memory that each of its devices may hold.
 
     Raises:
         InvalidArgumentError: a count below 0, no CPU, or more devices than there are.
         NotFoundError: a type that nobody has registered.
     """
-    counts = {kind.lower(): n for kind, n in (count or {}).items()}
+    counts = {kind.lower(): n for kind, n in (_process.count if count is None else count).items()}
     limits = {kind.lower(): n for kind, n in (limit_bytes or {}).items()}
     for kind in (*counts, *limits):
         if kind not in factories:
@@ -181,10 +196,10 @@ def local_devices(
                 f"there is no device type {kind!r}; there are {', '.join(sorted(factories))}"
             )
     for kind, n in counts.items():
-        if isinstance(n, bool) or not isinstance(n, int) or n < (kind == "cpu"):
+        if isinstance(n, bool) or not isinstance(n, int) or n < (kind == HOST_TYPE):
             raise InvalidArgumentError(
                 f"device_count[{kind!r}] must be a number of devices, got {n!r}",
-                remedy="a session has one CPU at least" if kind == "cpu" else None,
+                remedy="a session has one CPU at least" if kind == HOST_TYPE else None,
             )
     for kind, n in limits.items():
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
@@ -240,6 +255,30 @@ def _num_gpus() -> tuple[int, str]:
     return (0, reason) if cupy is None else (int(cupy.cuda.runtime.getDeviceCount()), "")
 
 
+def _native_compiler() -> Compiler:
+    compiler: Compiler = importlib.import_module("laminar.engine.compiler").NativeCompiler()
+    return compiler
+
+
+def prepare_compilers() -> None:
+    """Load what compiles for the devices of this process, so that no first run waits for that."""
+    found = [device.compiler for device in local_devices()]
+    for compiler in {id(c): c for c in found if c is not None}.values():
+        compiler.prepare()
+
+
+def is_on_host(name: str) -> bool:
+    """Whether a device's name says that the host's own kernels compute there."""
+    return DeviceSpec.from_string(name).device_type == HOST_TYPE
+
+
 _MANY = 1 << 16  # CPU devices are shares of the host: there is no most that matters
-register_device("cpu", _make_cpu, available=lambda: (_MANY, ""), default=1, priority=0)
-register_device("gpu", _make_gpu, available=_num_gpus, priority=100)
+register_device(
+    HOST_TYPE,
+    _make_cpu,
+    available=lambda: (_MANY, ""),
+    default=1,
+    priority=0,
+    compiler=_native_compiler,
+)
+register_device(GpuDevice.device_type, _make_gpu, available=_num_gpus, priority=100)

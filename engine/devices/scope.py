@@ -1,0 +1,51 @@
+"""The block in which a device is named, for graphs and for what computes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..errors import NotFoundError
+from ..graph import DeviceSpec, building, get_default_graph, stack
+from ..graph.scopes import DeviceRule
+from .place import Place, place_of
+from .registry import local_devices
+
+
+@contextmanager
+def device(where: str | DeviceSpec | DeviceRule | None) -> Iterator[None]:
+    """Put what is made inside on a device; inner blocks win part by part.
+
+    In a graph, operations are constrained to it. Outside of any, ops are computed there, and
+    tensors and variables made there; inputs from elsewhere are copied.
+
+    Args:
+        where: a device name or spec, a function `(operation) -> name` (for graphs alone), or None
+            to hide the outer blocks.
+
+    Raises:
+        InvalidArgumentError: `where` is no device name.
+        NotFoundError: outside of a graph, there is no such device. (In a graph that matters when
+            it runs, and then by how its session or function places operations.)
+    """
+    graph, before = get_default_graph(), stack.place
+    with graph.device(where):
+        stack.place = _place_named(graph.scopes.device_name, softly=building() is not None)
+        try:
+            yield
+        finally:
+            stack.place = before
+
+
+def _place_named(name: str, *, softly: bool) -> Place | None:
+    """Where a device's name leads, None for no place of its own. A graph may name any device."""
+    if not name:
+        return None
+    devices = local_devices()
+    try:
+        found = devices.matching(DeviceSpec.from_string(name))
+    except NotFoundError:
+        if softly:
+            return None
+        raise
+    return place_of(devices.client if devices.client in found else found[0])
