@@ -6,6 +6,7 @@ import numpy as np
 
 from laminar import engine
 from laminar.engine.ops.core.basic import identity
+from laminar.engine.passes import StepGraph
 from laminar.engine.runtime import Plan, StepContext
 
 from .cases import Case
@@ -21,7 +22,7 @@ class Chain(Case):
     def __init__(self) -> None:
         with engine.Graph().as_default():
             x = engine.placeholder("float32", [4])
-            self.plan = Plan(self.fetches(x), [x])
+            self.plan = Plan(StepGraph(self.fetches(x), [x]))
         self.value = np.ones(4, "float32")
         self.context = StepContext()
 

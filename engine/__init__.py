@@ -91,7 +91,7 @@ from .ops.io.image_files import decode_png as decode_png
 from .ops.io.image_files import encode_jpeg as encode_jpeg
 from .ops.io.image_files import encode_png as encode_png
 from .ops.text.string_match import decode_raw as decode_raw
-from .passes import Program as Program
+from .passes import StepGraph as StepGraph
 from .passes import pass_names as pass_names
 from .passes import register_pass as register_pass
 from .passes import run_passes as run_passes

@@ -37,7 +37,7 @@ from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import as_input, symbolic_graph
 from ..ops.core.recording import Record, notify, paused, recorders
 from ..ops.state.variable import VariableStore
-from ..passes import needed_operations
+from ..passes import StepGraph, needed_operations
 from ..runtime import Machine, PartitionedPlan, Plan, StepContext, default_machine
 from ..tree import flatten
 from .func_graph import FuncGraph
@@ -216,9 +216,9 @@ class ConcreteFunction:
         key = tuple(map(id, fetches))
         plan = self._plans.get(key)
         if plan is None:
-            feeds = [*self.inputs, *self.captured_inputs]
+            step = StepGraph(fetches, [*self.inputs, *self.captured_inputs], self.effects)
             machine = self.machine or default_machine()
-            plan = machine.plan(fetches, feeds, self.effects, compiled=self.compiled)
+            plan = machine.plan(step, compiled=self.compiled, optimize=True)
             self._plans[key] = plan
         return plan
 

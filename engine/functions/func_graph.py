@@ -29,7 +29,7 @@ from ..graph import (
     resource,
 )
 from ..ops.core.basic import placeholder_op
-from ..passes import needed_operations
+from ..passes import StepGraph, needed_operations
 from ..runtime import Plan, StepContext
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+|^[^A-Za-z0-9]+")
@@ -82,7 +82,7 @@ class FuncGraph(Graph):
                 return None
             feeds.append(op.outputs[0])
             values.append(value.value)
-        (found,) = Plan([tensor], feeds).run(values, StepContext())
+        (found,) = Plan(StepGraph([tensor], feeds)).run(values, StepContext())
         return EagerTensor(found, tensor.dtype)
 
     def _added(self, op: Operation) -> None:

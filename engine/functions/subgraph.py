@@ -31,7 +31,7 @@ from ..ops.core.graphs import set_body_maker
 from ..ops.core.recording import paused, recorders
 from ..ops.core.registry import PlanOptions
 from ..ops.state.variable import VariableStore, read_variable
-from ..passes import needed_operations
+from ..passes import StepGraph, needed_operations
 from ..runtime import Plan
 from ..tree import assert_same_structure, flatten, flatten_with_path
 from .func_graph import FuncGraph
@@ -41,7 +41,7 @@ class Subgraph:
     """A graph with inputs and outputs, as an attribute of an operation.
 
     Attributes:
-        graph: the operations.
+        graph: the one that was traced.
         inputs: tensors of the graph whose values are given.
         outputs: tensors of the graph; None for what only another branch has.
         effects: operations that run although no output needs them.
@@ -78,7 +78,8 @@ class Subgraph:
         plan = self._plans.get(key)
         if plan is None:
             fetches = [y for i in outputs if (y := self.outputs[i]) is not None]
-            plan = Plan(fetches, self.inputs, self.effects, **options._asdict())
+            step = StepGraph(fetches, self.inputs, self.effects)
+            plan = Plan(step, **options._asdict())
             self._plans[key] = plan
         return plan.execute
 
@@ -93,6 +94,15 @@ class Subgraph:
     def extended(self, more: Sequence[GraphTensor | None]) -> Subgraph:
         """The same with further outputs."""
         return Subgraph(self.graph, self.inputs, [*self.outputs, *more], self.effects)
+
+    def rebuilt(
+        self,
+        inputs: Sequence[GraphTensor],
+        outputs: Sequence[GraphTensor | None],
+        effects: Sequence[Operation],
+    ) -> Subgraph:
+        """The same with other operations, of a graph that was made of its own."""
+        return Subgraph(self.graph, inputs, outputs, effects)
 
     def operations_for(self, outputs: Sequence[GraphTensor]) -> list[Operation]:
         """What computes some of its tensors."""

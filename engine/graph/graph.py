@@ -185,9 +185,14 @@ class Graph:
             return unique
 
     @staticmethod
+    def is_name(name: str) -> bool:
+        """Whether an operation could have the name."""
+        return _NAME.fullmatch(name) is not None
+
+    @staticmethod
     def check_name(name: str) -> None:
         """InvalidArgumentError unless an operation could have the name."""
-        if not _NAME.fullmatch(name):
+        if not Graph.is_name(name):
             raise InvalidArgumentError(
                 f"{name!r} is not a name for an operation",
                 remedy="use letters, digits and _ . - /, starting with a letter or digit",

@@ -7,7 +7,6 @@ a graph of the library (see bodies.py), or a list of these.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -27,6 +26,7 @@ from .device import DeviceSpec
 from .graph import Graph
 from .library import inline_library
 from .operation import OpDefinition, Operation
+from .order import topological
 from .spec import TensorSpec
 from .tensor import GraphTensor, Tensor
 
@@ -373,37 +373,28 @@ def _in_order(nodes: Mapping[str, _Node], mapped: Mapping[Any, Any]) -> list[_No
     """
     unused = set(mapped)
     place = {name: i for i, name in enumerate(nodes)}
-    waiting: dict[str, int] = {}
-    consumers: dict[str, list[str]] = {}
+    sources: list[set[int]] = []
     for node in nodes.values():
-        sources = {*node.inputs, *((c, None) for c in node.controls)}
-        unused -= sources
-        names = {name for name, index in sources if (name, index) not in mapped}
+        taken = {*node.inputs, *((c, None) for c in node.controls)}
+        unused -= taken
+        names = {name for name, index in taken if (name, index) not in mapped}
         for name in names:
             if name not in nodes:
                 raise InvalidArgumentError(
                     f"node {node.name!r} takes {name!r}, which the GraphDef does not have",
                     remedy="write the whole graph, or give the tensor in input_map",
                 )
-            consumers.setdefault(name, []).append(node.name)
-        waiting[node.name] = len(names)
+        sources.append({place[name] for name in names})
     if unused:
         names_of = ", ".join(n if i is not None else f"^{n}" for n, i in sorted(unused, key=str))
         raise InvalidArgumentError(f"input_map: no node takes {names_of}")
-    ready = [place[name] for name, count in waiting.items() if not count]
-    by_place = list(nodes.values())
-    order: list[_Node] = []
-    while ready:
-        node = by_place[heapq.heappop(ready)]
-        order.append(node)
-        for consumer in consumers.get(node.name, ()):
-            waiting[consumer] -= 1
-            if not waiting[consumer]:
-                heapq.heappush(ready, place[consumer])
+    order = topological(sources)
     if len(order) < len(nodes):
-        stuck = [name for name, count in waiting.items() if count]
+        ordered = set(order)
+        stuck = [name for name, i in place.items() if i not in ordered]
         raise InvalidArgumentError(f"the GraphDef has a cycle through {', '.join(stuck[:5])}")
-    return order
+    by_place = list(nodes.values())
+    return [by_place[i] for i in order]
 
 
 def _check_specs(order: Sequence[_Node], mapped: Mapping[Any, Any]) -> None:

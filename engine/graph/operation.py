@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..source import Location
 from .spec import TensorSpec
 from .tensor import GraphTensor, Tensor
+from .text import operation_text
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -98,7 +99,7 @@ class Operation:
         self.colocation: tuple[str, ...] = ()
         self.location: Location | None = None
         self.layer = ""
-        self._outputs = tuple(GraphTensor(self, i, spec) for i, spec in enumerate(specs))
+        self._outputs = tuple([GraphTensor(self, i, spec) for i, spec in enumerate(specs)])
 
     @property
     def type(self) -> str:
@@ -122,4 +123,4 @@ class Operation:
             self.graph.edits += 1
 
     def __repr__(self) -> str:
-        return f"<Operation {self.name!r} {self.type}>"
+        return operation_text(self)

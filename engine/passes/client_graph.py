@@ -11,15 +11,15 @@ from collections.abc import Sequence
 
 from ..graph import GraphTensor, Operation
 from ..ops.core.call_frame import arg, retval
-from .program import Program
+from .step_graph import StepGraph
 
 
 def client_graph(
     elements: Sequence[GraphTensor | Operation],
     feeds: Sequence[GraphTensor] = (),
     given: Sequence[GraphTensor] = (),
-) -> Program:
-    """The program of a step that runs on a call frame.
+) -> StepGraph:
+    """The graph of a step that runs on a call frame.
 
     Args:
         elements: what it gives: slot i is element i.
@@ -27,22 +27,22 @@ def client_graph(
         given: what it is given when it begins, such as handles that the graph captures.
 
     Returns:
-        The program; its targets are the `_Retval` operations, its feeds those of `given`.
+        It; its targets are the `_Retval` operations, its feeds those of `given`.
     """
     tensors = [e for e in elements if isinstance(e, GraphTensor)]
     operations = [e for e in elements if isinstance(e, Operation)]
-    program = Program.of(tensors, [*feeds, *given], operations)
-    graph = program.graph
-    fed, program.feeds = program.feeds[: len(feeds)], program.feeds[len(feeds) :]
+    step = StepGraph.of(tensors, [*feeds, *given], operations)
+    graph = step.graph
+    fed, step.feeds = step.feeds[: len(feeds)], step.feeds[len(feeds) :]
     pairs = []
     for i, (x, twin) in enumerate(zip(feeds, fed, strict=True)):
         attrs = {"shape": x.shape, "dtype": x.dtype, "index": i}
         name = f"_arg_{x.op.name}_{x.value_index}"
         op = graph.append(arg, name, (), attrs, (x.spec,), like=twin.op)
         pairs.append((twin, op.outputs[0]))
-    program.replace(pairs)
-    found, ran = iter(program.fetches), iter(program.targets)
-    program.fetches, program.targets = [], []
+    step.replace(pairs)
+    found, ran = iter(step.fetches), iter(step.targets)
+    step.fetches, step.targets = [], []
     for i, element in enumerate(elements):
         if isinstance(element, GraphTensor):
             name = f"_retval_{element.op.name}_{element.value_index}_{i}"
@@ -54,6 +54,6 @@ def client_graph(
                 retval, f"_retval_{element.name}_{i}", (), {"index": i}, (), like=target
             )
             op.control_inputs = [target]
-        program.targets.append(op)
-    program.trim()
-    return program
+        step.targets.append(op)
+    step.trim()
+    return step

@@ -2,8 +2,9 @@
 
 Operations are listed in an order in which all others come as early as they can, so that those that
 can be clustered come in long runs. A run is one cluster: its operations stand together in a valid
-order of the whole graph, so a cluster never waits for something that waits for it. Updates that
-nothing waits for come last: where an operation between two clusters raises, no variable is changed.
+order of the whole graph, so a cluster never waits for something that waits for it. Updates come
+last where they can (updates.py): where an operation between two clusters raises, no variable is
+changed.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from ..dumps import dump, folder
 from ..graph import GraphTensor, Operation, Tensor
-from ..ops.control.dataflow import NEXT_ITERATION, STEERING
+from ..graph.text import graph_text
+from ..ops.control.dataflow import STEERING
 from ..ops.control.structured import SCAN, WHILE
 from ..ops.core.cluster import Body, ClusterDevice, Step, cluster_op
 from ..ops.core.registry import definition_of
 from ..ops.core.traits import Work
-from ..ops.state.variable import assign, assign_add, assign_sub
+from .order import sources_of
 from .regions import regions
+from .updates import last_updates
 
 # A run of fewer operations is not worth a compilation, unless one of them has much to compute.
 _LEAST = 3
 _MUCH = 1024  # elements
-_UPDATES = (assign, assign_add, assign_sub)
 
 
 def cluster(
@@ -54,7 +56,8 @@ def cluster(
             inside[i] = 0
     out: list[Operation] = []
     replaced: dict[int, Operation] = {}
-    kept = {id(t) for t in keep}
+    # By the id() of a tensor, its place among those to be kept.
+    kept = {t: i for i, t in enumerate(dict.fromkeys(map(id, keep)))}
     users = _users(operations, given)
     runs = _runs(operations, inside, given, ends)
     if sum(len(run) for run, _ in runs) < len(operations):  # some wait for each other
@@ -77,8 +80,8 @@ def cluster(
             del replaced[op.id]
     if folder() is not None:
         name = next((op.name for op in out if op.definition is cluster_op), operations[0].name)
-        dump(f"{name}.graph.txt", "".join(f"{op!r}\n" for op in operations))
-        dump(f"{name}.clustered.txt", "".join(f"{op!r}\n" for op in out))
+        dump(f"{name}.graph.txt", graph_text(operations, list(keep), list(fed)))
+        dump(f"{name}.clustered.txt", graph_text(out, list(keep), list(fed)))
     return out, replaced
 
 
@@ -161,23 +164,17 @@ def _runs(
     ends: Mapping[int, Sequence[int]],
 ) -> list[tuple[list[Operation], bool]]:
     """Runs of operations of one region, in a valid order; true for those to be clustered."""
-    place = {op.id: i for i, op in enumerate(operations)}
-    waits = [0] * len(operations)
+    sources = sources_of(operations, given)
+    for i, more in ends.items():
+        sources[i].update(more)
+    waits = list(map(len, sources))
     consumers: list[list[int]] = [[] for _ in operations]
-    for i, op in enumerate(operations):
-        sources = {
-            place[x.op.id]
-            for x in op.inputs
-            if id(x) not in given and x.op.definition is not NEXT_ITERATION
-        }
-        sources |= {place[c.id] for c in op.control_inputs if c.id in place}
-        sources.update(ends.get(i, ()))
-        waits[i] = len(sources)
-        for j in sources:
+    for i, found in enumerate(sources):
+        for j in found:
             consumers[j].append(i)
     ready: list[list[int]] = [[] for _ in range(max(inside, default=0) + 1)]  # heaps of places
     has_loops = len(ready) > 2  # where an update is one of its iteration
-    last = set[int]() if has_loops else _last_updates(operations, consumers)
+    last = set[int]() if has_loops else last_updates(operations, sources)
     for i, count in enumerate(waits):
         if not count and i not in last:
             heapq.heappush(ready[inside[i]], i)
@@ -205,18 +202,9 @@ def _runs(
     return runs
 
 
-def _last_updates(operations: Sequence[Operation], consumers: Sequence[Sequence[int]]) -> set[int]:
-    """The places of the updates of variables that nothing waits for but others of them."""
-    found = set[int]()
-    for i in reversed(range(len(operations))):
-        if operations[i].definition in _UPDATES and found.issuperset(consumers[i]):
-            found.add(i)
-    return found
-
-
 def _as_cluster(
     run: Sequence[Operation],
-    kept: Collection[int],
+    kept: Mapping[int, int],
     users: dict[int, set[int]],
     device: ClusterDevice,
 ) -> Operation:
@@ -242,6 +230,7 @@ def _as_cluster(
         )
         if not _is_constant(op):
             outputs.extend(y for y in op.outputs if _goes_out(y, members, kept, users))
+    outputs.sort(key=lambda y: kept.get(id(y), len(kept)))  # a plan that gives these gives all
     begin = next(op for op in run if not _is_constant(op))
     name = f"{begin.name}_cluster"
     body = Body(steps, specs, len(inputs), [number[id(y)] for y in outputs], name, device)

@@ -2,56 +2,84 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..devices import is_on_host
-from ..graph import GraphTensor, Operation
+from ..graph import INEXACT, GraphTensor, Operation
+from ..ops.array.join import concat_op, stack_op
+from ..ops.array.rearrange import tile_op
 from ..ops.array.shape import dim_of, rank_of
 from ..ops.core.basic import const_op, placeholder_op
 from ..ops.core.dispatch import as_array
 from ..ops.core.registry import definition_of
-from .program import Program, constant_like
-from .purity import is_constant, is_pure
+from ..ops.core.traits import Work
+from .purity import is_pure
+from .step_graph import StepGraph
 
 # What is larger than this, and than what it is computed of, is cheaper to make than to keep.
 _MOST_BYTES = 1 << 20
+# Their results are elements of what they are given, though the op has work to do.
+_MOVES = (concat_op, stack_op, tile_op)
 
 
-def fold_constants(program: Program) -> None:
+def fold_constants(step: StepGraph) -> None:
     """Compute at once what depends on nothing that is known only when a step runs.
 
-    The same kernels do it that a step on the CPU runs, so the bits are the same. What is on another
-    device, waits for something, or fails, stays as it is: it fails when it is run.
+    The same kernels do it that a step on the CPU runs, so the bits are the same; where a step runs
+    native code, only what that computes to the same bits. What is on another device, waits for
+    something, or fails, stays as it is: it fails when it is run.
     """
     free = set[int]()  # operations that run, and may as well not
     values: dict[int, Any] = {}  # by the id of a tensor
-    pairs: list[tuple[GraphTensor, GraphTensor]] = []
-    for op in program.operations:
+
+    def folded(op: Operation) -> Sequence[GraphTensor] | None:
+        if op.control_inputs:
+            return None
         if op.definition is const_op:
-            if is_constant(op):
-                values[id(op.outputs[0])] = op.attrs["value"]
-        elif is_pure(op) and not op.control_inputs and _on_host(op):
-            found = _computed(op, values, free)
-            if found is not None:
-                for y, value in zip(op.outputs, found, strict=True):
-                    values[id(y)] = value
-                    pairs.append((y, constant_like(program, value, y)))
-        harmless = is_pure(op) or op.definition is placeholder_op
-        if harmless and not op.control_inputs and all(id(x.op) in free for x in op.inputs):
             free.add(id(op))
-    program.replace(pairs)
+            values[id(op.outputs[0])] = op.attrs["value"]
+            return None
+        if op.definition is placeholder_op:
+            free.add(id(op))
+            return None
+        is_free = free.issuperset([id(x.op) for x in op.inputs]) and is_pure(op)
+        if not is_free:
+            return None
+        free.add(id(op))
+        if not _on_host(op) or (step.compiled and not _is_exact(op)):
+            return None
+        found = _computed(op, values)
+        if found is None:
+            return None
+        made = [step.constant(v, y) for v, y in zip(found, op.outputs, strict=True)]
+        free.update(id(y.op) for y in made)
+        values.update((id(y), v) for y, v in zip(made, found, strict=True))
+        return made
+
+    step.rewrite(folded)
+
+
+def _is_exact(op: Operation) -> bool:
+    """Whether all kernels and compilers give an operation the same bits: it is of whole numbers,
+    or moves elements.
+    """
+    definition = definition_of(op)
+    if definition.traits.work is not Work.COMPUTE or definition in _MOVES:
+        return True
+    return not any(x.dtype in INEXACT for x in (*op.inputs, *op.outputs))
 
 
 def _on_host(op: Operation) -> bool:
     return not op.device or is_on_host(op.device)
 
 
-def _computed(op: Operation, values: dict[int, Any], free: set[int]) -> list[Any] | None:
-    """The outputs of an operation, None if they are not known before a step runs."""
+def _computed(op: Operation, values: dict[int, Any]) -> list[Any] | None:
+    """The outputs of an operation of free ones, None if they are not known before a step runs."""
     definition = definition_of(op)
-    if definition.traits.shape_query and id(op.inputs[0].op) in free:
+    if definition.traits.shape_query:
         stand_in = _of_same_shape(op)
         arrays = None if stand_in is None else [stand_in]
     elif all(id(x) in values for x in op.inputs):

@@ -49,9 +49,10 @@ def frame_mismatch(op: Operation, name: str, frame: Frame, own: Frame) -> Invali
 def cycle_error(operations: Sequence[Operation]) -> InvalidArgumentError:
     """The error of operations that wait for each other."""
     names = ", ".join(repr(op.name) for op in operations[:5])
+    lines = "".join(f"\n  {op!r}" for op in operations[:5])
     first = operations[0]
     return InvalidArgumentError(
-        f"operations wait for each other in a cycle: {names}",
+        f"operations wait for each other in a cycle: {names}{lines}",
         remedy="a cycle must go through next_iteration, as while_loop builds it",
         location=first.location,
         layer=first.layer,

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -61,17 +61,9 @@ from ..ops.math.arithmetic import add, subtract
 from ..ops.math.cast import cast
 from ..ops.math.compare import equal, greater_equal, less, logical_and, logical_or, not_equal
 from .prune import needed_operations
+from .step_graph import StepGraph
 
 CONTROL_FLOW = frozenset((*CASE, *WHILE, *SCAN))
-
-
-class Lowered(NamedTuple):
-    """A graph without Case, While and Scan, and what stands there for tensors and operations."""
-
-    graph: Graph
-    fetches: list[GraphTensor]
-    feeds: list[GraphTensor]
-    targets: list[Operation]
 
 
 def bodies_of(op: Operation) -> list[Body]:
@@ -113,31 +105,29 @@ def spans_devices(operations: Sequence[Operation]) -> bool:
     )
 
 
-def lower_control_flow(
-    fetches: Sequence[GraphTensor],
-    feeds: Sequence[GraphTensor] = (),
-    targets: Sequence[Operation] = (),
-) -> Lowered:
-    """Copy what computes `fetches` and runs `targets` from `feeds`, with control flow written out.
+def lower_control_flow(step: StepGraph) -> StepGraph:
+    """A copy of a step without Case, While and Scan.
 
     Operations keep their names; those of a branch or body get the name of its operation as scope.
     """
     graph = Graph()
     writer = _Writer(graph, None, None, set())
     with graph.as_default():
-        for x in feeds:
+        for x in step.feeds:
             attrs = {"shape": x.shape, "dtype": x.dtype}
             twin = graph.add(placeholder_op, (), attrs, name=f"{x.op.name}").outputs[0]
             twin.op.location, twin.op.layer = x.op.location, x.op.layer
             twin.op.device = x.op.device
             writer.tensors.setdefault(id(x), twin)
-        writer.copy(needed_operations(fetches, targets, feeds))
-    return Lowered(
+        writer.copy(step.operations)
+    made = StepGraph(
+        [writer.tensors[id(y)] for y in step.fetches],
+        [writer.tensors[id(x)] for x in step.feeds],
+        [writer.done[op.id] for op in step.targets],
         graph,
-        [writer.tensors[id(y)] for y in fetches],
-        [writer.tensors[id(x)] for x in feeds],
-        [writer.done[op.id] for op in targets],
     )
+    made.compiled = step.compiled
+    return made
 
 
 class _Writer:

@@ -11,7 +11,7 @@ Source: "TensorFlow: Large-Scale Machine Learning on Heterogeneous Distributed S
 
 from __future__ import annotations
 
-import heapq
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -24,8 +24,9 @@ from ..ops.control.dataflow import NEXT_ITERATION
 from ..ops.core.basic import const_op, identity, placeholder_op
 from ..ops.core.registry import OpDef
 from ..ops.core.transfer import from_upper_half, recv, send, upper_half
-from .loop_frames import cycle_error
 from .partition_loops import LoopFrame, PartLoops
+from .purity import is_unfed_constant
+from .step_graph import StepGraph
 
 Lossy = Callable[[GraphTensor, str, str], bool]
 
@@ -55,6 +56,12 @@ class Part:
     receives: dict[int, GraphTensor] = field(default_factory=dict)
     crossings: dict[int, int] = field(default_factory=dict)
 
+    @functools.cached_property
+    def step(self) -> StepGraph:
+        """What runs there, as a step of its own; asked for when the part is whole."""
+        fetches, feeds = [t for _, t in self.fetches], [t for _, t in self.feeds]
+        return StepGraph(fetches, feeds, self.targets, self.graph)
+
 
 def never_lossy(tensor: GraphTensor, source: str, target: str) -> bool:
     """No transfer may lose bits."""
@@ -62,25 +69,19 @@ def never_lossy(tensor: GraphTensor, source: str, target: str) -> bool:
 
 
 def partition(
-    operations: Sequence[Operation],
+    step: StepGraph,
     location: Callable[[Operation], str],
     *,
     incarnation: Callable[[str], int],
-    fetches: Sequence[GraphTensor] = (),
-    feeds: Sequence[GraphTensor] = (),
-    targets: Sequence[Operation] = (),
     lossy: Lossy = never_lossy,
     ordered: bool = False,
 ) -> dict[str, Part]:
     """Cut a graph by location.
 
     Args:
-        operations: what a step runs.
+        step: what is cut.
         location: where an operation runs: its device, or its task.
         incarnation: of a location, which its Sends and Recvs name.
-        fetches: tensors that the parts give.
-        feeds: tensors that are given.
-        targets: operations to run besides.
         lossy: whether a float32 tensor may lose its lower bits from one location to another.
         ordered: whether Sends and Recvs keep one order that holds across all parts: needed where
             the parts are rewritten by a pass that joins operations (see `_Cutting.order`).
@@ -88,55 +89,22 @@ def partition(
     Returns:
         The parts that have something to do, by location.
     """
-    cutting = _Cutting(operations, location, incarnation, feeds, lossy)
-    for op in in_order(operations, feeds):
+    operations = step.operations
+    cutting = _Cutting(operations, location, incarnation, step.feeds, lossy)
+    for op in operations:
         if not cutting.is_copied_where_used(op):
             cutting.copy(op)
     cutting.close_loops()
-    for i, t in enumerate(fetches):
+    for i, t in enumerate(step.fetches):
         if not cutting.is_fed(t):
             part = cutting.part(location(t.op))
             part.fetches.append((i, cutting.tensor(t, part)))
-    for op in targets:
+    for op in step.targets:
         part = cutting.part(location(op))
         part.targets.append(cutting.operation(op, part))
     if ordered:
         cutting.order()
     return cutting.parts
-
-
-def in_order(operations: Sequence[Operation], feeds: Sequence[GraphTensor] = ()) -> list[Operation]:
-    """The operations with sources before consumers, else in order of creation.
-
-    What goes back to the start of a loop is no source.
-
-    Raises:
-        InvalidArgumentError: they wait for each other in a circle.
-    """
-    fed = {id(t) for t in feeds}
-    known = {op.id: op for op in operations}
-    waits: dict[int, int] = {}
-    consumers: dict[int, list[int]] = {}
-    for op in operations:
-        sources = {x.op.id for x in op.inputs if id(x) not in fed and not _goes_back(x)}
-        sources |= {c.id for c in op.control_inputs}
-        sources &= known.keys()
-        waits[op.id] = len(sources)
-        for i in sources:
-            consumers.setdefault(i, []).append(op.id)
-    ready = [i for i, n in waits.items() if not n]
-    heapq.heapify(ready)
-    found: list[Operation] = []
-    while ready:
-        i = heapq.heappop(ready)
-        found.append(known[i])
-        for j in consumers.get(i, ()):
-            waits[j] -= 1
-            if not waits[j]:
-                heapq.heappush(ready, j)
-    if len(found) < len(operations):
-        raise cycle_error([op for op in operations if waits[op.id]])
-    return found
 
 
 def _goes_back(x: GraphTensor) -> bool:
@@ -185,12 +153,7 @@ class _Cutting:
 
     def is_copied_where_used(self, op: Operation) -> bool:
         """Whether an operation is a constant that may stand anywhere."""
-        return (
-            op.definition is const_op
-            and not op.device
-            and not op.control_inputs
-            and not self.is_fed(op.outputs[0])
-        )
+        return not op.device and is_unfed_constant(op, self._feeds)
 
     def part(self, location: str) -> Part:
         """The part of a location."""

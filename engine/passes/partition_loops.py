@@ -24,6 +24,7 @@ from ..ops.control.dataflow import ENTER, LOOP_COND, MERGE, NEXT_ITERATION, SWIT
 from ..ops.core.basic import const_op
 from ..ops.core.registry import OpDef
 from .loop_frames import assign_frames
+from .purity import is_unfed_constant
 
 Receive = Callable[[GraphTensor], GraphTensor]
 
@@ -63,11 +64,7 @@ class PartLoops:
         self._turning: dict[tuple[int, str], Operation] = {}
         if not any(op.definition is ENTER for op in operations):
             return
-        fixed = {
-            id(op.outputs[0])
-            for op in operations
-            if op.definition is const_op and not op.control_inputs
-        }
+        fixed = {id(op.outputs[0]) for op in operations if is_unfed_constant(op, fed)}
         index = {op.id: i for i, op in enumerate(operations)}
         root = LoopFrame("", None, 1)
         found = assign_frames(operations, fed, fixed, index, root, LoopFrame)

@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from ..graph import GraphTensor, Operation
 from ..ops.core.transfer import from_upper_half
-from .partition import Part, in_order
+from .order import in_order
+from .partition import Part
 
 LEAST_BYTES = 1 << 16  # what is smaller is not worth an edge
 

@@ -30,9 +30,10 @@ def needed_operations(
         if op.id in needed:
             continue
         needed[op.id] = op
-        stack.extend(c for c in op.control_inputs if not _is_fed_placeholder(c, fed))
-        stack.extend(x.op for x in op.inputs if id(x) not in fed)
-    return [op for _, op in sorted(needed.items())]
+        if op.control_inputs:
+            stack.extend([c for c in op.control_inputs if not _is_fed_placeholder(c, fed)])
+        stack.extend([x.op for x in op.inputs if id(x) not in fed])
+    return [needed[i] for i in sorted(needed)]
 
 
 def _is_fed_placeholder(op: Operation, fed: Collection[int]) -> bool:

@@ -18,9 +18,9 @@ from typing import NamedTuple, TypeAlias
 
 from ..graph import Operation
 from ..ops.control.dataflow import ENTER, EXIT, MERGE, NEXT_ITERATION, SWITCH
-from ..ops.core.basic import const_op
 from .loop_frames import assign_frames
-from .partition import in_order
+from .order import in_order
+from .purity import is_unfed_constant
 
 _Conditions: TypeAlias = frozenset[Hashable]
 _ALWAYS: _Conditions = frozenset()
@@ -81,17 +81,12 @@ def regions(operations: Sequence[Operation], fed: Collection[int]) -> Regions:
     """
     root = _Frame("", None, 1)
     index = {op.id: i for i, op in enumerate(operations)}
-    constants = {
-        id(op.outputs[0])
-        for op in operations
-        if op.definition is const_op and not op.control_inputs and id(op.outputs[0]) not in fed
-    }
+    constants = {id(op.outputs[0]) for op in operations if is_unfed_constant(op, fed)}
     frames = assign_frames(operations, fed, constants, index, root, _Frame)
     conditions: dict[int, _Conditions] = {}  # of an operation, by id
     outputs: dict[int, _Conditions] = {}  # of a tensor, by id()
     own: list[_Conditions] = [_ALWAYS] * len(operations)
-    given = [x for op in operations for x in op.inputs if id(x) in fed]
-    for op in in_order(operations, given):
+    for op in in_order(operations, fed):
         inputs = [
             outputs.get(id(x), _ALWAYS)
             for x in op.inputs

@@ -6,7 +6,7 @@ x + (-0.0); x + 0.0 is not (-0.0 + 0.0 is 0.0), unless x is an integer. Nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,31 +20,27 @@ from ..ops.core.registry import OpDef, definition_of
 from ..ops.math.arithmetic import add, conj, divide, multiply, negative, subtract
 from ..ops.math.cast import cast_op
 from ..ops.math.compare import logical_not
-from .program import Program
-from .purity import is_constant
+from .purity import is_unfed_constant
+from .step_graph import StepGraph
 
-# Given the program and an operation with known inputs: what its output is equal to, or None.
-Rule = Callable[[Program, Operation], GraphTensor | None]
+# Given the step and an operation with known inputs: what its output is equal to, or None.
+Rule = Callable[[StepGraph, Operation], GraphTensor | None]
 
 
-def simplify(program: Program) -> None:
+def simplify(step: StepGraph) -> None:
     """Leave out operations that give their input, and join pairs that are one.
 
     An operation that waits for others stays: it makes them run.
     """
-    instead: dict[int, GraphTensor] = {}
-    pairs: list[tuple[GraphTensor, GraphTensor]] = []
-    for op in program.operations:
-        if any(id(x) in instead for x in op.inputs):
-            op.inputs = tuple(instead.get(id(x), x) for x in op.inputs)
+
+    def simpler(op: Operation) -> Sequence[GraphTensor] | None:
         rule = _RULES.get(definition_of(op))
         if rule is None or op.control_inputs:
-            continue
-        found = rule(program, op)
-        if found is not None and _stands_for(found, op.outputs[0]):
-            instead[id(op.outputs[0])] = found
-            pairs.append((op.outputs[0], found))
-    program.replace(pairs)
+            return None
+        found = rule(step, op)
+        return None if found is None or not _stands_for(found, op.outputs[0]) else [found]
+
+    step.rewrite(simpler)
 
 
 def _stands_for(found: GraphTensor, y: GraphTensor) -> bool:
@@ -57,7 +53,7 @@ def _stands_for(found: GraphTensor, y: GraphTensor) -> bool:
 
 def _value(x: GraphTensor) -> Any:
     """The one number that a constant consists of; None for what is not known or has several."""
-    if not is_constant(x.op):
+    if not is_unfed_constant(x.op):
         return None
     array = x.op.attrs["value"]
     return array.reshape(-1)[0] if array.size == 1 and array.dtype != object else None
@@ -70,7 +66,7 @@ def _keeps_shape(x: GraphTensor, other: GraphTensor) -> bool:
 
 
 def _neutral(is_neutral: Callable[[Any], bool], *, both: bool) -> Rule:
-    def rule(program: Program, op: Operation) -> GraphTensor | None:
+    def rule(step: StepGraph, op: Operation) -> GraphTensor | None:
         a, b = op.inputs
         for x, other in ((a, b), (b, a)) if both else ((a, b),):
             value = _value(other)
@@ -101,11 +97,11 @@ def _is_one(value: Any) -> bool:
     return value.dtype.kind != "c" and bool(value == 1)  # inf * (1 + 0j) has a NaN
 
 
-def _input(program: Program, op: Operation) -> GraphTensor | None:
+def _input(step: StepGraph, op: Operation) -> GraphTensor | None:
     return op.inputs[0]
 
 
-def _twice(program: Program, op: Operation) -> GraphTensor | None:
+def _twice(step: StepGraph, op: Operation) -> GraphTensor | None:
     """f(f(x)) is x."""
     inner = op.inputs[0].op
     return (
@@ -113,7 +109,7 @@ def _twice(program: Program, op: Operation) -> GraphTensor | None:
     )
 
 
-def _transpose(program: Program, op: Operation) -> GraphTensor | None:
+def _transpose(step: StepGraph, op: Operation) -> GraphTensor | None:
     x = op.inputs[0]
     rank = x.shape.rank
     if rank is None:
@@ -130,7 +126,7 @@ def _transpose(program: Program, op: Operation) -> GraphTensor | None:
     if joined == tuple(range(rank)):
         return source
     definition: OpDef = op.definition  # type: ignore[assignment]  # the table's only kind
-    return program.add(definition, [source], {"axes": joined}, like=op).outputs[0]
+    return step.add(definition, [source], {"axes": joined}, like=op).outputs[0]
 
 
 def _order(op: Operation, rank: int) -> tuple[int, ...]:
@@ -138,7 +134,7 @@ def _order(op: Operation, rank: int) -> tuple[int, ...]:
     return tuple(range(rank))[::-1] if axes is None else canonical_axes("Transpose", axes, rank)
 
 
-def _cast(program: Program, op: Operation) -> GraphTensor | None:
+def _cast(step: StepGraph, op: Operation) -> GraphTensor | None:
     """To its own type, or back from a type that holds all values."""
     x, y = op.inputs[0], op.outputs[0]
     if x.dtype == y.dtype:
@@ -152,7 +148,7 @@ def _cast(program: Program, op: Operation) -> GraphTensor | None:
     return source if np.can_cast(source.dtype.numpy, x.dtype.numpy, "safe") else None
 
 
-def _same_shape(program: Program, op: Operation) -> GraphTensor | None:
+def _same_shape(step: StepGraph, op: Operation) -> GraphTensor | None:
     """What gives the shape that its input has."""
     x = op.inputs[0]
     if len(op.inputs) > 1 or not x.shape.is_fully_defined:
@@ -160,8 +156,8 @@ def _same_shape(program: Program, op: Operation) -> GraphTensor | None:
     return x if x.shape == op.outputs[0].shape else None
 
 
-def _reshape(program: Program, op: Operation) -> GraphTensor | None:
-    same = _same_shape(program, op)
+def _reshape(step: StepGraph, op: Operation) -> GraphTensor | None:
+    same = _same_shape(step, op)
     inner = op.inputs[0].op
     if same is not None or inner.definition is not op.definition:
         return same
@@ -174,7 +170,7 @@ def _reshape(program: Program, op: Operation) -> GraphTensor | None:
     if source.shape == shape:
         return source
     definition: OpDef = op.definition  # type: ignore[assignment]  # the table's only kind
-    return program.add(definition, [source], {"shape": tuple(shape)}, like=op).outputs[0]
+    return step.add(definition, [source], {"shape": tuple(shape)}, like=op).outputs[0]
 
 
 _RULES: dict[OpDef, Rule] = {

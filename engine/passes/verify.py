@@ -1,6 +1,6 @@
-"""Verify: whether a program is one that can run.
+"""Verify: whether the graph of a step is one that can run.
 
-A pass is checked by verifying its program before and after it.
+A pass is checked by verifying the graph before and after it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from ..graph import Operation, resource
 from ..ops.control.dataflow import NEXT_ITERATION
 from ..ops.core.basic import placeholder_op
 from ..ops.core.registry import OpDef
-from .program import Program
+from .step_graph import StepGraph
 
 
-def verify(program: Program) -> None:
-    """Check that a program is well formed.
+def verify(step: StepGraph) -> None:
+    """Check that a graph is well formed.
 
     Every input and control input is of an operation of the graph; types and shapes are what the
     ops' rules give for the inputs; no operation waits for itself, but through a NextIteration.
@@ -25,18 +25,18 @@ def verify(program: Program) -> None:
     Raises:
         InternalError: it is not; the message shows the operation and its neighbours.
     """
-    graph = program.graph
+    graph = step.graph
     operations = graph.operations
     known = {id(op) for op in operations}
     for what, ops in (
-        ("fetched", [t.op for t in program.fetches]),
-        ("fed", [t.op for t in program.feeds]),
-        ("a target", program.targets),
+        ("fetched", [t.op for t in step.fetches]),
+        ("fed", [t.op for t in step.feeds]),
+        ("a target", step.targets),
     ):
         for op in ops:
             if id(op) not in known:
-                raise InternalError(f"{op.name!r}, which is {what}, is not in the program's graph")
-    for t in program.feeds:
+                raise InternalError(f"{op!r}\n  is {what}, and is not in the graph of the step")
+    for t in step.feeds:
         if t.op.definition is not placeholder_op:
             _refuse(t.op, "is fed and is not a placeholder")
     for op in operations:
@@ -46,10 +46,9 @@ def verify(program: Program) -> None:
 
 
 def _refuse(op: Operation, why: str) -> NoReturn:
-    lines = [f"{op.name!r} ({op.type}) {why}"]
-    lines += [f"  takes {x.name}: {x.spec}, of {x.op.type}" for x in op.inputs]
-    lines += [f"  gives {y.name}: {y.spec}" for y in op.outputs]
-    lines += [f"  waits for {c.name!r}" for c in op.control_inputs]
+    lines = [f"{op.name!r} ({op.type}) {why}", f"  {op!r}"]
+    lines += [f"  takes {x.op!r}" for x in op.inputs]
+    lines += [f"  waits for {c!r}" for c in op.control_inputs]
     raise InternalError("\n".join(lines), location=op.location, layer=op.layer)
 
 

@@ -27,7 +27,7 @@ from ..cancellation import CancellationManager
 from ..devices import DeviceList, list_devices
 from ..errors import CancelledError, DeadlineExceededError, InvalidArgumentError
 from ..graph import EagerTensor, Graph, GraphTensor, Operation, resource, string
-from ..passes import Program
+from ..passes import StepGraph
 from .config import SessionConfig
 from .options import RunMetadata, RunOptions
 from .partial import DirectPartialStep
@@ -52,17 +52,15 @@ class _Signature:
         runs_left: before it is compiled; 0 when that is done, or never will be.
     """
 
-    __slots__ = ("_machine", "_parts", "_plain", "plan", "runs_left")
+    __slots__ = ("_elements", "_feeds", "_machine", "_plain", "plan", "runs_left")
 
     def __init__(
         self, machine: Machine, elements: Sequence[Element], feeds: Sequence[GraphTensor]
     ) -> None:
         wish = machine.config.jit_compile
-        tensors = [e for e in elements if isinstance(e, GraphTensor)]
-        targets = [e for e in elements if isinstance(e, Operation)]
         self._machine = machine
-        self._parts = tensors, feeds, targets
-        self.plan = machine.plan(*self._parts, compiled=wish is True, optimize=wish is True)
+        self._elements, self._feeds = elements, feeds
+        self.plan = self._made(compiled=wish is True)
         self.runs_left = _COMPILED_RUN - 1 if wish == "auto" else 0
         self._plain = None if wish is True else self.plan
 
@@ -70,14 +68,20 @@ class _Signature:
         """Run native code from now on, where there is some."""
         self.runs_left = 0
         if gains_by_compiling(self.plan):
-            self.plan = self._machine.plan(*self._parts, compiled=True, optimize=True)
+            self.plan = self._made(compiled=True)
 
     @property
     def plain(self) -> Plan | PartitionedPlan:
         """A plan of the operations one by one."""
         if self._plain is None:
-            self._plain = self._machine.plan(*self._parts)
+            self._plain = self._made(compiled=False)
         return self._plain
+
+    def _made(self, *, compiled: bool) -> Plan | PartitionedPlan:
+        tensors = [e for e in self._elements if isinstance(e, GraphTensor)]
+        targets = [e for e in self._elements if isinstance(e, Operation)]
+        step = StepGraph(tensors, self._feeds, targets)
+        return self._machine.plan(step, compiled=compiled, optimize=compiled)
 
 
 class DirectSession:
@@ -205,7 +209,7 @@ class DirectSession:
         if options.output_partition_graphs:
             parts = [p.plan for p in plan.parts] if isinstance(plan, PartitionedPlan) else [plan]
             metadata.partition_graphs = [
-                Program.of([], p.feeds, p.operations).graph.as_graph_def() for p in parts
+                StepGraph.of([], p.feeds, p.operations).graph.as_graph_def() for p in parts
             ]
 
     def partial(

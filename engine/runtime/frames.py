@@ -7,7 +7,7 @@ those of an Exit in the frame around. Nodes and tensors are numbered within thei
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ..errors import InvalidArgumentError
@@ -135,6 +135,7 @@ class Layout:
         fetches: Sequence[GraphTensor],
         constants: Sequence[tuple[GraphTensor, Any]],
         index: dict[int, int],
+        waits: Mapping[int, Collection[int]],
     ) -> None:
         """Lay out.
 
@@ -143,6 +144,7 @@ class Layout:
             feeds, fetches: tensors given and wanted.
             constants: tensors with values that stay, in any frame.
             index: the place in `operations` of an operation, by id.
+            waits: by the place of an operation in no loop, those of others that it is to wait for.
 
         Raises:
             InvalidArgumentError: the inputs of an operation are of different frames, or a fetch is
@@ -181,7 +183,8 @@ class Layout:
             if id(y) not in given
         }
         for node in self.nodes:
-            self._connect(node, place, values, sources, index)
+            more = waits.get(node.number, ())
+            self._connect(node, place, values, sources, index, more)
         self.fetches: list[int] = []
         for y in fetches:
             if id(y) in values:
@@ -211,6 +214,7 @@ class Layout:
         values: dict[int, Any],
         sources: dict[int, tuple[NodeLayout, int]],
         index: dict[int, int],
+        more: Collection[int],
     ) -> None:
         """Join a node to what it waits for."""
         merges = node.kind == MERGE_NODE
@@ -235,6 +239,7 @@ class Layout:
                 at_once.append(slot)
                 frame.uses[slot] += merges  # it stays until the Merge has looked
         controls = {index[c.id] for c in node.op.control_inputs if c.id in index} - {node.number}
+        controls.update(more)
         for i in controls:
             source = self.nodes[i]
             if source.inner is not node.frame:

@@ -54,8 +54,7 @@ class DirectPartialStep:
             [t.dtype for t in feeds],
             [e.dtype if isinstance(e, GraphTensor) else None for e in elements],
         )
-        program = client_graph(elements, feeds, given)
-        plan = machine.plan([], program.feeds, program.targets)
+        plan = machine.plan(client_graph(elements, feeds, given))
         step = context.step()
         step.frame = frame
 

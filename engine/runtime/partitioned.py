@@ -1,29 +1,22 @@
 """Plans for more than one device: each part runs as a plan of its own, in a thread of its own.
 
-`plan_for` decides: what lands on one plain CPU is an ordinary `Plan`, with nothing added to it.
+`Machine.plan` decides: what lands on one plain CPU is an ordinary `Plan`, with nothing added to it.
 """
 
 from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..cancellation import CancellationManager
 from ..devices import Device, DeviceSet, local_devices
 from ..errors import CancelledError, LaminarError
-from ..graph import GraphTensor, Operation
+from ..graph import Operation
 from ..ops.control.dataflow import STEERING
 from ..ops.state.variable import fetched
-from ..passes import (
-    gains,
-    lower_control_flow,
-    needed_operations,
-    rewritten,
-    spans_devices,
-    waits_inside,
-)
+from ..passes import StepGraph, gains, prepare
 from ..passes.partition import Part, never_lossy, partition
 from ..passes.partition_receives import delay_receives
 from .config import SessionConfig
@@ -48,70 +41,106 @@ class Machine:
         devices: there are these.
         costs: of operations, estimated or measured.
         placement: of the plan made last, None before.
+        settled: by the name of an operation that owns state, its device.
     """
 
     def __init__(self, config: SessionConfig | None = None, *, pools_cpus: bool = False) -> None:
         self.config = config or SessionConfig()
-        self._pools_cpus = pools_cpus
+        self.pools_cpus = pools_cpus
         self.devices = local_devices(self.config.device_count, self.config.memory_limit_bytes)
         self.costs = CostModel()
         self.placement: Placement | None = None
-        self._settled: dict[str, str] = {}
+        self.settled: dict[str, str] = {}
 
     def plan(
-        self,
-        fetches: Sequence[GraphTensor],
-        feeds: Sequence[GraphTensor] = (),
-        targets: Sequence[Operation] = (),
-        *,
-        compiled: bool = False,
-        optimize: bool = False,
+        self, step: StepGraph, *, compiled: bool = False, optimize: bool = False
     ) -> Plan | PartitionedPlan:
-        """How to compute `fetches` and run `targets` from `feeds`.
+        """How to run a step.
 
         Args:
-            fetches: the tensors to compute.
-            feeds: the tensors that are given.
-            targets: operations to run besides.
+            step: what to compute; it is left as it is.
             compiled: whether operations are clustered, and clusters run as native code.
-            optimize: whether laminar's passes run though the config does not ask for them.
+            optimize: whether laminar's rewrites run though the config does not ask for them.
 
         Raises:
             InvalidArgumentError: an operation cannot be placed.
             ResourceExhaustedError: the devices' memory limits do not suffice.
             UnimplementedError: an operation has no kernel.
         """
-        config = self.config
-        fetches, feeds, targets = rewritten(
-            fetches, feeds, targets, optimize=optimize or config.optimize
-        )
-        plain = self.devices.is_plain and not config.log_device_placement
+        step.compiled = compiled
+        devices = _Devices(self, compiled=compiled)
+        made = prepare(step, optimize=optimize or self.config.optimize, devices=devices)
+        if made.parts is None:
+            return Plan(made.step)
+        return PartitionedPlan(made.step, made.parts, devices)
+
+
+class _Devices:
+    """The devices of a machine as the pipeline sees them, for one step.
+
+    Attributes:
+        placement: where the operations are, once they have been placed.
+        compiled: whether parts run native code.
+    """
+
+    def __init__(self, machine: Machine, *, compiled: bool) -> None:
+        self.machine = machine
+        self.compiled = compiled
+        self.placement = Placement()
+
+    def have_choice(self, step: StepGraph) -> bool:
+        """Whether an operation may run elsewhere than the others."""
+        machine, config = self.machine, self.machine.config
+        plain = machine.devices.is_plain and not config.log_device_placement
         if plain and config.allow_soft_placement:
-            return Plan(fetches, feeds, targets, compiled=compiled)
-        if compiled and self._pools_cpus and all(d.is_plain for d in self.devices):
-            return Plan(fetches, feeds, targets, compiled=True)
-        operations = needed_operations(fetches, targets, feeds)
-        if plain and not any(op.device for op in operations):
-            return Plan(fetches, feeds, targets, compiled=compiled)
-        if spans_devices(operations) or waits_inside(operations):
-            _, fetches, feeds, targets = lower_control_flow(fetches, feeds, targets)
-            operations = needed_operations(fetches, targets, feeds)
-        found = self.placement = place(
-            operations,
-            self.devices,
-            fetches=fetches,
-            feeds=feeds,
-            costs=self.costs,
+            return False
+        if self.compiled and machine.pools_cpus and all(d.is_plain for d in machine.devices):
+            return False
+        return not plain or any(op.device for op in step.operations)
+
+    def place(self, step: StepGraph) -> bool:
+        """Choose a device for each operation; whether the step is to be cut."""
+        machine, config = self.machine, self.machine.config
+        found = self.placement = machine.placement = place(
+            step.operations,
+            machine.devices,
+            fetches=step.fetches,
+            feeds=step.feeds,
+            costs=machine.costs,
             policy=config.placement,
             soft=config.allow_soft_placement,
-            settled=self._settled,
+            settled=machine.settled,
         )
         if config.log_device_placement:
             found.log()
-        used = found.used
-        if all(d.is_plain for d in self.devices) and len(used) <= 1:
-            return Plan(fetches, feeds, targets, compiled=compiled)
-        return PartitionedPlan(fetches, feeds, targets, found, self, compiled=compiled)
+        return len(found.used) > 1 or not all(d.is_plain for d in machine.devices)
+
+    def partition(self, step: StepGraph) -> dict[str, Part]:
+        """What each of the devices that were chosen runs."""
+        placement, devices, costs = self.placement, self.machine.devices, self.machine.costs
+        wish = self.machine.config.lossy_transfers
+        # What is received in each iteration of a loop is not held back by what is outside of it,
+        # and there is no one order of what happens in each.
+        loops = any(op.definition in STEERING for op in step.operations)
+        self.compiled = self.compiled and not loops
+        cut = partition(
+            step,
+            lambda op: placement.devices[op.id].name,
+            incarnation=lambda name: devices.named(name).incarnation,
+            lossy=wish if callable(wish) else (lambda *_: True) if wish else never_lossy,
+            ordered=self.compiled,
+        )
+        if self.machine.config.delay_receives and not loops:
+            delay_receives(
+                cut.values(),
+                placement.times,
+                lambda x, target: costs.transfer_seconds(
+                    tensor_bytes(x), placement.devices[x.op.id], devices.named(target)
+                ),
+                tensor_bytes,
+                ordered=self.compiled,
+            )
+        return cut
 
 
 def default_machine() -> Machine:
@@ -162,11 +191,7 @@ class _PartPlan:
         self._feeds = [i for i, _ in part.feeds]
         self._keys: dict[str, RendezvousKey] = {}
         self.plan = Plan(
-            [t for _, t in part.fetches],
-            [t for _, t in part.feeds],
-            part.targets,
-            compiled=compiled and device.compiler is not None,
-            device=device,
+            part.step, compiled=compiled and device.compiler is not None, device=device
         )
 
     def run(self, feeds: Sequence[Any], step: StepContext, rendezvous: Rendezvous) -> list[Any]:
@@ -187,58 +212,28 @@ def _brought(value: Any, device: Device) -> Any:
 
 
 class PartitionedPlan:
-    """How to compute something on several devices. Runs as a `Plan` does.
+    """How to run a step on several devices. Runs as a `Plan` does.
+
+    Args:
+        step: the whole.
+        cut: what each device does, by its name.
+        devices: that it was placed on.
 
     Attributes:
         parts: what each device does.
         placement: which operation is where.
     """
 
-    def __init__(
-        self,
-        fetches: Sequence[GraphTensor],
-        feeds: Sequence[GraphTensor],
-        targets: Sequence[Operation],
-        placement: Placement,
-        machine: Machine,
-        *,
-        compiled: bool = False,
-    ) -> None:
-        devices, costs, config = machine.devices, machine.costs, machine.config
-        wish = config.lossy_transfers
-        operations = needed_operations(fetches, targets, feeds)
-        # What is received in each iteration of a loop is not held back by what is outside of it,
-        # and there is no one order of what happens in each.
-        loops = any(op.definition in STEERING for op in operations)
-        compiled = compiled and not loops
-        cut = partition(
-            operations,
-            lambda op: placement.devices[op.id].name,
-            incarnation=lambda name: devices.named(name).incarnation,
-            fetches=fetches,
-            feeds=feeds,
-            targets=targets,
-            lossy=wish if callable(wish) else (lambda *_: True) if wish else never_lossy,
-            ordered=compiled,
-        )
-        if config.delay_receives and not loops:
-            delay_receives(
-                cut.values(),
-                placement.times,
-                lambda x, target: costs.transfer_seconds(
-                    tensor_bytes(x), placement.devices[x.op.id], devices.named(target)
-                ),
-                tensor_bytes,
-                ordered=compiled,
-            )
-        self.placement = placement
+    def __init__(self, step: StepGraph, cut: Mapping[str, Part], devices: _Devices) -> None:
+        self.placement = devices.placement
         self.parts = [
-            _PartPlan(part, devices.named(name), compiled=compiled) for name, part in cut.items()
+            _PartPlan(part, devices.machine.devices.named(name), compiled=devices.compiled)
+            for name, part in cut.items()
         ]
-        self._devices = placement.used
-        fed = {id(t): i for i, t in enumerate(feeds)}
-        self._passed = {i: fed[id(t)] for i, t in enumerate(fetches) if id(t) in fed}
-        self._num_fetches = len(fetches)
+        self._devices = self.placement.used
+        fed = {id(t): i for i, t in enumerate(step.feeds)}
+        self._passed = {i: fed[id(t)] for i, t in enumerate(step.fetches) if id(t) in fed}
+        self._num_fetches = len(step.fetches)
 
     @property
     def operations(self) -> list[Operation]:

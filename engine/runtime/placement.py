@@ -34,7 +34,7 @@ from ..graph import (
 )
 from ..ops.control.dataflow import ENTER, EXIT, LOOP_COND, MERGE, NEXT_ITERATION, SWITCH
 from ..ops.state.variable import var_handle
-from ..passes.partition import in_order
+from ..passes.order import in_order
 from .cost import CostModel, Costs, known_bytes, tensor_bytes
 
 POLICIES = ("priority", "simulated")
@@ -273,7 +273,7 @@ class _Groups:
         return InvalidArgumentError(
             f"operation {op.name!r} ({op.type}) cannot be placed: "
             f"no device of {self._devices} has kernels for it"
-            f"{' and what it is colocated with' if not alone else ''}; kernels: {have}",
+            f"{' and what it is colocated with' if not alone else ''}; kernels: {have}\n  {op!r}",
             remedy="register a kernel, or take the operations apart",
             location=op.location,
             layer=op.layer,
@@ -289,7 +289,7 @@ class _Groups:
         except NotFoundError as error:
             why, reason = error.message, error.remedy
         return InvalidArgumentError(
-            f"operation {op.name!r} ({op.type}) cannot be placed on {op.device!r}: {why}",
+            f"operation {op.name!r} ({op.type}) cannot be placed on {op.device!r}: {why}\n  {op!r}",
             remedy="; ".join(filter(None, (reason, _SOFTLY))),
             location=op.location,
             layer=op.layer,
@@ -299,7 +299,7 @@ class _Groups:
 def _conflict(a: Operation, b: Operation) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"operations {a.name!r} ({a.type}), pinned to {a.device!r}, and {b.name!r} ({b.type}), "
-        f"pinned to {b.device!r}, are to be colocated",
+        f"pinned to {b.device!r}, are to be colocated\n  {a!r}\n  {b!r}",
         remedy=f"pin them alike; {a.name!r} was made at {a.location}",
         location=b.location,
         layer=b.layer,

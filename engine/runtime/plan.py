@@ -11,23 +11,19 @@ Everything else (loops and conditions as dataflow, kernels that wait, several th
 from __future__ import annotations
 
 import functools
-import heapq
 import operator
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..devices import local_devices
 from ..graph import GraphTensor, Operation
-from ..ops.control.dataflow import NEXT_ITERATION, STEERING
-from ..ops.core.basic import const_op
+from ..ops.control.dataflow import STEERING
 from ..ops.core.cluster import Body, cluster_op
 from ..ops.core.dispatch import as_array
 from ..ops.core.failures import located
 from ..ops.core.registry import OpDef, PlanOptions
-from ..passes import cluster, lower_control_flow, needed_operations, waits_inside
-from ..passes.loop_frames import cycle_error
+from ..passes import Preparation, StepGraph, is_unfed_constant, lower, update_waits
 from ..quiet import hush, restore
 from .dataflow_executor import DataflowRun
 from .frames import Layout
@@ -81,63 +77,18 @@ class Node:
         self.call = functools.partial(kernel, **op.attrs) if op.attrs else kernel
 
 
-def _is_constant(op: Operation, fed: Collection[int]) -> bool:
-    """Whether an operation gives the same value in every run, and waits for nothing."""
-    return op.definition is const_op and not op.control_inputs and id(op.outputs[0]) not in fed
-
-
-def _in_order(
-    operations: Sequence[Operation], fed: Collection[int], replaced: Mapping[int, Operation]
-) -> list[Operation]:
-    """The operations, each after what it waits for, otherwise as they stand.
-
-    `replaced` leads from operations that are part of another one to that.
-
-    Raises:
-        InvalidArgumentError: they wait for each other, not through a NextIteration.
-    """
-    place = {op.id: i for i, op in enumerate(operations)}
-    place |= {member: place[op.id] for member, op in replaced.items()}
-    sources: list[set[int]] = []
-    sorted_already = True
-    for i, op in enumerate(operations):
-        found = {
-            place[x.op.id]
-            for x in op.inputs
-            if id(x) not in fed and x.op.id in place and x.op.definition is not NEXT_ITERATION
-        }
-        found |= {place[c.id] for c in op.control_inputs if c.id in place}
-        found.discard(i)
-        sorted_already &= all(j < i for j in found)
-        sources.append(found)
-    if sorted_already:
-        return list(operations)
-    consumers: list[list[int]] = [[] for _ in operations]
-    left = [len(found) for found in sources]
-    for i, found in enumerate(sources):
-        for j in found:
-            consumers[j].append(i)
-    ready = [i for i, n in enumerate(left) if n == 0]
-    out = []
-    while ready:
-        i = heapq.heappop(ready)
-        out.append(operations[i])
-        for j in consumers[i]:
-            left[j] -= 1
-            if not left[j]:
-                heapq.heappush(ready, j)
-    if len(out) < len(operations):
-        raise cycle_error([op for op, n in zip(operations, left, strict=True) if n])
-    return out
+# A cluster, and what picks its inputs out of the feeds, and the fetches out of its outputs if they
+# are not those in order.
+_Pick: TypeAlias = Callable[[Sequence[Any]], Any]
+_Alone: TypeAlias = tuple[Body, _Pick, _Pick | None]
 
 
 class Plan:
-    """How to compute `fetches` and run `targets` from `feeds`.
+    """How to run a step.
 
     Args:
-        fetches: the tensors to compute.
-        feeds: the tensors that are given.
-        targets: operations to run besides.
+        step: what is to be computed. What the pipeline has not listed yet goes through its end, as
+            it is: a part of a step, or the graph inside of an operation.
         compiled: whether operations are clustered, and clusters run as native code.
         device: what binds the kernels (see engine/devices); None for the plain CPU.
 
@@ -153,24 +104,18 @@ class Plan:
 
     def __init__(
         self,
-        fetches: Sequence[GraphTensor],
-        feeds: Sequence[GraphTensor] = (),
-        targets: Sequence[Operation] = (),
+        step: StepGraph,
         *,
         compiled: bool = False,
         device: Any = None,
     ) -> None:
-        operations = needed_operations(fetches, targets, feeds)
-        if waits_inside(operations):
-            _, fetches, feeds, targets = lower_control_flow(fetches, feeds, targets)
-            operations = needed_operations(fetches, targets, feeds)
-        replaced: dict[int, Operation] = {}
-        if compiled:
-            runs_on = local_devices().client if device is None else device
-            operations, replaced = cluster(operations, fetches, feeds, runs_on)
+        if step.schedule is None:
+            step.compiled, step.device = compiled, device
+            step = lower(Preparation(step, optimize=False, devices=None)).step
+        assert step.schedule is not None, "the pipeline ends with it"
+        operations, feeds, fetches = step.schedule, step.feeds, step.fetches
         fed = {id(t) for t in feeds}
-        operations = _in_order(operations, fed, replaced)
-        constants = {op.id for op in operations if _is_constant(op, fed)}
+        constants = {op.id for op in operations if is_unfed_constant(op, fed)}
         running = [op for op in operations if op.id not in constants]
         self.device = device
         self.feeds = list(feeds)
@@ -188,13 +133,18 @@ class Plan:
         self._settle(slots, fed, kept, PlanOptions(compiled, device))
         self._walk = [_entry(node) for node in self.nodes]
         index = {op.id: i for i, op in enumerate(running)}
-        index |= {member: index[op.id] for member, op in replaced.items()}
+        index |= {member: index[op.id] for member, op in step.members.items()}
         constant_values = [
             (op.outputs[0], self._initial[slots[id(op.outputs[0])]])
             for op in operations
             if op.id in constants
         ]
-        self._lay_out = functools.partial(Layout, running, feeds, fetches, constant_values, index)
+
+        def lay_out() -> Layout:
+            waits = update_waits(running, fed, step.members)
+            return Layout(running, feeds, fetches, constant_values, index, waits)
+
+        self._lay_out = lay_out
         self._steers = any(n.waits or n.definition in STEERING for n in self.nodes)
         if self._steers:
             _ = self.layout  # tells of frames that do not match
@@ -234,19 +184,23 @@ class Plan:
         """What a run executes."""
         return [node.op for node in self.nodes]
 
-    def _only_cluster(self) -> tuple[Body, Callable[[Sequence[Any]], Any]] | None:
-        """Where the plan is one cluster that makes all fetches of feeds: it, and its inputs."""
+    def _only_cluster(self) -> _Alone | None:
+        """Where the plan is one cluster that makes all fetches of feeds: how to run that alone."""
         if len(self.nodes) != 1 or self._steers or self.device is not None:
             return None
         node = self.nodes[0]
-        is_whole = node.definition is cluster_op and node.outputs == self._fetches
-        if not is_whole or not all(slot < self._num_feeds for slot in node.inputs):
+        if node.definition is not cluster_op or not {*self._fetches} <= {*node.outputs}:
             return None
+        if not all(slot < self._num_feeds for slot in node.inputs):
+            return None
+        results = None
+        if node.outputs != self._fetches:  # some of them are one tensor
+            results = operator.itemgetter(*map(node.outputs.index, self._fetches))
         if node.inputs == list(range(self._num_feeds)):
-            return node.op.attrs["body"], tuple
+            return node.op.attrs["body"], tuple, results
         if len(node.inputs) < 2:
             return None  # what picks one thing gives no tuple
-        return node.op.attrs["body"], operator.itemgetter(*node.inputs)
+        return node.op.attrs["body"], operator.itemgetter(*node.inputs), results
 
     def run(self, feeds: Sequence[Any], context: StepContext) -> list[Any]:
         """Execute the plan on arrays, in the order of its feeds; gives arrays.
@@ -263,7 +217,7 @@ class Plan:
                 if getattr(cause, "operation", None) is not None:
                     raise  # of an operation inside of this one
                 raise located(self.nodes[0].op, inputs, cause) from cause
-            return found
+            return found if alone[2] is None else list(alone[2](found))
         before = hush()
         try:
             if context.runner is not None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import numpy as np
 
 from ...graph import TensorSpec
 from ...ops.array.axes import transpose_op
@@ -14,7 +11,7 @@ from ...ops.core.basic import identity
 from ...ops.core.cluster import Step
 from ..codegen.function import NotLoweredError, scalar_type
 from ..ir.builder import Builder, wide
-from ..ir.program import Literal, Operand, Shape, Size
+from ..ir.program import Operand, Shape, Size
 from .rules.table import LOWERINGS, Lowered
 
 
@@ -43,7 +40,6 @@ class Steps:
         self._specs = specs
         self._used = {v for step in steps for v in step.inputs} | set(outputs)
         self._orders = _orders(specs, steps, outputs)
-        self._known: dict[Any, list[Operand | None]] = {}
 
     def value(self, number: int) -> Operand:
         """A value that has been computed.
@@ -63,13 +59,7 @@ class Steps:
             NotLoweredError: it has no native form for these operands.
         """
         self.builder.label = step.label
-        operands = [self.value(v) for v in step.inputs]
-        key = _key(step, operands)
-        results = self._known.get(key) if key is not None else None
-        if results is None:
-            results = self._lower(step, operands)
-            if key is not None:
-                self._known[key] = results
+        results = self._lower(step, [self.value(v) for v in step.inputs])
         for v, result in zip(step.outputs, results, strict=True):
             self.values[v] = result
 
@@ -135,26 +125,3 @@ def _order(
     # Gradients are summed to the shape of what they are of, and most have that shape.
     is_same = definition in (sum_to_op, identity) and len(specs[y].shape) == rank
     return order_of(y) if is_same else None
-
-
-def _key(step: Step, operands: Sequence[Operand]) -> Any:
-    """What two steps have in common that compute the same; None if that cannot be told."""
-    try:
-        key = (
-            step.definition.type,
-            tuple(_exact(x) if isinstance(x, Literal) else x for x in operands),
-            tuple((name, _exact(step.attrs[name])) for name in sorted(step.attrs)),
-        )
-        hash(key)
-    except (TypeError, ValueError):
-        return None
-    return key
-
-
-def _exact(value: Any) -> Any:
-    """What is equal for equal values of one type; 0.0 is not -0.0, which divides otherwise."""
-    if isinstance(value, float | np.floating):
-        return type(value), float(value).hex()
-    if isinstance(value, tuple):
-        return type(value), tuple(map(_exact, value))
-    return type(value), value

@@ -24,7 +24,7 @@ def _need_some(who: str, xs: Sequence[TensorSpec]) -> None:
 
 
 @define("Concat")
-def _concat(*xs: TensorSpec, axis: int) -> TensorSpec:
+def concat_op(*xs: TensorSpec, axis: int) -> TensorSpec:
     """The tensors one after the other along `axis`; their other dimensions agree."""
     _need_some("Concat", xs)
     known = [x.shape for x in xs if x.shape.rank is not None]
@@ -50,12 +50,12 @@ def _concat(*xs: TensorSpec, axis: int) -> TensorSpec:
     return TensorSpec(dims, xs[0].dtype)
 
 
-@_concat.reference
+@concat_op.reference
 def _concat_kernel(xp: Any, *xs: Array, axis: int) -> Array:
     return xp.concatenate(xs, axis=axis)
 
 
-@_concat.grad
+@concat_op.grad
 def _concat_grad(op: OpView, dy: Tensor) -> Grads:
     axis = op.attrs["axis"]
     if len(op.inputs) == 1:
@@ -75,7 +75,7 @@ def concat(xs: Sequence[Tensor], axis: int = 0) -> Tensor:
         ShapeError: they differ in another axis.
         DTypeError: they differ in element type.
     """
-    return _concat(*xs, axis=axis)
+    return concat_op(*xs, axis=axis)
 
 
 @define("Split", dtypes={"x": ANY})
@@ -154,7 +154,7 @@ def split(x: Tensor, sizes: int | Sequence[Any], axis: int = 0) -> tuple[Tensor,
 
 
 @define("Stack")
-def _stack(*xs: TensorSpec, axis: int) -> TensorSpec:
+def stack_op(*xs: TensorSpec, axis: int) -> TensorSpec:
     """Tensors of one shape as the slices of a new axis `axis` of the result."""
     _need_some("Stack", xs)
     shape = TensorShape(None)
@@ -172,12 +172,12 @@ def _stack(*xs: TensorSpec, axis: int) -> TensorSpec:
     return TensorSpec(dims, xs[0].dtype)
 
 
-@_stack.reference
+@stack_op.reference
 def _stack_kernel(xp: Any, *xs: Array, axis: int) -> Array:
     return xp.stack(xs, axis=axis)
 
 
-@_stack.grad
+@stack_op.grad
 def _stack_grad(op: OpView, dy: Tensor) -> Grads:
     return unstack(dy, len(op.inputs), op.attrs["axis"])
 
@@ -190,7 +190,7 @@ def stack(xs: Sequence[Tensor], axis: int = 0) -> Tensor:
         ShapeError: their shapes differ.
         DTypeError: they differ in element type.
     """
-    return _stack(*xs, axis=axis)
+    return stack_op(*xs, axis=axis)
 
 
 @define("Unstack")

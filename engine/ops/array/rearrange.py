@@ -19,7 +19,7 @@ from .shape import dim_of, dims_of, reshape, reshape_like, runtime_shape, split_
 
 
 @define("Tile", dtypes={"x": ANY})
-def _tile(x: TensorSpec, *dims: TensorSpec, multiples: tuple[Dim, ...]) -> TensorSpec:
+def tile_op(x: TensorSpec, *dims: TensorSpec, multiples: tuple[Dim, ...]) -> TensorSpec:
     """`x` repeated as a whole multiples[i] times along axis i; `dims` give each None."""
     if x.shape.rank is None:
         return TensorSpec([None] * len(multiples), x.dtype)
@@ -34,12 +34,12 @@ def _tile(x: TensorSpec, *dims: TensorSpec, multiples: tuple[Dim, ...]) -> Tenso
     return TensorSpec([None if n is None or m is None else n * m for n, m in pairs], x.dtype)
 
 
-@_tile.reference
+@tile_op.reference
 def _tile_kernel(xp: Any, x: Array, *dims: Array, multiples: tuple[Dim, ...]) -> Array:
     return xp.tile(x, runtime_shape(multiples, dims))
 
 
-@_tile.grad
+@tile_op.grad
 def _tile_grad(op: OpView, dy: Tensor) -> Grads:
     x, *dims = op.inputs
     shape, sizes = dims_of(x)
@@ -74,7 +74,7 @@ def _tile_grad_grad(op: OpView, ddx: Tensor) -> Grads:
     multiples = op.attrs["multiples"]
     _, *dims = op.inputs
     return (
-        _tile(ddx, *dims[: multiples.count(None)], multiples=multiples),
+        tile_op(ddx, *dims[: multiples.count(None)], multiples=multiples),
         *(None for _ in dims),
     )
 
@@ -91,7 +91,7 @@ def tile(x: Tensor, multiples: Any) -> Tensor:
     times = (1,) * (x.ndim - len(times)) + times
     if len(times) > x.ndim:
         x = expand_dims(x, range(len(times) - x.ndim))
-    return _tile(x, *dims, multiples=times)
+    return tile_op(x, *dims, multiples=times)
 
 
 @define("Repeat", dtypes=ANY)

@@ -45,6 +45,14 @@ class Body(GraphBody, Protocol):
     def operations_for(self, outputs: Sequence[GraphTensor]) -> list[Operation]:
         """What computes some of its tensors, in order."""
 
+    def rebuilt(
+        self,
+        inputs: Sequence[GraphTensor],
+        outputs: Sequence[GraphTensor | None],
+        effects: Sequence[Operation],
+    ) -> Body:
+        """The same with other operations, of a graph that was made of its own."""
+
 
 class Ragged(list[Any]):
     """Values of the iterations of a loop, by their number, whose shapes differ."""

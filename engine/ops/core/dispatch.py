@@ -257,9 +257,19 @@ def _capture(graph: Graph, x: Tensor) -> GraphTensor:
     def make() -> GraphTensor:
         with graph.name_scope(None):
             attrs = {"shape": x.shape, "dtype": x.dtype}
-            return graph.add(lookup("Placeholder"), (), attrs, name="captured").outputs[0]
+            name = _name_of_captured(x)
+            return graph.add(lookup("Placeholder"), (), attrs, name=name).outputs[0]
 
     return graph.capture(x, make)
+
+
+def _name_of_captured(x: Tensor) -> str:
+    """The name of a variable, or of another resource; values have none."""
+    if x.dtype != resource:
+        return "captured"
+    name = x.op.name if isinstance(x, GraphTensor) else getattr(value_of(x), "name", "")
+    found = str(name).rstrip("/")
+    return found if Graph.is_name(found) else "captured"
 
 
 def _encloses(outer: Graph, inner: Graph) -> bool:

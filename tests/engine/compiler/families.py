@@ -24,6 +24,7 @@ from laminar.engine.ops.random.draws import (
     random_normal,
     random_uniform,
 )
+from laminar.engine.passes import StepGraph
 from laminar.engine.runtime import Plan, StepContext
 
 from ..ops.native import Array, every_cluster
@@ -186,7 +187,7 @@ def cases(build: Build, arrays: Sequence[Array]) -> list[Case]:
         return run
 
     with every_cluster(), np.errstate(all="ignore"):
-        plan = Plan(ys, xs, compiled=True)
+        plan = Plan(StepGraph(ys, xs), compiled=True)
         others = sorted({op.type for op in plan.operations} - {"Cluster"})
         assert not others, f"{others} have no native code"
         for op in plan.operations:

@@ -13,6 +13,7 @@ from laminar.engine.gradients import gradients
 from laminar.engine.graph import Graph
 from laminar.engine.ops.array.slicing import slice_at, slice_update
 from laminar.engine.ops.core.basic import placeholder
+from laminar.engine.passes import StepGraph
 from laminar.engine.runtime import Plan, StepContext
 
 from ..ops.native import Array, every_cluster, run_native
@@ -83,7 +84,7 @@ def test_a_place_is_no_size() -> None:
         y = slice_update(given[0], (0, given[1] + 1), slice_at(given[0], (0, given[1]), (-1, 2)))
         with every_cluster():
             ys: Any = [y]
-            plan = Plan(ys, given, compiled=True)
+            plan = Plan(StepGraph(ys, given), compiled=True)
             for begin in range(4):
                 (found,) = plan.run([x, np.array(begin, np.int32)], StepContext())
                 expected = x.copy()

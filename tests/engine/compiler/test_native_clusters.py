@@ -24,7 +24,7 @@ from laminar.engine.ops.math.compare import greater, where
 from laminar.engine.ops.math.elementary import exp, sqrt, tanh
 from laminar.engine.ops.math.reduce import reduce_sum
 from laminar.engine.ops.nn.activations import leaky_relu, relu
-from laminar.engine.passes import cluster, needed_operations
+from laminar.engine.passes import StepGraph, cluster, needed_operations
 from laminar.engine.runtime import Plan, StepContext
 
 from ...sampling import examples
@@ -44,8 +44,8 @@ def run(
     with graph.as_default():
         xs = [placeholder(a.dtype, [None] * a.ndim) for a in arrays]
         ys: Any = list(build(*xs))
-    expected = Plan(ys, xs).run(arrays, StepContext())
-    plan = Plan(ys, xs, compiled=True)
+    expected = Plan(StepGraph(ys, xs)).run(arrays, StepContext())
+    plan = Plan(StepGraph(ys, xs), compiled=True)
     for _ in range(2):  # the first run compiles, the second does not
         for a, b in zip(plan.run(arrays, StepContext()), expected, strict=True):
             assert a.dtype == b.dtype

@@ -287,7 +287,7 @@ def check(case: Callable[[], Case], monkeypatch: pytest.MonkeyPatch) -> None:
 
     def noted(self: Any, *args: Any, **kwargs: Any) -> None:
         plan(self, *args, **kwargs)
-        if kwargs.get("compiled"):
+        if args[0].compiled:
             left.append([op.type for op in self.operations if op.inputs or op.type == "Cluster"])
 
     before = clusters()

@@ -58,7 +58,7 @@ def test_operation() -> None:
     assert op.outputs[0] is y
     assert y.name == "Add:0"
     assert op.control_inputs == []
-    assert repr(op) == "<Operation 'Add' Add>"
+    assert repr(op).startswith("%Add: f32[2] = Add(%x, %x)  # test_graph.py:")
 
 
 def test_outputs_are_numbered_and_ids_rise() -> None:

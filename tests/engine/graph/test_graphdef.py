@@ -252,8 +252,8 @@ def test_the_graph_of_a_function() -> None:
     }
     assert placeholders == {
         "x": TensorSpec([None, 10]),
-        "captured": TensorSpec([], "resource"),
-        "captured_1": TensorSpec([100], "float64"),
+        "w": TensorSpec([], "resource"),
+        "captured": TensorSpec([100], "float64"),
     }
     values = w.numpy().tobytes() + np.arange(100.0).tobytes()
     data = graph_def.to_bytes()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from laminar.engine.compiler.native import cluster_kernel
-from laminar.engine.passes import cluster
+from laminar.engine.passes import StepGraph, cluster
 from laminar.engine.runtime import Plan, StepContext
 
 Array = np.ndarray[Any, Any]
@@ -33,7 +33,7 @@ def _fail(self: Any, _: Any, error: Exception) -> None:
 def run_native(ys: Sequence[Any], xs: Sequence[Any], arrays: Sequence[Array]) -> list[Array] | None:
     """The values of `ys` from native code; None if no operation has any."""
     with every_cluster():
-        plan = Plan(ys, xs, compiled=True)
+        plan = Plan(StepGraph(ys, xs), compiled=True)
         if not any(op.type == "Cluster" for op in plan.operations):
             return None
         return plan.run(arrays, StepContext())

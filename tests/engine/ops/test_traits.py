@@ -19,7 +19,7 @@ from laminar.engine.ops.core.basic import placeholder
 from laminar.engine.ops.core.elementwise import elementwise
 from laminar.engine.ops.core.registry import OPS
 from laminar.engine.ops.math.arithmetic import maximum, minimum
-from laminar.engine.passes import Program
+from laminar.engine.passes import StepGraph
 from laminar.engine.passes.cluster import _pays
 from laminar.engine.passes.cse import merge_common
 from laminar.engine.passes.fold import fold_constants
@@ -88,9 +88,9 @@ def merged(op: OpDef) -> bool:
         a, b = op(x, y), op(y, x)
         assert isinstance(a, GraphTensor)
         assert isinstance(b, GraphTensor)
-        program = Program.of([a, b], [x, y])
-    merge_common(program)
-    first, second = program.fetches
+        step = StepGraph.of([a, b], [x, y])
+    merge_common(step)
+    first, second = step.fetches
     return first is second
 
 
@@ -111,9 +111,9 @@ def test_shape_query(define: Any) -> None:
     with Graph().as_default():
         x = placeholder("float32", (2, 6))
         y: Any = op(x)
-        program = Program.of([y])  # the placeholder need not be fed: nobody asks for its value
-    fold_constants(program)
-    (found,) = program.fetches
+        step = StepGraph.of([y])  # the placeholder need not be fed: nobody asks for its value
+    fold_constants(step)
+    (found,) = step.fetches
     assert found.op.type == "Const"
     assert found.op.attrs["value"] == 7
 

@@ -19,7 +19,7 @@ from laminar.engine.ops.core.cluster import Body
 from laminar.engine.ops.linalg.matmul import matmul
 from laminar.engine.ops.math.arithmetic import add, maximum, multiply, subtract
 from laminar.engine.ops.math.elementary import tanh
-from laminar.engine.passes import cluster, needed_operations
+from laminar.engine.passes import StepGraph, cluster, needed_operations
 from laminar.engine.runtime import Plan, StepContext
 
 from ...sampling import examples
@@ -52,8 +52,8 @@ def anything(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(fetches: Sequence[Any], feeds: Sequence[Any], values: Sequence[Any]) -> None:
     """Check a clustered plan against a plain one."""
-    plain = Plan(fetches, feeds).run(values, StepContext())
-    clustered = Plan(fetches, feeds, compiled=True).run(values, StepContext())
+    plain = Plan(StepGraph(fetches, feeds)).run(values, StepContext())
+    clustered = Plan(StepGraph(fetches, feeds), compiled=True).run(values, StepContext())
     for a, b in zip(plain, clustered, strict=True):
         np.testing.assert_array_equal(a, b)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from laminar import engine as eng
 from laminar.engine.ops.core.registry import define
 from laminar.engine.ops.math.reduce import reduce_sum
-from laminar.engine.passes import lower_control_flow, spans_devices, waits_inside
+from laminar.engine.passes import StepGraph, lower_control_flow, spans_devices, waits_inside
 from laminar.engine.passes.lower_control_flow import CONTROL_FLOW
 from laminar.engine.runtime import Plan, SessionConfig, StepContext, set_inter_op_threads
 from laminar.engine.runtime.rendezvous import Rendezvous
@@ -96,8 +96,8 @@ def test_written_out_it_gives_the_same_bits(program: Callable[..., list[Any]]) -
             eng.placeholder("float64", [None, 2]),
         ]
         fetches = program(*feeds)
-    low = lower_control_flow(fetches, feeds)
-    plan, written = Plan(fetches, feeds), Plan(low.fetches, low.feeds)
+    low = lower_control_flow(StepGraph(fetches, feeds))
+    plan, written = Plan(StepGraph(fetches, feeds)), Plan(StepGraph(low.fetches, low.feeds))
     assert any(op.definition in CONTROL_FLOW for op in plan.operations)
     assert not any(op.definition in CONTROL_FLOW for op in written.operations)
     x = np.random.default_rng(0).normal(size=(4, 2))
@@ -120,9 +120,9 @@ def test_written_out_it_is_clustered(program: Callable[..., list[Any]]) -> None:
             eng.placeholder("float64", [None, 2]),
         ]
         fetches = program(*feeds)
-    low = lower_control_flow(fetches, feeds)
-    plain = Plan(low.fetches, low.feeds)
-    native = Plan(low.fetches, low.feeds, compiled=True)
+    low = lower_control_flow(StepGraph(fetches, feeds))
+    plain = Plan(StepGraph(low.fetches, low.feeds))
+    native = Plan(StepGraph(low.fetches, low.feeds), compiled=True)
     assert any(op.type == "Cluster" for op in native.operations)
     assert len(native.operations) < 0.9 * len(plain.operations)
     x = np.random.default_rng(0).normal(size=(4, 2))
@@ -163,8 +163,11 @@ def test_clusters_change_no_program(data: st.DataObject) -> None:
         n: Any = eng.placeholder("int32", [])
         y = drawn(data, drawn(data, x, n, 2), n, 1)
         fetches = [y, *eng.gradients(y, [x])]
-    low = lower_control_flow(fetches, [x, n])
-    plain, native = Plan(low.fetches, low.feeds), Plan(low.fetches, low.feeds, compiled=True)
+    low = lower_control_flow(StepGraph(fetches, [x, n]))
+    plain, native = (
+        Plan(StepGraph(low.fetches, low.feeds)),
+        Plan(StepGraph(low.fetches, low.feeds), compiled=True),
+    )
     for w, count in ((0.2, 0), (0.9, 2), (-1.0, 3)):
         values = [np.float64(w), np.int32(count)]
         expected = plain.run(values, StepContext())
@@ -177,7 +180,7 @@ def test_operations_keep_names_and_lines() -> None:
         x = eng.placeholder("float32", [])
         y = eng.cond(x > 0, lambda: counted(x, label="a", name="inner"), lambda: x, name="choice")
         z: Any = eng.lookup("Identity")(y, name="z")
-    low = lower_control_flow([z], [x])
+    low = lower_control_flow(StepGraph([z], [x]))
     assert low.fetches[0].name == "z:0"
     inner = low.graph.get_operation_by_name("choice/branch_1/inner")
     assert inner.location is not None
@@ -200,8 +203,8 @@ def test_effects_keep_their_order_and_their_branch() -> None:
     v = eng.Variable(1.0)
     concrete = eng.function(program).concrete(eng.TensorSpec([], "int32"))
     feeds = [*concrete.inputs, *concrete.captured_inputs]
-    low = lower_control_flow(concrete.outputs, feeds, concrete.effects)
-    plan = Plan(low.fetches, low.feeds, low.targets)
+    low = lower_control_flow(StepGraph(concrete.outputs, feeds, concrete.effects))
+    plan = Plan(StepGraph(low.fetches, low.feeds, low.targets))
     for threads in (1, 4):
         set_inter_op_threads(threads)
         for n in (0, 1, 5):
@@ -310,7 +313,7 @@ def test_loops_in_loops_over_two_devices_with_gradients(two_cpus: SessionConfig)
             _, y = eng.while_loop(lambda i, s: i < n, outer, (0, w))
             dw: Any = eng.gradients(y, [w])[0]
     feeds = [w, n]
-    plan = Plan([y, dw], feeds)
+    plan = Plan(StepGraph([y, dw], feeds))
     with eng.Session(graph=graph, config=two_cpus) as session:
         for k in (0, 1, 4):
             values = [np.float64(1.3), np.int32(k)]

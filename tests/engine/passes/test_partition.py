@@ -15,8 +15,9 @@ from laminar.engine.errors import InternalError, InvalidArgumentError
 from laminar.engine.graph import GraphTensor, Operation
 from laminar.engine.ops.core import basic
 from laminar.engine.ops.math import arithmetic
-from laminar.engine.passes import needed_operations
-from laminar.engine.passes.partition import Part, in_order, partition
+from laminar.engine.passes import StepGraph, needed_operations
+from laminar.engine.passes.order import in_order
+from laminar.engine.passes.partition import Part, partition
 from tests.engine import programs
 
 from ...sampling import examples
@@ -31,19 +32,13 @@ def cut(fetches: list[Any], **options: Any) -> dict[str, Part]:
     """Cut by the device that operations are pinned to; what is pinned nowhere is on ONE."""
     tensors = [t for t in fetches if isinstance(t, GraphTensor)]
     targets = [t for t in fetches if isinstance(t, Operation)]
-    operations = needed_operations(tensors, targets, options.get("feeds", ()))
+    step = StepGraph(tensors, options.pop("feeds", ()), targets)
 
     def location(op: Operation) -> str:
         return f"/job:localhost{op.device}" if op.device else ONE
 
-    return partition(
-        operations,
-        options.pop("location", location),
-        incarnation=lambda name: 7,
-        fetches=tensors,
-        targets=targets,
-        **options,
-    )
+    location = options.pop("location", location)
+    return partition(step, location, incarnation=lambda name: 7, **options)
 
 
 def types(part: Part) -> Counter[str]:

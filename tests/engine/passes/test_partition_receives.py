@@ -11,7 +11,7 @@ from laminar import engine as eng
 from laminar.engine.graph import Operation
 from laminar.engine.ops.core.basic import identity
 from laminar.engine.ops.math.arithmetic import add
-from laminar.engine.passes import needed_operations
+from laminar.engine.passes import StepGraph, needed_operations
 from laminar.engine.passes.cluster import _runs
 from laminar.engine.passes.partition import Part, partition
 from laminar.engine.passes.partition_receives import LEAST_BYTES, delay_receives
@@ -24,15 +24,11 @@ ONE, TWO = "/job:localhost/device:cpu:0", "/job:localhost/device:cpu:1"
 LARGE = LEAST_BYTES // 4
 
 
-def cut(
-    operations: list[Operation], fetches: list[Any], feeds: list[Any], *, ordered: bool = False
-) -> dict[str, Part]:
+def cut(fetches: list[Any], feeds: list[Any], *, ordered: bool = False) -> dict[str, Part]:
     return partition(
-        operations,
+        StepGraph(fetches, feeds),
         lambda op: TWO if op.device.endswith("cpu:1") else ONE,
         incarnation=lambda name: 1,
-        fetches=fetches,
-        feeds=feeds,
         ordered=ordered,
     )
 
@@ -50,7 +46,7 @@ def chain(size: int) -> tuple[list[Operation], dict[str, Part], dict[int, tuple[
     operations = needed_operations([y], feeds=[p])
     starts = {"x0": 0.0, "x1": 1.0, "x2": 2.0, "y0": 10.0, "y1": 20.0, "y2": 30.0}
     times = {op.id: (starts[op.name], starts[op.name] + 1.0) for op in operations}
-    return operations, cut(operations, [y], [p]), times
+    return operations, cut([y], [p]), times
 
 
 def test_a_receive_waits_for_the_last_operation_that_leaves_time_for_the_transfer() -> None:
@@ -100,7 +96,7 @@ def test_no_circle_arises(program: programs.Program, data: st.DataObject) -> Non
         start = max(arrivals) + data.draw(st.sampled_from([0.0, 0.0, 2.0]))
         times[op.id] = start, start + data.draw(st.sampled_from([0.0, 1.0, 4.0]))
     ordered = data.draw(st.booleans())
-    parts = cut(operations, values[2:], xs, ordered=ordered)
+    parts = cut(values[2:], xs, ordered=ordered)
     delay_receives(
         parts.values(), times, lambda x, to: transfer, lambda x: LEAST_BYTES, ordered=ordered
     )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import laminar
 from laminar import engine as eng
 from laminar.engine.errors import (
     AlreadyExistsError,
@@ -20,7 +21,7 @@ from laminar.engine.ops.core.registry import define
 from laminar.engine.ops.linalg.matmul import matmul
 from laminar.engine.ops.math.arithmetic import add, square
 from laminar.engine.ops.nn.activations import relu
-from laminar.engine.passes import Program, client_graph, run_passes, verify
+from laminar.engine.passes import StepGraph, client_graph, run_passes, verify
 
 runs: list[str] = []
 
@@ -37,7 +38,7 @@ def _fused(xp: Any, a: Any, b: Any, c: Any) -> Any:
     return xp.maximum(a @ b + c, 0)
 
 
-def fuse(program: Program) -> None:
+def fuse(program: StepGraph) -> None:
     """MatMul, Add and Relu as one operation."""
     for op in program.operations:
         if op.type == "Relu" and op.inputs[0].op.type == "Add":
@@ -91,18 +92,18 @@ def test_a_pass_of_somebody_else_reaches_sessions() -> None:
     assert runs == ["fused"]
 
 
-def _raises(program: Program) -> None:
+def _raises(program: StepGraph) -> None:
     program.fetches.clear()
     raise ValueError("broken pass")
 
 
-def _wrong_type(program: Program) -> None:
+def _wrong_type(program: StepGraph) -> None:
     op = program.operations[-1]
     one = program.graph.append(op.definition, "one", op.inputs, op.attrs, (), like=op)
     program.targets.append(one)
 
 
-def _circle(program: Program) -> None:
+def _circle(program: StepGraph) -> None:
     op = program.operations[-1]
     op.control_inputs = [program.graph.append(fused, "c", (), {}, (), like=op)]
     op.control_inputs[0].control_inputs = [op]
@@ -112,7 +113,7 @@ def _circle(program: Program) -> None:
     ("run", "message"),
     [(_raises, "broken pass"), (_wrong_type, "has 0 outputs"), (_circle, "'")],
 )
-def test_a_pass_that_fails_changes_nothing(run: Callable[[Program], None], message: str) -> None:
+def test_a_pass_that_fails_changes_nothing(run: Callable[[StepGraph], None], message: str) -> None:
     eng.register_pass("bad", run)
     y = square(eng.constant(3.0))
     with (
@@ -132,14 +133,14 @@ def test_names_of_passes() -> None:
     with pytest.raises(InvalidArgumentError, match="belongs to laminar"):
         eng.unregister_pass("simplify")
     with pytest.raises(NotFoundError):
-        run_passes(Program.of([]), ["nothing"])
+        run_passes(StepGraph.of([]), ["nothing"])
 
 
 def test_the_graph_of_the_user_stays_as_it_is(graph: eng.Graph) -> None:
     x = eng.placeholder("float32", [2], name="x")
     y: Any = add(square(x, name="a"), square(x, name="b"), name="y")
     before = graph.as_graph_def()
-    program = run_passes(Program.of([y], [x]), check=True)
+    program = run_passes(StepGraph.of([y], [x]), check=True)
     assert graph.as_graph_def() == before
     names = [op.name for op in program.graph.operations]
     assert names == ["x", "a", "y"]
@@ -149,7 +150,7 @@ def test_the_graph_of_the_user_stays_as_it_is(graph: eng.Graph) -> None:
 def test_only_the_passes_named_run() -> None:
     x = eng.placeholder("float32", [2], name="x")
     y: Any = add(square(x), square(x))
-    program = run_passes(Program.of([y], [x]), ["fold_constants", "simplify"], check=True)
+    program = run_passes(StepGraph.of([y], [x]), ["fold_constants", "simplify"], check=True)
     assert len(program.operations) == 3
 
 
@@ -171,40 +172,40 @@ def test_targets_and_control_edges_follow() -> None:
 # Verify
 
 
-def program() -> Program:
+def program() -> StepGraph:
     x = eng.placeholder("float32", [2, 2], name="x")
     y: Any = matmul(x, square(x, name="a"), name="y")
-    return Program.of([y], [x])
+    return StepGraph.of([y], [x])
 
 
-def _named(p: Program, name: str) -> eng.Operation:
+def _named(p: StepGraph, name: str) -> eng.Operation:
     return p.graph.get_operation_by_name(name)
 
 
-def _foreign_input(p: Program) -> None:
+def _foreign_input(p: StepGraph) -> None:
     _named(p, "a").inputs = (program().feeds[0],)
 
 
-def _foreign_control(p: Program) -> None:
+def _foreign_control(p: StepGraph) -> None:
     _named(p, "a").control_inputs.append(program().feeds[0].op)
 
 
-def _foreign_fetch(p: Program) -> None:
+def _foreign_fetch(p: StepGraph) -> None:
     p.fetches = program().fetches
 
 
-def _cycle(p: Program) -> None:
+def _cycle(p: StepGraph) -> None:
     _named(p, "a").inputs = (_named(p, "y").outputs[0],)
 
 
-def _wrong_shape(p: Program) -> None:
+def _wrong_shape(p: StepGraph) -> None:
     vector = eng.placeholder("float32", [3], name="z")
-    other = Program.of([vector]).operations[0]
+    other = StepGraph.of([vector]).operations[0]
     made = p.graph.append(other.definition, "z", (), other.attrs, (vector.spec,), like=other)
     _named(p, "y").inputs = (p.feeds[0], made.outputs[0])
 
 
-def _fed_twice_over(p: Program) -> None:
+def _fed_twice_over(p: StepGraph) -> None:
     p.feeds.append(_named(p, "a").outputs[0])
 
 
@@ -213,13 +214,13 @@ def _fed_twice_over(p: Program) -> None:
     [
         (_foreign_input, "'a' .Square. takes x_1:0, which is not in its graph"),
         (_foreign_control, "'a' .Square. waits for 'x_1', which is not in its graph"),
-        (_foreign_fetch, "'y_1', which is fetched, is not in"),
+        (_foreign_fetch, r"%y_1: f32.* = MatMul.*\n  is fetched, and is not in"),
         (_cycle, "waits for itself, through"),
         (_wrong_shape, "'y' .MatMul. does not take its inputs"),
         (_fed_twice_over, "'a' .Square. is fed and is not a placeholder"),
     ],
 )
-def test_verify_finds(damage: Callable[[Program], None], message: str) -> None:
+def test_verify_finds(damage: Callable[[StepGraph], None], message: str) -> None:
     whole = program()
     verify(whole)
     damage(whole)
@@ -232,7 +233,7 @@ def test_verify_shows_the_neighbours() -> None:
     _cycle(whole)
     with pytest.raises(InternalError) as caught:
         verify(whole)
-    assert "takes a:0: float32[2, 2], of Square" in str(caught.value)
+    assert "  takes %a: f32[2, 2] = Square(%y)  # test_pipeline.py" in str(caught.value)
 
 
 # Client graphs
@@ -252,3 +253,48 @@ def test_feeds_and_fetches_become_operations() -> None:
     takers = [op.name for op in made.graph.operations if any(x.op is arg for x in op.inputs)]
     assert sorted(takers) == ["u0", "u1", "u2"]
     verify(made)
+
+
+# Who goes through it
+
+
+def test_every_step_goes_through_it() -> None:
+    """What a pass that comes last sees has been through those before."""
+    seen: list[StepGraph] = []
+    eng.register_pass("look", seen.append)
+    assert eng.pass_names() == [
+        *["prune", "rewrite_bodies", "fold_constants", "simplify", "merge_common", "remove_dead"],
+        *["look", "lower_control_flow", "place", "partition", "cluster", "schedule"],
+    ]
+
+    def twice(x: Any) -> Any:
+        return add(square(x), square(x))
+
+    def counts(kind: str) -> list[int]:
+        found = [[op.type for op in step.operations].count(kind) for step in seen]
+        seen.clear()
+        return found
+
+    x = eng.placeholder("float32", [2], name="x")
+    value = np.ones(2, np.float32)
+    for config, left in (
+        (eng.SessionConfig(jit_compile=False), 2),  # there may be no other run
+        (eng.SessionConfig(jit_compile=True), 1),
+    ):
+        with eng.Session(config=config) as session:
+            session.run(twice(x), {x: value})
+        assert counts("Square") == [left]
+    with eng.eager_scope():
+        for compiled in (False, True):
+            eng.function(twice, jit_compile=compiled)(eng.constant(value))
+            assert counts("Square") == [1]
+            model = laminar.Sequential([laminar.layers.Input((3,)), laminar.layers.Dense(2)])
+            model.compile("adam", "mse", jit_compile=compiled)
+            model.fit(np.ones((4, 3)), np.ones((4, 2)), verbose=0)
+            assert counts("Pow") == [2]  # of beta_1 and beta_2, for all weights
+
+
+def test_there_is_no_pass_to_run_before_where_graphs_are_not_rewritten() -> None:
+    for name in ("prune", "place", "cluster"):
+        with pytest.raises(NotFoundError, match=f"no pass '{name}' rewrites a graph"):
+            eng.register_pass("fuse", fuse, before=name)

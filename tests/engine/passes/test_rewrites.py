@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from laminar import engine as eng
 from laminar import random
+from laminar.engine.functions import remat, while_loop
+from laminar.engine.gradients import GradientTape
 from laminar.engine.graph import DENSE, TensorSpec
 from laminar.engine.ops.array.axes import expand_dims, transpose
 from laminar.engine.ops.array.broadcast import broadcast_to
@@ -22,9 +24,10 @@ from laminar.engine.ops.core.registry import define, lookup
 from laminar.engine.ops.linalg.matmul import matmul
 from laminar.engine.ops.math import arithmetic as ar
 from laminar.engine.ops.math.cast import cast, cast_op
-from laminar.engine.ops.math.compare import logical_not
+from laminar.engine.ops.math.compare import less, logical_not
+from laminar.engine.ops.math.elementary import tanh
 from laminar.engine.ops.math.reduce import reduce_sum
-from laminar.engine.passes import Program, run_passes
+from laminar.engine.passes import StepGraph, prepare, run_passes
 from tests.engine import programs
 
 runs: list[str] = []
@@ -36,7 +39,7 @@ def test_dumps_show_a_graph_before_and_after_each_pass(
     monkeypatch.setenv("LAMINAR_DUMP", str(tmp_path))
     x = eng.placeholder("float32", (2,))
     y: Any = identity(ar.multiply(x, x), name="top")
-    run_passes(Program.of([y], [x]), ["simplify", "merge_common"])
+    run_passes(StepGraph.of([y], [x]), ["simplify", "merge_common"])
     stages = {path.name: path.read_text() for path in tmp_path.iterdir()}
     assert sorted(stages) == [
         f"top.passes_{stage}.txt" for stage in ("0_given", "1_simplify", "2_merge_common")
@@ -68,8 +71,8 @@ def given_matrix(dtype: str = "float32", shape: Any = (2, 3), name: str = "x") -
     return eng.placeholder(dtype, shape, name=name)
 
 
-def rewritten(*fetches: Any, feeds: Any = ()) -> Program:
-    return run_passes(Program.of(fetches, feeds), check=True)
+def rewritten(*fetches: Any, feeds: Any = ()) -> StepGraph:
+    return run_passes(StepGraph.of(fetches, feeds), check=True)
 
 
 def left(*fetches: Any, feeds: Any = ()) -> list[str]:
@@ -347,3 +350,111 @@ def test_random_graphs(program: programs.Program, pick: int, feed: int) -> None:
         with eng.Session() as plain, optimized() as session:
             for one, two in zip(plain.run(wanted, feeds), session.run(wanted, feeds), strict=True):
                 assert one.tobytes() == two.tobytes()
+
+
+# Reads of variables
+
+
+def types_of(step: StepGraph) -> list[str]:
+    """The types of what runs, in order, without constants and what is given."""
+    silent = ("Const", "Placeholder")
+    return [op.type for op in step.operations if op.type not in silent]
+
+
+def traced(f: Callable[..., Any], *specs: TensorSpec, compiled: bool = False) -> StepGraph:
+    """The graph of a function after laminar's passes."""
+    with eng.eager_scope():
+        concrete = eng.function(f).concrete(*specs)
+    feeds = [*concrete.inputs, *concrete.captured_inputs]
+    step = StepGraph(concrete.outputs, feeds, concrete.effects)
+    step.compiled = compiled
+    return prepare(step, optimize=True).step
+
+
+def test_reads_between_the_same_updates_are_one() -> None:
+    with eng.eager_scope():
+        v, w = eng.Variable(1.0), eng.Variable(2.0)
+
+    def f() -> Any:
+        a = ar.square(v.value)
+        b = ar.square(v.value)
+        w.assign_add(ar.add(a, b))
+        c = ar.square(v.value)  # the update was of another variable
+        v.assign_add(c)
+        d = ar.square(v.value)
+        return ar.add(ar.square(v.value), d)
+
+    assert types_of(traced(f)) == [
+        *["ReadVariable", "Square", "Add", "AssignAdd"],
+        *["AssignAdd", "Square", "Add"],  # what is read is what the update gives
+    ]
+    with eng.eager_scope():
+        assert eng.function(f, jit_compile=False)().numpy() == 8.0
+        assert (v.numpy(), w.numpy()) == (2.0, 4.0)
+
+
+def test_reads_of_a_plain_graph_stay_on_their_side_of_an_update() -> None:
+    v = eng.Variable(3.0, name="v")
+    before = ar.square(v.value)
+    with eng.control_dependencies([before]):
+        update = v.assign_add(1.0)
+    with eng.control_dependencies([update]):
+        after: Any = ar.square(v.value)
+        again: Any = ar.square(v.value)
+    with optimized() as session:
+        session.run(v.initializer)
+        assert session.run([before, after, again]) == [9.0, 16.0, 16.0]
+
+
+# Loops and conditions
+
+
+def test_the_graphs_inside_are_rewritten() -> None:
+    def f(x: Any) -> Any:
+        def body(i: Any, a: Any) -> Any:
+            return ar.add(i, 1), ar.add(ar.multiply(ar.square(a), 1.0), ar.square(a))
+
+        (_, y) = while_loop(lambda i, a: less(i, 3), body, (0, x))
+        return y
+
+    spec = TensorSpec([2, 2], "float32")
+    (loop,) = (op for op in traced(f, spec).operations if op.type == "While")
+    body = loop.attrs["body"]
+    inside = [op.type for op in body.operations_for(body.outputs)]
+    assert sorted(t for t in inside if t not in ("Const", "Placeholder")) == [
+        *["Add", "Add", "Square"]
+    ]
+    x = np.full((2, 2), 0.5, np.float32)
+    expected = x
+    for _ in range(3):
+        expected = 2 * expected**2
+    with eng.eager_scope():
+        for compiled in (False, True):
+            y = eng.function(f, jit_compile=compiled)(eng.constant(x))
+            np.testing.assert_array_equal(y.numpy(), expected)
+
+
+def test_what_is_computed_again_for_a_gradient_stays_apart() -> None:
+    def f(x: Any) -> Any:
+        with GradientTape() as tape:
+            tape.watch(x)
+            y = remat(lambda a: ar.square(tanh(a)))(x)
+        return y, tape.gradient(y, x)
+
+    found = types_of(traced(f, TensorSpec([4], "float32"), compiled=True))
+    assert found.count("Tanh") == 2
+    assert "Barrier" in found
+
+
+# What is to be compiled
+
+
+def test_only_what_has_the_same_bits_is_folded_where_it_is_compiled() -> None:
+    def f(x: Any) -> Any:
+        size = ar.add(eng.constant(2), eng.constant(3))
+        row = broadcast_to(eng.constant([1.0, 2.0, 3.0]), (2, 3))
+        return ar.add(ar.multiply(x, cast(size, "float32")), tanh(row))
+
+    spec = TensorSpec([2, 3], "float32")
+    assert types_of(traced(f, spec)) == ["Mul", "Add"]
+    assert types_of(traced(f, spec, compiled=True)) == ["Mul", "Tanh", "Add"]

@@ -23,6 +23,7 @@ from laminar.engine.graph import FLOATING, TensorSpec
 from laminar.engine.ops.core.basic import identity
 from laminar.engine.ops.core.registry import define
 from laminar.engine.ops.math.arithmetic import square
+from laminar.engine.passes import StepGraph
 from laminar.engine.runtime import Plan, StepContext, set_inter_op_threads
 
 
@@ -150,7 +151,7 @@ def test_a_kernel_that_ends_later() -> None:
     with eng.Graph().as_default():
         x = eng.placeholder("float32", [])
         y = square_(misbehave_(x, how="later"))
-    assert Plan([y], [x]).run([np.float32(2)], StepContext()) == [9.0]
+    assert Plan(StepGraph([y], [x])).run([np.float32(2)], StepContext()) == [9.0]
     assert float(misbehave_(2.0, how="later")) == 3.0  # computed at once, it is waited for
 
 
@@ -162,7 +163,7 @@ def test_many_waiting_kernels_hold_no_thread() -> None:
         with eng.control_dependencies([]):
             puts = [eng.get_default_graph().add(put, [identity_(x)], {"key": "box"}) for _ in taken]
     before = threading.active_count()
-    plan = Plan(taken, [x], puts)
+    plan = Plan(StepGraph(taken, [x], puts))
     counts: list[int] = []
     box("box").waiting.append(lambda value: counts.append(threading.active_count()))
     box("box").put(0.0)
@@ -176,8 +177,12 @@ def test_two_steps_that_need_each_other(threads: int) -> None:
     set_inter_op_threads(threads)
     with eng.Graph().as_default():
         x = eng.placeholder("float32", [])
-        here = Plan([take_(key="a")], [x], [eng.get_default_graph().add(put, [x], {"key": "b"})])
-        there = Plan([take_(key="b")], [x], [eng.get_default_graph().add(put, [x], {"key": "a"})])
+        here = Plan(
+            StepGraph([take_(key="a")], [x], [eng.get_default_graph().add(put, [x], {"key": "b"})])
+        )
+        there = Plan(
+            StepGraph([take_(key="b")], [x], [eng.get_default_graph().add(put, [x], {"key": "a"})])
+        )
     results: dict[str, Any] = {}
     other = threading.Thread(
         target=lambda: results.update(b=there.run([np.float32(2)], StepContext()))
@@ -216,14 +221,14 @@ def test_the_first_error_stops_what_waits() -> None:
         waits = [take_(key=f"never {i}") for i in range(3)]
         bad = misbehave_(x, how="fails")
     context = StepContext()
-    plan = Plan([*waits, bad], [x])
+    plan = Plan(StepGraph([*waits, bad], [x]))
     with pytest.raises(UnavailableError, match="gone"):
         plan.run([np.float32(1)], context)
     assert context.cancelled is None  # the step was, and not what it belongs to
     for i in range(3):  # what comes too late is not taken by the step that has ended
         box(f"never {i}").put(5.0)
         box(f"never {i}").put(6.0)
-    assert Plan(waits).run([], context) == [6.0] * 3
+    assert Plan(StepGraph(waits)).run([], context) == [6.0] * 3
 
 
 def test_cancelling_from_outside() -> None:
@@ -234,9 +239,9 @@ def test_cancelling_from_outside() -> None:
     timer = threading.Timer(0.05, session.cancel, [DeadlineExceededError("it took too long")])
     timer.start()
     with pytest.raises(DeadlineExceededError, match="it took too long"):
-        Plan([y]).run([], context)
+        Plan(StepGraph([y])).run([], context)
     with pytest.raises(DeadlineExceededError, match="it took too long"):
-        Plan([y]).run([], context)  # not even begun
+        Plan(StepGraph([y])).run([], context)  # not even begun
     timer.join()
 
 
@@ -292,7 +297,7 @@ def test_a_loop_is_cancelled_between_its_iterations() -> None:
     timer = threading.Timer(0.05, manager.cancel)
     timer.start()
     with pytest.raises(CancelledError, match="the step was cancelled"):
-        Plan([y]).run([], StepContext(cancellation=manager))
+        Plan(StepGraph([y])).run([], StepContext(cancellation=manager))
     timer.join()
 
 
@@ -300,7 +305,7 @@ def test_expensive_operations_run_side_by_side() -> None:
     with eng.Graph().as_default():
         x = eng.placeholder("float32", [])
         y = sum([sleep_(x + i, seconds=0.03) for i in range(3)], x)
-    plan = Plan([y], [x])
+    plan = Plan(StepGraph([y], [x]))
     most_threads.clear()
     assert plan.run([np.float32(1)], StepContext()) == [7.0]
     assert max(most_threads) == 1
@@ -316,7 +321,7 @@ def test_an_error_in_another_thread() -> None:
         x = eng.placeholder("float32", [])
         slow = [sleep_(x + i, seconds=0.02) for i in range(3)]
         bad = [misbehave_(sleep_(x - i, seconds=0.01), how="raises") for i in range(2)]
-    plan = Plan([*slow, *bad], [x])
+    plan = Plan(StepGraph([*slow, *bad], [x]))
     for _ in range(3):
         with pytest.raises(InvalidArgumentError, match="bad value"):
             plan.run([np.float32(1)], StepContext())
@@ -331,7 +336,7 @@ def test_threads_do_not_change_results(seed: int) -> None:
         for _ in range(30):
             a, b = (ys[i] for i in rng.integers(0, len(ys), 2))
             ys.append(a * 0.5 + square_(b) * 0.1)
-        plan = Plan(ys[-10:], xs)
+        plan = Plan(StepGraph(ys[-10:], xs))
     feeds = [rng.uniform(-1, 1, size=(200, 200)) for _ in range(2)]
     expected = plan.run(feeds, StepContext())
     set_inter_op_threads(4)
@@ -346,7 +351,7 @@ def test_many_threads_run_one_plan() -> None:
         x = eng.placeholder("float32", [])
         y = misbehave_(x, how="later")
         z = square_(y) + sleep_(x, seconds=0.001)
-    plan = Plan([z], [x])
+    plan = Plan(StepGraph([z], [x]))
     results: dict[int, Any] = {}
 
     def work(k: int) -> None:
@@ -370,7 +375,7 @@ def test_an_interrupt_leaves_nothing_behind() -> None:
         x = eng.placeholder("float32", [])
         y, z = stop(x), take_(key="never")
     with pytest.raises(KeyboardInterrupt):
-        Plan([z, y], [x]).run([np.float32(1)], StepContext())
+        Plan(StepGraph([z, y], [x])).run([np.float32(1)], StepContext())
 
 
 def _same(x: Any) -> Any:

@@ -24,6 +24,7 @@ from laminar.engine.ops.control.dataflow import (
     next_iteration,
     switch,
 )
+from laminar.engine.passes import StepGraph
 from laminar.engine.runtime import Machine, Plan, SessionConfig, StepContext
 from laminar.engine.runtime.rendezvous import Rendezvous
 from tests.engine import programs
@@ -59,10 +60,10 @@ def test_any_placement_gives_the_same_bits(
     with eng.Graph().as_default(), eng.device(pick):
         xs: list[Any] = [eng.placeholder("float64", [2, 2]) for _ in range(2)]
         values = programs.run(program, xs)
-    expected = Plan(values, xs).run(inputs, StepContext())
+    expected = Plan(StepGraph(values, xs)).run(inputs, StepContext())
     config = SessionConfig(device_count={"cpu": num_devices}, delay_receives=delay)
     importlib.import_module("laminar.engine.compiler")
-    plan = Machine(config).plan(values, xs, compiled=compiled)
+    plan = Machine(config).plan(StepGraph(values, xs), compiled=compiled)
     for _ in range(2):
         found = in_thread(lambda: plan.run(inputs, StepContext()))
         for a, b in zip(found, expected, strict=True):
@@ -81,9 +82,11 @@ def test_the_simulated_placement_gives_the_same_bits(
     with eng.Graph().as_default():
         xs: list[Any] = [eng.placeholder("float64", [2, 2]) for _ in range(2)]
         values = programs.run(program, xs)
-    expected = Plan(values, xs).run(inputs, StepContext())
+    expected = Plan(StepGraph(values, xs)).run(inputs, StepContext())
     config = SessionConfig(device_count={"cpu": num_devices}, placement="simulated")
-    found = in_thread(lambda: Machine(config).plan(values, xs).run(inputs, StepContext()))
+    found = in_thread(
+        lambda: Machine(config).plan(StepGraph(values, xs)).run(inputs, StepContext())
+    )
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -111,9 +114,9 @@ def test_transfers_in_an_order_that_nobody_foresees(compiled: bool) -> None:
             with eng.device(f"cpu:{1 - i % 2}"):
                 b = add(multiply(b, 0.5), a)
     fetches = [a, b]
-    plan = Machine(TWO).plan(fetches, [p], compiled=compiled)
+    plan = Machine(TWO).plan(StepGraph(fetches, [p]), compiled=compiled)
     x = np.array([1.0, 2.0], "float32")
-    expected = Plan(fetches, [p]).run([x], StepContext())
+    expected = Plan(StepGraph(fetches, [p])).run([x], StepContext())
     found = in_thread(lambda: plan.run([x], StepContext()))
     for u, v in zip(found, expected, strict=True):
         np.testing.assert_array_equal(u, v)

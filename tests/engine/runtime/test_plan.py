@@ -24,6 +24,7 @@ from laminar.engine.errors import (
 from laminar.engine.graph import FLOATING, TensorSpec
 from laminar.engine.ops.core.registry import define
 from laminar.engine.ops.math.arithmetic import add, square
+from laminar.engine.passes import StepGraph
 from laminar.engine.runtime import Plan, StepContext, dataflow_executor
 from laminar.engine.runtime.dataflow_executor import DataflowRun
 from laminar.engine.source import inside_layer
@@ -126,7 +127,7 @@ def test_each_needed_operation_runs_once_after_what_it_waits_for(
         if label not in needed:
             needed.add(label)
             stack.extend(before[label])
-    plan = Plan(wanted)
+    plan = Plan(StepGraph(wanted))
     events.clear()
     found = plan.run([], StepContext()) if queue is None else run_in_order_of(plan, queue, [])
     assert [float(v) for v in found] == [values[t.op.attrs["label"]] for t in wanted]
@@ -145,7 +146,7 @@ def test_the_order_of_the_queue_does_not_matter(program: programs.Program, seed:
     inputs = list(np.random.default_rng(seed).normal(size=(2, 2, 2)))
     with eng.Graph().as_default():
         xs: list[Any] = [eng.placeholder("float64", [2, 2]) for _ in range(2)]
-        plan = Plan(programs.run(program, xs), xs)
+        plan = Plan(StepGraph(programs.run(program, xs), xs))
     results = [plan.run(inputs, StepContext())]
     for queue in (deque, Lifo, Shuffled, Shuffled):
         results.append(run_in_order_of(plan, queue, inputs))
@@ -164,7 +165,11 @@ def test_one_tensor_taken_twice() -> None:
         with eng.control_dependencies([y]):
             w: Any = traced(y, label="w")
     events.clear()
-    assert Plan([z, w, z], [x]).run([np.asarray(2.0)], StepContext()) == [16.0, 6.0, 16.0]
+    assert Plan(StepGraph([z, w, z], [x])).run([np.asarray(2.0)], StepContext()) == [
+        16.0,
+        6.0,
+        16.0,
+    ]
     assert [label for what, label in events if what == "start"] == ["y", "z", "w"]
 
 
@@ -173,7 +178,7 @@ def test_feeds_cut_the_graph() -> None:
         x: Any = eng.placeholder("float64", [])
         y: Any = traced(x, label="y")
         z: Any = add(x, y)
-    plan = Plan([z], [x, y])
+    plan = Plan(StepGraph([z], [x, y]))
     assert [op.type for op in plan.operations] == ["Add"]
     assert plan.run([np.asarray(1.0), np.asarray(10.0)], StepContext()) == [11.0]
 
@@ -184,7 +189,7 @@ def test_a_fed_output_keeps_its_value_though_its_operation_runs() -> None:
         y: Any = traced(x, label="y")
         z: Any = square(y)
     events.clear()
-    plan = Plan([y, z], [x, y], [y.op])
+    plan = Plan(StepGraph([y, z], [x, y], [y.op]))
     assert plan.run([np.asarray(1.0), np.asarray(3.0)], StepContext()) == [3.0, 9.0]
     assert events == [("start", "y"), ("end", "y")]
 
@@ -193,7 +198,7 @@ def test_a_feed_can_be_fetched_and_given_twice() -> None:
     with eng.Graph().as_default():
         x: Any = eng.placeholder("float64", [])
         y: Any = square(x)
-    plan = Plan([x, y], [x, x])
+    plan = Plan(StepGraph([x, y], [x, x]))
     assert plan.run([np.asarray(3.0), np.asarray(5.0)], StepContext()) == [3.0, 9.0]
 
 
@@ -225,7 +230,7 @@ def test_values_are_dropped_after_their_last_use() -> None:
 
     with eng.Graph().as_default():
         y: Any = look(look(square(big())))
-    Plan([y]).run([], StepContext())
+    Plan(StepGraph([y])).run([], StepContext())
     assert seen == [False, False]
 
 
@@ -246,7 +251,7 @@ def test_an_error_names_its_operation_and_the_users_line(
         x: Any = eng.placeholder("float32", [2])
         y: Any = failing(x, error=error, name="culprit")
     with pytest.raises(kind, match=message + r" \[operation 'culprit'\]") as caught:
-        Plan([y], [x]).run([np.ones(2, np.float32)], StepContext())
+        Plan(StepGraph([y], [x])).run([np.ones(2, np.float32)], StepContext())
     found: Any = caught.value
     assert found.location == y.op.location
     assert found.layer == "model/dense"
@@ -262,7 +267,7 @@ def test_a_placeholder_that_is_not_fed() -> None:
     with pytest.raises(
         InvalidArgumentError, match=r"placeholder of float32\[2\] was not fed .*'images'"
     ):
-        Plan([y]).run([], StepContext())
+        Plan(StepGraph([y])).run([], StepContext())
 
 
 def test_an_operation_without_a_kernel_is_found_before_anything_runs() -> None:
@@ -270,12 +275,12 @@ def test_an_operation_without_a_kernel_is_found_before_anything_runs() -> None:
         y: Any = gpu_only(traced(label="never"))
     events.clear()
     with pytest.raises(UnimplementedError, match="no kernel for 'cpu'; it has kernels for: gpu"):
-        Plan([y])
+        Plan(StepGraph([y]))
     assert events == []
 
 
 def test_numbers_that_kernels_return_are_arrays() -> None:
     with eng.Graph().as_default():
         y: Any = traced(label="y")
-    (found,) = Plan([y]).run([], StepContext())
+    (found,) = Plan(StepGraph([y])).run([], StepContext())
     assert isinstance(found, np.ndarray)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -91,3 +93,51 @@ def test_a_later_run_fails_as_the_first() -> None:
         messages.append(str(caught.value))
     assert only_cluster(f) is not None
     assert len(set(messages)) == 1
+
+
+def test_results_that_are_one_are_given_twice() -> None:
+    f = Function(lambda a, b: {"first": a * b + a, "second": b - a, "third": b * a + a})
+    for scale in (1, 2):
+        a, b = ROWS * scale, ROWS + scale
+        found = f(*tensors(a, b))
+        np.testing.assert_array_equal(found["first"], a * b + a)
+        np.testing.assert_array_equal(found["second"], b - a)
+        np.testing.assert_array_equal(found["third"], a * b + a)
+    assert only_cluster(f) is not None
+
+
+def python_calls(run: Callable[[], object]) -> int:
+    """How many Python functions are called."""
+    count = 0
+
+    def note(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_a_metric_takes_no_more_of_a_step() -> None:
+    """The results of a step are in another order than they are computed in."""
+    x, y = np.ones((64, 8), np.float32), np.ones(64, np.int32)
+
+    def calls(metrics: list[str]) -> float:
+        model = laminar.Sequential([laminar.layers.Input((8,)), laminar.layers.Dense(3)])
+        loss = laminar.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile(laminar.optimizers.Adam(), loss, metrics=metrics)
+
+        def fit(steps: int) -> int:
+            size = 8 * steps
+            return python_calls(
+                lambda: model.fit(x[:size], y[:size], batch_size=8, shuffle=False, verbose=0)
+            )
+
+        fit(8), fit(4)
+        return min((fit(8) - fit(4)) / 4 for _ in range(3))
+
+    assert calls(["accuracy"]) == calls([])

@@ -21,6 +21,7 @@ from laminar.engine.ops.control.dataflow import (
     switch,
 )
 from laminar.engine.ops.core.basic import identity
+from laminar.engine.passes import StepGraph
 from laminar.engine.runtime import Plan
 from laminar.engine.runtime.step_state import Runnable, StepState
 
@@ -42,7 +43,7 @@ def drive(
 
 
 def state_of(fetches: list[Any], feeds: list[Any], values: list[Any]) -> StepState:
-    return StepState(Plan(fetches, feeds).layout, values)
+    return StepState(Plan(StepGraph(fetches, feeds)).layout, values)
 
 
 def test_a_diamond() -> None:
@@ -259,7 +260,7 @@ def test_what_cannot_run_is_found_before_it_runs(build: Any, message: str) -> No
         y = build(x)
         z = identity(x)
     with pytest.raises(InvalidArgumentError, match=message) as caught:
-        Plan([y], [x])
+        Plan(StepGraph([y], [x]))
     assert caught.value.location is not None
     assert caught.value.location.filename == __file__
     with eng.Session(graph=graph) as session:

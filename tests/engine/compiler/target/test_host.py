@@ -26,6 +26,7 @@ from laminar.engine.compiler.target.llvm import vector_bytes
 from laminar.engine.graph import Graph, float32
 from laminar.engine.ops.core.basic import placeholder
 from laminar.engine.ops.nn.activations import relu
+from laminar.engine.passes import StepGraph
 from laminar.engine.runtime import Plan, StepContext
 from laminar.saving import native_crc32
 
@@ -122,7 +123,7 @@ def _run() -> tuple[list[str], Any]:
     with graph.as_default():
         given = placeholder(float32, [120])
         y = _doubled(given)
-    plan = Plan([y], [given], compiled=True)
+    plan = Plan(StepGraph([y], [given]), compiled=True)
     (found,) = plan.run([x], StepContext())
     np.testing.assert_array_equal(found, 2 * np.maximum(x, 0))
     return [op.type for op in plan.operations], found

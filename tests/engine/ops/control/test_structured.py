@@ -21,7 +21,7 @@ from laminar.engine.ops.core.basic import identity
 from laminar.engine.ops.core.registry import define
 from laminar.engine.ops.math.elementary import tanh
 from laminar.engine.ops.math.reduce import reduce_sum
-from laminar.engine.passes import lower_control_flow
+from laminar.engine.passes import StepGraph, lower_control_flow
 
 from ..harness import check_op
 
@@ -194,6 +194,6 @@ def test_a_loop_written_out_stacks_with_operations() -> None:
     with eng.Graph().as_default():
         x = eng.placeholder("float32", [3])
         _, ys = eng.scan(lambda c, v: (c, v * 2), (), x)
-    low = lower_control_flow([ys], [x])
+    low = lower_control_flow(StepGraph([ys], [x]))
     types = {op.type for op in low.graph.operations}
     assert {"StackNew", "StackPush", "StackValues", "StackItem"} <= types
