@@ -27,26 +27,19 @@ from laminar.engine.runtime.cost import CostModel
 from laminar.engine.runtime.pool import is_expensive
 
 
-@pytest.fixture
-def define(monkeypatch: pytest.MonkeyPatch) -> Callable[..., OpDef]:
-    """Define an op of some inputs of one spec, as a user does; it is gone after the test."""
-    monkeypatch.setattr("laminar.engine.ops.core.registry.OPS", dict(OPS))
+def define(traits: Traits, result: Callable[..., Any], num_inputs: int = 1) -> OpDef:
+    """Define an op, as a user does, of inputs of one spec."""
 
-    def make(traits: Traits, result: Callable[..., Any], num_inputs: int = 1) -> OpDef:
-        if num_inputs == 1:
+    def of_one(x: TensorSpec) -> TensorSpec:
+        return TensorSpec((), int32) if traits.shape_query else x
 
-            def rule(x: TensorSpec) -> TensorSpec:
-                return TensorSpec((), int32) if traits.shape_query else x
-        else:
+    def of_two(x: TensorSpec, y: TensorSpec) -> TensorSpec:
+        return x
 
-            def rule(x: TensorSpec, y: TensorSpec) -> TensorSpec:  # type: ignore[misc]  # another op
-                return x
-
-        op = engine.define("TestTraits", traits=traits)(rule)
-        op.reference(lambda xp, *xs: result(*xs))
-        return op
-
-    return make
+    rule = of_one if num_inputs == 1 else of_two
+    op = engine.define(f"TestTraits{len(OPS)}", traits=traits)(rule)
+    op.reference(lambda xp, *xs: result(*xs))
+    return op
 
 
 def large(op: OpDef, num_inputs: int = 1) -> Operation:
@@ -65,13 +58,13 @@ def test_what_is_not_stated_claims_nothing() -> None:
     ("work", "threads", "compiles"),
     [(Work.NONE, False, False), (Work.COPY, True, False), (Work.COMPUTE, True, True)],
 )
-def test_work(define: Any, work: Work, threads: bool, compiles: bool) -> None:
+def test_work(work: Work, threads: bool, compiles: bool) -> None:
     op = large(define(Traits(work=work), lambda x: x))
     assert is_expensive(op) == threads
     assert _pays([op]) == compiles
 
 
-def test_what_does_no_work_costs_its_traffic_alone(define: Any) -> None:
+def test_what_does_no_work_costs_its_traffic_alone() -> None:
     class Slow:
         device_type, launch_seconds, bytes_per_second, flops_per_second = "cpu", 0.0, 1e30, 1.0
 
@@ -94,7 +87,7 @@ def merged(op: OpDef) -> bool:
     return first is second
 
 
-def test_commutative(define: Any) -> None:
+def test_commutative() -> None:
     assert merged(engine.lookup("Add"))
     assert not merged(engine.lookup("Sub"))
     assert merged(define(Traits(commutative=True), operator.add, 2))
@@ -106,7 +99,7 @@ def test_of_zeros_the_order_decides(op: OpDef) -> None:
     assert not merged(op)
 
 
-def test_shape_query(define: Any) -> None:
+def test_shape_query() -> None:
     op = define(Traits(shape_query=True), lambda x: np.asarray(x.shape[-1] + 1, np.int32))
     with Graph().as_default():
         x = placeholder("float32", (2, 6))
@@ -118,9 +111,8 @@ def test_shape_query(define: Any) -> None:
     assert found.op.attrs["value"] == 7
 
 
-def test_sizes_of_a_users_op(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_of_a_users_op() -> None:
     """A shape can be made of what it makes of sizes, in native code of any size."""
-    monkeypatch.setattr("laminar.engine.ops.core.registry.OPS", dict(OPS))
     after = elementwise(
         "TestTraitsAfter",
         "y = 2 * x + 1.",
