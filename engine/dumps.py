@@ -2,9 +2,9 @@
 
 The environment variable LAMINAR_DUMP names a folder. Into it go, for all that is compiled: the
 operations before and after clustering (.graph.txt, .clustered.txt), the loop program (.loops.txt),
-the IR of each kernel (.ll) and its assembly (.s); and where other passes rewrite a graph, the
-operations before the first and after each (.passes_0_given.txt, .passes_1_....txt). Names are those
-of operations and layers.
+its fused kernels (.kernels.txt), the IR of each kernel (.ll) and its assembly (.s); and where other
+passes rewrite a graph, the operations before the first and after each (.passes_0_given.txt,
+.passes_1_....txt). Names are those of operations and layers.
 """
 
 from __future__ import annotations

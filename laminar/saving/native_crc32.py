@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from laminar.engine.compiler.codegen.control import fold
 from laminar.engine.compiler.codegen.function import Module, Value
 from laminar.engine.compiler.kernels.addressing import function, load, store
 from laminar.engine.compiler.target import host, llvm
@@ -110,7 +111,7 @@ def _text(width: int) -> str:
     first = first ^ fn.instruction(
         f"insertelement {kind} zeroinitializer, {start}, i32 0", uint64, lanes
     )
-    carried = fn.fold(fn.number(block), size, block, [first, *others], body)
+    carried = fold(fn, fn.number(block), size, block, [first, *others], body)
     for i, x in enumerate(carried):
         store(fn, x, out + i * width)
     return module.text()

@@ -1,19 +1,15 @@
 """Loops and conditions in generated code.
 
-Loops are bottom-tested, and what they carry is in phi instructions. These are methods of `Function`
-(function.py), which is their first argument.
+Loops are bottom-tested, and what they carry is in phi instructions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from ...graph import bool_, int64
+from .function import Function
 from .values import Value
-
-if TYPE_CHECKING:
-    from .function import Function
 
 
 def loop(fn: Function, start: Value, stop: Value, step: int, body: Callable[[Value], None]) -> None:
@@ -23,7 +19,7 @@ def loop(fn: Function, start: Value, stop: Value, step: int, body: Callable[[Val
         body(i)
         return ()
 
-    fn.fold(start, stop, step, (), carry_nothing)
+    fold(fn, start, stop, step, (), carry_nothing)
 
 
 def fold(

@@ -18,7 +18,10 @@ from ..target.code import Code
 from ..target.llvm import vector_bytes
 from . import driver
 from .abi import COUNT, DATA, ITEMS, RANK, SIZES, TYPE, at, field, pointer, put, word
+from .control import fold, replaced, when
+from .conversions import convert
 from .function import POINTER, Function, Module, Value
+from .memory import address_at, store
 
 # What a call gives besides the driver's status: the arrays have other shapes.
 OTHER_SHAPES = 3
@@ -87,9 +90,9 @@ def _call(module: Module) -> None:
         fn.line(f"call void {at_word(CALL_TAKE)}(ptr {thread})")
         status = word(fn, plan, driver.STATUS)
         number = fn.number(0)
-        (number,) = fn.replaced(status != driver.DONE, [number], lambda: [int_of(status)])
+        (number,) = replaced(fn, status != driver.DONE, [number], lambda: [int_of(status)])
         part = f"ptr {objects}, {first}, {first + results}"
-        (found,) = fn.replaced(status == driver.DONE, [number], lambda: [called(CALL_PART, part)])
+        (found,) = replaced(fn, status == driver.DONE, [number], lambda: [called(CALL_PART, part)])
         return found
 
     def int_of(value: Value) -> Value:
@@ -100,10 +103,10 @@ def _call(module: Module) -> None:
 
     def made_and_ran() -> list[Value]:
         there = _make(fn, items, first, results, at_word)
-        return fn.replaced(there, [fn.number(0)], lambda: [ran()])
+        return replaced(fn, there, [fn.number(0)], lambda: [ran()])
 
-    (found,) = fn.replaced(fits, [fn.number(0)], made_and_ran)
-    (found,) = fn.replaced(~fits, [found], lambda: [int_of(fn.number(OTHER_SHAPES))])
+    (found,) = replaced(fn, fits, [fn.number(0)], made_and_ran)
+    (found,) = replaced(fn, ~fits, [found], lambda: [int_of(fn.number(OTHER_SHAPES))])
     fn.result = f"ptr {pointer(fn, found)}"
 
 
@@ -111,15 +114,15 @@ def _fits(fn: Function, items: str, count: Value, forms: str, array_type: Value)
     """Whether those of the first items that are arrays have these forms."""
 
     def look(i: Value, carried: list[Value]) -> list[Value]:
-        held, form = pointer(fn, word(fn, items, i)), fn.offset(forms, i, 8 * GIVEN_WORDS)
+        held, form = pointer(fn, word(fn, items, i)), address_at(fn, forms, i, 8 * GIVEN_WORDS)
         is_array = field(fn, held, TYPE, int64) == array_type
         yes = i == i  # what is no array, the driver refuses
-        (same,) = fn.replaced(is_array, [yes], lambda: [of_form(held, form)])
+        (same,) = replaced(fn, is_array, [yes], lambda: [of_form(held, form)])
         return [carried[0] & same]
 
     def of_form(held: str, form: str) -> Value:
-        rank = fn.convert(field(fn, held, RANK, int32), int64)
-        return fn.replaced(rank == word(fn, form, 0), [rank != rank], lambda: sizes(held, form))[0]
+        rank = convert(fn, field(fn, held, RANK, int32), int64)
+        return replaced(fn, rank == word(fn, form, 0), [rank != rank], lambda: sizes(held, form))[0]
 
     def sizes(held: str, form: str) -> list[Value]:
         found, wanted = pointer(fn, field(fn, held, SIZES, int64)), pointer(fn, word(fn, form, 1))
@@ -128,9 +131,9 @@ def _fits(fn: Function, items: str, count: Value, forms: str, array_type: Value)
             return [carried[0] & (word(fn, found, i) == word(fn, wanted, i))]
 
         rank = word(fn, form, 0)
-        return fn.fold(fn.number(0), rank, 1, [rank == rank], same)
+        return fold(fn, fn.number(0), rank, 1, [rank == rank], same)
 
-    (found,) = fn.fold(fn.number(0), count, 1, [count == count], look)
+    (found,) = fold(fn, fn.number(0), count, 1, [count == count], look)
     return found
 
 
@@ -146,15 +149,17 @@ def _make(
     def one(i: Value, carried: list[Value]) -> list[Value]:
         place = first + i
         is_missing = carried[0] & (word(fn, items, place) == no_object)
-        form = fn.offset(forms, i, 8 * RESULT_WORDS)
-        return fn.replaced(is_missing, carried, lambda: new(place, form))
+        form = address_at(fn, forms, i, 8 * RESULT_WORDS)
+        return replaced(fn, is_missing, carried, lambda: new(place, form))
 
     def array(dtype: str, rank: Value, sizes: str, data: Value, flags: Value) -> Value:
         """A new array, in its own memory if `data` is 0; 0 if there is none."""
         fn.line(f"call void {keep}(ptr {dtype})")  # what makes an array takes it over
+        number, at = convert(fn, rank, int32), pointer(fn, data)
+        flags = convert(fn, flags, int32)
         made = fn.named(
-            f"call ptr {make}(ptr {array_type}, ptr {dtype}, {fn.convert(rank, int32)}, "
-            f"ptr {sizes}, ptr null, ptr {pointer(fn, data)}, {fn.convert(flags, int32)}, ptr null)"
+            f"call ptr {make}(ptr {array_type}, ptr {dtype}, {number}, "
+            f"ptr {sizes}, ptr null, ptr {at}, {flags}, ptr null)"
         )
         return fn.instruction(f"ptrtoint ptr {made} to i64", int64, 0)
 
@@ -165,7 +170,7 @@ def _make(
         def bytes_of() -> list[Value]:
             return [array(byte, fn.number(1), at(fn, form, 3), nothing, nothing)]
 
-        (memory,) = fn.replaced(is_large, [nothing], bytes_of)
+        (memory,) = replaced(fn, is_large, [nothing], bytes_of)
         held = memory != 0
 
         def line() -> list[Value]:
@@ -173,12 +178,12 @@ def _make(
             data = field(fn, pointer(fn, memory), DATA, int64) + (host.LINE - 1)
             return [fn.binary("and", data, -host.LINE), fn.number(_PLAIN)]
 
-        data, flags = fn.replaced(held, [nothing, nothing], line)
+        data, flags = replaced(fn, held, [nothing, nothing], line)
 
         def whole() -> list[Value]:
             return [array(dtype, word(fn, form, 1), sizes, data, flags)]
 
-        (made,) = fn.replaced(held | ~is_large, [nothing], whole)
+        (made,) = replaced(fn, held | ~is_large, [nothing], whole)
         is_made = made != 0
         result, kept = pointer(fn, made), pointer(fn, memory)
 
@@ -190,12 +195,12 @@ def _make(
             put(fn, items, place, made)
             fn.line(f"call void {drop}(ptr {none})")
 
-        fn.when(held & is_made, own)
-        fn.when(held & ~is_made, lambda: fn.line(f"call void {drop}(ptr {kept})"))
-        fn.when(is_made, replace)
+        when(fn, held & is_made, own)
+        when(fn, held & ~is_made, lambda: fn.line(f"call void {drop}(ptr {kept})"))
+        when(fn, is_made, replace)
         return [is_made]
 
-    (there,) = fn.fold(fn.number(0), count, 1, [count == count], one)
+    (there,) = fold(fn, fn.number(0), count, 1, [count == count], one)
     return there
 
 
@@ -216,7 +221,7 @@ def _tensors(module: Module) -> None:
     )
 
     def one(i: Value, carried: list[Value]) -> list[Value]:
-        return fn.replaced(carried[0], carried, lambda: made(i))
+        return replaced(fn, carried[0], carried, lambda: made(i))
 
     def made(i: Value) -> list[Value]:
         tensor = fn.named(f"call ptr {new}(ptr {kind}, i64 0)")
@@ -228,15 +233,15 @@ def _tensors(module: Module) -> None:
                 fn.line(f"call void {keep}(ptr {x})")
             parts = (word(fn, items, i), dtype, word(fn, words, TENSORS_NONE))  # the list's own
             for part, place in zip(parts, range(TENSORS_VALUE, TENSORS_WORDS), strict=True):
-                fn.store(part, fn.offset(tensor, word(fn, words, place), 1))
+                store(fn, part, address_at(fn, tensor, word(fn, words, place), 1))
             put(fn, items, i, address)
 
-        fn.when(address != 0, fill)
+        when(fn, address != 0, fill)
         return [address != 0]
 
     lengths = [field(fn, x, COUNT, int64) for x in (values, dtypes)]
     count = fn.select(lengths[0] < lengths[1], *lengths)
-    (there,) = fn.fold(fn.number(0), count, 1, [count == count], one)
-    fn.when(there, lambda: fn.line(f"call void {keep}(ptr {values})"))
+    (there,) = fold(fn, fn.number(0), count, 1, [count == count], one)
+    when(fn, there, lambda: fn.line(f"call void {keep}(ptr {values})"))
     found = fn.instruction(f"ptrtoint ptr {values} to i64", int64, 0)
     fn.result = f"ptr {pointer(fn, fn.select(there, found, fn.number(0)))}"

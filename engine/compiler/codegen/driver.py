@@ -28,7 +28,10 @@ from ..target import host
 from ..target.code import Code
 from ..target.llvm import vector_bytes
 from .abi import BASE, DATA, FLAGS, REFERENCES, TYPE, at, field, pointer, put, word
+from .control import fold, loop, repeat, replaced, when
+from .conversions import convert
 from .function import POINTER, Function, Module, Value
+from .memory import address_at, load, store
 
 # An array must be contiguous and aligned. A variable's of more than a line of the cache begins at
 # one, for vectors that cross lines take twice as long. One that is written in place must also
@@ -111,7 +114,7 @@ def _enter(module: Module) -> None:
     def check(i: Value, carried: list[Value]) -> list[Value]:
         held = pointer(fn, word(fn, objects, i))
         is_array = field(fn, held, TYPE, int64) == array_type
-        (bad,) = fn.replaced(is_array, [fn.splat(carried[0] | True, 0)], lambda: [look(held, i)])
+        (bad,) = replaced(fn, is_array, [fn.splat(carried[0] | True, 0)], lambda: [look(held, i)])
         put(fn, refused, i, fn.select(bad, fn.number(1), fn.number(0)))
         return [carried[0] | bad]
 
@@ -132,7 +135,7 @@ def _enter(module: Module) -> None:
             views = field(fn, holder, REFERENCES, int64)
             return [(views != 1) | (field(fn, holder, TYPE, int64) != array_type)]
 
-        (is_lent,) = fn.replaced(base != 0, [base != base], lent)
+        (is_lent,) = replaced(fn, base != 0, [base != base], lent)
         shared = (
             (field(fn, held, REFERENCES, int64) > known)
             | is_lent
@@ -141,24 +144,24 @@ def _enter(module: Module) -> None:
         return bad | (own & shared) | (at_line & beside)
 
     no = fn.number(0) != 0
-    (found,) = fn.fold(fn.number(0), count, 1, [no], check)
+    (found,) = fold(fn, fn.number(0), count, 1, [no], check)
     status = fn.select(found, fn.number(REFUSES), fn.number(DONE))
     put(fn, plan, STATUS, status)
     addresses = pointer(fn, word(fn, plan, ADDRESSES))
 
     def fill(i: Value) -> None:
-        row = fn.offset(addresses, i, 24)
+        row = address_at(fn, addresses, i, 24)
         target = pointer(fn, word(fn, row, 0))
         held = pointer(fn, word(fn, objects, word(fn, row, 1)))
         data = field(fn, held, DATA, int64)
-        fn.store(data + word(fn, row, 2), target)
+        store(fn, data + word(fn, row, 2), target)
 
     back = word(fn, plan, THERE)
     put(fn, plan, THERE, fn.number(1) - back)
     put(fn, plan, BACK, back)
     put(fn, plan, BACKWARD, fn.number(1))
     total = fn.select(found, fn.number(0), word(fn, plan, NUM_ADDRESSES))
-    fn.loop(fn.number(0), total, 1, fill)
+    loop(fn, fn.number(0), total, 1, fill)
 
 
 def _pause(fn: Function) -> None:
@@ -203,7 +206,7 @@ def _until_changed(fn: Function, place: str, old: Value, spins: int) -> tuple[Va
         following = round + 1
         return following, (_atomic(fn, place) == old) & (following < spins)
 
-    fn.repeat(fn.number(0), again)
+    repeat(fn, fn.number(0), again)
     now = _atomic(fn, place)
     return now, now != old
 
@@ -225,13 +228,13 @@ def _wait(module: Module) -> None:
         def again(x: Value) -> tuple[Value, Value]:
             _until_changed(fn, round_place, round, _SPINS)
             waiting = _atomic(fn, round_place) == round
-            fn.when(waiting, lambda: _give_way(fn))
+            when(fn, waiting, lambda: _give_way(fn))
             return x, _atomic(fn, round_place) == round
 
-        fn.repeat(round, again)
+        repeat(fn, round, again)
 
-    fn.when(last, release)
-    fn.when(~last, hold)
+    when(fn, last, release)
+    when(fn, ~last, hold)
 
 
 def _walk(module: Module) -> None:
@@ -243,45 +246,45 @@ def _walk(module: Module) -> None:
     plan, kernels, _, _, _, end = fn.arguments
     count, tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[2:5])
     pool = pointer(fn, word(fn, plan, POOL))
-    fn.store(fn.number(_WENT_ON), end)
+    store(fn, fn.number(_WENT_ON), end)
 
     def one(i: Value) -> tuple[Value, Value]:
-        row = fn.offset(kernels, i, 8 * ROW_WORDS)
+        row = address_at(fn, kernels, i, 8 * ROW_WORDS)
         flags = word(fn, row, 2)
         parallel = fn.binary("and", flags, PARALLEL) != 0
         mine = parallel | (tid == 0)
         code = pointer(fn, word(fn, row, 0))
         words = pointer(fn, word(fn, row, 1))
         threads = fn.select(parallel, nth, fn.number(1))
-        fn.when(mine, lambda: fn.line(f"call void {code}(ptr {words}, {tid}, {threads})"))
+        when(fn, mine, lambda: fn.line(f"call void {code}(ptr {words}, {tid}, {threads})"))
         several = nth > 1
         stops = fn.binary("and", flags, STOP) != 0
 
         def ask() -> None:
-            failed = fn.convert(fn.number(_FAILED), uint8)
+            failed = convert(fn, fn.number(_FAILED), uint8)
             cancelled = _atomic(fn, at(fn, plan, CANCELLED)) != 0
-            fn.when(cancelled, lambda: fn.store(failed, pointer(fn, word(fn, row, 3))))
+            when(fn, cancelled, lambda: store(fn, failed, pointer(fn, word(fn, row, 3))))
 
-        fn.when(stops & (tid == 0), ask)
+        when(fn, stops & (tid == 0), ask)
         meet = (fn.binary("and", flags, BARRIER) != 0) & several
-        fn.when(meet, lambda: fn.line(f"call void @wait(ptr {pool}, {nth})"))
+        when(fn, meet, lambda: fn.line(f"call void @wait(ptr {pool}, {nth})"))
         following = i + 1
         checked = fn.binary("and", flags, CHECK | STOP) != 0
 
         def look() -> list[Value]:
-            result = fn.load(pointer(fn, word(fn, row, 3)), uint8, 0)
+            result = load(fn, pointer(fn, word(fn, row, 3)), uint8, 0)
             bad = result != 0
             is_stop = stops & (result == _STOPPED)
             ended = fn.select(is_stop, fn.number(_STOPPED), fn.number(_FAILED))
-            fn.when(bad, lambda: fn.store(ended, end))
+            when(fn, bad, lambda: store(fn, ended, end))
             again = (fn.binary("and", flags, SETTLE) != 0) & several
-            fn.when(again, lambda: fn.line(f"call void @wait(ptr {pool}, {nth})"))
+            when(fn, again, lambda: fn.line(f"call void @wait(ptr {pool}, {nth})"))
             return [fn.select(bad, count, following)]
 
-        (following,) = fn.replaced(checked, [following], look)
+        (following,) = replaced(fn, checked, [following], look)
         return following, following < count
 
-    fn.when(count > 0, lambda: fn.repeat(fn.number(0), one))
+    when(fn, count > 0, lambda: repeat(fn, fn.number(0), one))
 
 
 def _walk_on(
@@ -292,7 +295,7 @@ def _walk_on(
 
     def run() -> Value:
         fn.line(f"call void @walk(ptr {plan}, ptr {kernels}, {count}, {tid}, {nth}, ptr {end})")
-        return fn.load(end, int64, 0)
+        return load(fn, end, int64, 0)
 
     return run
 
@@ -303,7 +306,7 @@ def _work(module: Module) -> None:
     tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
     kernels = pointer(fn, word(fn, plan, KERNELS))
     failed = _walk_on(fn, plan, kernels, word(fn, plan, NUM_KERNELS), tid, nth)() == _FAILED
-    fn.when(failed, lambda: put(fn, plan, STATUS, fn.number(CHECK_FAILED)))
+    when(fn, failed, lambda: put(fn, plan, STATUS, fn.number(CHECK_FAILED)))
 
 
 def _loop(module: Module) -> None:
@@ -321,21 +324,21 @@ def _loop(module: Module) -> None:
     num_moves = word(fn, part, PART_NUM_MOVES)
     within = fn.select(is_shared, fn.number(0), tid), fn.select(is_shared, fn.number(1), nth)
     walk = _walk_on(fn, plan, kernels, word(fn, part, PART_NUM_KERNELS), *within)
-    fn.when(tid == 0, lambda: put(fn, words, LOOP_FAILED, fn.number(0)))
+    when(fn, tid == 0, lambda: put(fn, words, LOOP_FAILED, fn.number(0)))
 
     def iteration(t: Value) -> tuple[Value, Value]:
         def move(i: Value) -> None:
-            row = fn.offset(moves, i, 8 * MOVE_WORDS)
+            row = address_at(fn, moves, i, 8 * MOVE_WORDS)
             place = pointer(fn, word(fn, row, 0))
-            fn.store(word(fn, row, 1) + t * word(fn, row, 2), place)
+            store(fn, word(fn, row, 1) + t * word(fn, row, 2), place)
 
-        fn.loop(fn.number(0), num_moves, 1, move)
+        loop(fn, fn.number(0), num_moves, 1, move)
         way = walk()
-        fn.when(way == _FAILED, lambda: put(fn, words, LOOP_FAILED, fn.number(1)))
+        when(fn, way == _FAILED, lambda: put(fn, words, LOOP_FAILED, fn.number(1)))
         following = t + 1
         return following, (way == _WENT_ON) & (following < end)
 
-    fn.when(begin < end, lambda: fn.repeat(begin, iteration))
+    when(fn, begin < end, lambda: repeat(fn, begin, iteration))
 
 
 def _futex(fn: Function, place: str, operation: int, value: Value) -> None:
@@ -350,7 +353,7 @@ def _futex(fn: Function, place: str, operation: int, value: Value) -> None:
             fn.line(f"{fn.fresh()} = call i32 @usleep(i32 50)")
         return
     fn.module.declarations["syscall"] = "declare i64 @syscall(i64, ...)"
-    low = fn.convert(value, int32)
+    low = convert(fn, value, int32)
     fn.line(
         f"{fn.fresh()} = call i64 (i64, ...) @syscall(i64 {number}, ptr {place}, "
         f"i32 {operation}, {low}, ptr null, ptr null, i32 0)"
@@ -363,7 +366,7 @@ def _run(module: Module) -> None:
     plan, objects = fn.arguments
     fn.line(f"call void @enter(ptr {plan}, ptr {objects})")
     fine = word(fn, plan, STATUS) == DONE
-    fn.when(fine, lambda: fn.line(f"call void @work(ptr {plan}, i64 0, i64 1)"))
+    when(fn, fine, lambda: fn.line(f"call void @work(ptr {plan}, i64 0, i64 1)"))
 
 
 def _worker(module: Module) -> None:
@@ -383,7 +386,7 @@ def _worker(module: Module) -> None:
             now = _atomic(fn, job_place)
             return [now, now != seen]
 
-        job, changed = fn.replaced(~changed, [job, changed], sleep)
+        job, changed = replaced(fn, ~changed, [job, changed], sleep)
         quit = _atomic(fn, at(fn, pool, QUIT)) != 0
 
         def run() -> None:
@@ -392,10 +395,10 @@ def _worker(module: Module) -> None:
             fn.line(f"call void @work(ptr {plan}, {tid}, {threads})")
             _add(fn, at(fn, pool, FINISHED), 1)
 
-        fn.when(changed & ~quit, run)
+        when(fn, changed & ~quit, run)
         return fn.select(changed, job, seen), ~quit
 
-    fn.repeat(first, life)
+    repeat(fn, first, life)
 
 
 def _wake(module: Module) -> None:
@@ -405,7 +408,7 @@ def _wake(module: Module) -> None:
     threads = word(fn, pool, THREADS)
     _add(fn, at(fn, pool, JOB), 1)
     asleep = _atomic(fn, at(fn, pool, ASLEEP))
-    fn.when(asleep > 0, lambda: _futex(fn, at(fn, pool, JOB), _FUTEX_WAKE, threads))
+    when(fn, asleep > 0, lambda: _futex(fn, at(fn, pool, JOB), _FUTEX_WAKE, threads))
 
 
 def _start(module: Module) -> None:
@@ -423,10 +426,10 @@ def _start(module: Module) -> None:
         now = _atomic(fn, finished)
         waiting = now + 1 < threads
         _until_changed(fn, finished, now, _SPINS)
-        fn.when(waiting, lambda: _give_way(fn))
+        when(fn, waiting, lambda: _give_way(fn))
         return x, _atomic(fn, finished) + 1 < threads
 
-    fn.when(_atomic(fn, finished) + 1 < threads, lambda: fn.repeat(fn.number(0), again))
+    when(fn, _atomic(fn, finished) + 1 < threads, lambda: repeat(fn, fn.number(0), again))
 
 
 def _share(module: Module) -> None:
@@ -439,4 +442,4 @@ def _share(module: Module) -> None:
     def start() -> None:
         fn.line(f"call void @start(ptr {pointer(fn, word(fn, plan, POOL))}, ptr {plan})")
 
-    fn.when(fine, start)
+    when(fn, fine, start)

@@ -1,8 +1,9 @@
-"""Writing LLVM's text IR: functions and their arithmetic.
+"""Writing LLVM's text IR: modules, and functions as lists of instructions.
 
 A `Function` collects instructions in their final form: arithmetic is on explicit vectors, and
-nothing is left to LLVM's middle end. How it reads and writes memory stands in memory.py, its loops
-and conditions in control.py.
+nothing is left to LLVM's middle end. What takes several instructions are functions of it: memory.py
+reads and writes memory, control.py has loops and conditions, conversions.py other element types,
+vector_math/ mathematics.
 """
 
 from __future__ import annotations
@@ -12,13 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ...graph import DType, bool_, float16, float32, float64, int32, int64, uint32, uint64
-from ..target.llvm import has_fma
-from . import control, memory
-from .half_precision import rounded, to_odd
-from .values import HALVES as HALVES
-from .values import SUFFIXES, conversion, literal, vector_type
-from .values import NotLoweredError as NotLoweredError
+from ...graph import DType, bool_, int64
+from ..ir.element_types import HALVES
+from ..ir.not_lowered import NotLoweredError
+from .values import SUFFIXES, literal, vector_type
 from .values import Value as Value
 from .values import scalar_type as scalar_type
 
@@ -185,52 +183,6 @@ class Function:
             f"call {first.type} @{mangled}({operands})", first.dtype, first.lanes
         )
 
-    def fma(self, a: Value, b: Any, c: Any) -> Value:
-        """a * b + c, rounded once.
-
-        Processors without such an instruction have float32 products and sums in float64, where the
-        product is exact. The sum is rounded there too, which is half a unit of float64, and seen
-        only where it makes a tie of float32. A call for each element would take ten times as long.
-        """
-        b, c = self.constant(b, a), self.constant(c, a)
-        if a.dtype == float32 and not has_fma(self.module.vector_bytes):
-            x, y, z = (self.convert(v, float64) for v in (a, b, c))
-            return self.convert(x * y + z, float32)
-        return self.call("fma", a, b, c)
-
-    def convert(self, x: Value, dtype: DType) -> Value:
-        """`x` as another element type, as Cast defines it."""
-        if x.dtype == dtype:
-            return x
-        if x.dtype in HALVES:
-            return self.convert(Value(self, x.name, float32, x.lanes), dtype)
-        if (x.dtype, dtype) == (float64, float16):
-            x = to_odd(self, x)  # the reference rounds once, but for bfloat16
-        if dtype in HALVES:
-            return rounded(self, self.convert(x, float32), dtype)
-        target = vector_type(scalar_type(dtype), x.lanes)
-        if dtype == bool_:
-            return x != self.constant(0, x)
-        if x.is_float and dtype.is_integer:
-            return self._truncated(x, dtype)
-        return self.instruction(f"{conversion(x.dtype, dtype)} {x} to {target}", dtype, x.lanes)
-
-    def _truncated(self, x: Value, dtype: DType) -> Value:
-        """A float as an integer of 32 or 64 bits, of which a smaller type keeps the lower ones.
-
-        NaN and what is out of range of these give their least number, as on x86 processors.
-        """
-        if dtype in (uint32, uint64):
-            raise NotLoweredError(f"a float as {dtype}: out of range, the reference's loops differ")
-        wide = int64 if dtype == int64 else int32
-        limit = 2.0 ** (8 * wide.size - 1)
-        inside = (x >= -limit) & (x < limit)
-        safe = self.select(inside, x, self.constant(0.0, x))
-        target = vector_type(scalar_type(wide), x.lanes)
-        whole = self.instruction(f"fptosi {safe} to {target}", wide, x.lanes)
-        least = self.constant(-(1 << 8 * wide.size - 1), whole)
-        return self.convert(self.select(inside, whole, least), dtype)
-
     def bits(self, x: Value, dtype: DType) -> Value:
         """The bits of `x` read as another type of the same size."""
         target = vector_type(scalar_type(dtype), x.lanes)
@@ -274,26 +226,3 @@ class Function:
         element = scalar_type(dtype)
         steps = ", ".join(f"{element} {i}" for i in range(lanes))
         return Value(self, f"<{steps}>", dtype, lanes)
-
-    # Memory
-
-    offset = memory.offset
-    room = memory.room
-    prefetch = memory.prefetch
-    load_pointer = memory.load_pointer
-    load = memory.load
-    store = memory.store
-    load_strided = memory.load_strided
-    store_strided = memory.store_strided
-    gather = memory.gather
-    lookup = memory.lookup
-    first_lanes = memory.first_lanes
-
-    # Control
-
-    loop = control.loop
-    fold = control.fold
-    when = control.when
-    any = control.any_lane
-    replaced = control.replaced
-    repeat = control.repeat

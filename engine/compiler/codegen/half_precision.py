@@ -8,14 +8,11 @@ by whole numbers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ...graph import DType, bool_, float16, float32, float64, uint32
+from ..ir.element_types import HALVES
 from ..target.llvm import converts_halves
-from .values import HALVES, Value, vector_type
-
-if TYPE_CHECKING:
-    from .function import Function
+from .function import Function
+from .values import Value, vector_type
 
 
 def rounded(fn: Function, x: Value, dtype: DType) -> Value:
@@ -43,7 +40,8 @@ def to_odd(fn: Function, x: Value) -> Value:
     set (Boldo and Melquiond, Emulation of FMA and Correctly Rounded Sums, 2008: rounding to odd).
     """
     near = fn.instruction(f"fptrunc {x} to {vector_type('float', x.lanes)}", float32, x.lanes)
-    back = fn.convert(near, float64)
+    wide = vector_type("double", x.lanes)
+    back = fn.instruction(f"fpext {near} to {wide}", float64, x.lanes)
     bits = fn.bits(near, uint32)
     less = fn.select(fn.call("fabs", back) > fn.call("fabs", x), bits - 1, bits)
     return fn.bits(fn.select(back != x, less | 1, bits), float32)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from ...graph import DType, int32
-from ..ir.program import Gathered, Map, Operand, Program, Reduce, View
+from ...graph import int32
+from ..ir.program import Map, Reduce, View
 from ..ir.sizes import is_known
 from ..schedule.unrolled_rows import is_short
 from ..target import host
 from .arguments import Access
+from .control import fold, loop, replaced, when
+from .conversions import convert
 from .function import Value
+from .loop_nest import LoopNest
+from .memory import address_at, first_lanes, prefetch
 from .operands import Spot
 from .reductions import Combine
+from .scalars import write
 from .serpentine import turning
-
-if TYPE_CHECKING:
-    from .loop_nest import LoopWriter
 
 # Vectors of columns that are reduced side by side, and of a row that are summed apart.
 WIDE = 4
@@ -29,10 +30,10 @@ _LARGE = 8
 class Row:
     """The code inside of the loops over kept axes."""
 
-    def __init__(self, writer: LoopWriter, offsets: dict[int, Value]) -> None:
-        self.w = writer
-        self.fn = writer.fn
-        self.kernel = writer.kernel
+    def __init__(self, nest: LoopNest, offsets: dict[int, Value]) -> None:
+        self.w = nest
+        self.fn = nest.fn
+        self.kernel = nest.kernel
         self.offsets = offsets
         self.rows: dict[int, Value] = {}  # row values: scalars, or vectors of columns
         self.fixed: dict[object, Value] = {}  # loaded once for the row
@@ -61,10 +62,10 @@ class Row:
         turning(fn, back, start, many, lanes * wide, lambda i: self._column_block(i, wide, None))
         if wide > 1:
             whole = start + fn.binary("and", count, -lanes)
-            fn.loop(many, whole, lanes, lambda i: self._column_block(i, 1, None))
+            loop(fn, many, whole, lanes, lambda i: self._column_block(i, 1, None))
             many = whole
         rest = stop - many
-        fn.when(rest > 0, lambda: self._column_block(many, 1, fn.first_lanes(rest, lanes)))
+        when(fn, rest > 0, lambda: self._column_block(many, 1, first_lanes(fn, rest, lanes)))
 
     def _column_block(self, i: Value, wide: int, mask: Value | None) -> None:
         """`wide` vectors of columns from column `i` on, all the way down the reduced axes."""
@@ -98,7 +99,8 @@ class Row:
                         at += width
                 return found
             begin, end = self.w.range_of(axes[level])
-            return fn.fold(
+            return fold(
+                fn,
                 begin,
                 end,
                 1,
@@ -122,7 +124,7 @@ class Row:
 
     def _place(self, places: Sequence[Value]) -> Value:
         """The position along the (one) reduced axis, as int32."""
-        return self.fn.convert(places[-1], int32)
+        return convert(self.fn, places[-1], int32)
 
     # The innermost axis is reduced
 
@@ -166,7 +168,7 @@ class Row:
         found: list[tuple[Spot, dict[int, Value]]] = []
         for start in range(0, w.numbers[last], lanes):
             rest = w.numbers[last] - start
-            mask = None if rest >= lanes else fn.first_lanes(fn.number(rest), lanes)
+            mask = None if rest >= lanes else first_lanes(fn, fn.number(rest), lanes)
             found.append((Spot(self, self.offsets, fn.number(start), mask, lanes), {}))
         return found
 
@@ -262,7 +264,7 @@ class Row:
             spot = Spot(self, offsets, i, mask, lanes, phase)
             for access, place in ahead:
                 if u * lanes * access.dtype.size % host.LINE == 0:
-                    fn.prefetch(fn.offset(place, i, access.dtype.size))
+                    prefetch(fn, address_at(fn, place, i, access.dtype.size))
             given = self._given(spot, self._elements(spot, full, {}), reduces, combines)
             found = self._combined(combines, values[u * width : (u + 1) * width], given)
             return [*values[: u * width], *found, *values[(u + 1) * width :]]
@@ -282,21 +284,23 @@ class Row:
             at = start
             if wide > 1:
                 at = start + fn.binary("sdiv", count, lanes * wide) * (lanes * wide)
-                values = fn.fold(start, at, lanes * wide, values, several)
+                values = fold(fn, start, at, lanes * wide, values, several)
             whole = start + fn.binary("and", count, -lanes)
-            values = fn.fold(at, whole, lanes, values, single)
+            values = fold(fn, at, whole, lanes, values, single)
             rest = stop - whole
-            return fn.replaced(
+            return replaced(
+                fn,
                 rest > 0,
                 values,
-                lambda: block(offsets, whole, values, fn.first_lanes(rest, lanes), 0),
+                lambda: block(offsets, whole, values, first_lanes(fn, rest, lanes), 0),
             )
 
         def deeper(level: int, offsets: dict[int, Value], values: list[Value]) -> list[Value]:
             if level == len(axes) - 1:
                 return innermost(offsets, values)
             begin, end = self.w.range_of(axes[level])
-            return fn.fold(
+            return fold(
+                fn,
                 begin,
                 end,
                 1,
@@ -328,7 +332,7 @@ class Row:
             is_near = length * access.dtype.size <= PAGE
             if access.steps[-1].name == "1" and step.name != "0" and is_near:
                 place = self.offsets[id(access)] + w.next_row(rows[-1], step)
-                found[access] = fn.offset(access.pointer, place, access.dtype.size)
+                found[access] = address_at(fn, access.pointer, place, access.dtype.size)
         return list(found.items())
 
     def _prepare(self) -> None:
@@ -345,7 +349,7 @@ class Row:
         return isinstance(s, Map) and s.target.storage in self.kernel.rows
 
     def _combine(self, s: Reduce) -> Combine:
-        return Combine(s.kind, _operand_dtype(self.w.program, s.operand))
+        return Combine(s.kind, self.w.program.dtype(s.operand))
 
     def _row_statements(self, spot: Spot, ready: int | None) -> None:
         """The statements on rows that can run after `ready` phases; all of them for None."""
@@ -354,7 +358,7 @@ class Row:
                 continue
             assert isinstance(s, Map)
             values = [spot.operand(x, {}, rows=True) for x in s.operands]
-            found = self.fn.splat(s.expression(self.fn, values), spot.lanes)
+            found = self.fn.splat(write(self.fn, s.expression, values), spot.lanes)
             self.rows[s.target.storage] = found
             self._store(spot, s, found)
 
@@ -378,7 +382,7 @@ class Row:
         value = env.get(key)
         if value is None:
             values = [spot.operand(x, env) for x in s.operands]
-            value = env[key] = self.fn.splat(s.expression(self.fn, values), spot.lanes)
+            value = env[key] = self.fn.splat(write(self.fn, s.expression, values), spot.lanes)
         return value
 
     def _store(self, spot: Spot, s: Map | Reduce, value: Value) -> None:
@@ -389,9 +393,3 @@ class Row:
 def _views(s: Map | Reduce) -> list[View]:
     """The memory that a statement goes through as its elements come."""
     return [x for x in s.operands if isinstance(x, View)]
-
-
-def _operand_dtype(program: Program, x: Operand) -> DType:
-    if isinstance(x, View):
-        return program.storages[x.storage].dtype
-    return program.storages[x.view.storage].dtype if isinstance(x, Gathered) else x.dtype

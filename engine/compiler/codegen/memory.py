@@ -1,23 +1,18 @@
-"""Reading and writing memory in generated code: vectors, strided elements, tables.
-
-These are methods of `Function` (function.py), which is their first argument.
-"""
+"""Reading and writing memory in generated code: vectors, strided elements, tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from ...graph import DType, bool_, float64
+from ..ir.element_types import HALVES
 from ..target.llvm import has_gathers, has_masks, has_scatters
+from .function import Function
 from .half_precision import in_memory, widened
-from .values import HALVES, SUFFIXES, Value, element_bytes, literal, scalar_type, vector_type
-
-if TYPE_CHECKING:
-    from .function import Function
+from .values import SUFFIXES, Value, element_bytes, literal, scalar_type, vector_type
 
 
-def offset(fn: Function, pointer: str, index: Value, size: int) -> str:
+def address_at(fn: Function, pointer: str, index: Value, size: int) -> str:
     """The address `index` elements of `size` bytes after `pointer`."""
     if index.name == "0":
         return pointer
@@ -99,7 +94,7 @@ def _addresses(
     """`pointer` + lane * `stride` bytes for each lane; `other` for those from `count` on."""
     found = []
     for lane in range(lanes):
-        address = fn.offset(pointer, stride * lane, 1) if lane else pointer
+        address = address_at(fn, pointer, stride * lane, 1) if lane else pointer
         if count is not None:
             address = fn.named(f"select {count > lane}, ptr {address}, ptr {other}")
         found.append(address)
@@ -195,7 +190,7 @@ def load_strided(
     if (mask is None or count is not None) and not has_gathers(fn.module.vector_bytes):
         raw = _load_each(fn, _element(dtype), pointer, stride, lanes, count)
         return _read(fn, raw, dtype, lanes)
-    return fn.gather(_spread(fn, pointer, stride, lanes), dtype, lanes, mask)
+    return gather(fn, _spread(fn, pointer, stride, lanes), dtype, lanes, mask)
 
 
 def store_strided(
@@ -254,8 +249,8 @@ def lookup(fn: Function, name: str, table: Sequence[float], index: Value) -> Val
     fn.module.declarations[name] = f"@{name} = private constant {kind} [{elements}]"
     address = fn.named(f"getelementptr double, ptr @{name}, {index}")
     if not lanes:
-        return fn.load(address, float64, 0)
-    return fn.gather(address, float64, lanes)
+        return load(fn, address, float64, 0)
+    return gather(fn, address, float64, lanes)
 
 
 def first_lanes(fn: Function, count: Value, lanes: int) -> Value:

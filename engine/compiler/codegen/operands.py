@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ...graph import bool_, int32, int64
 from ..ir.program import Gathered, Iota, Literal, Map, Operand, Size, View
 from .arguments import Access
+from .conversions import convert
 from .function import Value
+from .loop_nest import LoopNest
+from .memory import address_at, gather, load, load_strided, store, store_strided
 
-if TYPE_CHECKING:
-    from .loop_body import Row
+
+class RowValues(Protocol):
+    """What is known of the row that a position belongs to.
+
+    Attributes:
+        w: the loops.
+        rows: the values that there is one of for the row: scalars, or vectors of columns.
+        fixed: what was loaded once for the row.
+    """
+
+    w: LoopNest
+    rows: dict[int, Value]
+    fixed: dict[object, Value]
+
+    def value(self, spot: Spot, s: Map, env: dict[int, Value]) -> Value:
+        """What a map gives at a position; `env` has what is known there."""
+        ...
 
 
 class Spot:
@@ -19,7 +37,7 @@ class Spot:
 
     def __init__(
         self,
-        row: Row,
+        row: RowValues,
         offsets: Mapping[int, Value],
         start: Value | None,
         mask: Value | None,
@@ -27,7 +45,7 @@ class Spot:
         phase: int | None = None,
     ) -> None:
         self.row = row
-        self.fn = row.fn
+        self.fn = row.w.fn
         self.offsets = offsets
         self.start = start
         self.mask = mask
@@ -38,9 +56,8 @@ class Spot:
     def place(self) -> Value:
         """The positions along the last axis, as int32."""
         assert self.start is not None
-        return self.fn.splat(self.fn.convert(self.start, int32), self.lanes) + self.fn.lane_numbers(
-            int32, self.lanes
-        )
+        start = self.fn.splat(convert(self.fn, self.start, int32), self.lanes)
+        return start + self.fn.lane_numbers(int32, self.lanes)
 
     # Reading
 
@@ -70,7 +87,7 @@ class Spot:
     def _made(self, view: View, env: dict[int, Value]) -> Value:
         """A value of the kernel's own."""
         storage, row = view.storage, self.row
-        if storage in self.row.kernel.rows:
+        if storage in self.row.w.kernel.rows:
             return self.fn.splat(row.rows[storage], self.lanes)
         s = row.w.made[storage]
         assert isinstance(s, Map)
@@ -100,33 +117,37 @@ class Spot:
         key = self._key(operand, access)
         found = self.row.fixed.get(key) or self.loaded.get(key)
         if found is None:
-            place = self.fn.offset(access.pointer, self.offsets[id(access)], access.dtype.size)
-            found = self.loaded[key] = self.fn.load(place, access.dtype, 0)
+            place = address_at(self.fn, access.pointer, self.offsets[id(access)], access.dtype.size)
+            found = self.loaded[key] = load(self.fn, place, access.dtype, 0)
         return found
 
     def _vector(self, access: Access, offset: Value, mask: Value | None) -> Value:
         fn, step = self.fn, access.steps[-1]
         assert self.start is not None
-        base = fn.offset(access.pointer, offset, access.dtype.size)
+        base = address_at(fn, access.pointer, offset, access.dtype.size)
         if step.name == "1":
-            return fn.load(
-                fn.offset(base, self.start, access.dtype.size), access.dtype, self.lanes, mask
+            return load(
+                fn,
+                address_at(fn, base, self.start, access.dtype.size),
+                access.dtype,
+                self.lanes,
+                mask,
             )
         stride = step * access.dtype.size
-        place = fn.offset(base, self.start * stride, 1)
-        return fn.load_strided(place, stride, access.dtype, self.lanes, mask)
+        place = address_at(fn, base, self.start * stride, 1)
+        return load_strided(fn, place, stride, access.dtype, self.lanes, mask)
 
     def _count(self, operand: Iota, access: Access) -> Value:
         fn = self.fn
         value = self.offsets[id(access)] + operand.offset
         step = access.steps[-1] if access.steps else fn.number(0)
         if self.start is None or step.name == "0":
-            return fn.convert(value, operand.dtype)
+            return convert(fn, value, operand.dtype)
         first = value + self.start * step
         spread = fn.splat(first, self.lanes)
         lanes = fn.lane_numbers(int64, self.lanes)
         steps = lanes if step.name == "1" else lanes * fn.splat(step, self.lanes)
-        return fn.convert(spread + steps, operand.dtype)
+        return convert(fn, spread + steps, operand.dtype)
 
     def _gathered(self, operand: Gathered, env: dict[int, Value], rows: bool) -> Value:
         fn = self.fn
@@ -137,7 +158,7 @@ class Spot:
         distance: Value | None = None
         steps = self.row.w.steps_of[operand]
         for index, (stride, limit) in zip(operand.indices, steps, strict=True):
-            i = fn.convert(self.operand(index, env, rows=rows), int64)
+            i = convert(fn, self.operand(index, env, rows=rows), int64)
             inside = (i >= 0) & (i < fn.splat(limit, i.lanes))
             valid = inside if valid is None else valid & inside
             moved = i * fn.splat(stride, i.lanes)
@@ -145,10 +166,10 @@ class Spot:
         assert valid is not None
         assert distance is not None
         size = access.dtype.size
-        base = fn.offset(access.pointer, self.offsets[id(access)], size)
+        base = address_at(fn, access.pointer, self.offsets[id(access)], size)
         if not self.lanes:
             safe = fn.select(valid, distance, fn.number(0))
-            found = fn.load(fn.offset(base, safe, size), access.dtype, 0)
+            found = load(fn, address_at(fn, base, safe, size), access.dtype, 0)
             return fn.select(valid, found, fn.constant(0, found))
         distance, valid = fn.splat(distance, self.lanes), fn.splat(valid, self.lanes)
         step = access.steps[-1] if access.steps else fn.number(0)
@@ -161,7 +182,7 @@ class Spot:
             valid = valid & self.mask
         bytes_ = distance * size
         addresses = fn.named(f"getelementptr i8, ptr {base}, {bytes_}")
-        return fn.gather(addresses, access.dtype, self.lanes, valid)
+        return gather(fn, addresses, access.dtype, self.lanes, valid)
 
     def _stays(self, operand: Gathered) -> bool:
         """Whether the indices are the same along the last axis."""
@@ -179,7 +200,7 @@ class Spot:
             operand.indices, self.row.w.steps_of[operand], strict=True
         ):
             assert isinstance(index, View)
-            i = fn.convert(self._fixed(index, self.row.w.accesses[index]), int64)
+            i = convert(fn, self._fixed(index, self.row.w.accesses[index]), int64)
             valid = valid & (i >= 0) & (i < limit)
             distance = distance + i * stride
         place = self.offsets[id(access)] + fn.select(valid, distance, fn.number(0))
@@ -193,16 +214,16 @@ class Spot:
         """Write a value at this position."""
         fn = self.fn
         size = access.dtype.size
-        base = fn.offset(access.pointer, self.offsets[id(access)], size)
+        base = address_at(fn, access.pointer, self.offsets[id(access)], size)
         if self.start is None:
-            fn.store(value, base)
+            store(fn, value, base)
             return
         step = access.steps[-1]
         if step.name == "1":
-            fn.store(value, fn.offset(base, self.start, size), self.mask)
+            store(fn, value, address_at(fn, base, self.start, size), self.mask)
             return
         stride = step * size
-        fn.store_strided(value, fn.offset(base, self.start * stride, 1), stride, self.mask)
+        store_strided(fn, value, address_at(fn, base, self.start * stride, 1), stride, self.mask)
 
 
 def _scalar(x: Value) -> Value:

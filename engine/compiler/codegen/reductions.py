@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from ...graph import DType, bool_, int32
+from ..ir.not_lowered import NotLoweredError
 from . import math as v
-from .function import Function, NotLoweredError, Value
+from .function import Function, Value
 
 _PLACE_LIMIT = 2**31 - 1
 

@@ -1,17 +1,20 @@
-"""Scalar expressions evaluated by writing code: this compiler's `Scalars` (ops/core/scalars.py)."""
+"""Expressions evaluated by writing code: this compiler's `Scalars` (ops/core/scalars.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from ...graph import DType
 from ...ops.nn.gelu import gelu, gelu_slope
+from ..ir.expression import Expression
 from . import math as v
-from .function import Function, NotLoweredError, Value
+from .conversions import convert
+from .function import Function, Value
 
-# By the names of the protocol; each takes the function under construction, then values.
-_FUNCTIONS: dict[str, Callable[..., Value]] = {
+# The code of all `NATIVE_FUNCTIONS`: each takes the function under construction, then values.
+FUNCTIONS: dict[str, Callable[..., Value]] = {
     "max": v.maximum,
     "min": v.minimum,
     "abs": v.absolute,
@@ -56,8 +59,10 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "logical_not": v.logical_not,
     "shift_left": v.shift_left,
     "shift_right": v.shift_right,
+    "floor_divide": v.floor_divide,
     "floor_mod": v.floor_mod,
     "trunc_mod": v.trunc_mod,
+    "power": v.power,
     "next_after": v.next_after,
     "copysign": v.copysign,
     "ldexp": v.ldexp,
@@ -69,11 +74,26 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
 class VectorScalars:
     """Writes an expression on `Value`s into a function; numbers among the operands are constants.
 
-    Any name that the protocol has and this target not raises NotLoweredError.
+    Args:
+        fn: the function under construction.
+        lanes: of the result of an expression without operands.
     """
 
-    def __init__(self, fn: Function) -> None:
+    def __init__(self, fn: Function, lanes: int = 0) -> None:
         self._fn = fn
+        self._lanes = lanes
+
+    def cast(self, x: Value, dtype: DType) -> Value:
+        """As another element type."""
+        return convert(self._fn, x, dtype)
+
+    def bits(self, x: Value, dtype: DType) -> Value:
+        """The bits of `x` as another type of the same size."""
+        return self._fn.bits(x, dtype)
+
+    def constant(self, value: float, dtype: DType) -> Value:
+        """A number."""
+        return self._fn.constant(value, Value(self._fn, "poison", dtype, self._lanes))
 
     def where(self, condition: Value, a: Any, b: Any) -> Value:
         """`a` where `condition`, `b` elsewhere."""
@@ -98,13 +118,15 @@ class VectorScalars:
         return found
 
     def __getattr__(self, name: str) -> Callable[..., Value]:
-        function = _FUNCTIONS.get(name)
-        if function is None:
-            raise NotLoweredError(f"no native code is generated for {name}")
-        return partial(self._apply, function)
+        return partial(self._apply, FUNCTIONS[name])
 
     def _apply(self, function: Callable[..., Value], *operands: Any) -> Value:
-        like = next((x for x in operands if isinstance(x, Value)), None)
-        if like is None:
-            raise NotLoweredError(f"{function.__name__} of numbers alone")
+        like = next(x for x in operands if isinstance(x, Value))
         return function(self._fn, *(self._fn.constant(x, like) for x in operands))
+
+
+def write(fn: Function, expression: Expression, values: Sequence[Value]) -> Value:
+    """The code of an expression for the values of its operands."""
+    lanes = max((v.lanes for v in values), default=0)
+    found: Value = expression.evaluate(VectorScalars(fn, lanes), values)
+    return found

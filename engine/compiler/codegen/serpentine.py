@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from . import driver
+from .control import loop, repeat, when
 from .function import Function, Value
 
 # The direction of a kernel by that of the one before it. What multiplies matrices, sums parts or
@@ -35,7 +36,7 @@ def turning(
     `stop - start` is a multiple of `step`. Without `back` there is one direction only.
     """
     if back is None:
-        fn.loop(start, stop, step, body)
+        loop(fn, start, stop, step, body)
         return
     first = fn.select(back, stop - step, start)
     end = fn.select(back, start - step, stop)
@@ -46,4 +47,4 @@ def turning(
         following = i + by
         return following, following != end
 
-    fn.when(start < stop, lambda: fn.repeat(first, again))
+    when(fn, start < stop, lambda: repeat(fn, first, again))

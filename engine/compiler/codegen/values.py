@@ -5,13 +5,10 @@ from __future__ import annotations
 import functools
 import math
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from ...errors import UnimplementedError
-from ...graph import DType, bfloat16, bool_, float16, float32, float64
-
-if TYPE_CHECKING:
-    from .function import Function
+from ...graph import DType, bool_, float32, float64
+from ..ir.not_lowered import NotLoweredError
 
 _LLVM: dict[str, str] = {
     "bool": "i1",
@@ -30,12 +27,6 @@ _LLVM: dict[str, str] = {
 }
 # How the names of LLVM's intrinsics end, by the element type.
 SUFFIXES = {"float": "f32", "double": "f64", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64"}
-# In registers these are float32 that have such a value; arithmetic is done in float32 and rounded.
-HALVES = frozenset({float16, bfloat16})
-
-
-class NotLoweredError(UnimplementedError):
-    """Something that this code generator has no instruction for."""
 
 
 def scalar_type(dtype: DType) -> str:
@@ -96,6 +87,26 @@ def conversion(source: DType, target: DType) -> str:
     return "trunc" if target.size < source.size else "bitcast"
 
 
+class Instructions(Protocol):
+    """What values need of the function that they belong to (see function.py)."""
+
+    def constant(self, value: Any, like: Value) -> Value:
+        """A number with the type of `like`."""
+        ...
+
+    def binary(self, op: str, a: Value, b: Any) -> Value:
+        """`a op b` of one type."""
+        ...
+
+    def compare(self, relation: str, a: Value, b: Any) -> Value:
+        """A comparison."""
+        ...
+
+    def instruction(self, text: str, dtype: DType, lanes: int) -> Value:
+        """An instruction with a typed result."""
+        ...
+
+
 class Value:
     """A typed name of a function under construction; `lanes` is 0 for a scalar.
 
@@ -105,7 +116,7 @@ class Value:
     __slots__ = ("dtype", "fn", "lanes", "name")
     __hash__ = object.__hash__
 
-    def __init__(self, fn: Function, name: str, dtype: DType, lanes: int) -> None:
+    def __init__(self, fn: Instructions, name: str, dtype: DType, lanes: int) -> None:
         self.fn = fn
         self.name = name
         self.dtype = dtype
@@ -163,21 +174,6 @@ class Value:
 
     def __rtruediv__(self, other: Any) -> Value:
         return self.fn.constant(other, self) / self
-
-    def __floordiv__(self, other: Any) -> Value:
-        from .math import floor_divide  # it is written with values
-
-        return floor_divide(self.fn, self, self.fn.constant(other, self))
-
-    def __mod__(self, other: Any) -> Value:
-        from .math import floor_mod  # it is written with values
-
-        return floor_mod(self.fn, self, self.fn.constant(other, self))
-
-    def __pow__(self, other: Any) -> Value:
-        from .math import power  # it is written with values
-
-        return power(self.fn, self, self.fn.constant(other, self))
 
     def __neg__(self) -> Value:
         if self.is_float:

@@ -15,12 +15,10 @@ import numpy as np
 
 from ...errors import ShapeError
 from ...graph import Array, DType, bool_, float32, int32
-from ..codegen.function import HALVES, Function, NotLoweredError, Value
-from ..codegen.scalars import VectorScalars
-from .kernel_target import Target
+from .element_types import HALVES
+from .not_lowered import NotLoweredError
 from .program import (
     Check,
-    Expression,
     Fence,
     Gathered,
     Iota,
@@ -39,7 +37,8 @@ from .program import (
     View,
     contiguous,
 )
-from .sizes import is_known, stand_in
+from .recording_scalars import record, same
+from .sizes import is_known, shown, stand_in
 
 # A reduction over more is made of several parts, which can run at once.
 _PART_ROWS = 4096  # of columns that are added up
@@ -72,9 +71,7 @@ class Builder:
 
     def dtype(self, x: Operand) -> DType:
         """The element type."""
-        if isinstance(x, View):
-            return self.program.storages[x.storage].dtype
-        return self.dtype(x.view) if isinstance(x, Gathered) else x.dtype
+        return self.program.dtype(x)
 
     def shape(self, x: Operand) -> Shape:
         """The shape; () for a number."""
@@ -125,24 +122,25 @@ class Builder:
 
     def map(
         self,
-        expression: Expression,
+        scalar: Callable[..., Any],
         operands: Sequence[Operand],
         dtype: DType,
         shape: Shape | None = None,
+        **attributes: Any,
     ) -> View:
-        """The expression on each element of the broadcast operands."""
+        """A scalar expression (see engine/ops/core/scalars.py) on each element of the operands."""
         if shape is None:
             shape = broadcast([self.shape(x) for x in operands])
         target = self.storage(shape, dtype)
-        self.map_into(target, expression, operands)
+        self.map_into(target, scalar, operands, **attributes)
         return target
 
-    def map_into(self, target: View, expression: Expression, operands: Sequence[Operand]) -> None:
-        """The expression on each element of `target`."""
+    def map_into(
+        self, target: View, scalar: Callable[..., Any], operands: Sequence[Operand], **attrs: Any
+    ) -> None:
+        """A scalar expression on each element of `target`."""
         spread = tuple(self.broadcast(x, target.shape) for x in operands)
-        dtype = self.dtype(target)
-        if dtype in HALVES or any(self.dtype(x) in HALVES for x in operands):
-            expression = _in_float32(expression, dtype)
+        expression = record(scalar, tuple(map(self.dtype, operands)), self.dtype(target), attrs)
         self._add(Map(target, spread, expression))
 
     def compute(
@@ -152,20 +150,8 @@ class Builder:
         dtype: DType | None = None,
         **attrs: Any,
     ) -> View:
-        """A scalar expression (see engine/ops/core/scalars.py) on each element of the operands."""
-        wanted = dtype or self.dtype(operands[0])
-        result = wide(wanted)
-
-        def expression(fn: Function, values: Sequence[Value]) -> Value:
-            found = scalar(VectorScalars(fn), *values, **attrs)
-            if not isinstance(found, Value):
-                like = Value(fn, "poison", result, max((v.lanes for v in values), default=0))
-                found = fn.constant(found, like)
-            if found.dtype != result:
-                raise NotLoweredError(f"an expression gives {found.dtype}, not {result}")
-            return found
-
-        return self.map(expression, operands, wanted)
+        """As `map`; the result has the type of the first operand if no other is named."""
+        return self.map(scalar, operands, dtype or self.dtype(operands[0]), **attrs)
 
     def cast(self, x: Operand, dtype: DType) -> Operand:
         """As another element type."""
@@ -173,7 +159,7 @@ class Builder:
             return x
         if isinstance(x, Size) and dtype.is_integer:
             return Size(x.value, dtype)
-        found = self.map(lambda fn, values: fn.convert(values[0], dtype), [x], dtype)
+        found = self.map(lambda s, x: s.cast(x, dtype), [x], dtype)
         if dtype == float32 and isinstance(x, View) and self.dtype(x) in HALVES:
             self.program.halves[found.storage] = x
         return found
@@ -193,13 +179,13 @@ class Builder:
         if self.dtype(x) not in HALVES:
             return x
         if isinstance(x, View) and self.is_fixed(x):
-            return self.once(("float32", x), lambda: self.map(_as_it_is, [x], float32))
+            return self.once(("float32", x), lambda: self.map(as_it_is, [x], float32))
         return self.cast(x, float32)
 
     def copy(self, x: Operand) -> View:
         """In new memory."""
         found = self.storage(self.shape(x), self.dtype(x))
-        self._add(Map(found, (x,), lambda fn, values: values[0]))
+        self._add(Map(found, (x,), same(self.dtype(x))))
         return found
 
     def whole(self, x: Operand) -> View:
@@ -226,7 +212,7 @@ class Builder:
         found: View
         if not reduced:
             if kind.startswith("arg"):
-                found = self.map(lambda fn, values: values[0], [Literal(0, int32)], int32, kept)
+                found = self.map(as_it_is, [Literal(0, int32)], int32, kept)
             else:
                 found = self.copy(self.broadcast(x, kept))
         else:
@@ -300,7 +286,7 @@ class Builder:
         made = [self.storage(shape, dtype) for shape, dtype in outputs]
         numbers = tuple(v.storage for v in views), tuple(v.storage for v in made)
 
-        def planned(real: Callable[[int], int], target: Target, **more: Any) -> Any:
+        def planned(real: Callable[[int], int], target: Any, **more: Any) -> Any:
             return plan(real, target, *numbers, **more)
 
         self._add(Library(name, views, numbers[1], planned, early=early, work=work))
@@ -332,7 +318,7 @@ class Builder:
         made = self.storage(shape, dtype)
         numbers = tuple(v.storage for v in views), (made.storage,)
 
-        def planned(real: Callable[[int], int], target: Target, **more: Any) -> Any:
+        def planned(real: Callable[[int], int], target: Any, **more: Any) -> Any:
             return plan(real, target, *numbers, **more)
 
         rows = made.shape if epilogue else None
@@ -367,7 +353,7 @@ class Builder:
         strides = [0] * extra
         for n, s, wanted in zip(own, x.strides, shape[extra:], strict=True):
             if n != wanted and n != 1:
-                raise ShapeError(f"{own} does not broadcast to {shape}")
+                raise ShapeError(f"{shown(own)} does not broadcast to {shown(shape)}")
             strides.append(s if n == wanted else 0)
         return x._replace(shape=tuple(shape), strides=tuple(strides))
 
@@ -377,7 +363,7 @@ class Builder:
         if view.shape == shape:
             return view
         if math.prod(view.shape) != math.prod(shape):
-            raise NotLoweredError(f"{view.shape} in the shape {shape}")
+            raise NotLoweredError(f"{shown(view.shape)} in the shape {shown(shape)}")
         ones = [(n, s) for n, s in zip(view.shape, view.strides, strict=True) if n != 1]
         if [n for n, _ in ones] == [n for n in shape if n != 1]:
             rest = iter(ones)
@@ -408,7 +394,7 @@ class Builder:
 
     def full(self, shape: Shape, value: Any, dtype: DType) -> View:
         """A number repeated."""
-        return self.map(lambda fn, values: values[0], [Literal(value, dtype)], dtype, tuple(shape))
+        return self.map(as_it_is, [Literal(value, dtype)], dtype, tuple(shape))
 
 
 def broadcast(shapes: Sequence[Shape]) -> Shape:
@@ -423,7 +409,7 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
         for a, n in enumerate(shape, rank - len(shape)):
             if n != 1:
                 if found[a] not in (1, n):
-                    raise ShapeError(f"{' and '.join(map(str, shapes))} do not broadcast")
+                    raise ShapeError(f"{' and '.join(map(shown, shapes))} do not broadcast")
                 found[a] = n
     return tuple(found)
 
@@ -438,25 +424,11 @@ def _in_parts(shape: Shape, axes: tuple[int, ...]) -> bool:
     return unknown or known >= _PART_ROWS
 
 
-def wide(dtype: DType) -> DType:
-    """The type in which elements are computed."""
-    return float32 if dtype in HALVES else dtype
+def as_it_is(s: Any, x: Any) -> Any:
+    """The scalar expression that changes nothing, but for the type of a half."""
+    return x
 
 
-def _as_it_is(fn: Function, values: Sequence[Value]) -> Value:
-    return values[0]
-
-
-def _in_float32(expression: Expression, dtype: DType) -> Expression:
-    """The expression on halves as float32, and its result rounded once if it is to be a half."""
-
-    def computed(fn: Function, values: Sequence[Value]) -> Value:
-        found = expression(fn, [fn.convert(x, wide(x.dtype)) for x in values])
-        return fn.convert(found, dtype) if dtype in HALVES else found
-
-    return computed
-
-
-def truth(fn: Function, x: Value) -> Value:
+def truth(s: Any, x: Any) -> Any:
     """Whether a number is not 0."""
-    return fn.convert(x, bool_)
+    return s.cast(x, bool_)

@@ -15,12 +15,11 @@ import numpy as np
 
 from ...errors import InternalError
 from ...graph import Array, DType
-from ..codegen.function import Function, Value
+from .expression import Expression
 from .launch import Launch
+from .sizes import shown, shown_size
 
 Shape: TypeAlias = tuple[int, ...]
-# Writes the value of one element (or of a vector of them) for the values of the operands.
-Expression: TypeAlias = Callable[[Function, Sequence[Value]], Value]
 
 
 class View(NamedTuple):
@@ -42,6 +41,12 @@ class View(NamedTuple):
         return self.offset == 0 and all(
             n == 1 or s == t
             for n, s, t in zip(self.shape, self.strides, contiguous(self.shape), strict=True)
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"View({self.storage}, {shown(self.shape)}, strides={shown(self.strides)}, "
+            f"offset={shown_size(self.offset)}, fence={self.fence})"
         )
 
 
@@ -102,8 +107,9 @@ class Storage:
     """Memory of one array, in the usual order.
 
     Attributes:
-        role: "input" (given in each run), "variable" (read, and written in place), "constant",
-            "window" (a part of another storage, which a loop moves on), or "temporary".
+        role: "input" (given in each run), "output" (given out), "variable" (read, and written in
+            place), "constant", "window" (a part of another storage, which a loop moves on), or
+            "temporary".
         value: for a constant, its array.
         window: for a window, where it is.
     """
@@ -315,6 +321,12 @@ class Program:
         shape = self.storages[number].shape
         return View(number, shape, contiguous(shape))
 
+    def dtype(self, x: Operand) -> DType:
+        """The element type of an operand."""
+        if isinstance(x, View):
+            return self.storages[x.storage].dtype
+        return self.dtype(x.view) if isinstance(x, Gathered) else x.dtype
+
     def verify(self) -> None:
         """Check that every storage is written before it is read, and views stay within it.
 
@@ -355,7 +367,7 @@ class Program:
         low = view.offset + sum(e for e in ends if e < 0)
         high = view.offset + sum(e for e in ends if e > 0)
         if low < 0 or high >= size:
-            raise InternalError(f"{view} reaches outside of {size} elements")
+            raise InternalError(f"{view} reaches outside of {shown_size(size)} elements")
 
 
 def contiguous(shape: Shape) -> Shape:
@@ -366,6 +378,26 @@ def contiguous(shape: Shape) -> Shape:
         strides.append(step)
         step *= n
     return tuple(reversed(strides))
+
+
+def outer_axis(shape: Shape) -> int:
+    """The outermost axis that is not of size 1."""
+    return next((a for a, n in enumerate(shape) if n != 1), 0)
+
+
+def without_axis(sizes: Shape, a: int) -> Shape:
+    """Sizes, or strides, but for one."""
+    return sizes[:a] + sizes[a + 1 :]
+
+
+def piece(view: View, numbers: Mapping[int, int]) -> View:
+    """The part of a view that is in one piece; `numbers` has the storages of the pieces."""
+    a = outer_axis(view.shape)
+    return view._replace(
+        storage=numbers.get(view.storage, view.storage),
+        shape=without_axis(view.shape, a),
+        strides=without_axis(view.strides, a),
+    )
 
 
 def views_of(operands: Sequence[Operand]) -> list[View]:

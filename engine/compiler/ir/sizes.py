@@ -8,21 +8,19 @@ number computed from it by multiplication (and small additions) tells what it is
 
 from __future__ import annotations
 
-import functools
 import hashlib
 from collections.abc import Sequence
 
-from ..codegen.function import NotLoweredError
+from .not_lowered import NotLoweredError
 
 # Enough for the sizes of any program; only so that a mistake ends.
 _MOST = 4096
-# So many have a name when a shape is shown.
-_SHOWN = 64
 # What is larger holds a stand-in.
 _LARGEST = 1 << 45
 
+_stand_ins: dict[int, int] = {}  # those that have been asked for, by their number
 
-@functools.cache
+
 def stand_in(number: int) -> int:
     """The stand-in of unknown size `number`: a prime of 128 bits without a pattern.
 
@@ -31,12 +29,16 @@ def stand_in(number: int) -> int:
     Raises:
         NotLoweredError: there are too many of them.
     """
+    found = _stand_ins.get(number)
+    if found is not None:
+        return found
     if number >= _MOST:
         raise NotLoweredError(f"more than {_MOST} unknown sizes")
     digest = hashlib.sha256(f"size {number}".encode()).digest()
     found = int.from_bytes(digest[:16], "big") | 1 << 127 | 1
     while not _is_prime(found):
         found += 2
+    _stand_ins[number] = found
     return found
 
 
@@ -69,14 +71,29 @@ def shown(shape: Sequence[int]) -> str:
 
 
 def shown_size(size: int) -> str:
-    """A size for people: n0, n1, ... for stand-ins, and ? for what is made of several."""
+    """A size for people: n0, n1, ... for stand-ins, and ? for what is not made of them.
+
+    4*n0, n0*n1, n0 + 3 and the like for what is made of them by multiplication and small additions.
+    """
     if is_known(size):
         return str(size)
-    for number in range(_SHOWN):
-        factor, rest = divmod(size, stand_in(number))
-        if rest == 0 and is_known(factor):
-            return f"n{number}" if factor == 1 else f"{factor}*n{number}"
+    if size < 0:
+        return f"-{_as_factor(shown_size(-size))}"
+    for number, prime in sorted(_stand_ins.items()):
+        rest = (size + prime // 2) % prime - prime // 2
+        if is_known(rest) and size > prime // 2:
+            factor = (size - rest) // prime
+            text = f"n{number}"
+            if factor != 1:  # the number among the factors comes first
+                first, *others = _as_factor(shown_size(factor)).split("*")
+                parts = [first, text] if first.isdigit() else [text, first]
+                text = "*".join([*parts, *others])
+            return text if not rest else f"{text} {'+' if rest > 0 else '-'} {abs(rest)}"
     return "?"
+
+
+def _as_factor(text: str) -> str:
+    return f"({text})" if " " in text else text
 
 
 class Sizes:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from ...graph import DType, int64
 from ..codegen.function import Function, Module, Value, scalar_type
+from ..codegen.memory import load as load_elements
+from ..codegen.memory import store as store_elements
 from ..codegen.values import vector_type
 
 WORD_BYTES = 8
@@ -39,12 +41,12 @@ def load(
         kind = vector_type(scalar_type(dtype), lanes)
         text = f"load volatile {kind}, ptr {place(fn, address)}, align {dtype.size}"
         return fn.instruction(text, dtype, lanes)
-    return fn.load(place(fn, address), dtype, lanes, mask)
+    return load_elements(fn, place(fn, address), dtype, lanes, mask)
 
 
 def store(fn: Function, x: Value, address: Value, mask: Value | None = None) -> None:
     """Write elements to an address."""
-    fn.store(x, place(fn, address), mask)
+    store_elements(fn, x, place(fn, address), mask)
 
 
 def prefetch(fn: Function, address: Value, *, write: bool = False, level: int = 1) -> None:

@@ -10,8 +10,9 @@ from ...ops.core.basic import identity
 from ...ops.core.cluster import Body, Step
 from ...ops.core.registry import OpDef
 from ...ops.state.variable import assign, assign_add, assign_sub, read_variable
-from ..codegen.function import NotLoweredError, scalar_type
 from ..ir.builder import Builder
+from ..ir.element_types import check_computed
+from ..ir.not_lowered import NotLoweredError
 from ..ir.program import Operand, Program, Shape, Size, View
 from .operations import Steps
 
@@ -71,7 +72,7 @@ class Lowering:
         elif isinstance(given, int):
             self._values[i] = Size(given, spec.dtype)
         else:
-            scalar_type(spec.dtype)
+            check_computed(spec.dtype)
             view = self.builder.storage(given, spec.dtype, "input")
             self.inputs[i] = view.storage
             self._values[i] = view
@@ -94,7 +95,7 @@ class Lowering:
         i = self._handles[step.inputs[0]]
         shape, dtype = tuple(step.attrs["shape"]), DType(step.attrs["dtype"])
         if i not in self.variables:
-            scalar_type(dtype)
+            check_computed(dtype)
             view = b.storage(shape, dtype, "variable")
             self.variables[i] = view.storage
             self._current[i] = view

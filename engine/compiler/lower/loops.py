@@ -15,8 +15,8 @@ from ...graph import bool_, int32, resource
 from ...ops.control import structured
 from ...ops.core.cluster import Body, Step
 from ...ops.core.registry import OpDef
-from ..codegen.function import Function, NotLoweredError, Value
-from ..ir.builder import Builder
+from ..ir.builder import Builder, as_it_is
+from ..ir.not_lowered import NotLoweredError
 from ..ir.program import (
     Literal,
     Loop,
@@ -89,7 +89,7 @@ class _Frame:
     def fill(self, place: View, first: Operand) -> None:
         """Put a first value into memory that stays between iterations."""
         self.begun.add(place.storage)
-        self.b.map_into(place, _same, [first])
+        self.b.map_into(place, as_it_is, [first])
 
     def window(self, base: View, begin: int, step: int, shape: Shape, strides: Shape) -> View:
         """A part of `base`, which begins at an element, and moves on in each iteration."""
@@ -155,10 +155,6 @@ class _Frame:
                 tuple(self.kept),
             )
         )
-
-
-def _same(fn: Function, values: Sequence[Value]) -> Value:
-    return values[0]
 
 
 def _split(
@@ -272,7 +268,7 @@ class _Scan:
             frame.finish(self.total, body)
         else:
             with b.inside_loop(frame.first) as test:
-                stop = b.map(lambda fn, v: ~(v[0] < v[1]), [counter, self.length], bool_)
+                stop = b.map(lambda s, i, n: ~(i < n), [counter, self.length], bool_)
             frame.finish(None, body, test, stop)
         found: list[Operand | None] = [None] * self.num_outputs
         for i, x in last.items():
@@ -356,7 +352,7 @@ class _Scan:
 
 
 def _next(b: Builder, counter: View) -> View:
-    return b.map(lambda fn, values: values[0] + 1, [counter], b.dtype(counter))
+    return b.compute(lambda s, i: i + 1, counter)
 
 
 @lowers("While", takes_halves=True, places_from_data=True)
@@ -384,10 +380,10 @@ def _while(b: Builder, step: Lowered, limit: Operand, *inputs: Operand) -> list[
         if b.shape(holds):
             holds = b.reshape(holds, ())
         if counter is not None and (most is None or most >= 0):
-            wide = b.cast(limit, int32)
-            stop = b.map(lambda fn, v: ~v[0] | (v[1] == v[2]), [holds, counter, wide], bool_)
+            given = [holds, counter, b.cast(limit, int32)]
+            stop = b.map(lambda s, holds, i, most: ~holds | (i == most), given, bool_)
         else:
-            stop = b.map(lambda fn, v: ~v[0], [holds], bool_)
+            stop = b.map(lambda s, holds: ~holds, [holds], bool_)
         fixed, tests, _ = _split(statements, {*frame.kept, stop.storage})
         fixed_of.extend(fixed)
     with b.inside_loop(frame.first) as statements:

@@ -9,8 +9,9 @@ from ...ops.array.axes import transpose_op
 from ...ops.array.broadcast import sum_to_op
 from ...ops.core.basic import identity
 from ...ops.core.cluster import Step
-from ..codegen.function import NotLoweredError, scalar_type
-from ..ir.builder import Builder, wide
+from ..ir.builder import Builder
+from ..ir.element_types import check_computed, wide
+from ..ir.not_lowered import NotLoweredError
 from ..ir.program import Operand, Shape, Size
 from .rules.table import LOWERINGS, Lowered
 
@@ -68,7 +69,7 @@ class Steps:
         kind = definition.type
         dtypes = tuple(self._specs[v].dtype for v in step.outputs)
         for dtype in dtypes:
-            scalar_type(dtype)
+            check_computed(dtype)
         on_sizes = definition.traits.on_sizes
         if on_sizes is not None and dtypes[0].is_integer:
             sizes = [x.value for x in operands if isinstance(x, Size)]

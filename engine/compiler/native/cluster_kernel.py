@@ -23,7 +23,6 @@ from ...errors import InternalError
 from ...graph import Array, Operation, resource
 from ...ops.core.cluster import Body, run_steps
 from ...ops.state.variable import Sharing, VariableStore, one_lock
-from ..call_path import reads_structs
 from ..codegen import driver
 from ..codegen.cpython_code import OTHER_SHAPES
 from ..lower.loops import LOOPS
@@ -38,6 +37,7 @@ from ..target.code_cache import addresses_of
 from ..target.fingerprint import sources
 from ..target.thread_count import num_threads
 from . import heap
+from .call_path import reads_structs
 from .cpython_calls import make_tensors_natively
 from .executable import Arena, Instance
 

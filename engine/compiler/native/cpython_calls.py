@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from ...graph import EagerTensor, set_tensor_maker
-from ..call_path import array_makers, reads_structs
 from ..codegen import cpython_code as code
-from ..ctypes_calls import CtypesPlan
 from ..target import host
 from ..target.code_cache import address_of
+from .call_path import array_makers, reads_structs
+from .ctypes_calls import CtypesPlan
 from .heap import Form, is_large
 
 _BYTE = np.dtype(np.uint8)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 
 from ..codegen.arguments import Loops
-from ..codegen.loop_nest import LoopWriter
+from ..codegen.loop_kernel import LoopWriter
 from ..ir.kernel import Kernel
 from ..ir.sizes import Sizes
 from ..schedule.buffer_assignment import Layout, in_order, live_ranges

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 from ...errors import InvalidArgumentError
 from ...ops.core.cluster import Body
 from ..codegen import driver
-from ..codegen.function import NotLoweredError
 from ..ir.kernel_target import Target
+from ..ir.not_lowered import NotLoweredError
 from ..ir.sizes import stand_in
 from ..lower.cluster_body import Lowering
 from ..schedule.buffer_assignment import lay_out
@@ -22,7 +22,7 @@ from ..target.host import LINE
 from ..target.llvm import vector_bytes
 from ..target.thread_count import num_threads
 from .compiled_program import Structure
-from .dump import dump_program
+from .dump import dump_kernels, dump_program
 from .executable_plan import Recipe
 from .loaded_code import Loaded
 from .planner import Planner
@@ -152,9 +152,10 @@ class Structures:
 
     def _structure(self, shapes: Sequence[Any], num_sizes: int) -> tuple[Structure, Lowering]:
         lowering = Lowering(self._body, shapes, num_sizes)
+        dump_program(self._body.name, lowering.program)
         layout = lay_out(lowering.program, lowering.builder.copy)
         lowering.program.verify()
-        dump_program(self._body.name, layout)
+        dump_kernels(self._body.name, layout)
         structure = Structure(layout, lowering.builder.derived, vector_bytes(), self._body.name)
         return structure, lowering
 

@@ -9,7 +9,8 @@ from ...graph import Operation, TensorSpec
 from ...ops.core.basic import const_op
 from ...ops.core.cluster import Body, Step
 from ...ops.core.registry import definition_of
-from ..codegen.function import NotLoweredError, scalar_type
+from ..ir.element_types import check_computed
+from ..ir.not_lowered import NotLoweredError
 from ..ir.sizes import stand_in
 from ..lower.cluster_body import STATE, Lowering
 from ..lower.loops import LOOPS
@@ -145,7 +146,7 @@ def _name(operations: Sequence[Operation]) -> str | None:
 
 def _has_type(spec: TensorSpec) -> bool:
     try:
-        scalar_type(spec.dtype)
+        check_computed(spec.dtype)
     except NotLoweredError:
         return False
     return True

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ..ir.kernel import Kernel, at_hand, fills, is_column, squeezed
 from ..ir.program import Gathered, Map, Program, Reduce, View, views_of
+from ..ir.recording_scalars import same
 from ..target import host
 from ..target.llvm import vector_bytes
 from .dead_stores import drop_unread
@@ -64,7 +65,7 @@ def lay_out(program: Program, copy: Callable[[View], View]) -> Layout:
         number
         for kernel in along
         if not has_short_rows(program, kernel, vector_bytes())
-        for number in kept_for_later(program, kernel, stored)
+        for number in kept_for_later(kernel, stored)
     }
     stored |= kept
     for part in parts:
@@ -142,7 +143,7 @@ def _update_in_place(
             continue
         target = program.whole(variable)
         shaped = view._replace(shape=target.shape, strides=target.strides)
-        statement = Map(target, (shaped,), lambda fn, values: values[0])
+        statement = Map(target, (shaped,), same(program.dtype(target)))
         last[view.storage] = len(kernels)
         kernels.append(Kernel(squeezed(target.shape), [statement]))
 

@@ -25,7 +25,10 @@ from ..ir.program import (
     Storage,
     View,
     Window,
+    outer_axis,
+    piece,
     views_of,
+    without_axis,
 )
 from ..ir.sizes import is_known
 from ..target import host
@@ -195,9 +198,9 @@ class _Run:
             made.library = kernel.library.pieces.make(numbers)
             labels[id(made.library)] = labels.get(id(kernel.library), "")
         for s in kernel.statements:
-            piece = _piece_of(s, numbers)
-            labels[id(piece)] = labels.get(id(s), "")
-            made.statements.append(piece)
+            part = _piece_of(s, numbers)
+            labels[id(part)] = labels.get(id(s), "")
+            made.statements.append(part)
         return made
 
 
@@ -226,25 +229,16 @@ def _is_cut(statement: Map | Reduce, count: int) -> bool:
         if isinstance(x, Gathered):
             return False
         if isinstance(x, View | Iota):
-            a = _outer(x.shape)
+            a = outer_axis(x.shape)
             if x.shape[a : a + 1] != (count,) or (isinstance(x, Iota) and x.strides[a]):
                 return False
     return True
 
 
-def _outer(shape: Shape) -> int:
-    """The outermost axis that is not of size 1."""
-    return next((a for a, n in enumerate(shape) if n != 1), 0)
-
-
-def _without(sizes: Shape, a: int) -> Shape:
-    return sizes[:a] + sizes[a + 1 :]
-
-
 def _piece_shape(shape: Shape, count: int, step: int) -> Shape:
     """The shape of a piece of a storage; what has other axes outermost is one row."""
-    a = _outer(shape)
-    return _without(shape, a) if shape[a : a + 1] == (count,) else (step,)
+    a = outer_axis(shape)
+    return without_axis(shape, a) if shape[a : a + 1] == (count,) else (step,)
 
 
 def _pieces(kernel: Kernel, count: int) -> Iterator[tuple[int, int, int]]:
@@ -255,23 +249,13 @@ def _pieces(kernel: Kernel, count: int) -> Iterator[tuple[int, int, int]]:
         views += kernel.library.inputs
         yield kernel.library.writes[0], kernel.library.pieces.step, 0
     for view in views:
-        a = _outer(view.shape)
-        sizes, strides = _without(view.shape, a), _without(view.strides, a)
+        a = outer_axis(view.shape)
+        sizes, strides = without_axis(view.shape, a), without_axis(view.strides, a)
         is_upward = view.offset >= 0 and min(strides, default=0) >= 0
         ends = (s * (n - 1) for n, s in zip(sizes, strides, strict=True))
         extent = view.offset + sum(ends) + 1
         step = view.strides[a] if view.shape[a : a + 1] == (count,) else -1
         yield view.storage, step if is_upward else -1, extent
-
-
-def piece(view: View, numbers: Mapping[int, int]) -> View:
-    """The part of a view that is in one piece; `numbers` has the storages of the pieces."""
-    a = _outer(view.shape)
-    return view._replace(
-        storage=numbers.get(view.storage, view.storage),
-        shape=_without(view.shape, a),
-        strides=_without(view.strides, a),
-    )
 
 
 def _piece_of(s: Map | Reduce, numbers: Mapping[int, int]) -> Map | Reduce:
@@ -281,13 +265,13 @@ def _piece_of(s: Map | Reduce, numbers: Mapping[int, int]) -> Map | Reduce:
         if isinstance(x, View):
             return piece(x, numbers)
         assert isinstance(x, Iota)
-        a = _outer(x.shape)
-        return x._replace(shape=_without(x.shape, a), strides=_without(x.strides, a))
+        a = outer_axis(x.shape)
+        return x._replace(shape=without_axis(x.shape, a), strides=without_axis(x.strides, a))
 
     target = piece(s.target, numbers)
     if isinstance(s, Map):
         return Map(target, tuple(map(operand, s.operands)), s.expression)
-    a = _outer(s.shape)
-    shape = _without(s.shape, a)
+    a = outer_axis(s.shape)
+    shape = without_axis(s.shape, a)
     axes = tuple(axis - (axis > a) for axis in s.axes)
     return Reduce(target, operand(s.operand), shape, axes, s.kind, None, s.is_of_parts)

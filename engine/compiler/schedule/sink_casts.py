@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...graph import bfloat16, float32
-from ..codegen.function import Function, Value
 from ..ir.kernel import Kernel
 from ..ir.program import (
     Gathered,
@@ -25,6 +24,7 @@ from ..ir.program import (
     contiguous,
     views_of,
 )
+from ..ir.recording_scalars import record, same
 from ..target.llvm import converts_halves, vector_bytes
 
 
@@ -77,12 +77,12 @@ def _on_halves(
         return [statement]
     label = program.labels.get(id(statement), "")
     if isinstance(statement, Map):
-        found: list[Map | Reduce] = [_on_half_operands(statement, copies)]
+        found: list[Map | Reduce] = [_on_half_operands(program, statement, copies)]
     else:
         whole = program.add(Storage(float32, statement.shape))
         view = View(whole, statement.shape, contiguous(statement.shape))
-        widening = Map(view, statement.operands, lambda fn, values: values[0])
-        found = [_on_half_operands(widening, copies), replace(statement, operand=view)]
+        widening = Map(view, statement.operands, same(float32))
+        found = [_on_half_operands(program, widening, copies), replace(statement, operand=view)]
     for made in found:
         program.labels[id(made)] = label
     return found
@@ -106,15 +106,10 @@ def _half(x: Operand, copies: dict[int, View]) -> Operand:
     return x._replace(storage=half.storage, fence=x.fence or half.fence)
 
 
-def _on_half_operands(statement: Map, copies: dict[int, View]) -> Map:
+def _on_half_operands(program: Program, statement: Map, copies: dict[int, View]) -> Map:
     """The same map, which widens the operands that are copies itself."""
-    are_copies = [_is_copy(x, copies) for x in statement.operands]
-
-    def computed(fn: Function, values: Sequence[Value]) -> Value:
-        pairs = zip(values, are_copies, strict=True)
-        return statement.expression(
-            fn, [fn.convert(x, float32) if is_copy else x for x, is_copy in pairs]
-        )
-
+    before = statement.expression
     operands = tuple(_half(x, copies) for x in statement.operands)
-    return Map(statement.target, operands, computed)
+    dtypes = tuple(map(program.dtype, operands))
+    expression = record(lambda s, *given: before.evaluate(s, given), dtypes, before.dtype)
+    return Map(statement.target, operands, expression)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 
-from ..codegen.function import POINTER, Function, Module, Value
 from ..ir.kernel import Kernel
-from ..ir.program import Gathered, Map, Program, View, views_of
+from ..ir.program import Map, Program, views_of
 from ..ir.sizes import is_known
+from .cost import instructions
 from .phases import phases_of
 
 # To keep a value takes two instructions, and room near the processor.
@@ -23,7 +23,7 @@ _CHEAP = 4
 _ROOM = 1 << 15
 
 
-def kept_for_later(program: Program, kernel: Kernel, stored: Collection[int]) -> set[int]:
+def kept_for_later(kernel: Kernel, stored: Collection[int]) -> set[int]:
     """What is not computed again in later phases, besides what is in memory in any case."""
     made = {
         s.target.storage: s
@@ -45,7 +45,7 @@ def kept_for_later(program: Program, kernel: Kernel, stored: Collection[int]) ->
         if number not in asked or number in stored:
             continue
         tree = [] if number in kept else again(number)
-        costs = {n: _instructions(program, made[n]) for n in tree}
+        costs = {n: instructions(made[n].expression) for n in tree}
         total = sum(costs.values())
         if total > _CHEAP:
             # The one thing that makes it expensive, if there is one.
@@ -82,16 +82,3 @@ def _asked_later(kernel: Kernel) -> set[int]:
         for v in views_of(s.operands)
         if of.get(v.storage, math.inf) < phases.of[id(s)]
     }
-
-
-def _instructions(program: Program, statement: Map) -> int:
-    """How much code an expression is."""
-    fn = Function(Module(), "trial", [POINTER])
-    before = len(fn.text().splitlines())
-    values = []
-    for i, x in enumerate(statement.operands):
-        view = x.view if isinstance(x, Gathered) else x
-        dtype = program.storages[view.storage].dtype if isinstance(view, View) else view.dtype
-        values.append(Value(fn, f"%x{i}", dtype, 4))
-    statement.expression(fn, values)
-    return len(fn.text().splitlines()) - before

@@ -8,6 +8,7 @@ import numpy as np
 
 from laminar.engine.compiler.codegen import driver
 from laminar.engine.compiler.codegen.function import POINTER, Function, Module, Value
+from laminar.engine.compiler.codegen.memory import address_at, load, store
 from laminar.engine.compiler.native.threads import Pool
 from laminar.engine.compiler.target.code import Code
 from laminar.engine.compiler.target.code_cache import address_of
@@ -20,9 +21,9 @@ def _counting() -> str:
     module = Module()
     fn = Function(module, "count", [POINTER, "i64", "i64"])
     tid = Value(fn, fn.arguments[1], int64, 0)
-    step = fn.load(fn.arguments[0], int64, 0)
-    place = fn.offset(fn.arguments[0], tid + 1, 8)
-    fn.store(fn.load(place, int64, 0) + step, place)
+    step = load(fn, fn.arguments[0], int64, 0)
+    place = address_at(fn, fn.arguments[0], tid + 1, 8)
+    store(fn, load(fn, place, int64, 0) + step, place)
     return module.text()
 
 

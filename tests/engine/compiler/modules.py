@@ -9,7 +9,10 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
+from laminar.engine.compiler.codegen.control import loop
 from laminar.engine.compiler.codegen.function import POINTER, Function, Module, Value
+from laminar.engine.compiler.codegen.memory import address_at, store
+from laminar.engine.compiler.codegen.memory import load as load_elements
 from laminar.engine.compiler.target.llvm import compile_object, load_objects, vector_bytes
 from laminar.engine.graph import DType, as_dtype, int64
 
@@ -71,17 +74,17 @@ def elementwise_module(
 
     def step(width: int) -> Callable[[Value], None]:
         def at(i: Value) -> None:
-            places = [fn.offset(p, i, d.size) for p, d in zip(pointers, inputs, strict=True)]
-            values = [fn.load(p, d, width) for p, d in zip(places, inputs, strict=True)]
-            fn.store(fn.splat(body(fn, *values), width), fn.offset(target, i, output.size))
+            places = [address_at(fn, p, i, d.size) for p, d in zip(pointers, inputs, strict=True)]
+            values = [load_elements(fn, p, d, width) for p, d in zip(places, inputs, strict=True)]
+            store(fn, fn.splat(body(fn, *values), width), address_at(fn, target, i, output.size))
 
         return at
 
     whole = fn.number(0)
     if lanes:
         whole = size - fn.binary("srem", size, lanes)
-        fn.loop(fn.number(0), whole, lanes, step(lanes))
-    fn.loop(whole, size, 1, step(0))
+        loop(fn, fn.number(0), whole, lanes, step(lanes))
+    loop(fn, whole, size, 1, step(0))
     return module
 
 

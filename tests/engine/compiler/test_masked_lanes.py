@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from laminar.engine.compiler.codegen.function import POINTER, Function, Module, Value
+from laminar.engine.compiler.codegen.memory import first_lanes, load_strided, store, store_strided
+from laminar.engine.compiler.codegen.memory import load as load_elements
 from laminar.engine.compiler.target.llvm import compile_object, vector_bytes
 from laminar.engine.graph import as_dtype, int64
 
@@ -23,12 +25,12 @@ def copier(dtype: Any, known: int | None, stride: int | None, vector: int) -> Mo
     fn = Function(module, "copy", [POINTER, POINTER, "i64"])
     source, target, argument = fn.arguments
     count = Value(fn, argument, int64, 0) if known is None else fn.number(known)
-    mask = fn.first_lanes(count, LANES)
+    mask = first_lanes(fn, count, LANES)
     if stride is None:
-        fn.store(fn.load(source, dtype, LANES, mask), target, mask)
+        store(fn, load_elements(fn, source, dtype, LANES, mask), target, mask)
         return module
     step = fn.number(stride * dtype.size)
-    fn.store_strided(fn.load_strided(source, step, dtype, LANES, mask), target, step, mask)
+    store_strided(fn, load_strided(fn, source, step, dtype, LANES, mask), target, step, mask)
     return module
 
 
@@ -62,12 +64,12 @@ def test_lanes_outside_of_the_mask_are_zero(stride: int | None, known: int | Non
     fn = Function(module, "read", [POINTER, POINTER, "i64"])
     source, target, argument = fn.arguments
     count = Value(fn, argument, int64, 0) if known is None else fn.number(known)
-    mask = fn.first_lanes(count, LANES)
+    mask = first_lanes(fn, count, LANES)
     step = fn.number(4 * (stride or 1))
     if stride is None:
-        fn.store(fn.load(source, dtype, LANES, mask), target)
+        store(fn, load_elements(fn, source, dtype, LANES, mask), target)
     else:
-        fn.store(fn.load_strided(source, step, dtype, LANES, mask), target)
+        store(fn, load_strided(fn, source, step, dtype, LANES, mask), target)
     read = load(module, "read", lambda t: compile_object(t, 16))
     y, num = np.full(LANES, np.nan, np.float32), known or 2
     x = np.arange(1, 1 + (stride or 1) * LANES, dtype=np.float32)
@@ -82,10 +84,10 @@ def test_quotients_outside_of_the_mask_are_left_out(known: int | None) -> None:
     fn = Function(module, "divide", [POINTER, POINTER, "i64"])
     source, target, argument = fn.arguments
     count = Value(fn, argument, int64, 0) if known is None else fn.number(known)
-    mask = fn.first_lanes(count, LANES)
-    x = fn.load(source, dtype, LANES, mask)
-    quotient = x / fn.load(source, dtype, LANES, mask)  # 0 / 0 in the last lane
-    fn.store(fn.select(mask, quotient, fn.constant(0.0, quotient)), target)
+    mask = first_lanes(fn, count, LANES)
+    x = load_elements(fn, source, dtype, LANES, mask)
+    quotient = x / load_elements(fn, source, dtype, LANES, mask)  # 0 / 0 in the last lane
+    store(fn, fn.select(mask, quotient, fn.constant(0.0, quotient)), target)
     divide = load(module, "divide", lambda t: compile_object(t, 16))
     y = np.full(LANES, np.nan, np.float32)
     divide(np.arange(1, 4, dtype=np.float32), y, 3)

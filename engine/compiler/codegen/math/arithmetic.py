@@ -132,15 +132,24 @@ def logical_not(fn: Function, a: Value) -> Value:
 
 def shift_left(fn: Function, a: Value, b: Value) -> Value:
     """a * 2**b; 0 when all bits leave, or b is negative, as in NumPy."""
+    if _is_known_within(fn, b):
+        return fn.binary("shl", a, b)
     return select(fn, _is_within(fn, b), fn.binary("shl", a, b), 0)
 
 
 def shift_right(fn: Function, a: Value, b: Value) -> Value:
     """floor(a / 2**b); the sign alone when all bits leave, or b is negative, as in NumPy."""
+    if _is_known_within(fn, b):
+        return fn.binary("lshr" if is_unsigned(a) else "ashr", a, b)
     if is_unsigned(a):
         return select(fn, _is_within(fn, b), fn.binary("lshr", a, b), 0)
     most = fn.constant(8 * a.dtype.size - 1, b)
     return fn.binary("ashr", a, fn.select(_is_within(fn, b), b, most))
+
+
+def _is_known_within(fn: Function, count: Value) -> bool:
+    """Whether a shift surely moves fewer bits than there are."""
+    return count.is_constant and _is_among(fn, count, *range(8 * count.dtype.size))
 
 
 def _is_within(fn: Function, count: Value) -> Value:

@@ -6,6 +6,8 @@ import math
 from functools import partial
 
 from ....graph import float64
+from ..control import any_lane, repeat
+from ..conversions import fma
 from ..function import Function, Value
 from .arithmetic import is_unsigned
 from .floats import in_double, magnitude, select, with_sign
@@ -45,10 +47,10 @@ def _remainder(fn: Function, a: Value, b: Value, *, may_overflow: bool) -> Value
                 is_over = magnitude(fn, r / divisor) == math.inf
                 divisor = fn.select(is_over, divisor * 2.0**600, divisor)
         q = fn.call("trunc", r / divisor)
-        r = fn.select(magnitude(fn, r) >= size, fn.fma(-q, divisor, r), r)
-        return r, fn.any(magnitude(fn, r) >= size)
+        r = fn.select(magnitude(fn, r) >= size, fma(fn, -q, divisor, r), r)
+        return r, any_lane(fn, magnitude(fn, r) >= size)
 
-    r = fn.repeat(select(fn, size > 0, a, math.nan), step)
+    r = repeat(fn, select(fn, size > 0, a, math.nan), step)
     was_rounded_up = (r != 0) & _differ(r, a)
     return with_sign(fn, fn.select(was_rounded_up, r + with_sign(fn, b, a), r), a)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ....graph import float32, float64
+from ..conversions import fma
 from ..function import Function, Value
 from .exponentials import expm1_of_rest, power_of_two, reduced
 from .floats import at_most, format_of, magnitude, polynomial, select, with_sign
@@ -70,12 +71,12 @@ def erf(fn: Function, x: Value) -> Value:
     t = magnitude(fn, x)
     if x.dtype == float64:
         z = at_most(fn, t * t, 1.0)
-        near = fn.fma(t, polynomial(fn, z, _ERF_NEAR), t)
+        near = fma(fn, t, polynomial(fn, z, _ERF_NEAR), t)
         return with_sign(fn, fn.select(t < 1.0, near, 1.0 - erfc(fn, t)), x)
     t = at_most(fn, t, _ERF_FLAT)
-    biased, r = reduced(fn, -fn.fma(t, polynomial(fn, t, _ERF), t), layout.bias)
+    biased, r = reduced(fn, -fma(fn, t, polynomial(fn, t, _ERF), t), layout.bias)
     power = power_of_two(fn, biased, x)
-    return with_sign(fn, fn.fma(power, -expm1_of_rest(fn, r), 1.0 - power), x)
+    return with_sign(fn, fma(fn, power, -expm1_of_rest(fn, r), 1.0 - power), x)
 
 
 def erfc(fn: Function, x: Value) -> Value:
@@ -85,18 +86,18 @@ def erfc(fn: Function, x: Value) -> Value:
     centre = _ERFC_CENTRE[x.dtype]
     ratio = (t - centre) / (t + centre)
     first, *others = _ERFC[x.dtype]
-    s = fn.fma(ratio, polynomial(fn, ratio, others), first)
-    divisor = fn.fma(t, s, 1.0)
+    s = fma(fn, ratio, polynomial(fn, ratio, others), first)
+    divisor = fma(fn, t, s, 1.0)
     inverse = 1.0 / divisor
     # What has been rounded off, relative to the result, goes into the exponent, where it costs
     # least: of the divisor, of its inverse, and of the square.
-    off = fn.fma(fn.fma(t, s, 1.0 - divisor), -inverse, fn.fma(divisor, -inverse, 1.0))
+    off = fma(fn, fma(fn, t, s, 1.0 - divisor), -inverse, fma(fn, divisor, -inverse, 1.0))
     square = t * t
-    off = fn.fma(t, t, -square) - off
+    off = fma(fn, t, t, -square) - off
     # Below the normal numbers nothing is rounded but the result.
     spare = layout.mantissa_bits + 1
     biased, r = reduced(fn, -square, layout.bias + spare, off)
-    y = fn.fma(inverse, expm1_of_rest(fn, r), inverse) * power_of_two(fn, biased, x)
+    y = fma(fn, inverse, expm1_of_rest(fn, r), inverse) * power_of_two(fn, biased, x)
     y = y * 2.0**-spare
     return fn.select(x < 0, 2.0 - y, y)
 
@@ -114,6 +115,6 @@ def normal_cdf(fn: Function, x: Value) -> Value:
     exponent = t * polynomial(fn, t, _NORMAL)
     biased, r = reduced(fn, -exponent, layout.bias - 1)
     power = power_of_two(fn, biased, x)
-    share = fn.fma(power, expm1_of_rest(fn, r), power)
+    share = fma(fn, power, expm1_of_rest(fn, r), power)
     share = select(fn, exponent > _NORMAL_FLAT, 0.0, share)
     return fn.select(x > 0, 1.0 - share, share)

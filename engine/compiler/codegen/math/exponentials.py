@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 
 from ....graph import float32, float64
+from ..conversions import fma
 from ..function import Function, Value
 from ..values import literal
 from .floats import (
@@ -76,12 +77,12 @@ def reduced(
     """
     rounder = format_of(x).rounder + bias
     high, low = LOG_2[x.dtype]
-    rounded = fn.fma(x, 1 / math.log(2), rounder)
+    rounded = fma(fn, x, 1 / math.log(2), rounder)
     n = rounded - rounder
-    r = fn.fma(n, -high, x)
+    r = fma(fn, n, -high, x)
     if correction is None:
-        return bits_of(fn, rounded), fn.fma(n, -low, r)
-    return bits_of(fn, rounded), r - fn.fma(n, low, correction)
+        return bits_of(fn, rounded), fma(fn, n, -low, r)
+    return bits_of(fn, rounded), r - fma(fn, n, low, correction)
 
 
 def power_of_two(fn: Function, biased: Value, like: Value) -> Value:
@@ -101,7 +102,7 @@ def scaled(fn: Function, x: Value, twice_biased: Value) -> Value:
 
 def expm1_of_rest(fn: Function, r: Value) -> Value:
     """exp(r) - 1 for |r| <= log(2) / 2."""
-    return fn.fma(r * r, polynomial(fn, r, _EXPM1[r.dtype]), r)
+    return fma(fn, r * r, polynomial(fn, r, _EXPM1[r.dtype]), r)
 
 
 def exp(fn: Function, x: Value) -> Value:
@@ -150,18 +151,18 @@ def _exp_by_table(fn: Function, x: Value) -> Value:
     is_nothing = x < lowest  # masked scores are, and rounding to 0 costs as much as 100 numbers
     x = select(fn, is_nothing, 0.0, at_most(fn, x, highest))
     rounder = format_of(x).rounder / 16
-    rounded = fn.fma(x, 1 / math.log(2), rounder)
+    rounded = fma(fn, x, 1 / math.log(2), rounder)
     n = rounded - rounder
     high, low = LOG_2[float32]
-    r = fn.fma(n, -low, fn.fma(n, -high, x))
+    r = fma(fn, n, -low, fma(fn, n, -high, x))
     second, third = _EXPM1_NEAR
-    rest = fn.fma(fn.fma(r, third, second), r * r, r)
+    rest = fma(fn, fma(fn, r, third, second), r * r, r)
     table = ", ".join(f"float {literal(2 ** (k / 16), 'float')}" for k in range(16))
     name = "llvm.x86.avx512.permvar.sf.512"
     index = bits_of(fn, rounded)
     fn.module.declarations[name] = f"declare {x.type} @{name}({x.type}, {index.type})"
     power = fn.instruction(f"call {x.type} @{name}({x.type} <{table}>, {index})", x.dtype, x.lanes)
-    y = fn.fma(power, rest, power)
+    y = fma(fn, power, rest, power)
     name = "llvm.x86.avx512.mask.scalef.ps.512"
     types = f"{x.type}, {x.type}, {x.type}, i16, i32"
     fn.module.declarations[name] = f"declare {x.type} @{name}({types})"
@@ -180,7 +181,7 @@ def exp2(fn: Function, x: Value) -> Value:
     rounder = layout.rounder + 2 * layout.bias
     rounded = x + rounder
     r = x - (rounded - rounder)
-    y = fn.fma(r, polynomial(fn, r, _EXP2[x.dtype]), 1.0)
+    y = fma(fn, r, polynomial(fn, r, _EXP2[x.dtype]), 1.0)
     return scaled(fn, y, bits_of(fn, rounded))
 
 
@@ -188,7 +189,7 @@ def _part_of_expm1(fn: Function, x: Value, halvings: int) -> Value:
     """(exp(x) - 1) / 2**halvings, which does not overflow where exp just does."""
     biased, r = reduced(fn, x, format_of(x).bias - halvings)
     power = power_of_two(fn, biased, x)
-    return fn.fma(power, expm1_of_rest(fn, r), power - 2.0**-halvings)
+    return fma(fn, power, expm1_of_rest(fn, r), power - 2.0**-halvings)
 
 
 def expm1(fn: Function, x: Value) -> Value:
@@ -208,7 +209,7 @@ def sigmoid(fn: Function, x: Value) -> Value:
     c = 2.0**-spare
     # Where power + c is halfway between two numbers and c gets lost, it is taken off the numerator.
     numerator = select(fn, power == 1.0, c - c * c, fn.constant(c, x))
-    return numerator / fn.fma(power, expm1_of_rest(fn, r), power + c)
+    return numerator / fma(fn, power, expm1_of_rest(fn, r), power + c)
 
 
 def tanh(fn: Function, x: Value) -> Value:
@@ -218,7 +219,7 @@ def tanh(fn: Function, x: Value) -> Value:
     biased, r = reduced(fn, t * -2.0, layout.bias - 1)
     half = power_of_two(fn, biased, x)
     rest = expm1_of_rest(fn, r)
-    y = fn.fma(half, -rest, 0.5 - half) / fn.fma(half, rest, half + 0.5)
+    y = fma(fn, half, -rest, 0.5 - half) / fma(fn, half, rest, half + 0.5)
     return with_sign(fn, y, x)
 
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....graph import DType, float32, float64, int32, int64
-from ..function import Function, NotLoweredError, Value
+from ...ir.not_lowered import NotLoweredError
+from ..conversions import convert, fma
+from ..function import Function, Value
 
 
 @dataclass(frozen=True)
@@ -88,11 +90,11 @@ def polynomial(fn: Function, x: Value, coefficients: Sequence[float]) -> Value:
     if len(coefficients) > _LONGEST_CHAIN:
         square = x * x
         even = polynomial(fn, square, coefficients[::2])
-        return fn.fma(polynomial(fn, square, coefficients[1::2]), x, even)
+        return fma(fn, polynomial(fn, square, coefficients[1::2]), x, even)
     *lower, highest = coefficients
     y = fn.constant(highest, x)
     for c in reversed(lower):
-        y = fn.fma(y, x, c)
+        y = fma(fn, y, x, c)
     return y
 
 
@@ -123,5 +125,5 @@ def in_double(fn: Function, function: Callable[..., Value], *values: Value) -> V
     """`function` computed in float64 and rounded to the type of the values."""
     format_of(values[0])
     dtype = values[0].dtype
-    y = function(fn, *(fn.convert(x, float64) for x in values))
-    return fn.convert(y, dtype)
+    y = function(fn, *(convert(fn, x, float64) for x in values))
+    return convert(fn, y, dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ....ops.nn.gelu import SLOPE_TAILS, TAIL_REACH, TAILS
+from ..conversions import fma
 from ..function import Function, Value
 from .floats import magnitude, select
 from .piecewise import in_pieces
@@ -17,7 +18,7 @@ def gelu(fn: Function, x: Value, approximate: bool) -> Value:
     """x times the share of a normal distribution below x."""
     t = magnitude(fn, x)
     t, tail = in_pieces(fn, t, TAILS[approximate], TAIL_REACH, _TAIL_DEGREE)
-    return fn.fma(-t, tail, select(fn, x < -0.0, -0.0, x))
+    return fma(fn, -t, tail, select(fn, x < -0.0, -0.0, x))
 
 
 def gelu_slope(fn: Function, x: Value, approximate: bool) -> Value:

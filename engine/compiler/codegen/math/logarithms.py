@@ -9,6 +9,7 @@ import math
 import struct
 
 from ....graph import float32, float64
+from ..conversions import fma
 from ..function import Function, Value
 from .exponentials import LOG_2
 from .floats import bits_of, format_of, in_double, magnitude, polynomial, select, with_sign
@@ -95,11 +96,11 @@ def _logarithm(
     """The logarithm to the base in which e and 2 have the logarithms given."""
     e, m = split(fn, x)
     rest = _rest(fn, m)
-    low = rest if of_e == _NATURAL else fn.fma(rest, of_e[0], m * of_e[1])
+    low = rest if of_e == _NATURAL else fma(fn, rest, of_e[0], m * of_e[1])
     if of_two[1]:
-        low = fn.fma(e, of_two[1], low)
-    y = m + low if of_e == _NATURAL else fn.fma(m, of_e[0], low)
-    return _in_domain(fn, fn.fma(e, of_two[0], y), x, 0.0)
+        low = fma(fn, e, of_two[1], low)
+    y = m + low if of_e == _NATURAL else fma(fn, m, of_e[0], low)
+    return _in_domain(fn, fma(fn, e, of_two[0], y), x, 0.0)
 
 
 def log(fn: Function, x: Value) -> Value:
@@ -129,9 +130,9 @@ def log1p(fn: Function, x: Value) -> Value:
     base = select(fn, is_huge, layout.bias - layout.bias // 2, fn.constant(layout.bias, x))
     e, power = _exponent(fn, z + 1.0, base)
     inverse = fn.bits(fn.constant(2 * layout.bias << layout.mantissa_bits, power) - power, x.dtype)
-    m = fn.fma(z, inverse, inverse - 1.0)
+    m = fma(fn, z, inverse, inverse - 1.0)
     high, low = LOG_2[x.dtype]
-    y = fn.fma(e, high, m + fn.fma(e, low, _rest(fn, m)))
+    y = fma(fn, e, high, m + fma(fn, e, low, _rest(fn, m)))
     return with_sign(fn, _in_domain(fn, y, x, -1.0), x)  # for that of 0
 
 

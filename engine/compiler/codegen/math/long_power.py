@@ -12,6 +12,7 @@ import math
 from typing import NamedTuple
 
 from ....graph import float64
+from ..conversions import fma
 from ..function import Function, Value
 from .exponentials import LOG_2, exp_of_two
 from .floats import magnitude, polynomial, select
@@ -40,8 +41,8 @@ def _sum(greater: Value, lesser: Value, low: Value) -> _Two:
 def _product(fn: Function, a: _Two, b: _Two) -> _Two:
     """a * b."""
     high = a.high * b.high
-    error = fn.fma(a.high, b.high, -high)
-    return _Two(high, fn.fma(a.high, b.low, fn.fma(a.low, b.high, error)))
+    error = fma(fn, a.high, b.high, -high)
+    return _Two(high, fma(fn, a.high, b.low, fma(fn, a.low, b.high, error)))
 
 
 def _logarithm(fn: Function, x: Value) -> _Two:
@@ -51,7 +52,7 @@ def _logarithm(fn: Function, x: Value) -> _Two:
     divisor = m + 2.0
     lost = m - (divisor - 2.0)
     s = m / divisor
-    rest = fn.fma(-s, lost, fn.fma(-s, divisor, m)) / divisor
+    rest = fma(fn, -s, lost, fma(fn, -s, divisor, m)) / divisor
     square = _product(fn, _Two(s, rest), _Two(s, rest))
     later = square.high * polynomial(fn, square.high, _REST)
     series = _sum(fn.constant(_THIRD[0], x), later, fn.constant(_THIRD[1], x))
@@ -60,7 +61,7 @@ def _logarithm(fn: Function, x: Value) -> _Two:
     of_fraction = _sum(twice.high, more.high, more.low + twice.low)
     high, low = LOG_2[float64]
     of_power = e * high
-    lost = fn.fma(e, low, fn.fma(e, high, -of_power))
+    lost = fma(fn, e, low, fma(fn, e, high, -of_power))
     return _sum(of_power, of_fraction.high, lost + of_fraction.low)
 
 
@@ -71,7 +72,7 @@ def long_power(fn: Function, x: Value, y: Value) -> Value:
     at_end = select(fn, x == 0, -math.inf, x)
     high = fn.select((x > 0) & (x < math.inf), logarithm.high, at_end)
     product = y * high
-    lost = fn.fma(y, high, -product)
-    low = fn.fma(y, logarithm.low, lost)
+    lost = fma(fn, y, high, -product)
+    low = fma(fn, y, logarithm.low, lost)
     low = select(fn, magnitude(fn, product) < _BEYOND, low, 0.0)
     return exp_of_two(fn, product, low)

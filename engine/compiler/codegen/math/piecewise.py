@@ -15,6 +15,7 @@ import numpy as np
 
 from ....graph import float32
 from ...target import llvm
+from ..conversions import fma
 from ..function import Function, Value
 from ..values import literal
 from .floats import at_most, bits_of, format_of
@@ -71,12 +72,12 @@ def in_pieces(
     scale, (*lower, highest) = _fitted(function, _PIECES[size], reach, degree + _HIGHER[size])
     t = at_most(fn, t, (_PIECES[size] - 1) / scale)
     rounder = format_of(t).rounder
-    rounded = fn.fma(t, scale, rounder)
+    rounded = fma(fn, t, scale, rounder)
     piece = bits_of(fn, rounded)  # its number is in the lowest bits, and no others are looked at
-    r = fn.fma(t, scale, rounder - rounded)
+    r = fma(fn, t, scale, rounder - rounded)
     y = _picked(fn, highest, piece)
     for row in reversed(lower):
-        y = fn.fma(y, r, _picked(fn, row, piece))
+        y = fma(fn, y, r, _picked(fn, row, piece))
     return t, y
 
 

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from functools import partial
 
 from ....graph import float32, float64, int64, uint64
-from ..function import Function, NotLoweredError, Value
+from ...ir.not_lowered import NotLoweredError
+from ..conversions import convert, fma
+from ..function import Function, Value
 from .arithmetic import is_inf
 from .exponentials import exp
 from .floats import FORMATS, bits_of, format_of, in_double, magnitude, select, with_sign
@@ -39,10 +41,10 @@ def root_quotient(fn: Function, a: Value, v: Value, epsilon: float) -> Value:
         estimate = _inverse_estimate(fn, divisor)
     if estimate is None:
         return a / divisor
-    error = fn.fma(-divisor, estimate, 1.0)
+    error = fma(fn, -divisor, estimate, 1.0)
     if fn.module.vector_bytes < 64:  # 12 digits of the estimate are too few for one step
-        error = fn.fma(error, error, error)
-    inverse = fn.fma(estimate, error, estimate)
+        error = fma(fn, error, error, error)
+    inverse = fma(fn, estimate, error, estimate)
     return a * fn.select(divisor < math.inf, inverse, estimate)
 
 
@@ -124,7 +126,7 @@ def hypot(fn: Function, x: Value, y: Value) -> Value:
     power = select(fn, power < unit, unit, power)
     scale = fn.bits(fn.constant((2 * layout.bias + 1) * unit, power) - power, x.dtype)
     a, b = x * scale, y * scale
-    z = sqrt(fn, fn.fma(a, a, b * b)) / scale
+    z = sqrt(fn, fma(fn, a, a, b * b)) / scale
     return select(fn, (x == math.inf) | (y == math.inf), math.inf, z)
 
 
@@ -151,8 +153,8 @@ def ldexp(fn: Function, x: Value, n: Value) -> Value:
     most = 2 * FORMATS[float32].bias + 2 * FORMATS[float32].mantissa_bits  # beyond it, 0 or inf
     if n.dtype == uint64:
         n = select(fn, n > most, most, n)
-    n = fn.convert(n, int64)
+    n = convert(fn, n, int64)
     n = select(fn, n > most, most, n)
     n = select(fn, n < -most, -most, n)
     power = fn.binary("shl", n + layout.bias, layout.mantissa_bits)
-    return fn.convert(fn.convert(x, float64) * fn.bits(power, float64), float32)
+    return convert(fn, convert(fn, x, float64) * fn.bits(power, float64), float32)

@@ -15,7 +15,10 @@ from collections.abc import Sequence
 from functools import cache
 
 from ....graph import float32, float64, int32
+from ..control import any_lane, replaced
+from ..conversions import convert, fma
 from ..function import Function, Value
+from ..memory import lookup
 from .floats import bits_of, format_of, magnitude, select
 
 # All parts are positive, so that -0.0 stays what it is.
@@ -42,27 +45,27 @@ def reduced(fn: Function, x: Value) -> tuple[Value, Value]:
         far_q, far_r = (_in_double if x.dtype == float32 else _by_digits)(fn, x)
         return fn.select(is_far, far_q, q), fn.select(is_far, far_r, r)
 
-    q, r = fn.replaced(fn.any(is_far), (q, r), further)
+    q, r = replaced(fn, any_lane(fn, is_far), (q, r), further)
     return q, r
 
 
 def reduced_in_double(fn: Function, x: Value) -> tuple[Value, Value]:
     """As `reduced`, with q and r of 64 bits."""
-    return reduced(fn, fn.convert(x, float64))
+    return reduced(fn, convert(fn, x, float64))
 
 
 def _by_parts(fn: Function, x: Value) -> tuple[Value, Value]:
     rounder = format_of(x).rounder
-    rounded = fn.fma(x, 2 / math.pi, rounder)
+    rounded = fma(fn, x, 2 / math.pi, rounder)
     n = rounded - rounder
     for part in _HALF_PI[x.dtype]:
-        x = fn.fma(n, -part, x)
+        x = fma(fn, n, -part, x)
     return bits_of(fn, rounded), x
 
 
 def _in_double(fn: Function, x: Value) -> Sequence[Value]:
     q, r = reduced_in_double(fn, x)
-    return fn.convert(q, int32), fn.convert(r, float32)
+    return convert(fn, q, int32), convert(fn, r, float32)
 
 
 @cache
@@ -98,11 +101,11 @@ def _by_digits(fn: Function, x: Value) -> Sequence[Value]:
     zero = fn.constant(0.0, x)
     total = (zero, zero, zero)
     for k in range(_TERMS):
-        digits = fn.lookup("two_over_pi", _two_over_pi(), first + k)
+        digits = lookup(fn, "two_over_pi", _two_over_pi(), first + k)
         power = fn.binary("shl", weight + (layout.bias - _DIGITS * k), layout.mantissa_bits)
         digits = digits * fn.bits(power, float64)
         high = fraction * digits
-        low = fn.fma(fraction, digits, -high)  # exact: together the whole product
+        low = fma(fn, fraction, digits, -high)  # exact: together the whole product
         for term in (high, low):
             total = _added(fn, total, _modulo_4(fn, term))
     top, middle, rest = total
@@ -111,7 +114,7 @@ def _by_digits(fn: Function, x: Value) -> Sequence[Value]:
     top, middle = _two_sum(top - (rounded - rounder), middle)
     top, middle = _two_sum(top, middle + rest)
     half_pi, lost, _ = _HALF_PI[float64]
-    r = fn.fma(top, half_pi, fn.fma(top, lost, middle * half_pi))
+    r = fma(fn, top, half_pi, fma(fn, top, lost, middle * half_pi))
     is_negative = x < 0
     q = bits_of(fn, rounded)
     q, r = fn.select(is_negative, -q, q), fn.select(is_negative, -r, r)
@@ -120,7 +123,7 @@ def _by_digits(fn: Function, x: Value) -> Sequence[Value]:
 
 
 def _modulo_4(fn: Function, x: Value) -> Value:
-    return fn.fma(fn.call("roundeven", x * 0.25), -4.0, x)
+    return fma(fn, fn.call("roundeven", x * 0.25), -4.0, x)
 
 
 def _two_sum(a: Value, b: Value) -> tuple[Value, Value]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ....graph import float32, float64
+from ..conversions import convert, fma
 from ..function import Function, Value
 from .floats import bits_of, format_of, in_double, magnitude, polynomial, select, with_sign
 from .range_reduction import reduced, reduced_in_double
@@ -49,8 +50,8 @@ _HALF_PI, _HALF_PI_REST = 1.5707963267948966, 6.123233995736766e-17
 def _sin_cos_of_rest(fn: Function, r: Value) -> tuple[Value, Value]:
     """The sine and the cosine for |r| < 0.82."""
     z = r * r
-    sine = fn.fma(r * z, polynomial(fn, z, _SIN[r.dtype]), r)
-    cosine = fn.fma(z, fn.fma(z, polynomial(fn, z, _COS[r.dtype]), -0.5), 1.0)
+    sine = fma(fn, r * z, polynomial(fn, z, _SIN[r.dtype]), r)
+    cosine = fma(fn, z, fma(fn, z, polynomial(fn, z, _COS[r.dtype]), -0.5), 1.0)
     return sine, cosine
 
 
@@ -84,13 +85,13 @@ def tan(fn: Function, x: Value) -> Value:
     sine, cosine = _sin_cos_of_rest(fn, r)
     is_odd = (q & 1) != 0
     y = fn.select(is_odd, -cosine, sine) / fn.select(is_odd, sine, cosine)
-    return fn.select(x == 0, x, fn.convert(y, x.dtype))
+    return fn.select(x == 0, x, convert(fn, y, x.dtype))
 
 
 def _arctan_to_1(fn: Function, t: Value) -> Value:
     """arctan(t) for 0 <= t <= 1."""
     z = t * t
-    return fn.fma(t * z, polynomial(fn, z, _ARCTAN), t)
+    return fma(fn, t * z, polynomial(fn, z, _ARCTAN), t)
 
 
 def _complement(y: Value) -> Value:
@@ -125,7 +126,7 @@ def _arcsin_parts(fn: Function, x: Value) -> tuple[Value, Value]:
     is_large = t > 0.5
     z = fn.select(is_large, (1.0 - t) * 0.5, t * t)
     t = fn.select(is_large, fn.call("sqrt", z), t)
-    return is_large, fn.fma(t * z, polynomial(fn, z, _ARCSIN), t)
+    return is_large, fma(fn, t * z, polynomial(fn, z, _ARCSIN), t)
 
 
 def _double_arcsin(fn: Function, x: Value) -> Value:

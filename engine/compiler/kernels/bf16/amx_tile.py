@@ -13,7 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ....graph import float32
+from ...codegen.control import fold, loop, replaced, when
 from ...codegen.function import Function, Module, Value
+from ...codegen.memory import first_lanes, room
 from ...target.code import Code
 from ..addressing import Words, function, load, store, word
 from ..gemm.microkernel import SHAPE
@@ -89,12 +91,12 @@ class _Writer:
         row_stride, b_stride = words["row_stride"], words["b_stride"]
         c_stride, b_skip, offsets = words["c_stride"], words["b_skip"], words["offsets"]
         # For the part of C of which columns may be missing.
-        self.room = fn.room(LINES * _VECTOR_BYTES) if tile.masked else ""
+        self.room = room(fn, LINES * _VECTOR_BYTES) if tile.masked else ""
         self._configure(config)
         places = self._places(c, c_stride)
         is_added = add != 0
-        fn.when(is_added, lambda: self._begin(places, c_stride, is_added=True))
-        fn.when(~is_added, lambda: self._begin(places, c_stride, is_added=False))
+        when(fn, is_added, lambda: self._begin(places, c_stride, is_added=True))
+        when(fn, ~is_added, lambda: self._begin(places, c_stride, is_added=False))
 
         def tap(o: Value, carried: list[Value]) -> list[Value]:
             start = a + word(fn, offsets, o)
@@ -104,10 +106,10 @@ class _Writer:
                 self._products(at, inner[0], row_stride, b_stride)
                 return [inner[0] + b_stride * tile.depth]
 
-            (end,) = fn.fold(fn.number(0), count, tile.depth, carried, step)
+            (end,) = fold(fn, fn.number(0), count, tile.depth, carried, step)
             return [end + b_skip]
 
-        fn.fold(fn.number(0), words["num_offsets"], 1, [b], tap)
+        fold(fn, fn.number(0), words["num_offsets"], 1, [b], tap)
         for register, height, address, is_partial in places:
             if is_partial:
                 self._store_part(register, height, address, c_stride, columns, is_added)
@@ -169,13 +171,13 @@ class _Writer:
         """By way of memory of its own, of which the columns that there are go to C."""
         fn, tile = self.fn, self.tile
         amx_instructions.store_tile(fn, register, self.room, _VECTOR_BYTES)
-        mask = fn.first_lanes(columns - (tile.vectors - 1) * LINES, LINES)
+        mask = first_lanes(fn, columns - (tile.vectors - 1) * LINES, LINES)
         source = Value(fn, fn.named(f"ptrtoint ptr {self.room} to i64"), address.dtype, 0)
 
         def line(r: Value) -> None:
             at = address + r * c_stride
             x = load(fn, source + r * _VECTOR_BYTES, float32, LINES)
-            (x,) = fn.replaced(is_added, [x], lambda: [x + load(fn, at, float32, LINES, mask)])
+            (x,) = replaced(fn, is_added, [x], lambda: [x + load(fn, at, float32, LINES, mask)])
             store(fn, x, at, mask)
 
-        fn.loop(fn.number(0), fn.number(height), 1, line)
+        loop(fn, fn.number(0), fn.number(height), 1, line)

@@ -6,7 +6,10 @@ to[r / 2, n] = (from[r, n], from[r + 1, n])     for even r
 from __future__ import annotations
 
 from ....graph import float32, uint16, uint32
+from ...codegen.control import loop, when
+from ...codegen.conversions import convert
 from ...codegen.function import Module, Value
+from ...codegen.memory import first_lanes
 from ...ir.launch import Launch, Scratch, Word
 from ...target.code import Code
 from ..addressing import Words, function, load, share, store
@@ -34,7 +37,7 @@ def _write() -> str:
     source, to, columns = words["from"], words["to"], words["columns"]
     row_bytes = columns * _SIZE
     whole = fn.binary("and", columns, -_LANES)
-    rest = fn.first_lanes(columns - whole, _LANES)
+    rest = first_lanes(fn, columns - whole, _LANES)
 
     def row(r: Value) -> None:
         low = source + r * (2 * row_bytes)
@@ -42,14 +45,14 @@ def _write() -> str:
 
         def vector(n: Value, mask: Value | None = None) -> None:
             found = [
-                fn.convert(load(fn, at + n * _SIZE, uint16, _LANES, mask), uint32)
+                convert(fn, load(fn, at + n * _SIZE, uint16, _LANES, mask), uint32)
                 for at in (low, low + row_bytes)
             ]
             pair = found[0] | fn.binary("shl", found[1], 16)
             store(fn, pair, target + n * (2 * _SIZE), mask)
 
-        fn.loop(fn.number(0), whole, _LANES, vector)
-        fn.when(whole < columns, lambda: vector(whole, rest))
+        loop(fn, fn.number(0), whole, _LANES, vector)
+        when(fn, whole < columns, lambda: vector(whole, rest))
 
-    fn.loop(*share(fn, words["rows"], tid, nth), 1, row)
+    loop(fn, *share(fn, words["rows"], tid, nth), 1, row)
     return module.text()

@@ -9,7 +9,10 @@ rows or columns ("lines" here), then along the batch.
 from __future__ import annotations
 
 from ....graph import uint16, uint32
+from ...codegen.control import loop, when
+from ...codegen.conversions import convert
 from ...codegen.function import Function, Module, Value
+from ...codegen.memory import first_lanes
 from ...target.code import Code
 from ..addressing import Words, function, load, minimum, quotient, share, store
 from ..gemm.pack import transposed
@@ -68,9 +71,9 @@ class _Writer:
             def tile(t: Value) -> None:
                 self._tile(*((t, place) if self.across else (place, t)))
 
-            fn.loop(fn.number(0), inner, 1, tile)
+            loop(fn, fn.number(0), inner, 1, tile)
 
-        fn.loop(first, last, 1, unit)
+        loop(fn, first, last, 1, unit)
 
     def _tile(self, lines: Value, terms: Value) -> None:
         fn, words = self.fn, self.words
@@ -78,8 +81,8 @@ class _Writer:
         to = words["to"] + number * TILE_BYTES
         line, term = lines * LINES, terms * TERMS
         is_whole = (line + LINES <= words["lines"]) & (term + TERMS <= words["terms"])
-        fn.when(is_whole, lambda: self._copy(line, term, to, is_whole=True))
-        fn.when(~is_whole, lambda: self._copy(line, term, to, is_whole=False))
+        when(fn, is_whole, lambda: self._copy(line, term, to, is_whole=True))
+        when(fn, ~is_whole, lambda: self._copy(line, term, to, is_whole=False))
 
     def _copy(self, line: Value, term: Value, to: Value, *, is_whole: bool) -> None:
         read = self._pairs if self.across else self._lines
@@ -99,7 +102,7 @@ class _Writer:
             mask = None
             if not is_whole:
                 count = fn.select(line + r < words["lines"], left, fn.number(0))
-                mask = fn.first_lanes(count, TERMS)
+                mask = first_lanes(fn, count, TERMS)
             x = load(fn, at, uint16, TERMS, mask)
             found.append(fn.instruction(f"bitcast {x} to <{LINES} x i32>", uint32, LINES))
         return found
@@ -115,9 +118,9 @@ class _Writer:
                 mask = None
                 if not is_whole:
                     count = fn.select(k < words["terms"], left, fn.number(0))
-                    mask = fn.first_lanes(count, LINES)
+                    mask = first_lanes(fn, count, LINES)
                 at = self.source + k * words["stride"] + line * _SIZE
-                halves.append(fn.convert(load(fn, at, uint16, LINES, mask), uint32))
+                halves.append(convert(fn, load(fn, at, uint16, LINES, mask), uint32))
             low, high = halves
             found.append(low | fn.binary("shl", high, 16))
         return found

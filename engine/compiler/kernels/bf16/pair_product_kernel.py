@@ -16,7 +16,9 @@ from __future__ import annotations
 from functools import partial
 
 from ....graph import float32
+from ...codegen.control import fold, loop, when
 from ...codegen.function import Function, Module, Value
+from ...codegen.memory import first_lanes
 from ...target.bfloat16_unit import PairUnit
 from ...target.code import Code
 from ..addressing import Words, function, invoke, load, minimum, quotient, share, store
@@ -75,7 +77,7 @@ class _Writer:
             batch, column_block = quotient(fn, rest, column_blocks)
             self._unit(batch, row_block * words["block_rows"], column_block)
 
-        fn.loop(first, last, 1, unit)
+        loop(fn, first, last, 1, unit)
         self.end()
 
     def begin(self, tid: Value) -> None:
@@ -114,16 +116,16 @@ class _Writer:
                 a_tiles, b_tiles = (x + n * (2 * line_bytes) for x, n in ((a, p), (b, q)))
                 self.block(a_tiles, b_tiles, line_bytes, p * PAIR, q * PAIR)
 
-            fn.loop(row_pair, last_row, 1, rows)
+            loop(fn, row_pair, last_row, 1, rows)
 
-        fn.loop(column_pair, last_column, 1, columns)
+        loop(fn, column_pair, last_column, 1, columns)
 
         def finish() -> None:
             num_rows = minimum(fn, last_row * PAIR, words["rows"]) - row
             num_columns = minimum(fn, last_column * PAIR, words["columns"]) - column
             invoke(fn, words["epilogue"], epilogue_words, first, num_rows, column, num_columns)
 
-        fn.when(words["epilogue"] != 0, finish)
+        when(fn, words["epilogue"] != 0, finish)
 
 
 class _MatrixWriter(_Writer):
@@ -154,7 +156,7 @@ class _MatrixWriter(_Writer):
             for t in range(4):
                 amx_instructions.add_products(fn, t, 4 + t // 2, 6 + t % 2)
 
-        fn.loop(fn.number(0), self.words["term_tiles"], 1, step)
+        loop(fn, fn.number(0), self.words["term_tiles"], 1, step)
 
     def _store(self, row: Value, column: Value) -> None:
         for t in range(4):
@@ -169,16 +171,16 @@ class _MatrixWriter(_Writer):
 
         def part() -> None:
             amx_instructions.store_tile(fn, t, self.rest, LINE_BYTES)
-            mask = fn.first_lanes(columns, LINES)
+            mask = first_lanes(fn, columns, LINES)
 
             def line(r: Value) -> None:
                 x = load(fn, self.rest + r * LINE_BYTES, float32, LINES)
                 store(fn, x, at + r * c_row, mask)
 
-            fn.loop(fn.number(0), minimum(fn, rows, fn.number(LINES)), 1, line)
+            loop(fn, fn.number(0), minimum(fn, rows, fn.number(LINES)), 1, line)
 
-        fn.when(is_whole, lambda: amx_instructions.store_tile(fn, t, at, c_row))
-        fn.when(~is_whole & (rows > 0) & (columns > 0), part)
+        when(fn, is_whole, lambda: amx_instructions.store_tile(fn, t, at, c_row))
+        when(fn, ~is_whole & (rows > 0) & (columns > 0), part)
 
 
 class _VectorWriter(_Writer):
@@ -191,7 +193,7 @@ class _VectorWriter(_Writer):
             lines = a + line_bytes * tile + line * LINE_BYTES
             at = row + first
             some = partial(self._rows, lines, b, line_bytes, at, column)
-            fn.when(at < self.words["rows"], some)
+            when(fn, at < self.words["rows"], some)
 
     def _rows(self, a: Value, b: Value, line_bytes: Value, row: Value, column: Value) -> None:
         fn, words = self.fn, self.words
@@ -203,12 +205,12 @@ class _VectorWriter(_Writer):
             def pair(p: Value, sums: list[Value]) -> list[Value]:
                 return self._pair(left + p * _SIZE, right + p * LINE_BYTES, line_bytes, sums)
 
-            return fn.fold(fn.number(0), fn.number(LINES), 1, sums, pair)
+            return fold(fn, fn.number(0), fn.number(LINES), 1, sums, pair)
 
         start = [zero] * (2 * _VECTOR_ROWS)
-        sums = fn.fold(fn.number(0), words["term_tiles"], 1, start, tiles)
+        sums = fold(fn, fn.number(0), words["term_tiles"], 1, start, tiles)
         left = words["columns"] - column
-        masks = [fn.first_lanes(left - v * LINES, LINES) for v in (0, 1)]
+        masks = [first_lanes(fn, left - v * LINES, LINES) for v in (0, 1)]
         at = self.c + row * words["c_row"] + column * _SIZE
         for r in range(_VECTOR_ROWS):
 
@@ -217,7 +219,7 @@ class _VectorWriter(_Writer):
                     place = at + words["c_row"] * r + v * LINE_BYTES
                     store(fn, sums[2 * r + v], place, mask)
 
-            fn.when(row + r < words["rows"], put)
+            when(fn, row + r < words["rows"], put)
 
     def _pair(self, a: Value, b: Value, line_bytes: Value, sums: list[Value]) -> list[Value]:
         """The products of a pair of each row, with that of each column."""

@@ -11,7 +11,10 @@ from __future__ import annotations
 from functools import partial
 
 from ....graph import uint16, uint32
+from ...codegen.control import loop, when
+from ...codegen.conversions import convert
 from ...codegen.function import Function, Module, Value
+from ...codegen.memory import first_lanes
 from ...target.code import Code
 from ..addressing import Words, function, load, minimum, quotient, share, store
 from ..gemm.pack import transposed
@@ -64,18 +67,18 @@ class _Writer:
             x = words["x"] + image * words["x_image"]
             self.x = x + d * words["x_plane"] + h * words["x_row"]
             self.to = words["to"] + u * words["channels"] * self.channel_bytes
-            fn.loop(fn.number(0), words["step"], 1, phase)
+            loop(fn, fn.number(0), words["step"], 1, phase)
 
         def phase(s: Value) -> None:
             def pixels(i: Value) -> None:
                 def channels(c: Value) -> None:
                     self._block(s, i, c)
 
-                fn.loop(fn.number(0), words["channels"], _LANES, channels)
+                loop(fn, fn.number(0), words["channels"], _LANES, channels)
 
-            fn.loop(fn.number(0), words["to_pixels"], 2 * _LANES, pixels)
+            loop(fn, fn.number(0), words["to_pixels"], 2 * _LANES, pixels)
 
-        fn.loop(*share(fn, units, tid, nth), 1, unit)
+        loop(fn, *share(fn, units, tid, nth), 1, unit)
 
     def _block(self, s: Value, i: Value, c: Value) -> None:
         """16 pairs of pixels of 16 channels."""
@@ -97,19 +100,19 @@ class _Writer:
                     if not is_whole:
                         is_inside = (j >= 0) & (j < self.width)
                         count = fn.select(is_inside, channels, fn.number(0))
-                        mask = fn.first_lanes(count, _LANES)
+                        mask = first_lanes(fn, count, _LANES)
                     found = load(fn, source + j * words["x_pixel"], uint16, _LANES, mask)
-                    halves.append(fn.convert(found, uint32))
+                    halves.append(convert(fn, found, uint32))
                 pairs.append(halves[0] | fn.binary("shl", halves[1], 16))
             self._store(pairs, s, i, c, channels)
 
-        fn.when(is_whole, lambda: copy(is_whole=True))
-        fn.when(~is_whole, lambda: copy(is_whole=False))
+        when(fn, is_whole, lambda: copy(is_whole=True))
+        when(fn, ~is_whole, lambda: copy(is_whole=False))
 
     def _store(self, pairs: list[Value], s: Value, i: Value, c: Value, channels: Value) -> None:
         fn, words = self.fn, self.words
         left = fn.binary("lshr", words["to_pixels"] - i, 1)
-        mask = fn.first_lanes(left, _LANES)
+        mask = first_lanes(fn, left, _LANES)
         to = self.to + c * self.channel_bytes + (s * words["to_pixels"] + i) * _SIZE
         rows = transposed(fn, pairs)
         is_whole = channels >= _LANES
@@ -121,10 +124,10 @@ class _Writer:
         def some_channels() -> None:
             for r, row in enumerate(rows[:-1]):
                 at = to + self.channel_bytes * r if r else to
-                fn.when(channels > r, partial(store, fn, row, at, mask))
+                when(fn, channels > r, partial(store, fn, row, at, mask))
 
-        fn.when(is_whole, all_channels)
-        fn.when(~is_whole, some_channels)
+        when(fn, is_whole, all_channels)
+        when(fn, ~is_whole, some_channels)
 
 
 def pixels_of(count: int) -> int:

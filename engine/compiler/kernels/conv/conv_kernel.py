@@ -12,6 +12,7 @@ for each phase: each remainder of the position in x divided by the stride has ta
 from __future__ import annotations
 
 from ....graph import DType
+from ...codegen.control import loop, when
 from ...codegen.function import Function, Module, Value
 from ...target.code import Code
 from ..addressing import WORD_BYTES, Words, function, invoke, minimum, quotient, share, word
@@ -92,11 +93,11 @@ class _Writer:
             def phase(i: Value) -> None:
                 block = phases + i * (len(PHASE_WORDS) * WORD_BYTES)
                 found = Words(fn, block, PHASE_WORDS)
-                fn.when(plane < found["planes"], lambda: self._phase(found, a))
+                when(fn, plane < found["planes"], lambda: self._phase(found, a))
 
-            fn.loop(fn.number(0), words["num_phases"], 1, phase)
+            loop(fn, fn.number(0), words["num_phases"], 1, phase)
 
-        fn.loop(first, last, 1, unit)
+        loop(fn, first, last, 1, unit)
 
     def _phase(self, phase: Words, a: Value) -> None:
         fn, words = self.fn, self.words
@@ -113,7 +114,7 @@ class _Writer:
             self._group(phase, a + g * words["x_group"], filters, g)
 
         self.rows, self.tiles, self.pixels = (row, last_row), (tile, last_tile), pixels
-        fn.loop(fn.number(0), words["groups"], 1, group)
+        loop(fn, fn.number(0), words["groups"], 1, group)
 
     def _group(self, phase: Words, a: Value, filters: Value, g: Value) -> None:
         fn, words = self.fn, self.words
@@ -142,11 +143,11 @@ class _Writer:
                     at = g * words["columns"] + column
                     invoke(fn, words["epilogue"], epilogue_words, place, count, at, columns)
 
-                fn.when(words["epilogue"] != 0, finish)
+                when(fn, words["epilogue"] != 0, finish)
 
-            fn.loop(*self.rows, 1, row)
+            loop(fn, *self.rows, 1, row)
 
-        fn.loop(fn.number(0), words["num_panels"], 1, panel)
+        loop(fn, fn.number(0), words["num_panels"], 1, panel)
 
     def _row(
         self,
@@ -185,7 +186,7 @@ class _Writer:
                 fn.number(0),
             )
 
-        fn.loop(*self.tiles, 1, tile)
+        loop(fn, *self.tiles, 1, tile)
 
 
 def _row_of(fn: Function, phase: Words, tile: Value) -> Value:

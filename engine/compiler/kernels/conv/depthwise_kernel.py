@@ -15,7 +15,9 @@ from itertools import product
 from typing import NamedTuple, TypeAlias
 
 from ....graph import DType
+from ...codegen.control import fold, loop, when
 from ...codegen.function import Function, Module, Value
+from ...codegen.memory import first_lanes
 from ...target.code import Code
 from ...target.host import LINE
 from ..addressing import Words, function, invoke, load, minimum, prefetch, quotient, share, store
@@ -121,7 +123,7 @@ class _Writer:
                 self._find(image, top, count)
                 body(image * words["rows"] + top, count)
 
-            fn.when(fn.compare("eq", rows, count), some)
+            when(fn, fn.compare("eq", rows, count), some)
 
     def num_blocks(self) -> Value:
         """Blocks of rows of an image."""
@@ -134,10 +136,10 @@ class _Writer:
 
         def vector(c: Value) -> None:
             if self.form.masked:
-                self.mask = fn.first_lanes(channels - c, self.lanes)
+                self.mask = first_lanes(fn, channels - c, self.lanes)
             body(c * self.size)
 
-        fn.loop(fn.number(0), channels, self.lanes, vector)
+        loop(fn, fn.number(0), channels, self.lanes, vector)
 
     def _find(self, image: Value, row: Value, count: int) -> None:
         """Find the rows of x that some rows of the result take, and those that come next."""
@@ -184,7 +186,7 @@ class _Writer:
             return body(i, 1, window, carried)
 
         inner_first, inner_last = words["inner_first"], words["inner_last"]
-        state = fn.fold(fn.number(0), inner_first, 1, list(state), at_border)
+        state = fold(fn, fn.number(0), inner_first, 1, list(state), at_border)
 
         begin = (inner_first * right + first) * pixel
         places, steps = list[Value](), list[Value]()
@@ -204,8 +206,8 @@ class _Writer:
             own = body(i, BLOCK_PIXELS, window, own)
             return [*(p + s for p, s in zip(places, steps, strict=True)), *own]
 
-        carried = fn.fold(inner_first, inner_last, BLOCK_PIXELS, [*places, *state], inside)
-        return fn.fold(inner_last, words["pixels"], 1, carried[len(order) :], at_border)
+        carried = fold(fn, inner_first, inner_last, BLOCK_PIXELS, [*places, *state], inside)
+        return fold(fn, inner_last, words["pixels"], 1, carried[len(order) :], at_border)
 
     def fetch(self, rows: Value, at: Value, i: Value, times: int) -> None:
         """Fetch what a block of pixels has its share of: the rows that come next.
@@ -235,7 +237,7 @@ class _Forward(_Writer):
         fn, words = self.fn, self.words
         self.begin(tid)
         first, last = share(fn, words["images"] * self.num_blocks(), tid, nth)
-        fn.loop(first, last, 1, lambda unit: self.blocks(unit, self._rows))
+        loop(fn, first, last, 1, lambda unit: self.blocks(unit, self._rows))
 
     def _rows(self, row: Value, count: int) -> None:
         fn, words = self.fn, self.words
@@ -253,7 +255,7 @@ class _Forward(_Writer):
                 words["channels"],
             )
 
-        fn.when(words["epilogue"] != 0, go_on)
+        when(fn, words["epilogue"] != 0, go_on)
 
     def _vector(self, at: Value, target: Value, rows: int) -> None:
         fn, words = self.fn, self.words
@@ -295,9 +297,9 @@ class _Gradient(_Writer):
             self.sums = words["sums"] + p * words["sums_part"]
             begin, end = share(fn, units, p, words["parts"])
             self.each_vector(self._clear)
-            fn.loop(begin, end, 1, lambda unit: self.blocks(unit, self._rows))
+            loop(fn, begin, end, 1, lambda unit: self.blocks(unit, self._rows))
 
-        fn.loop(first, last, 1, part)
+        loop(fn, first, last, 1, part)
 
     def _rows(self, row: Value, count: int) -> None:
         source = self.words["dy"] + row * self.words["dy_row"]

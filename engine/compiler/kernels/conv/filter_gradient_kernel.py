@@ -10,7 +10,9 @@ number of threads. The rows of a tile are taps and channels that follow each oth
 from __future__ import annotations
 
 from ....graph import DType
+from ...codegen.control import fold, loop
 from ...codegen.function import Function, Module, Value
+from ...codegen.memory import first_lanes
 from ...target.code import Code
 from ..addressing import (
     WORD_BYTES,
@@ -85,9 +87,9 @@ class _Writer:
         def part(p: Value) -> None:
             self.sums = words["sums"] + p * words["sums_part"]
             begin, end = share(fn, units, p, words["parts"])
-            fn.loop(begin, end, 1, lambda u: self._unit(u, u > begin))
+            loop(fn, begin, end, 1, lambda u: self._unit(u, u > begin))
 
-        fn.loop(first, last, 1, part)
+        loop(fn, first, last, 1, part)
 
     def _unit(self, unit: Value, is_later: Value) -> None:
         fn, words = self.fn, self.words
@@ -107,7 +109,7 @@ class _Writer:
             sums = self.sums + g * words["sums_group"]
             self._group(a + g * words["x_group"], b + g * words["dy_group"], sums)
 
-        fn.loop(fn.number(0), words["groups"], 1, group)
+        loop(fn, fn.number(0), words["groups"], 1, group)
 
     def _group(self, a: Value, b: Value, sums: Value) -> None:
         fn, words = self.fn, self.words
@@ -126,9 +128,9 @@ class _Writer:
                 start = a + column * words["x_column"] + word(fn, words["offsets"], s)
                 self._segment(start, b + at, c, columns, kernels)
 
-            fn.loop(fn.number(0), words["segments"], 1, segment)
+            loop(fn, fn.number(0), words["segments"], 1, segment)
 
-        fn.loop(fn.number(0), words["num_panels"], 1, panel)
+        loop(fn, fn.number(0), words["num_panels"], 1, panel)
 
     def _segment(self, a: Value, b: Value, c: Value, columns: Value, kernels: Value) -> None:
         fn, words = self.fn, self.words
@@ -148,7 +150,7 @@ class _Writer:
                 self.add,
             )
 
-        fn.loop(fn.number(0), words["num_tiles"], 1, tile)
+        loop(fn, fn.number(0), words["num_tiles"], 1, tile)
 
 
 def _write_sum(dtype: DType, vector_bytes: int) -> str:
@@ -162,7 +164,7 @@ def _write_sum(dtype: DType, vector_bytes: int) -> str:
 
     def vector(v: Value) -> None:
         at = v * vector_bytes
-        mask = fn.first_lanes(elements - v * lanes, lanes)
+        mask = first_lanes(fn, elements - v * lanes, lanes)
         start = words["sums"] + at
         total = load(fn, start, dtype, lanes, mask)
         part_bytes = words["sums_part"]
@@ -170,8 +172,8 @@ def _write_sum(dtype: DType, vector_bytes: int) -> str:
         def add(p: Value, carried: list[Value]) -> list[Value]:
             return [carried[0] + load(fn, start + p * part_bytes, dtype, lanes, mask)]
 
-        (total,) = fn.fold(fn.number(1), words["parts"], 1, [total], add)
+        (total,) = fold(fn, fn.number(1), words["parts"], 1, [total], add)
         store(fn, total, words["to"] + at, mask)
 
-    fn.loop(first, last, 1, vector)
+    loop(fn, first, last, 1, vector)
     return module.text()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ....graph import DType
+from ...codegen.control import loop, when
 from ...codegen.function import Module, Value
 from ...ir.kernel_target import Target
 from ...ir.launch import Launch, Scratch, Word
@@ -126,10 +127,10 @@ def _write(dtype: DType, vector_bytes: int) -> str:
                 start = source + column * dtype.size
                 invoke(fn, COPY, to, start, rows, stride, row, columns, columns, columns)
 
-            fn.when(words["turned"] != 0, turn)
-            fn.when(words["turned"] == 0, copy)
+            when(fn, words["turned"] != 0, turn)
+            when(fn, words["turned"] == 0, copy)
 
-        fn.loop(fn.number(0), words["num_panels"], 1, panel)
+        loop(fn, fn.number(0), words["num_panels"], 1, panel)
 
-    fn.loop(first, last, 1, unit)
+    loop(fn, first, last, 1, unit)
     return module.text()

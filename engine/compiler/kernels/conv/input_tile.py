@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from ...codegen.control import loop, when
 from ...codegen.function import Function, Value
 from ...ir.launch import Scratch, Word
 from ...target import host
@@ -98,7 +99,7 @@ class Band:
         h = row * words["step_h"] + words["first_h"]
         w = pixel * words["step_w"] + words["first_w"]
         x = words["x"] + image * words["x_image"]
-        fn.when(words["copy"] != 0, lambda: self._copy(x, d, h, w))
+        when(fn, words["copy"] != 0, lambda: self._copy(x, d, h, w))
         there = x + d * words["x_plane"] + h * words["x_row"] + w * words["x_pixel"]
         return fn.select(words["copy"] != 0, self.memory, there)
 
@@ -129,4 +130,4 @@ class Band:
             invoke(fn, COPY, to, source, one, zero, zero, count, every, zero)
             invoke(fn, ZERO, to + count * self.size, (width - before - middle) * elements)
 
-        fn.loop(zero, words["band_depth"] * words["band_height"], 1, row)
+        loop(fn, zero, words["band_depth"] * words["band_height"], 1, row)

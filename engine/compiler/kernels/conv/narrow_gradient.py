@@ -13,7 +13,9 @@ from __future__ import annotations
 import math
 
 from ....graph import DType
+from ...codegen.control import fold, loop, replaced, when
 from ...codegen.function import Function, Module, Value
+from ...codegen.memory import first_lanes, store_strided
 from ...ir.kernel_target import Target
 from ...ir.launch import Buffer, Launch, Matrix, Scratch, Word
 from ...target import host
@@ -160,9 +162,9 @@ class _Writer:
                 block = words["phases"] + number * (len(PHASE_WORDS) * WORD_BYTES)
                 self._phase(Words(fn, block, PHASE_WORDS), i, j, plane, target)
 
-            fn.loop(fn.number(0), words["stride_w"], 1, phase)
+            loop(fn, fn.number(0), words["stride_w"], 1, phase)
 
-        fn.loop(first, last, 1, row)
+        loop(fn, first, last, 1, row)
 
     def _image_bytes(self) -> Value:
         words = self.words
@@ -183,12 +185,12 @@ class _Writer:
 
             def put(mask: Value | None) -> None:
                 for c, x in enumerate(sums_of):
-                    fn.store_strided(x, place(fn, to + c * self.dtype.size), step, mask)
+                    store_strided(fn, x, place(fn, to + c * self.dtype.size), step, mask)
 
-            fn.when(is_whole, lambda: put(None))
-            fn.when(~is_whole, lambda: put(fn.first_lanes(count - k, self.lanes)))
+            when(fn, is_whole, lambda: put(None))
+            when(fn, ~is_whole, lambda: put(first_lanes(fn, count - k, self.lanes)))
 
-        fn.loop(fn.number(0), count, self.lanes, block)
+        loop(fn, fn.number(0), count, self.lanes, block)
 
     def _sums(self, phase: Words, i: Value, j: Value, k: Value, sums: Value) -> list[Value]:
         """The sums over taps for pixels k, k + 1, ..., a vector of them for each channel."""
@@ -214,16 +216,16 @@ class _Writer:
                 ]
 
             def at_border() -> list[Value]:
-                inside = fn.first_lanes(out_width - w, self.lanes)
-                before = fn.first_lanes(fn.number(0) - w, self.lanes)
+                inside = first_lanes(fn, out_width - w, self.lanes)
+                before = first_lanes(fn, fn.number(0) - w, self.lanes)
                 return added(carried, fn.binary("and", inside, ~before))
 
             if self.masks_are_cheap:
-                return fn.replaced(is_there, carried, at_border)
+                return replaced(fn, is_there, carried, at_border)
             is_inside = fn.binary("and", w >= 0, w + self.lanes <= out_width)
             whole = fn.binary("and", is_there, is_inside)
             partly = fn.binary("and", is_there, ~is_inside)
-            found = fn.replaced(whole, carried, lambda: added(carried, None))
-            return fn.replaced(partly, found, at_border)
+            found = replaced(fn, whole, carried, lambda: added(carried, None))
+            return replaced(fn, partly, found, at_border)
 
-        return fn.fold(fn.number(0), phase["num_taps"], 1, [zeros] * self.channels, tap)
+        return fold(fn, fn.number(0), phase["num_taps"], 1, [zeros] * self.channels, tap)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from ....graph import DType
+from ...codegen.control import fold, loop, when
 from ...codegen.function import Function, Module, Value
 from ...target.code import Code
 from ...target.host import LINE
@@ -131,7 +132,7 @@ class _Writer:
 
     def each(self, count: Value, body: Callable[[Value], None]) -> None:
         """Run body(0), body(1), ..."""
-        self.fn.loop(self.fn.number(0), count, 1, body)
+        loop(self.fn, self.fn.number(0), count, 1, body)
 
     def square(self, rows: Sequence[Sequence[Value]], transform: Transform) -> list[list[Value]]:
         """Both axes of a square transformed: first columns, then rows."""
@@ -172,7 +173,7 @@ class _Filters(_Writer):
 
             self.each(words["vectors"], vector)
 
-        fn.loop(first, last, 1, row)
+        loop(fn, first, last, 1, row)
 
 
 class _Units(_Writer):
@@ -224,10 +225,10 @@ class _Units(_Writer):
                     store(fn, x, held + c * column_bytes + i * self.bytes)
                 return [place + step for place, step in zip(places, steps, strict=True)]
 
-            fn.loop(fn.number(0), left, 1, empty)
+            loop(fn, fn.number(0), left, 1, empty)
             at = [start + v * move for start, move in zip(starts, moves, strict=True)]
-            fn.fold(left, right, 1, at, column)
-            fn.loop(right, columns, 1, empty)
+            fold(fn, left, right, 1, at, column)
+            loop(fn, right, columns, 1, empty)
 
             def tile(t: Value) -> None:
                 patch = held + t * (TILE * column_bytes)
@@ -253,7 +254,7 @@ class _Units(_Writer):
         start = start + (tile_row * TILE + image["first_h"]) * image["row"]
         total = words["unit_rows"] * TILE * image["row"]
         first, last = share(fn, total, part, fn.number(POINTS * POINTS))
-        fn.loop(first, last, LINE, lambda at: prefetch(fn, start + at, level=2))
+        loop(fn, first, last, LINE, lambda at: prefetch(fn, start + at, level=2))
 
     def multiply(
         self, a: Value, b: Value, c: Value, cut: Words, steps: tuple[Value, Value], *rest: Value
@@ -335,7 +336,7 @@ class _Convolve(_Units):
             self.each(fn.number(POINTS * POINTS), point)
             self.each(count, give)
 
-        fn.loop(first, last, 1, unit)
+        loop(fn, first, last, 1, unit)
 
     def _finish(self, row: Value, products: Value) -> None:
         """Transform a row of tiles to y, and let the epilogue go on with it."""
@@ -370,10 +371,10 @@ class _Convolve(_Units):
                     for i, (xs, addresses) in enumerate(zip(found, places, strict=True)):
                         for j, (x, address) in enumerate(zip(xs, addresses, strict=True)):
                             is_there = fn.binary("and", rows > i, pixels > j)
-                            fn.when(is_there, partial(store, fn, x, address))
+                            when(fn, is_there, partial(store, fn, x, address))
 
-                fn.when(is_whole, all_of_it)
-                fn.when(~is_whole, part_of_it)
+                when(fn, is_whole, all_of_it)
+                when(fn, ~is_whole, part_of_it)
 
             self.each(words["product_vectors"], vector)
 
@@ -391,7 +392,7 @@ class _Convolve(_Units):
                 words["columns"],
             )
 
-        fn.when(words["epilogue"] != 0, go_on)
+        when(fn, words["epilogue"] != 0, go_on)
 
 
 class _Gradient(_Units):
@@ -439,9 +440,9 @@ class _Gradient(_Units):
                 self.each(count, take)
                 self.each(fn.number(POINTS * POINTS), point)
 
-            fn.loop(from_unit, to_unit, 1, unit)
+            loop(fn, from_unit, to_unit, 1, unit)
 
-        fn.loop(first, last, 1, part)
+        loop(fn, first, last, 1, part)
 
 
 class _Finish(_Writer):
@@ -463,7 +464,7 @@ class _Finish(_Writer):
                     return [x + y for x, y in zip(carried, flat, strict=True)]
 
                 flat = [x for line in self.points(start, step) for x in line]
-                flat = fn.fold(fn.number(1), words["parts"], 1, flat, add)
+                flat = fold(fn, fn.number(1), words["parts"], 1, flat, add)
                 rows = [flat[i : i + POINTS] for i in range(0, POINTS * POINTS, POINTS)]
                 to = target + v * self.bytes
                 for line in self.square(rows, transforms.taps):
@@ -473,4 +474,4 @@ class _Finish(_Writer):
 
             self.each(words["vectors"], vector)
 
-        fn.loop(first, last, 1, row)
+        loop(fn, first, last, 1, row)

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from ...codegen.conversions import fma
 from ...codegen.function import Function, Value
 
 # Points of an axis, and results of a tile.
@@ -35,16 +36,16 @@ Transform: TypeAlias = Callable[[Function, Sequence[Value]], list[Value]]
 
 def _pair(fn: Function, even: Value, odd: Value, at: float) -> list[Value]:
     """even + at * odd, even - at * odd."""
-    return [fn.fma(odd, at, even), fn.fma(odd, -at, even)]
+    return [fma(fn, odd, at, even), fma(fn, odd, -at, even)]
 
 
 def patch(fn: Function, x: Sequence[Value]) -> list[Value]:
     """Of six elements of x."""
     return [
-        fn.fma(x[2], -2.5, x[0] + x[4]),
-        *_pair(fn, fn.fma(x[2], -2.0, x[4]), fn.fma(x[1], -2.0, x[3]), _A),
-        *_pair(fn, fn.fma(x[2], -0.5, x[4]), fn.fma(x[1], -0.5, x[3]), _B),
-        fn.fma(x[3], -2.5, x[1] + x[5]),
+        fma(fn, x[2], -2.5, x[0] + x[4]),
+        *_pair(fn, fma(fn, x[2], -2.0, x[4]), fma(fn, x[1], -2.0, x[3]), _A),
+        *_pair(fn, fma(fn, x[2], -0.5, x[4]), fma(fn, x[1], -0.5, x[3]), _B),
+        fma(fn, x[3], -2.5, x[1] + x[5]),
     ]
 
 
@@ -52,8 +53,8 @@ def results(fn: Function, dy: Sequence[Value]) -> list[Value]:
     """Of four elements of dy; `taps` has the factors of the points."""
     return [
         dy[0],
-        *_pair(fn, fn.fma(dy[2], 0.5, dy[0]), fn.fma(dy[3], 0.5, dy[1]), _A),
-        *_pair(fn, fn.fma(dy[2], 2.0, dy[0]), fn.fma(dy[3], 2.0, dy[1]), _B),
+        *_pair(fn, fma(fn, dy[2], 0.5, dy[0]), fma(fn, dy[3], 0.5, dy[1]), _A),
+        *_pair(fn, fma(fn, dy[2], 2.0, dy[0]), fma(fn, dy[3], 2.0, dy[1]), _B),
         dy[3],
     ]
 
@@ -62,8 +63,8 @@ def filters(fn: Function, f: Sequence[Value]) -> list[Value]:
     """Of three taps."""
     return [
         f[0],
-        *_pair(fn, fn.fma(f[2], 0.5, f[0]) * _OF_A, f[1] * _OF_A, _A),
-        *_pair(fn, fn.fma(f[2], 2.0, f[0]) * _OF_B, f[1] * _OF_B, _B),
+        *_pair(fn, fma(fn, f[2], 0.5, f[0]) * _OF_A, f[1] * _OF_A, _A),
+        *_pair(fn, fma(fn, f[2], 2.0, f[0]) * _OF_B, f[1] * _OF_B, _B),
         f[2],
     ]
 
@@ -74,9 +75,9 @@ def output(fn: Function, m: Sequence[Value]) -> list[Value]:
     less_a, less_b = m[1] - m[2], m[3] - m[4]
     return [
         m[0] + sum_a + sum_b,
-        fn.fma(less_a, _A, less_b * _B),
-        fn.fma(sum_a, 0.5, sum_b * 2.0),
-        fn.fma(less_a, 0.5 * _A, fn.fma(less_b, 2.0 * _B, m[5])),
+        fma(fn, less_a, _A, less_b * _B),
+        fma(fn, sum_a, 0.5, sum_b * 2.0),
+        fma(fn, less_a, 0.5 * _A, fma(fn, less_b, 2.0 * _B, m[5])),
     ]
 
 
@@ -86,6 +87,6 @@ def taps(fn: Function, m: Sequence[Value]) -> list[Value]:
     less_a, less_b = (m[1] - m[2]) * _OF_A, (m[3] - m[4]) * _OF_B
     return [
         m[0] + sum_a + sum_b,
-        fn.fma(less_a, _A, less_b * _B),
-        fn.fma(sum_a, 0.5, fn.fma(sum_b, 2.0, m[5])),
+        fma(fn, less_a, _A, less_b * _B),
+        fma(fn, sum_a, 0.5, fma(fn, sum_b, 2.0, m[5])),
     ]

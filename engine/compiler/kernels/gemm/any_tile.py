@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from ....graph import DType, int64
+from ...codegen.control import fold, loop, replaced
 from ...codegen.function import Function, Module, Value
+from ...codegen.memory import first_lanes
 from ...target.code import Code
 from ...target.llvm import has_masks
 from ..addressing import Words, function, load, store
@@ -58,7 +60,7 @@ class _Writer:
         fn, first = self.fn, self.fn.number(0)
         for height in HEIGHTS:
             end = fn.binary("and", self.rows, -height)
-            fn.loop(first, end, height, partial(self._rows, height=height))
+            loop(fn, first, end, height, partial(self._rows, height=height))
             first = end
 
     def _rows(self, row: Value, height: int) -> None:
@@ -71,15 +73,15 @@ class _Writer:
         if not has_masks(self.vector_bytes, self.dtype.size):  # there they take their time
             whole = fn.binary("and", self.columns, -step)
             no_masks: list[Value | None] = [None] * width
-            fn.loop(start, whole, step, lambda n: self._part(sources, targets, n, no_masks))
+            loop(fn, start, whole, step, lambda n: self._part(sources, targets, n, no_masks))
             start = whole
 
         def part(n: Value) -> None:
             left = self.columns - n
-            masks = [fn.first_lanes(left - v * self.lanes, self.lanes) for v in range(width)]
+            masks = [first_lanes(fn, left - v * self.lanes, self.lanes) for v in range(width)]
             self._part(sources, targets, n, masks)
 
-        fn.loop(start, self.columns, step, part)
+        loop(fn, start, self.columns, step, part)
 
     def _part(
         self,
@@ -105,14 +107,14 @@ class _Writer:
             return [*found, at + a_stride, place + b_stride]
 
         start = [*[zero] * SUMS, fn.number(0), self.b + first]
-        sums = fn.fold(fn.number(0), self.count, 1, start, term)[:SUMS]
+        sums = fold(fn, fn.number(0), self.count, 1, start, term)[:SUMS]
         places = [target + first for target in targets]
 
         def added() -> list[Value]:
             old = [y for place in places for y in self._vectors(place, masks)]
             return [x + y for x, y in zip(sums, old, strict=True)]
 
-        sums = fn.replaced(self.add != 0, sums, added)
+        sums = replaced(fn, self.add != 0, sums, added)
         for i, x in enumerate(sums):
             row, v = divmod(i, len(masks))
             store(fn, x, places[row] + v * self.vector_bytes, masks[v])

@@ -9,7 +9,9 @@ columns of C.
 from __future__ import annotations
 
 from ....graph import DType
+from ...codegen.control import fold, loop, replaced, when
 from ...codegen.function import Function, Module, Value
+from ...codegen.memory import first_lanes, load_strided, store_strided
 from ...target.code import Code
 from ..addressing import Words, function, invoke, load, minimum, place, quotient, share
 
@@ -64,18 +66,18 @@ class _Writer:
 
             def row(m: Value) -> None:
                 to, source = c + m * words["c_row"], a + m * words["a_row"]
-                fn.loop(begin, end, _WIDTH, lambda n: self._tile(source, b, to, n, end))
+                loop(fn, begin, end, _WIDTH, lambda n: self._tile(source, b, to, n, end))
 
-            fn.loop(fn.number(0), words["rows"], 1, row)
+            loop(fn, fn.number(0), words["rows"], 1, row)
 
             def finish() -> None:
                 rows = words["rows"]
                 function, arguments = words["epilogue"], words["epilogue_words"]
                 invoke(fn, function, arguments, batch * rows, rows, begin, end - begin)
 
-            fn.when(words["epilogue"] != 0, finish)
+            when(fn, words["epilogue"] != 0, finish)
 
-        fn.loop(first, last, 1, unit)
+        loop(fn, first, last, 1, unit)
 
     def _tile(self, a: Value, b: Value, c: Value, n: Value, end: Value) -> None:
         """Some columns of a row of C."""
@@ -94,18 +96,19 @@ class _Writer:
                 for start, total in zip(starts, sums, strict=True)
             ]
 
-        sums = fn.fold(fn.number(0), whole, lanes, [zeros] * _WIDTH, lambda k, s: add(k, s, None))
-        mask = fn.first_lanes(inner - whole, lanes)
-        sums = fn.replaced(whole < inner, sums, lambda: add(whole, sums, mask))
-        there = fn.first_lanes(end - n, _WIDTH)
+        sums = fold(fn, fn.number(0), whole, lanes, [zeros] * _WIDTH, lambda k, s: add(k, s, None))
+        mask = first_lanes(fn, inner - whole, lanes)
+        sums = replaced(fn, whole < inner, sums, lambda: add(whole, sums, mask))
+        there = first_lanes(fn, end - n, _WIDTH)
         at = place(fn, c + n * words["c_column"])
         found = self._gathered([self._total(s) for s in sums])
-        (found,) = fn.replaced(
+        (found,) = replaced(
+            fn,
             words["accumulate"] != 0,
             [found],
-            lambda: [found + fn.load_strided(at, words["c_column"], self.dtype, _WIDTH, there)],
+            lambda: [found + load_strided(fn, at, words["c_column"], self.dtype, _WIDTH, there)],
         )
-        fn.store_strided(found, at, words["c_column"], there)
+        store_strided(fn, found, at, words["c_column"], there)
 
     def _total(self, x: Value) -> Value:
         """The sum of the lanes, in the order of a tree."""

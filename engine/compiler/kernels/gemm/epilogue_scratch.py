@@ -7,6 +7,7 @@ copies in front of the block.
 
 from __future__ import annotations
 
+from ...codegen.control import loop, replaced
 from ...codegen.function import Function, Value
 from ...ir.launch import Epilogue, Scratch, Word
 from ...target import host
@@ -45,7 +46,7 @@ class OwnResult:
         def copy(i: Value) -> None:
             store(fn, word(fn, words["epilogue_words"], i), copies + i * WORD_BYTES)
 
-        fn.loop(fn.number(0), words["num_epilogue_words"], 1, copy)
+        loop(fn, fn.number(0), words["num_epilogue_words"], 1, copy)
 
     def place(self, there: Value, offset: Value) -> tuple[Value, Value]:
         """Where a block is to be made, and the words of the epilogue for it.
@@ -60,5 +61,5 @@ class OwnResult:
             store(fn, self._block - offset, self._copies + words["result_word"] * WORD_BYTES)
             return [self._block, self._copies]
 
-        found = fn.replaced(words["own"] != 0, [there, words["epilogue_words"]], own)
+        found = replaced(fn, words["own"] != 0, [there, words["epilogue_words"]], own)
         return found[0], found[1]

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ....graph import DType
+from ...codegen.control import fold, loop, when
 from ...codegen.function import Function, Module, Value
 from ...target.code import Code
 from ...target.host import LINE
@@ -91,10 +92,10 @@ class _Writer:
         def product(batch: Value) -> None:
             size = words["block_panels"]
             units = self._blocks(words["num_panels"], size)
-            fn.loop(fn.number(0), units, 1, lambda u: self._unit(batch, u * size))
+            loop(fn, fn.number(0), units, 1, lambda u: self._unit(batch, u * size))
 
         past = fn.binary("udiv", end + (self.of_product - 1), self.of_product)
-        fn.loop(fn.binary("udiv", begin, self.of_product), past, 1, product)
+        loop(fn, fn.binary("udiv", begin, self.of_product), past, 1, product)
 
     def _blocks(self, total: Value, size: Value) -> Value:
         return self.fn.binary("udiv", total + (size - 1), size)
@@ -139,8 +140,8 @@ class _Writer:
 
         def inner_block(k: Value) -> None:
             count = minimum(fn, words["inner"] - k, words["block_inner"])
-            fn.when(self.pack_b == B_BY_INNER, lambda: self._pack_b(k, count))
-            fn.when(self.pack_b == B_TRANSPOSED, lambda: self._transpose_b(k, count))
+            when(fn, self.pack_b == B_BY_INNER, lambda: self._pack_b(k, count))
+            when(fn, self.pack_b == B_TRANSPOSED, lambda: self._transpose_b(k, count))
 
             def part(i: Value) -> None:
                 start, end = (
@@ -154,27 +155,27 @@ class _Writer:
                 self.c = block - before
                 self._part(k, count)
 
-            fn.loop(fn.number(0), num_parts, 1, part)
+            loop(fn, fn.number(0), num_parts, 1, part)
 
         # Without a k there is one block all the same: it makes C zero.
         size = words["block_inner"]
         limit = fn.select(words["inner"] > 0, words["inner"], fn.number(1))
         count = fn.select(num_parts > 0, self._blocks(limit, size), fn.number(0))
-        fn.loop(fn.number(0), count, 1, lambda i: inner_block(i * size))
+        loop(fn, fn.number(0), count, 1, lambda i: inner_block(i * size))
 
     def _part(self, k: Value, count: Value) -> None:
         """Some rows of the unit, for a block of k."""
         fn, words = self.fn, self.words
-        fn.when(words["pack_a"] != 0, lambda: self._pack_a(k, count))
+        when(fn, words["pack_a"] != 0, lambda: self._pack_a(k, count))
         is_last = (words["epilogue"] != 0) & (k + count >= words["inner"])
         is_by_rows = words["num_streams"] > 0
 
         def panel(p: Value) -> None:
             self._panel(p, k, count)
-            fn.when(is_last & ~is_by_rows, lambda: self._finish(p, p + 1))
+            when(fn, is_last & ~is_by_rows, lambda: self._finish(p, p + 1))
 
-        fn.loop(*self.panels, 1, panel)
-        fn.when(is_last & is_by_rows, lambda: self._finish(*self.panels))
+        loop(fn, *self.panels, 1, panel)
+        when(fn, is_last & is_by_rows, lambda: self._finish(*self.panels))
 
     def _a_of(self, tile: Value, k: Value) -> Value:
         words = self.words
@@ -259,12 +260,12 @@ class _Writer:
             return [x + step for x, step in zip(at, steps, strict=True)]
 
         def ahead(t: Value, at: list[Value]) -> list[Value]:
-            fn.when(streams, lambda: tile(*at, *self._ahead(panel, t, count)))
-            fn.when(fetches, lambda: tile(*at, *self._ahead_of_a(panel, t, k, count)))
+            when(fn, streams, lambda: tile(*at, *self._ahead(panel, t, count)))
+            when(fn, fetches, lambda: tile(*at, *self._ahead_of_a(panel, t, k, count)))
             return [x + step for x, step in zip(at, steps, strict=True)]
 
-        fn.when(is_alone, lambda: fn.fold(first, last, 1, start, alone))
-        fn.when(~is_alone, lambda: fn.fold(first, last, 1, start, ahead))
+        when(fn, is_alone, lambda: fold(fn, first, last, 1, start, alone))
+        when(fn, ~is_alone, lambda: fold(fn, first, last, 1, start, ahead))
 
     def _finish(self, first: Value, last: Value) -> None:
         """The epilogue of some panels."""
@@ -358,4 +359,4 @@ class _Writer:
                 words["b_column"],
             )
 
-        fn.loop(*self.panels, 1, panel)
+        loop(fn, *self.panels, 1, panel)

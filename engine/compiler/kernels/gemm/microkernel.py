@@ -18,7 +18,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ....graph import DType, int64
+from ...codegen.control import fold, replaced, when
 from ...codegen.function import Function, Module, Value
+from ...codegen.memory import first_lanes
 from ...ir.kernel_target import Target
 from ...target.code import Code
 from ...target.host import LINE
@@ -184,7 +186,7 @@ class _Writer:
         # round, and its other rows in it are an index away. Longer ones have ports of their own.
         rows = range(1, UNROLL + 1 if tile.vector_bytes < LINE else 1)
         self.b_rows = [self.b_stride * row for row in rows]
-        self.mask = fn.first_lanes(columns - (tile.vectors - 1) * tile.lanes, tile.lanes)
+        self.mask = first_lanes(fn, columns - (tile.vectors - 1) * tile.lanes, tile.lanes)
         self.counts = list(self._row_counts())
         steps = self._base_steps(words["group_stride"])
         zero = fn.splat(fn.constant(0.0, Value(fn, "", tile.dtype, 0)), tile.lanes)
@@ -200,9 +202,9 @@ class _Writer:
         elif tile.paced:
             height = fn.number(tile.groups * tile.rows)
             self.num_paced = fn.select(count >= height * self._paced, height, fn.number(0))
-            fn.when((add != 0) & (self.num_paced <= 0), self._fetch)
+            when(fn, (add != 0) & (self.num_paced <= 0), self._fetch)
         else:
-            fn.when(add != 0, self._fetch)
+            when(fn, add != 0, self._fetch)
         self.ahead_step = ahead[1:]
         offsets, b_skip = words["offsets"], words["b_skip"]
         whole = fn.binary("and", count, -UNROLL)
@@ -215,14 +217,14 @@ class _Writer:
                 bases.append(bases[-1] + step)
             state = [*sums, *bases, *carried[num_sums:]]
             state = self._rounds(whole, state)
-            state = fn.fold(whole, count, 1, state, lambda k, s: self._steps(s, False))
+            state = fold(fn, whole, count, 1, state, lambda k, s: self._steps(s, False))
             b, *later = state[num_sums + len(bases) :]
             return [*state[:num_sums], b + b_skip, *later]
 
         start = [*sums, b, *ahead[:1]]
-        sums = fn.fold(fn.number(0), words["num_offsets"], 1, start, taps)[:num_sums]
+        sums = fold(fn, fn.number(0), words["num_offsets"], 1, start, taps)[:num_sums]
         places = self._places()
-        sums = fn.replaced(add != 0, sums, lambda: self._added(sums, places))
+        sums = replaced(fn, add != 0, sums, lambda: self._added(sums, places))
         for x, (address, mask) in zip(sums, places, strict=True):
             store(fn, x, address, mask)
 
@@ -284,7 +286,7 @@ class _Writer:
         """All whole rounds: first those in which rows of C are fetched, then what is left."""
         fn = self.fn
         if not self.tile.paced:
-            return fn.fold(fn.number(0), whole, UNROLL, state, lambda k, s: self._steps(s, True))
+            return fold(fn, fn.number(0), whole, UNROLL, state, lambda k, s: self._steps(s, True))
 
         def row(r: Value, state: list[Value]) -> list[Value]:
             is_row = r < self.num_paced
@@ -299,9 +301,9 @@ class _Writer:
                 prefetch(fn, place, write=True)
                 return [*self._steps(state, True), place + step]
 
-            return fn.fold(begin, end, UNROLL, [*state, place], steps)[:-1]
+            return fold(fn, begin, end, UNROLL, [*state, place], steps)[:-1]
 
-        return fn.fold(fn.number(0), self.num_paced + 1, 1, state, row)
+        return fold(fn, fn.number(0), self.num_paced + 1, 1, state, row)
 
     def _steps(self, state: list[Value], unrolled: bool) -> list[Value]:
         place = self.tile.groups * self.tile.rows * self.tile.vectors + len(self.counts)

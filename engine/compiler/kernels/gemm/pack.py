@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from ....graph import DType
+from ...codegen.control import fold, loop, replaced, when
 from ...codegen.function import Function, Module, Value
+from ...codegen.memory import first_lanes
 from ..addressing import function, load, minimum, store
 
 COPY = "copy_rows"
@@ -23,7 +25,7 @@ def write_copy(module: Module, dtype: DType, vector_bytes: int) -> None:
         module, COPY, 8
     )
     lanes = vector_bytes // dtype.size
-    mask_of_width = fn.first_lanes(fn.binary("and", width, lanes - 1), lanes)
+    mask_of_width = first_lanes(fn, fn.binary("and", width, lanes - 1), lanes)
 
     def row(r: Value) -> None:
         def panel(j: Value, carried: list[Value]) -> list[Value]:
@@ -41,35 +43,36 @@ def write_copy(module: Module, dtype: DType, vector_bytes: int) -> None:
                 at = i * dtype.size
                 store(fn, load(fn, start + at, dtype, lanes), target + at)
 
-            fn.loop(fn.number(0), most, lanes * _UNROLL, vectors)
-            fn.loop(most, whole, lanes, vector)
+            loop(fn, fn.number(0), most, lanes * _UNROLL, vectors)
+            loop(fn, most, whole, lanes, vector)
 
             def rest() -> None:
                 at = whole * dtype.size
                 # Most runs are as wide as can be, and the mask for that is made once.
-                (mask,) = fn.replaced(
+                (mask,) = replaced(
+                    fn,
                     count < width,
                     [mask_of_width],
-                    lambda: [fn.first_lanes(count - whole, lanes)],
+                    lambda: [first_lanes(fn, count - whole, lanes)],
                 )
                 store(fn, load(fn, start + at, dtype, lanes, mask), target + at, mask)
 
-            fn.when(whole < count, rest)
+            when(fn, whole < count, rest)
             return [start + width * dtype.size, target + to_panel, left - width]
 
         start = [source + r * from_stride, to + r * to_stride, elements]
-        fn.fold(fn.number(0), num_panels, 1, start, panel)
+        fold(fn, fn.number(0), num_panels, 1, start, panel)
 
     num_panels = fn.binary("udiv", elements + (width - 1), width)
     is_narrow = width <= lanes
-    fn.loop(fn.number(0), fn.select(is_narrow, fn.number(0), rows), 1, row)
+    loop(fn, fn.number(0), fn.select(is_narrow, fn.number(0), rows), 1, row)
 
     # A run of one vector, as a tile of A has. A whole one, or half, needs no mask: on some
     # processors these take their time.
     num_whole = fn.binary("udiv", elements, width)
-    whole_mask = fn.first_lanes(width, lanes)
+    whole_mask = first_lanes(fn, width, lanes)
     left = elements - num_whole * width
-    rest_mask = fn.first_lanes(left, lanes)
+    rest_mask = first_lanes(fn, left, lanes)
 
     ways = [
         (part, fn.select(width == part, num_whole, fn.number(0))) for part in (lanes // 2, lanes)
@@ -89,14 +92,15 @@ def write_copy(module: Module, dtype: DType, vector_bytes: int) -> None:
 
         places = [source + r * from_stride, to + r * to_stride]
         for part, count in ways:
-            places = fn.fold(fn.number(0), count, 1, places, partial(whole_run, part))
-        start, target = fn.fold(fn.number(0), masked, 1, places, run)
-        fn.when(
+            places = fold(fn, fn.number(0), count, 1, places, partial(whole_run, part))
+        start, target = fold(fn, fn.number(0), masked, 1, places, run)
+        when(
+            fn,
             left > 0,
             lambda: store(fn, load(fn, start, dtype, lanes, rest_mask), target, rest_mask),
         )
 
-    fn.loop(fn.number(0), fn.select(is_narrow, rows, fn.number(0)), 1, narrow_row)
+    loop(fn, fn.number(0), fn.select(is_narrow, rows, fn.number(0)), 1, narrow_row)
 
 
 def write_zero(module: Module, dtype: DType, vector_bytes: int) -> None:
@@ -105,13 +109,13 @@ def write_zero(module: Module, dtype: DType, vector_bytes: int) -> None:
     lanes = vector_bytes // dtype.size
     whole = fn.binary("and", elements, -lanes)
     zeros = fn.splat(fn.constant(0.0, Value(fn, "", dtype, 0)), lanes)
-    fn.loop(fn.number(0), whole, lanes, lambda i: store(fn, zeros, to + i * dtype.size))
+    loop(fn, fn.number(0), whole, lanes, lambda i: store(fn, zeros, to + i * dtype.size))
 
     def rest() -> None:
-        mask = fn.first_lanes(elements - whole, lanes)
+        mask = first_lanes(fn, elements - whole, lanes)
         store(fn, zeros, to + whole * dtype.size, mask)
 
-    fn.when(whole < elements, rest)
+    when(fn, whole < elements, rest)
 
 
 def write_transpose(
@@ -134,7 +138,7 @@ def write_transpose(
         ]
 
         def block(j: Value) -> None:
-            mask = fn.first_lanes(columns - j, lanes)
+            mask = first_lanes(fn, columns - j, lanes)
             vectors = [load(fn, s + j * dtype.size, dtype, lanes, mask) for s in starts]
             target = to + j * to_stride + i * dtype.size
             for r, x in enumerate(transposed(fn, vectors)):
@@ -143,12 +147,12 @@ def write_transpose(
                 there = None
                 if is_exact:
                     count = fn.select(j + r < columns, rows - i, fn.number(0))
-                    there = fn.first_lanes(count, lanes)
+                    there = first_lanes(fn, count, lanes)
                 store(fn, x, target, there)
 
-        fn.loop(fn.number(0), columns, lanes, block)
+        loop(fn, fn.number(0), columns, lanes, block)
 
-    fn.loop(fn.number(0), rows, lanes, block_row)
+    loop(fn, fn.number(0), rows, lanes, block_row)
 
 
 def transposed(fn: Function, rows: list[Value]) -> list[Value]:

@@ -7,6 +7,7 @@ along its rows, block by block. And there is an epilogue, for a product that is 
 from __future__ import annotations
 
 from ....graph import DType
+from ...codegen.control import loop
 from ...codegen.function import Module, Value
 from ...ir.launch import Epilogue, Launch, Word
 from ...target.code import Code
@@ -96,5 +97,5 @@ def _write(dtype: DType, vector_bytes: int) -> str:
             words["from_stride"],
         )
 
-    fn.loop(*share(fn, blocks, tid, nth), 1, unit)
+    loop(fn, *share(fn, blocks, tid, nth), 1, unit)
     return module.text()

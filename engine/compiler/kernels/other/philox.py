@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....graph import DType, uint8, uint32, uint64
+from ...codegen.control import loop, when
+from ...codegen.conversions import convert
 from ...codegen.function import Function, Module, Value
+from ...codegen.memory import first_lanes
 from ...ir.kernel_target import Target
 from ...ir.launch import Buffer, Launch
 from ...target.code import Code
@@ -71,19 +74,19 @@ def _write(kind: str, vector_bytes: int) -> str:
                 place = place + x.lanes * x.dtype.size
 
     most = first + fn.binary("sdiv", stop - first, _TOGETHER) * _TOGETHER
-    fn.loop(first, most, _TOGETHER, lambda i: write(i, _TOGETHER))
-    fn.loop(most, stop, 1, lambda i: write(i, 1))
+    loop(fn, first, most, _TOGETHER, lambda i: write(i, _TOGETHER))
+    loop(fn, most, stop, 1, lambda i: write(i, 1))
 
     def rest() -> None:
         place = at(whole)
         left = count - whole * group
         for x in make(fn, words, draw.blocks(whole, 1)[0]):
             parts = _as_elements(fn, x, uint32 if kind == "words" else uint8)
-            store(fn, parts, place, fn.first_lanes(left, parts.lanes))
+            store(fn, parts, place, first_lanes(fn, left, parts.lanes))
             place = place + x.lanes * x.dtype.size
             left = left - parts.lanes
 
-    fn.when(whole < last, rest)  # the last thread has what is less than a group
+    when(fn, whole < last, rest)  # the last thread has what is less than a group
     return module.text()
 
 
@@ -95,7 +98,7 @@ class _Draw:
         self.lanes = lanes
         state = words["state"]
         self.state = [
-            fn.splat(fn.convert(load(fn, state + uint32.size * i, uint32), uint64), lanes)
+            fn.splat(convert(fn, load(fn, state + uint32.size * i, uint32), uint64), lanes)
             for i in range(_WORDS)
         ]
         self.keys = [
@@ -112,7 +115,7 @@ class _Draw:
         fn = self.fn
         found = []
         for g in range(groups):
-            number = fn.splat(fn.convert((first + g) * self.lanes, uint64), self.lanes)
+            number = fn.splat(convert(fn, (first + g) * self.lanes, uint64), self.lanes)
             c0 = number + fn.lane_numbers(uint64, self.lanes)
             found.append([c0, fn.binary("lshr", c0, 32), *self.state[2:]])
         for key in self.keys:
@@ -148,13 +151,13 @@ def _bools(fn: Function, words: Words, blocks: Sequence[Value]) -> list[Value]:
     """A byte for each word, those of a block side by side in 32 bits."""
     # A word below 2**32 plus 2**32 - least has bit 32 where it is `least` or more.
     lanes = blocks[0].lanes
-    rest = fn.splat(fn.convert(words["least"] * -1 + (1 << 32), uint64), lanes)
+    rest = fn.splat(convert(fn, words["least"] * -1 + (1 << 32), uint64), lanes)
     found: Value | None = None
     for i, block in enumerate(blocks):
         carry = fn.binary("lshr", (block & _LOW) + rest, 32 - 8 * i) & (1 << 8 * i)
         found = carry if found is None else found | carry
     assert found is not None
-    return [fn.convert(found, uint32)]
+    return [convert(fn, found, uint32)]
 
 
 def _as_elements(fn: Function, x: Value, dtype: DType) -> Value:

@@ -6,7 +6,9 @@ A vector of columns is carried along the axis, in one order; threads share the c
 from __future__ import annotations
 
 from ....graph import DType
+from ...codegen.control import fold, loop
 from ...codegen.function import Function, Module, Value
+from ...codegen.memory import first_lanes
 from ...ir.kernel_target import Target
 from ...ir.launch import Buffer, Launch
 from ...target.code import Code
@@ -61,7 +63,7 @@ def _write(kind: str, dtype: DType, vector_bytes: int) -> str:
         o, c = quotient(fn, unit, blocks)
         start = o * size * row_bytes + c * vector_bytes + begin
         left = inner - c * lanes
-        mask = fn.first_lanes(left, lanes)
+        mask = first_lanes(fn, left, lanes)
 
         def element(i: Value, carried: list[Value]) -> list[Value]:
             at = start + i * step
@@ -70,9 +72,9 @@ def _write(kind: str, dtype: DType, vector_bytes: int) -> str:
             store(fn, found, y + at, mask)
             return [found]
 
-        fn.fold(fn.number(0), size, 1, [neutral], element)
+        fold(fn, fn.number(0), size, 1, [neutral], element)
 
-    fn.loop(first, last, 1, column)
+    loop(fn, first, last, 1, column)
     return module.text()
 
 

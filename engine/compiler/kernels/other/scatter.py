@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ....graph import DType, int64
+from ...codegen.control import loop, when
+from ...codegen.conversions import convert
 from ...codegen.function import Function, Module, Value
 from ...codegen.math import maximum, minimum
+from ...codegen.memory import first_lanes
 from ...ir.kernel_target import Target
 from ...ir.launch import Buffer, Launch
 from ...target.code import Code
@@ -107,10 +110,10 @@ def _write(
         if own_indices:
             prepare(fn.number(0), size * width, before)
         else:
-            fn.loop(fn.number(0), size, 1, lambda i: prepare(begin, end, before + i * row_bytes))
+            loop(fn, fn.number(0), size, 1, lambda i: prepare(begin, end, before + i * row_bytes))
 
         def combine(k: Value) -> None:
-            i = fn.convert(load(fn, named + k * index_dtype.size, index_dtype), int64)
+            i = convert(fn, load(fn, named + k * index_dtype.size, index_dtype), int64)
             place = own + i * row_bytes
             source = given + k * row_bytes
 
@@ -120,11 +123,11 @@ def _write(
                 found = _COMBINED[mode](fn, load(fn, at, dtype, lanes, mask), new)
                 store(fn, found, at, mask)
 
-            fn.when((i >= 0) & (i < size), lambda: _columns(fn, begin, end, lanes, vector))
+            when(fn, (i >= 0) & (i < size), lambda: _columns(fn, begin, end, lanes, vector))
 
-        fn.loop(fn.number(0), count, 1, combine)
+        loop(fn, fn.number(0), count, 1, combine)
 
-    fn.loop(first, last, 1, table)
+    loop(fn, first, last, 1, table)
     return module.text()
 
 
@@ -137,5 +140,5 @@ def _columns(
 ) -> None:
     """`vector(column, mask)` for the columns from `begin` to `end`; the last ones by a mask."""
     whole = begin + fn.binary("and", end - begin, -lanes)
-    fn.loop(begin, whole, lanes, lambda c: vector(c, None))
-    fn.when(whole < end, lambda: vector(whole, fn.first_lanes(end - whole, lanes)))
+    loop(fn, begin, whole, lanes, lambda c: vector(c, None))
+    when(fn, whole < end, lambda: vector(whole, first_lanes(fn, end - whole, lanes)))

@@ -7,10 +7,14 @@ least of those, nearly everything soon, is passed over by whole vectors. Threads
 from __future__ import annotations
 
 from ....graph import DType, int32
+from ...codegen.control import any_lane, fold, loop, repeat, replaced, when
+from ...codegen.conversions import convert
 from ...codegen.function import Module, Value
-from ...codegen.math.sort_keys import in_order, order_type
+from ...codegen.memory import first_lanes
+from ...codegen.scalars import VectorScalars
 from ...ir.kernel_target import Target
 from ...ir.launch import Buffer, Launch
+from ...ir.sort_keys import in_order, order_type
 from ...target.code import Code
 from ..addressing import Words, function, load, minimum, share, store
 
@@ -51,7 +55,7 @@ def _write(dtype: DType, vector_bytes: int) -> str:
     lanes = vector_bytes // dtype.size
     x, best, places, lines, size, count = (words[name] for name in _NAMES)
     first, last = share(fn, lines, tid, nth)
-    order = order_type(dtype)
+    order, scalars = order_type(dtype), VectorScalars(fn)
 
     def line(i: Value) -> None:
         source = x + i * size * dtype.size
@@ -73,35 +77,36 @@ def _write(dtype: DType, vector_bytes: int) -> str:
                     other = load(fn, found + before * int32.size, int32)
                     store(fn, other, found + free * int32.size)
 
-                fn.when(is_less, move)
+                when(fn, is_less, move)
                 return fn.select(is_less, before, free), is_less
 
-            free = fn.repeat(k, moved)
+            free = repeat(fn, k, moved)
             store(fn, key, keys + free * order.size)
-            store(fn, fn.convert(place, int32), found + free * int32.size)
+            store(fn, convert(fn, place, int32), found + free * int32.size)
 
         def key_of(k: Value) -> Value:
-            return in_order(fn, load(fn, source + k * dtype.size, dtype))
+            key: Value = in_order(scalars, load(fn, source + k * dtype.size, dtype))
+            return key
 
-        fn.loop(fn.number(0), count, 1, lambda k: put(k, key_of(k), k))
+        loop(fn, fn.number(0), count, 1, lambda k: put(k, key_of(k), k))
 
         def vector(k: Value, carried: list[Value]) -> list[Value]:
             (least,) = carried
-            mask = fn.first_lanes(size - k, lanes)
-            some = in_order(fn, load(fn, source + k * dtype.size, dtype, lanes, mask))
-            is_among = fn.any((some > fn.splat(least, lanes)) & mask)
+            mask = first_lanes(fn, size - k, lanes)
+            some = in_order(scalars, load(fn, source + k * dtype.size, dtype, lanes, mask))
+            is_among = any_lane(fn, (some > fn.splat(least, lanes)) & mask)
 
             def go_through() -> list[Value]:
                 def one(j: Value) -> None:
                     key = key_of(j)
-                    fn.when(key > key_at(count - 1), lambda: put(j, key, count - 1))
+                    when(fn, key > key_at(count - 1), lambda: put(j, key, count - 1))
 
-                fn.loop(k, minimum(fn, size, k + lanes), 1, one)
+                loop(fn, k, minimum(fn, size, k + lanes), 1, one)
                 return [key_at(count - 1)]
 
-            return fn.replaced(is_among, [least], go_through)
+            return replaced(fn, is_among, [least], go_through)
 
-        fn.fold(count, size, lanes, [key_at(count - 1)], vector)
+        fold(fn, count, size, lanes, [key_at(count - 1)], vector)
 
-    fn.loop(first, last, 1, line)
+    loop(fn, first, last, 1, line)
     return module.text()

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ....graph import int32
-from ...codegen.function import NotLoweredError
-from ...ir.builder import Builder
+from ...ir.builder import Builder, as_it_is
+from ...ir.not_lowered import NotLoweredError
 from ...ir.program import Gathered, Operand, View
 from ...ir.sizes import is_known
 from .indexing import as_view
@@ -45,7 +45,7 @@ class _Windows:
         lead = len(shape) - len(self.rest)
         start = x._replace(shape=shape, strides=(*[0] * lead, *x.strides[1:]))
         found = Gathered(start, (b.broadcast(places, shape),), x.strides[:1], x.shape[:1])
-        return b.map(lambda fn, values: values[0], [found], b.dtype(x), shape)
+        return b.map(as_it_is, [found], b.dtype(x), shape)
 
     def place_of_maximum(self) -> View:
         """Where along the axis each window has its first maximum: (size, *rest)."""

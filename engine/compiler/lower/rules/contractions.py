@@ -8,15 +8,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ....graph import DType, bfloat16, float32, float64
-from ...codegen.function import NotLoweredError
-from ...ir.builder import Builder, broadcast, wide
+from ...ir.builder import Builder, broadcast
+from ...ir.element_types import wide
 from ...ir.kernel import squeezed
 from ...ir.kernel_target import Target
 from ...ir.launch import Buffer, Matrix
-from ...ir.program import Library, Operand, Pieces, Shape, View, contiguous
+from ...ir.not_lowered import NotLoweredError
+from ...ir.program import Library, Operand, Pieces, Shape, View, contiguous, piece
 from ...kernels.gemm.operand_format import Factors
 from ...kernels.gemm.products import plan_product
-from ...schedule.outer_tiling import piece
 from ...target.bfloat16_unit import PairUnit, pair_unit
 from .table import Lowered, lowers
 

@@ -9,10 +9,10 @@ from typing import Any
 from ....graph import DType, bfloat16, float32, float64
 from ....ops.nn.conv_transpose import all_pads, out_dims
 from ....ops.nn.windows import Geometry
-from ...codegen.function import NotLoweredError
 from ...ir.builder import Builder
 from ...ir.kernel_target import Target
 from ...ir.launch import Buffer
+from ...ir.not_lowered import NotLoweredError
 from ...ir.program import Operand, Shape, View
 from ...ir.sizes import is_known
 from ...kernels.conv.conv import plan_conv_forward, plan_conv_input_gradient, takes_pairs

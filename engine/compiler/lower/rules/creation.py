@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ....graph import DType, bool_, float32, float64, int32, int64
-from ...codegen.function import Function, NotLoweredError, Value
 from ...ir.builder import Builder
+from ...ir.not_lowered import NotLoweredError
 from ...ir.program import Iota, Operand, Shape, Size, View, array_literal
 from ...ir.sizes import is_known
 from .joining import copy_into
@@ -94,16 +94,13 @@ def _band_part(b: Builder, step: Lowered, x: Operand) -> Operand:
     if low is None and high is None:
         return x
 
-    def inside(fn: Function, values: Sequence[Value]) -> Value:
-        own, distance = values
-        keep: Value | None = None
+    def inside(s: Any, own: Any, distance: Any) -> Any:
+        keep = None
         if low is not None:
             keep = distance >= low
         if high is not None:
             keep = distance <= high if keep is None else keep & (distance <= high)
-        assert keep is not None
-        zero = fn.splat(fn.constant(False if own.dtype == bool_ else 0, own), own.lanes)
-        return fn.select(keep, own, zero)
+        return s.where(keep, own, 0)
 
     return b.map(inside, [x, _distance(b.shape(x))], b.dtype(x))
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ....graph import bool_, float32, float64
-from ...codegen.function import NotLoweredError
 from ...ir.builder import Builder
 from ...ir.kernel_target import Target
 from ...ir.launch import Buffer
+from ...ir.not_lowered import NotLoweredError
 from ...ir.program import Operand, View
 from ...kernels.other.scan import plan_scan
 from .table import Lowered, lowers

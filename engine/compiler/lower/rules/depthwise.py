@@ -12,8 +12,8 @@ from typing import Any
 
 from ....graph import float32, float64
 from ....ops.nn.windows import Geometry
-from ...codegen.function import NotLoweredError
 from ...ir.builder import Builder
+from ...ir.not_lowered import NotLoweredError
 from ...ir.program import Operand, Shape, View
 from ...kernels.conv.window import Axis, Phase, gradient_phases
 from .convolution import filter_gradient, forward, geometry, input_gradient

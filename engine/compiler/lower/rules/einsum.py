@@ -13,8 +13,9 @@ from itertools import permutations
 from typing import NamedTuple
 
 from ....graph import float32, float64
-from ...codegen.function import NotLoweredError
-from ...ir.builder import Builder, wide
+from ...ir.builder import Builder
+from ...ir.element_types import wide
+from ...ir.not_lowered import NotLoweredError
 from ...ir.program import Operand, Shape, View, contiguous
 from .contractions import factors, product, product_into
 from .table import Lowered, lowers

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....graph import bool_, int32, int64
-from ...codegen.function import NotLoweredError
-from ...ir.builder import Builder, broadcast
+from ...ir.builder import Builder, as_it_is, broadcast
+from ...ir.not_lowered import NotLoweredError
 from ...ir.program import Gathered, Operand, Shape, Size, View
 from ...ir.sizes import is_known
 from .table import Lowered, lowers
@@ -47,7 +47,7 @@ def _take_along(b: Builder, step: Lowered, x: Operand, indices: Operand) -> Oper
     start = b.broadcast(one, shape)
     assert isinstance(start, View)
     found = Gathered(start, (places,), (view.strides[axis],), (size,))
-    return b.map(lambda fn, values: values[0], [found], b.dtype(x), shape)
+    return b.map(as_it_is, [found], b.dtype(x), shape)
 
 
 def _outside(b: Builder, places: Operand, size: int) -> Operand:
@@ -108,7 +108,7 @@ def _picked(
         tuple(strides[a] for a in axes),
         tuple(source.shape[a] for a in axes),
     )
-    return b.map(lambda fn, values: values[0], [found], b.dtype(source), start.shape)
+    return b.map(as_it_is, [found], b.dtype(source), start.shape)
 
 
 @lowers("GatherNd", takes_halves=True)
@@ -167,7 +167,7 @@ def _element_at(b: Builder, x: Operand, places: Operand) -> View:
     view = as_view(b, x)
     start = view._replace(shape=b.shape(places), strides=(0,) * len(b.shape(places)))
     found = Gathered(start, (places,), view.strides, view.shape)
-    return b.map(lambda fn, given: given[0], [found], b.dtype(x), start.shape)
+    return b.map(as_it_is, [found], b.dtype(x), start.shape)
 
 
 def _place_in(b: Builder, sequence: Operand, values: Operand, *, first: bool) -> View:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...codegen.function import NotLoweredError
-from ...ir.builder import Builder
+from ...ir.builder import Builder, as_it_is
+from ...ir.not_lowered import NotLoweredError
 from ...ir.program import Operand, Shape, View
 from ...ir.sizes import is_known
 from .table import Lowered, known_size, lowers
@@ -14,7 +14,7 @@ from .table import Lowered, known_size, lowers
 
 def copy_into(b: Builder, target: View, x: Operand) -> None:
     """Write `x`, of the same shape or broadcast to it, to a part of some storage."""
-    b.map_into(target, lambda fn, values: values[0], [x])
+    b.map_into(target, as_it_is, [x])
 
 
 def part(b: Builder, x: Operand, axis: int, start: int, size: int, step: int = 1) -> View:

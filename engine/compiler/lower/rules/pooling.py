@@ -11,9 +11,8 @@ import numpy as np
 
 from ....graph import DType, float32, float64
 from ....ops.nn.windows import Geometry
-from ...codegen.function import Function, NotLoweredError, Value
-from ...codegen.scalars import VectorScalars
-from ...ir.builder import Builder
+from ...ir.builder import Builder, as_it_is
+from ...ir.not_lowered import NotLoweredError
 from ...ir.program import Operand, Shape, View
 from .convolution import geometry
 from .table import Lowered, filled, lowers
@@ -39,7 +38,7 @@ def _padded(b: Builder, x: View, found: Geometry, value: float) -> View:
     dtype = b.dtype(x)
     whole = b.full((images, *found.padded, channels), value, dtype)
     inner = _inner(b, whole, found, x.shape)
-    b.map_into(inner, lambda fn, values: values[0], [x])
+    b.map_into(inner, as_it_is, [x])
     return whole
 
 
@@ -124,26 +123,15 @@ def _spread(
     dx = b.storage(padded, dtype) if is_covered else b.full(padded, 0.0, dtype)
     for cells, (scalar, operands) in zip(_taps(b, dx, found), parts, strict=True):
         if is_tiled:
-            b.map_into(cells, _writes(scalar), operands)
+            b.map_into(cells, scalar, operands)
         else:
-            b.map_into(cells, _adds(scalar), [cells, *operands])
+            b.map_into(cells, _added(scalar), [cells, *operands])
     return _inner(b, dx, found, shape) if found.is_padded else dx
 
 
-def _writes(scalar: Callable[..., Any]) -> Any:
-    def expression(fn: Function, values: Sequence[Value]) -> Value:
-        found: Value = scalar(VectorScalars(fn), *values)
-        return found
-
-    return expression
-
-
-def _adds(scalar: Callable[..., Any]) -> Any:
-    def expression(fn: Function, values: Sequence[Value]) -> Value:
-        found: Value = values[0] + scalar(VectorScalars(fn), *values[1:])
-        return found
-
-    return expression
+def _added(scalar: Callable[..., Any]) -> Callable[..., Any]:
+    """What an expression gives, added to what is there."""
+    return lambda s, own, *values: own + scalar(s, *values)
 
 
 def _shares(b: Builder, found: Geometry, dtype: DType) -> Operand:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from ....graph import bfloat16, bool_, float16, float32, float64, int32, uint32, uint64
-from ...codegen import math as v
-from ...codegen.function import Function, NotLoweredError, Value
 from ...ir.builder import Builder
 from ...ir.kernel_target import Target
 from ...ir.launch import Buffer
+from ...ir.not_lowered import NotLoweredError
 from ...ir.program import Operand, Shape, View
 from ...ir.sizes import is_known
 from ...kernels.other.philox import plan_random_bools, plan_random_words
@@ -29,13 +28,12 @@ def _advance(b: Builder, step: Lowered, state: Operand) -> Operand:
     low, high = (b.broadcast(_part(b, state, i), (4,)) for i in (2, 3))
     steps = step.attrs["steps"]
 
-    def advanced(fn: Function, values: Sequence[Value]) -> Value:
-        own, low, high, place = values
-        wide = fn.convert(low, uint64) | fn.binary("shl", fn.convert(high, uint64), _WORD_BITS)
+    def advanced(s: Any, own: Any, low: Any, high: Any, place: Any) -> Any:
+        wide = s.cast(low, uint64) | s.shift_left(s.cast(high, uint64), _WORD_BITS)
         counter = wide + steps
-        upper = fn.convert(fn.binary("lshr", counter, _WORD_BITS), uint32)
-        found = fn.select(place == 2, fn.convert(counter, uint32), upper)
-        return fn.select(place < 2, own, found)
+        upper = s.cast(s.shift_right(counter, _WORD_BITS), uint32)
+        found = s.where(place == 2, s.cast(counter, uint32), upper)
+        return s.where(place < 2, own, found)
 
     return b.map(advanced, [state, low, high, places], uint32)
 
@@ -102,18 +100,18 @@ def _uniform(b: Builder, step: Lowered, state: Operand, *dims: Operand) -> Opera
         return b.reshape(found, shape)
     bits = _UNIFORM_BITS[dtype]
 
-    def single(fn: Function, values: Sequence[Value]) -> Value:
-        found = fn.binary("lshr", values[0], _WORD_BITS - bits)
-        return fn.convert(fn.convert(found, int32), float32) * 2.0**-bits
+    def single(s: Any, word: Any) -> Any:
+        found = s.shift_right(word, _WORD_BITS - bits)
+        return s.cast(s.cast(found, int32), float32) * 2.0**-bits
 
     return b.reshape(b.map(single, [_words(b, state, count)], dtype), shape)
 
 
-def _unit_interval(fn: Function, values: Sequence[Value]) -> Value:
+def _unit_interval(s: Any, first: Any, second: Any) -> Any:
     """Two words as a float64 in [0, 1), of 53 bits."""
     upper, lower = (
-        fn.convert(fn.convert(fn.binary("lshr", x, bits), int32), float64)
-        for x, bits in zip(values, (5, 6), strict=True)
+        s.cast(s.cast(s.shift_right(x, bits), int32), float64)
+        for x, bits in ((first, 5), (second, 6))
     )
     return (upper * 2.0**26 + lower) * 2.0**-53
 
@@ -125,11 +123,11 @@ def _normal(b: Builder, step: Lowered, state: Operand, *dims: Operand) -> Operan
     polar = _double_polar if dtype == float64 else _polar
     pairs = _half(b, count)
     y = b.storage((2 * pairs,), dtype)
-    for i, turn in enumerate((v.cos, v.sin)):
+    for i, turn in enumerate(("cos", "sin")):
 
-        def one(fn: Function, values: Sequence[Value], turn: Callable[..., Value] = turn) -> Value:
-            radius, angle = polar(fn, values)
-            return radius * turn(fn, angle)
+        def one(s: Any, *words: Any, turn: str = turn) -> Any:
+            radius, angle = polar(s, *words)
+            return radius * getattr(s, turn)(angle)
 
         words = _groups(b, state, pairs, 4 if dtype == float64 else 2)
         b.map_into(_every(b, y, 2, i), one, words)
@@ -147,20 +145,19 @@ def _half(b: Builder, count: int) -> int:
     return b.derive(lambda real: (real(count) + 1) // 2, ("half", count))
 
 
-def _polar(fn: Function, values: Sequence[Value]) -> tuple[Value, Value]:
+def _polar(s: Any, first: Any, second: Any) -> tuple[Any, Any]:
     """The radius and the angle of a pair of normal numbers, of two words."""
-    first, second = values
     # (k + 1/2) 2**-32: rounded as the reference does, in float32.
-    u = (fn.convert(first, float32) + 0.5) * 2.0**-_WORD_BITS
-    bits = fn.convert(fn.binary("lshr", second, _WORD_BITS - 24), int32)
-    angle = fn.convert(bits, float32) * (2 * math.pi * 2.0**-24)
-    return v.sqrt(fn, v.log(fn, u) * -2.0), angle
+    u = (s.cast(first, float32) + 0.5) * 2.0**-_WORD_BITS
+    bits = s.cast(s.shift_right(second, _WORD_BITS - 24), int32)
+    angle = s.cast(bits, float32) * (2 * math.pi * 2.0**-24)
+    return s.sqrt(s.log(u) * -2.0), angle
 
 
-def _double_polar(fn: Function, values: Sequence[Value]) -> tuple[Value, Value]:
+def _double_polar(s: Any, *words: Any) -> tuple[Any, Any]:
     """The same in float64, of four words."""
-    u, turn = (_unit_interval(fn, values[i : i + 2]) for i in (0, 2))
-    return v.sqrt(fn, v.log1p(fn, -u) * -2.0), turn * (2 * math.pi)
+    u, turn = (_unit_interval(s, *words[i : i + 2]) for i in (0, 2))
+    return s.sqrt(s.log1p(-u) * -2.0), turn * (2 * math.pi)
 
 
 @lowers("RandomCategorical")
@@ -199,10 +196,10 @@ def _int(b: Builder, step: Lowered, state: Operand, *dims: Operand) -> Operand:
         raise NotLoweredError(f"RandomInt from {low} to {high} as {dtype}")
     shape = filled(step.attrs["shape"], dims)
 
-    def within(fn: Function, values: Sequence[Value]) -> Value:
-        lower, upper = (fn.convert(x, uint64) * (high - low) for x in values)
-        found = fn.binary("lshr", upper + fn.binary("lshr", lower, _WORD_BITS), _WORD_BITS)
-        return fn.convert(found + low % (1 << 64), dtype)
+    def within(s: Any, *words: Any) -> Any:
+        lower, upper = (s.cast(x, uint64) * (high - low) for x in words)
+        found = s.shift_right(upper + s.shift_right(lower, _WORD_BITS), _WORD_BITS)
+        return s.cast(found + low % (1 << 64), dtype)
 
     return b.reshape(b.map(within, _groups(b, state, math.prod(shape), 2), dtype), shape)
 
@@ -212,8 +209,8 @@ def _bernoulli(b: Builder, step: Lowered, state: Operand, p: Operand, *dims: Ope
     shape = filled(step.attrs["shape"], dims)
     words = b.reshape(_words(b, state, math.prod(shape)), shape)
 
-    def below(fn: Function, values: Sequence[Value]) -> Value:
-        word, p = (fn.convert(x, float64) for x in values)
+    def below(s: Any, word: Any, p: Any) -> Any:
+        word, p = s.cast(word, float64), s.cast(p, float64)
         return word < p * 2.0**_WORD_BITS
 
     return b.map(below, [words, b.broadcast(p, shape)], bool_)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....graph import DType, bool_, float32, float64, int32
-from ...codegen.function import NotLoweredError
 from ...ir.builder import Builder, truth
+from ...ir.not_lowered import NotLoweredError
 from ...ir.program import Operand, Size, View
 from .table import Lowered, lowers
 
@@ -27,7 +27,7 @@ def _needs_float(dtype: DType) -> None:
 @lowers("All", "Any", takes_halves=True)
 def _truths(b: Builder, step: Lowered, x: Operand) -> Operand:
     if b.dtype(x) != bool_:
-        x = b.map(lambda fn, values: truth(fn, values[0]), [x], bool_)
+        x = b.map(truth, [x], bool_)
     return _reduced(b, step, x)
 
 
@@ -318,7 +318,7 @@ def _rms_norm(b: Builder, step: Lowered, x: Operand, scale: Operand) -> Operand:
 
 @lowers("CountNonzero")
 def _count_nonzero(b: Builder, step: Lowered, x: Operand) -> Operand:
-    ones = b.map(lambda fn, values: fn.convert(truth(fn, values[0]), int32), [x], int32)
+    ones = b.map(lambda s, x: s.cast(truth(s, x), int32), [x], int32)
     return b.cast(
         b.reduce("sum", ones, _axes(b, step, x), keepdims=step.attrs["keepdims"]), step.dtypes[0]
     )

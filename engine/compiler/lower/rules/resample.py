@@ -9,8 +9,8 @@ import numpy as np
 
 from ....graph import Array, float32, float64, int32
 from ....ops.nn.resample import resampling
-from ...codegen.function import NotLoweredError
-from ...ir.builder import Builder
+from ...ir.builder import Builder, as_it_is
+from ...ir.not_lowered import NotLoweredError
 from ...ir.program import Gathered, Operand, View
 from ...ir.sizes import is_known
 from .contractions import product
@@ -65,7 +65,7 @@ def _apply(
         for i in range(most)
     ]
     if is_choice:
-        return b.map(lambda fn, values: values[0], cells, dtype, shape)
+        return b.map(as_it_is, cells, dtype, shape)
     parts = np.take_along_axis(weights, order, axis=1)
     shares = [constant(parts[:, i], dtype) for i in range(most)]
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....graph import bool_, int64
-from ...codegen.function import NotLoweredError
-from ...ir.builder import Builder, broadcast
+from ...ir.builder import Builder, as_it_is, broadcast
 from ...ir.kernel_target import Target
 from ...ir.launch import Buffer
+from ...ir.not_lowered import NotLoweredError
 from ...ir.program import Operand, Shape, Size, View
 from ...kernels.other.scatter import plan_scatter
 from .indexing import checked, numbers, wrapped
@@ -52,7 +52,7 @@ def _put(
     named = (*shape[:axis], count, *shape[axis + 1 :])
     order = [a for a in range(len(shape)) if a != axis] + [axis]
     places = b.broadcast(checked(b, indices, shape[axis]), named)
-    rows = b.map(lambda fn, given: given[0], [values], b.dtype(values), named)
+    rows = b.map(as_it_is, [values], b.dtype(values), named)
     outer = tuple(shape[a] for a in order[:-1])
     found = _scattered(
         b,

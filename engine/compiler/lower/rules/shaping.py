@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from ....graph import int32, int64
-from ...codegen.function import NotLoweredError
-from ...ir.builder import Builder
+from ...ir.builder import Builder, as_it_is
+from ...ir.not_lowered import NotLoweredError
 from ...ir.program import Operand, Size, View, array_literal
 from ...ir.sizes import is_known
 from .table import Lowered, filled, lowers
@@ -109,7 +109,7 @@ def _transpose(b: Builder, step: Lowered, x: Operand) -> Operand:
 def _broadcast_to(b: Builder, step: Lowered, x: Operand, *dims: Operand) -> Operand:
     shape = filled(step.attrs["shape"], dims)
     if not isinstance(x, View):
-        return b.map(lambda fn, values: values[0], [x], b.dtype(x), shape)
+        return b.map(as_it_is, [x], b.dtype(x), shape)
     return b.broadcast(x, shape)
 
 

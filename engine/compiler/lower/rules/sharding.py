@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...codegen.function import NotLoweredError
 from ...ir.builder import Builder
+from ...ir.not_lowered import NotLoweredError
 from ...ir.program import Operand
 from ...ir.sizes import is_known
 from .joining import copy_into, part

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ....graph import bool_, int64
-from ...codegen.function import Function, NotLoweredError, Value
-from ...ir.builder import Builder
+from ...ir.builder import Builder, as_it_is
+from ...ir.not_lowered import NotLoweredError
 from ...ir.program import Gathered, Literal, Operand, Shape, View
 from ...ir.sizes import is_known
 from .joining import copy_into, part
@@ -110,7 +110,7 @@ def _at(
     shape = b.shape(places[0])
     start = x._replace(shape=shape, strides=strides)
     found = Gathered(start, tuple(places), moved, tuple(limits))
-    return b.map(lambda fn, given: given[0], [found], b.dtype(x), shape)
+    return b.map(as_it_is, [found], b.dtype(x), shape)
 
 
 @lowers("SliceUpdate", takes_halves=True, places_from_data=True)
@@ -334,10 +334,6 @@ def _pad_grad(b: Builder, step: Lowered, dy: Operand) -> Operand:
             if not each:
                 edge = b.reduce("sum", edge, [axis], keepdims=True)
             cells = part(b, dx, axis, start, size if each else 1, each or 1)
-            b.map_into(cells, _sum, [cells, edge])
+            b.map_into(cells, lambda s, own, x: own + x, [cells, edge])
         dy = dx
     return dy
-
-
-def _sum(fn: Function, values: Sequence[Value]) -> Value:
-    return values[0] + values[1]

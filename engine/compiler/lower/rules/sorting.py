@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ....graph import FLOATING, bool_, int32
-from ...codegen.function import NotLoweredError
-from ...codegen.math.sort_keys import in_order, order_type
-from ...ir.builder import Builder
+from ...ir.builder import Builder, as_it_is
 from ...ir.kernel_target import Target
 from ...ir.launch import Buffer
+from ...ir.not_lowered import NotLoweredError
 from ...ir.program import Gathered, Operand, View
 from ...ir.sizes import is_known
+from ...ir.sort_keys import in_order, order_type
 from ...kernels.other.top_k import plan_top_k
 from .table import Lowered, lowers
 
@@ -74,7 +74,7 @@ def _picked(b: Builder, x: View, places: View) -> View:
     """Elements of lines, by places that are within them."""
     start = x._replace(shape=places.shape, strides=(*x.strides[:-1], 0))
     found = Gathered(start, (places,), (x.strides[-1],), (x.shape[-1],))
-    return b.map(lambda fn, values: values[0], [found], b.dtype(x), places.shape)
+    return b.map(as_it_is, [found], b.dtype(x), places.shape)
 
 
 def _sorted_by_rank(b: Builder, x: View, *, descending: bool) -> View:
@@ -112,7 +112,7 @@ def _keys(b: Builder, x: View) -> View:
     dtype = b.dtype(x)
     if dtype not in FLOATING:
         return x if dtype != bool_ else b.copy(b.cast(x, int32))
-    return b.map(lambda fn, values: in_order(fn, values[0]), [x], order_type(dtype))
+    return b.map(in_order, [x], order_type(dtype))
 
 
 def _greatest(b: Builder, x: View, count: int) -> View:

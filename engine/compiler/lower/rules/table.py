@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ....graph import DType
-from ...codegen.function import NotLoweredError
+from ...ir.not_lowered import NotLoweredError
 from ...ir.program import Literal, Operand, Shape, Size
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from laminar.engine.compiler.codegen.control import any_lane, loop, repeat, replaced
 from laminar.engine.compiler.codegen.function import Function, Value
+from laminar.engine.compiler.codegen.memory import load, lookup, store
 from laminar.engine.graph import float64, int64
 
 from ..modules import elementwise
@@ -20,10 +22,10 @@ def test_replaced(lanes: int) -> None:
             def far() -> list[Value]:
                 return [x * 100.0]
 
-            (inner,) = fn.replaced(fn.any(x < -50.0), [x * 10.0], far)
+            (inner,) = replaced(fn, any_lane(fn, x < -50.0), [x * 10.0], far)
             return [fn.select(x < 0, inner, x)]
 
-        (y,) = fn.replaced(fn.any(x < 0), [x], negative)
+        (y,) = replaced(fn, any_lane(fn, x < 0), [x], negative)
         return y
 
     x = np.arange(-2.0, 100.0)
@@ -39,9 +41,9 @@ def test_repeat(lanes: int) -> None:
     def body(fn: Function, x: Value) -> Value:
         def halved(y: Value) -> tuple[Value, Value]:
             y = fn.select(y >= 1.0, y * 0.5, y)
-            return y, fn.any(y >= 1.0)
+            return y, any_lane(fn, y >= 1.0)
 
-        return fn.repeat(x, halved)
+        return repeat(fn, x, halved)
 
     x = np.array([0.25, 3.0, 1e30, 7.0] * 5)
     found = elementwise(body, ["float64"], "float64", lanes=lanes)(x)
@@ -53,7 +55,7 @@ def test_lookup(lanes: int) -> None:
     table = [np.pi, -1.0, np.inf, 1e-300]
 
     def body(fn: Function, i: Value) -> Value:
-        return fn.lookup("table", table, i)
+        return lookup(fn, "table", table, i)
 
     i = np.arange(37) % 4
     found = elementwise(body, ["int64"], float64, lanes=lanes)(i)
@@ -65,35 +67,22 @@ def test_constants_beyond_the_type_are_infinite() -> None:
     np.testing.assert_array_equal(found(np.ones(3)), [-np.inf] * 3)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32"])
-def test_operators(dtype: str) -> None:
-    a, b = np.array([7, -7, 8, -9, 5], dtype), np.array([2, 2, -3, -4, 0], dtype)
-    for body, expected in (
-        (lambda fn, x, y: x // y, np.floor_divide),
-        (lambda fn, x, y: x % y, np.mod),
-    ):
-        with np.errstate(all="ignore"):
-            found = elementwise(body, [dtype] * 2, dtype)(a, b)
-            np.testing.assert_array_equal(found, expected(a, b))
-    found = elementwise(lambda fn, x: x // 4 + x % 4, [dtype], dtype)(a)
-    np.testing.assert_array_equal(found, a // 4 + a % 4)
-
-
 def test_loops_nest_in_branches() -> None:
     def body(fn: Function, n: Value) -> Value:
         def counted() -> list[Value]:
             place = fn.named("alloca i64")
-            fn.store(n, place)
+            store(fn, n, place)
             step = fn.number(2)
-            fn.loop(
+            loop(
+                fn,
                 fn.number(0),
                 n,
                 1,
-                lambda i: fn.store(fn.load(place, int64, 0) + step, place),
+                lambda i: store(fn, load(fn, place, int64, 0) + step, place),
             )
-            return [fn.load(place, int64, 0)]
+            return [load(fn, place, int64, 0)]
 
-        (total,) = fn.replaced(n > 3, [n], counted)
+        (total,) = replaced(fn, n > 3, [n], counted)
         return total
 
     n = np.arange(8)

@@ -11,8 +11,10 @@ import pytest
 
 import laminar
 from laminar import ops
-from laminar.engine.compiler.codegen.function import Function, NotLoweredError, Value
+from laminar.engine.compiler.codegen.conversions import convert
+from laminar.engine.compiler.codegen.function import Function, Value
 from laminar.engine.compiler.ir.builder import Builder
+from laminar.engine.compiler.ir.not_lowered import NotLoweredError
 from laminar.engine.compiler.ir.program import View
 from laminar.engine.compiler.kernels import PairUnit
 from laminar.engine.compiler.lower.rules import contractions
@@ -63,7 +65,7 @@ def test_a_float64_is_rounded_as_the_reference_does(name: str, lanes: int) -> No
     with np.errstate(over="ignore"):
         want = x.astype(HALVES[name])
     found = elementwise(
-        lambda fn, v: fn.convert(v, as_dtype(name)), ["float64"], name, lanes=lanes
+        lambda fn, v: convert(fn, v, as_dtype(name)), ["float64"], name, lanes=lanes
     )(x)
     np.testing.assert_array_equal(bits(found), bits(want))
 
@@ -74,7 +76,7 @@ def test_every_half_is_read_and_written(name: str, lanes: int) -> None:
     x = every(name)
     as_it_is = elementwise(lambda fn, v: v, [name], name, lanes=lanes)(x)
     np.testing.assert_array_equal(bits(as_it_is), bits(x))
-    wide = elementwise(lambda fn, v: fn.convert(v, float32), [name], "float32", lanes=lanes)(x)
+    wide = elementwise(lambda fn, v: convert(fn, v, float32), [name], "float32", lanes=lanes)(x)
     np.testing.assert_array_equal(wide, x.astype(np.float32))
 
 
@@ -95,7 +97,7 @@ def test_rounding(name: str, lanes: int) -> None:
         ]
     )
     dtype = as_dtype(name)
-    found = elementwise(lambda fn, v: fn.convert(v, dtype), ["float32"], name, lanes=lanes)(x)
+    found = elementwise(lambda fn, v: convert(fn, v, dtype), ["float32"], name, lanes=lanes)(x)
     with np.errstate(over="ignore", invalid="ignore"):
         expected = x.astype(HALVES[name])
     np.testing.assert_array_equal(bits(found), bits(expected))
@@ -107,9 +109,9 @@ def test_a_value_that_is_rounded_is_not_rounded_again(name: str) -> None:
     lines = []
 
     def body(fn: Function, v: Value) -> Value:
-        once = fn.convert(v, dtype)
+        once = convert(fn, v, dtype)
         before = len(fn.text())
-        twice = fn.convert(fn.convert(once, float32), dtype)
+        twice = convert(fn, convert(fn, once, float32), dtype)
         lines.append(fn.text()[before:])
         assert twice.name == once.name
         return twice

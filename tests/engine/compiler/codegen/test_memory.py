@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laminar.engine.compiler.codegen.function import NotLoweredError
+from laminar.engine.compiler.ir.not_lowered import NotLoweredError
 from laminar.engine.compiler.ir.program import Literal, Map, Program, Storage, View
+from laminar.engine.compiler.ir.recording_scalars import same
 from laminar.engine.compiler.ir.sizes import Sizes, is_known, stand_in
 from laminar.engine.compiler.schedule.buffer_assignment import arrange
 from laminar.engine.errors import InternalError
@@ -81,16 +82,16 @@ def test_verify_finds_what_is_read_before_it_is_written() -> None:
     with pytest.raises(InternalError, match="never written"):
         program.verify()
     z = program.add(Storage(FLOAT, (4,)))
-    program.statements = [Map(program.whole(z), (program.whole(y),), lambda fn, v: v[0])]
+    program.statements = [Map(program.whole(z), (program.whole(y),), same(FLOAT))]
     with pytest.raises(InternalError, match="read before it is written"):
         program.verify()
 
 
 def test_verify_finds_views_that_reach_outside() -> None:
     program, x, y = _program()
-    program.statements = [Map(program.whole(y), (View(x, (4,), (1,), 1),), lambda fn, v: v[0])]
+    program.statements = [Map(program.whole(y), (View(x, (4,), (1,), 1),), same(FLOAT))]
     with pytest.raises(InternalError, match="reaches outside"):
         program.verify()
-    program.statements = [Map(program.whole(x), (Literal(1.0, FLOAT),), lambda fn, v: v[0])]
+    program.statements = [Map(program.whole(x), (Literal(1.0, FLOAT),), same(FLOAT))]
     with pytest.raises(InternalError, match="is given, and written to"):
         program.verify()

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from laminar import engine
-from laminar.engine.compiler.codegen.function import Function, Module, NotLoweredError, Value
-from laminar.engine.compiler.codegen.scalars import VectorScalars
+from laminar.engine.compiler.codegen.function import Function, Module, Value
+from laminar.engine.compiler.codegen.scalars import FUNCTIONS, write
+from laminar.engine.compiler.ir.not_lowered import NotLoweredError
+from laminar.engine.compiler.ir.recording_scalars import NATIVE_FUNCTIONS, RecordingScalars, record
 from laminar.engine.graph import DType, TensorSpec, as_dtype, bool_, int32
 from laminar.engine.ops.core.registry import OPS, OpDef
 from laminar.engine.ops.core.scalars import Scalars
@@ -88,7 +90,8 @@ def body_of(op: OpDef, attrs: Mapping[str, Any]) -> Any:
     assert scalar is not None
 
     def body(fn: Function, *values: Value) -> Any:
-        return scalar(VectorScalars(fn), *values, **attrs)
+        dtypes = [v.dtype for v in values]
+        return write(fn, record(scalar, dtypes, result_dtype(op, dtypes, attrs), attrs), values)
 
     return body
 
@@ -116,8 +119,8 @@ def lowered(op: OpDef, dtype: DType) -> bool:
 
 
 def test_the_protocol_is_known() -> None:
-    """What it has and this target not is refused, as is what it has not."""
-    s = VectorScalars(Function(Module(), "f", []))
+    """What it has and native code not is refused, as is what it has not."""
+    s = RecordingScalars()
     names = [n for n, f in inspect.getmembers(Scalars, inspect.isfunction) if n[0] != "_"]
     missing = {*("bessel_i", "complex", "digamma", "erfinv", "gcd", "imag", "lcm", "lgamma")}
     missing |= {"polygamma", "real"}
@@ -129,19 +132,22 @@ def test_the_protocol_is_known() -> None:
             assert callable(getattr(s, name))
 
 
+def test_all_that_can_be_recorded_has_code() -> None:
+    assert FUNCTIONS.keys() == NATIVE_FUNCTIONS | {"ldexp"}
+
+
 def test_numbers_alone_have_no_type() -> None:
-    s = VectorScalars(Function(Module(), "f", []))
     with pytest.raises(NotLoweredError, match="exp of numbers alone"):
-        s.exp(1.0)
+        RecordingScalars().exp(1.0)
 
 
 def test_a_float_among_integers_is_refused() -> None:
-    fn = Function(Module(), "f", [])
-    x = Value(fn, "%x", int32, 8)
+    s = RecordingScalars()
+    (x,) = s.operands([int32])
     with pytest.raises(NotLoweredError, match=r"0\.5 among int32"):
         x + 0.5
     with pytest.raises(NotLoweredError, match=r"1\.0 among int32"):
-        VectorScalars(fn).max(x, 1.0)
+        s.max(x, 1.0)
 
 
 @pytest.mark.parametrize("dtype", NOT_LOWERED)

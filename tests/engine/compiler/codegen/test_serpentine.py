@@ -12,6 +12,8 @@ import laminar
 from laminar import ops
 from laminar.engine.compiler.codegen import driver
 from laminar.engine.compiler.codegen.function import POINTER, Function, Module, Value
+from laminar.engine.compiler.codegen.memory import address_at, store
+from laminar.engine.compiler.codegen.memory import load as load_elements
 from laminar.engine.compiler.codegen.serpentine import turning
 from laminar.engine.compiler.native import executable as instance
 from laminar.engine.compiler.native.executable import Instance
@@ -67,9 +69,9 @@ def test_all_rounds_are_run_in_order(start: int, stop: int, step: int, back: boo
     first, last, turned = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
 
     def note(i: Value) -> None:
-        count = fn.load(place, int64, 0) + 1
-        fn.store(count, place)
-        fn.store(i, fn.offset(place, count, 8))
+        count = load_elements(fn, place, int64, 0) + 1
+        store(fn, count, place)
+        store(fn, i, address_at(fn, place, count, 8))
 
     turning(fn, turned != 0, first, last, step, note)
     found = np.zeros(16, np.int64)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from laminar.engine.compiler.codegen.control import loop
 from laminar.engine.compiler.codegen.function import Module, Value
 from laminar.engine.compiler.kernels import Buffer, Code, Epilogue, Launch
 from laminar.engine.compiler.kernels.addressing import function, load, store, word
@@ -105,7 +106,7 @@ def _write() -> str:
             x = x + load(fn, of_rows + i * 4, float32) + load(fn, of_columns + j * 4, float32)
             store(fn, x, to + at)
 
-        fn.loop(fn.number(0), columns, 1, column)
+        loop(fn, fn.number(0), columns, 1, column)
 
-    fn.loop(fn.number(0), rows, 1, row)
+    loop(fn, fn.number(0), rows, 1, row)
     return module.text()

@@ -16,7 +16,9 @@ import pytest
 
 from laminar import engine as eng
 from laminar.engine.compiler.codegen import cpython_code, driver
+from laminar.engine.compiler.codegen.control import repeat
 from laminar.engine.compiler.codegen.function import POINTER, Function, Module, Value
+from laminar.engine.compiler.codegen.memory import address_at, store
 from laminar.engine.compiler.native import cpython_calls
 from laminar.engine.compiler.native.cpython_calls import callable_plan
 from laminar.engine.compiler.plan.executable_plan import driver_codes
@@ -42,13 +44,13 @@ def _waiting() -> str:
     module = Module()
     fn = Function(module, "await", [POINTER, "i64", "i64"])
     words = fn.arguments[0]
-    fn.store(fn.number(1), fn.offset(words, fn.number(1), 8))
+    store(fn, fn.number(1), address_at(fn, words, fn.number(1), 8))
 
     def again(x: Value) -> tuple[Value, Value]:
         seen = fn.instruction(f"load atomic i64, ptr {words} seq_cst, align 8", int64, 0)
         return x, seen == 0
 
-    fn.repeat(fn.number(0), again)
+    repeat(fn, fn.number(0), again)
     return module.text()
 
 

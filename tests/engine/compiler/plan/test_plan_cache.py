@@ -18,6 +18,7 @@ from laminar.engine.compiler import (
     NativeCompiler,
 )
 from laminar.engine.compiler.codegen.function import Function, Module
+from laminar.engine.compiler.codegen.memory import store
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 from laminar.engine.compiler.plan import (
     specializations,
@@ -311,7 +312,7 @@ def test_what_is_accepted_is_read(place: Path, monkeypatch: pytest.MonkeyPatch) 
 def _text(number: int) -> str:
     module = Module()
     fn = Function(module, "same_name", ["ptr"])
-    fn.store(fn.number(number), fn.arguments[0])
+    store(fn, fn.number(number), fn.arguments[0])
     return module.text()
 
 

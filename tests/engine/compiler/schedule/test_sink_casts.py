@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from laminar.engine.compiler.ir.builder import Builder
+from laminar.engine.compiler.ir.builder import Builder, as_it_is
 from laminar.engine.compiler.ir.program import Gathered, View
 from laminar.engine.compiler.schedule.buffer_assignment import Layout, lay_out
 from laminar.engine.graph import DType, bfloat16, float16, float32, int32
@@ -84,7 +84,7 @@ def test_halves_that_are_written_again_are_copied_before() -> None:
     b = Builder()
     made, wide = halves(b)
     total = b.total(wide, (0,))
-    b.map_into(made, lambda fn, values: values[0], [made])
+    b.map_into(made, as_it_is, [made])
     last = b.compute(lambda s, x, t: x - t, wide, total)
     layout = laid_out(b, last)
     assert in_float32(layout) == [wide.storage]

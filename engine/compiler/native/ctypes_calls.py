@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .codegen import driver
-from .codegen.abi import DATA, FLAGS, REFERENCES, TYPE
-from .codegen.cpython_code import OTHER_SHAPES
-from .native import heap
+from ..codegen import driver
+from ..codegen.abi import DATA, FLAGS, REFERENCES, TYPE
+from ..codegen.cpython_code import OTHER_SHAPES
+from . import heap
 
 _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)  # without Python's lock
 _WORDS = FLAGS // 8 + 1  # of an array

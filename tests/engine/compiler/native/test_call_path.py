@@ -15,11 +15,10 @@ import pytest
 
 import laminar
 from laminar import engine as eng
-from laminar.engine.compiler import call_path, ctypes_calls
 from laminar.engine.compiler.codegen import driver
-from laminar.engine.compiler.ctypes_calls import CtypesPlan
-from laminar.engine.compiler.native import cpython_calls
+from laminar.engine.compiler.native import call_path, cpython_calls, ctypes_calls
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
+from laminar.engine.compiler.native.ctypes_calls import CtypesPlan
 from laminar.engine.compiler.plan.executable_plan import driver_codes
 from laminar.engine.compiler.target.code_cache import addresses_of
 from laminar.engine.errors import InvalidArgumentError
@@ -31,7 +30,7 @@ import hashlib
 import numpy as np
 import laminar
 from laminar import ops
-from laminar.engine.compiler.call_path import reads_structs
+from laminar.engine.compiler.native.call_path import reads_structs
 
 rng = np.random.default_rng(0)
 found = []

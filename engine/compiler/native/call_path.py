@@ -19,7 +19,7 @@ import sysconfig
 
 import numpy as np
 
-from ..errors import InvalidArgumentError
+from ...errors import InvalidArgumentError
 
 _log = logging.getLogger(__name__)
 

@@ -1,0 +1,36 @@
+"""Sizes that are only known when a program runs, as people read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from laminar.engine.compiler.ir.sizes import shown, shown_size, stand_in
+
+A, B, C = (stand_in(k) for k in range(3))
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (7, "7"),
+        (-7, "-7"),
+        (A, "n0"),
+        (4 * A, "4*n0"),
+        (A * B, "n0*n1"),
+        (6 * C * A, "6*n0*n2"),
+        (A * A, "n0*n0"),
+        (A + 3, "n0 + 3"),
+        (2 * B - 1, "2*n1 - 1"),
+        ((A + 1) * B, "n1*(n0 + 1)"),
+        (-A, "-n0"),
+        (-A - 2, "-(n0 + 2)"),
+        (1 << 100, "?"),
+        (A + B, "?"),
+    ],
+)
+def test_text_of_a_size(size: int, text: str) -> None:
+    assert shown_size(size) == text
+
+
+def test_text_of_a_shape() -> None:
+    assert shown((A, 3, A * B)) == "[n0, 3, n0*n1]"
