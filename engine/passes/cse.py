@@ -16,7 +16,7 @@ from ..graph.operation import OpDefinition
 from ..ops.core.registry import definition_of
 from ..ops.state.variable import read_variable
 from .purity import is_pure
-from .step_graph import StepGraph
+from .step_graph import CONST, StepGraph
 from .updates import UPDATES
 
 _MOST_BYTES = 1 << 20  # larger constants are equal only if they are one array
@@ -80,8 +80,8 @@ class _Found:
             return known  # of one op, all have attributes or none
         try:
             if isinstance(known, Operation):
-                known = self._first[key] = {_frozen(known.attrs): known}
-            return known.setdefault(_frozen(op.attrs), op)
+                known = self._first[key] = {_attributes(known): known}
+            return known.setdefault(_attributes(op), op)
         except TypeError:  # an attribute that cannot be compared
             return op
 
@@ -117,6 +117,13 @@ def _alike(op: Operation, other: Operation) -> bool:
     """Whether as much is known of the outputs of both."""
     pairs = zip(op.outputs, other.outputs, strict=True)
     return all(a.spec is b.spec or a.spec == b.spec for a, b in pairs)
+
+
+def _attributes(op: Operation) -> Hashable:
+    """As `_frozen`, of the attributes of an operation; most often it is a constant."""
+    if op.definition is CONST and not (value := op.attrs["value"]).ndim and value.dtype != object:
+        return value.dtype, value.tobytes()
+    return _frozen(op.attrs)
 
 
 def _frozen(value: Any) -> Hashable:

@@ -70,7 +70,10 @@ class Preparation:
 
 
 def _prune(p: Preparation) -> None:
-    """Leave out what neither a fetch nor a target needs, in a graph that passes may rewrite."""
+    """Leave out what neither a fetch nor a target needs, in a graph that passes may rewrite.
+
+    Where none does, the step stays a view of the user's graph, which shows what is needed alone.
+    """
     p.step = p.step.copy()
 
 
@@ -162,7 +165,7 @@ class _Entry(NamedTuple):
     Attributes:
         name: unique.
         applies: whether a step needs it.
-        run: what it does.
+        run: what it does; None for
         rewrite: what it does to the graph, where it does no more than that.
         own: whether it is one of laminar's.
         is_shown: whether it makes another graph, which dumps are to show.
@@ -177,6 +180,7 @@ class _Entry(NamedTuple):
 
 
 _lock = forks.lock()
+# What rewrites the graph of a step. Those that a program registers come among them.
 _rewrites = [
     _Entry("prune", _is_rewritten, _prune),
     _Entry("rewrite_bodies", _is_rewritten, _rewrite_bodies),
@@ -185,6 +189,7 @@ _rewrites = [
     _Entry("merge_common", _pays, rewrite=merge_common),
     _Entry("remove_dead", _pays, rewrite=remove_dead),
 ]
+# What decides where and how it is run.
 _lowering = (
     _Entry("lower_control_flow", _must_be_dataflow, _lower_control_flow),
     _Entry("place", _has_choice, _place, is_shown=False),
@@ -220,10 +225,10 @@ def _through(entries: Sequence[_Entry], p: Preparation) -> Preparation:
     for entry in list(entries):
         if entry.applies(p):
             dumps.before(entry, p.step)
-            if entry.rewrite is not None:
-                p.step = _rewritten(entry.rewrite, entry, p.step)
-            elif entry.run is not None:
+            if entry.run is not None:
                 entry.run(p)
+            else:
+                p.step = _rewritten(entry, p.step)
             dumps.after(entry, p.step)
     return p
 
@@ -244,21 +249,25 @@ def run_passes(
         InternalError: with `check`, a pass of laminar's left what cannot run.
     """
     with _lock:
-        entries = [_rewrites[_place_of(n)] for n in names] if names is not None else _rewrites[2:]
+        if names is None:
+            names = [e.name for e in _rewrites if e.rewrite is not None]
+        entries = [_rewrites[_place_of(name)] for name in names]
     if check:
         verify(step)
     dumps = _Dumps(step)
     for entry in entries:
-        assert entry.rewrite is not None, "it rewrites"
         dumps.before(entry, step)
-        step = _rewritten(entry.rewrite, entry, step)
+        step = _rewritten(entry, step)
         dumps.after(entry, step)
         if check:
             verify(step)
     return step
 
 
-def _rewritten(rewrite: Pass, entry: _Entry, step: StepGraph) -> StepGraph:
+def _rewritten(entry: _Entry, step: StepGraph) -> StepGraph:
+    """A step after a pass that rewrites a graph."""
+    rewrite = entry.rewrite
+    assert rewrite is not None, "it rewrites a graph"
     if entry.own:
         rewrite(step)
         return step

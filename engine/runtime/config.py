@@ -39,7 +39,7 @@ class SessionConfig:
         optimize: whether a graph is simplified before its first run: constants folded, what is
             computed twice merged, operations that give their input left out (see `pass_names`). The
             values of fetches are the same, bit for bit. The first run of each set of fetches and
-            feeds takes longer.
+            feeds takes longer. Functions are simplified always.
         inter_op_threads: the sizes of the session's own pools of threads, each the number of
             operations of a step that may run at the same time; `RunOptions.inter_op_pool` says
             which pool a run takes. Empty: the process's (`set_inter_op_threads`).
