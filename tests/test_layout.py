@@ -54,7 +54,7 @@ ENGINE_MAY_IMPORT = {
     "state": {"graph", "io", "ops", "resources"},
     "runtime": {"devices", "graph", "ops", "passes"},
     "compiler": {"graph", "ops"},
-    "functions": {"devices", "graph", "ops", "gradients", "passes", "runtime", "state"},
+    "functions": {"graph", "ops", "gradients", "passes", "runtime", "state"},
 }
 
 

@@ -163,9 +163,14 @@ def fetched(value: Any) -> Any:
 def _held(context: Any, store: VariableStore) -> Array:
     """The value for kernels of `context`: the host fetches it from where it was updated last."""
     value = store.read()
-    if type(value) is not np.ndarray and context.xp is HOST:
-        value = store.value = fetched(value)
-    return value
+    if type(value) is np.ndarray or context.xp is not HOST:
+        return value
+    found = fetched(value)
+    if found is not value:
+        with one_lock((store,)):
+            if store.value is value:  # nobody has stored a newer one meanwhile
+                store.value = found
+    return found
 
 
 @define(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -15,13 +15,13 @@ from laminar.engine.errors import (
     InvalidArgumentError,
     ResourceExhaustedError,
 )
-from laminar.engine.graph import ANY, Tensor, TensorSpec
+from laminar.engine.graph import ANY, EagerTensor, Tensor, TensorSpec
 from laminar.engine.ops.core.basic import zeros_like
 from laminar.engine.ops.core.dispatch import apply, as_input
 from laminar.engine.ops.core.recording import Record, paused, recorders
 from laminar.engine.ops.core.registry import define
 from laminar.engine.ops.math.arithmetic import add, divide
-from laminar.engine.ops.state.variable import read_variable
+from laminar.engine.ops.state.variable import VariableStore, read_variable
 
 
 class Listener:
@@ -130,6 +130,27 @@ def test_inputs_of_a_graph() -> None:
     captured = as_input(two, handle)
     assert (captured.op.type, captured.dtype) == ("Placeholder", "resource")
     assert as_input(two, handle) is captured
+
+
+class Watched(VariableStore):
+    """A store that tells what is written to it."""
+
+    written: ClassVar[list[str]] = []
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.written.append(name)
+        super().__setattr__(name, value)
+
+
+@pytest.mark.parametrize("value", [np.float32(1), np.ones(2, "float32")], ids=["scalar", "array"])
+def test_a_read_writes_nothing(value: Any) -> None:
+    """Another thread may have stored a newer value meanwhile."""
+    store = Watched("w", value)
+    Watched.written.clear()
+    attrs = {"shape": eng.TensorShape(value.shape), "dtype": eng.as_dtype("float32")}
+    (found,) = apply(read_variable, (EagerTensor(store, eng.as_dtype("resource")),), attrs)
+    np.testing.assert_array_equal(found.numpy(), value)
+    assert not Watched.written
 
 
 def test_outputs_of_many() -> None:
