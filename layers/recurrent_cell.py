@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
 
 from laminar import ops, random
 from laminar.activations import ActivationLike
@@ -164,10 +164,9 @@ class RecurrentCell(DroppingCell):
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,
-        *,
-        implementation: int = 2,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Any,
     ) -> None:
+        implementation = kwargs.pop("implementation", 2)
         super().__init__(**kwargs)
         self.units = self.output_size = whole(self, "units", units)
         self.use_bias = use_bias
