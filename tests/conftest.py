@@ -88,12 +88,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: (not item.nodeid.startswith(_OPS), item.path not in long))
 
 
-def pytest_collection_finish() -> None:
-    """What was collected stays to the end: nobody who looks for garbage need go through it."""
-    gc.collect()
-    gc.freeze()
-
-
 def names_of_threads_left(before: Collection[threading.Thread]) -> list[str]:
     """Threads of laminar that work for one object only, and still live some time after it."""
     end = time.monotonic() + 20
@@ -107,6 +101,13 @@ def names_of_threads_left(before: Collection[threading.Thread]) -> list[str]:
             return left
         gc.collect()
         time.sleep(0.01)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def what_stays_is_no_garbage() -> None:
+    """Who looks for garbage (many tests do) need not go through all that other modules left."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="module", autouse=True)

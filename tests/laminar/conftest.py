@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import multiprocessing
-import threading
 from collections.abc import Iterator
 
 import pytest
+
+from ...conftest import names_of_threads_left
 
 
 @pytest.fixture
 def nothing_is_left() -> Iterator[None]:
     """No thread or process of the data outlives a test."""
     yield
-    assert not [t.name for t in threading.enumerate() if t.name.startswith("laminar-")]
+    assert not names_of_threads_left(())
     assert not multiprocessing.active_children()
