@@ -13,10 +13,11 @@ import numpy as np
 
 from ..graph import GraphTensor, Operation, resource
 from ..graph.operation import OpDefinition
+from ..ops.core.basic import const_op
 from ..ops.core.registry import definition_of
 from ..ops.state.variable import read_variable
 from .purity import is_pure
-from .step_graph import CONST, StepGraph
+from .step_graph import StepGraph
 from .updates import UPDATES
 
 _MOST_BYTES = 1 << 20  # larger constants are equal only if they are one array
@@ -121,7 +122,7 @@ def _alike(op: Operation, other: Operation) -> bool:
 
 def _attributes(op: Operation) -> Hashable:
     """As `_frozen`, of the attributes of an operation; most often it is a constant."""
-    if op.definition is CONST and not (value := op.attrs["value"]).ndim and value.dtype != object:
+    if op.definition is const_op and not (value := op.attrs["value"]).ndim and value.dtype != object:
         return value.dtype, value.tobytes()
     return _frozen(op.attrs)
 

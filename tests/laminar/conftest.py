@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ...conftest import names_of_threads_left
+from ..conftest import names_of_threads_left
 
 
 @pytest.fixture
