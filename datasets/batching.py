@@ -11,7 +11,7 @@ import numpy as np
 from laminar.tree import flatten, map_structure
 
 from .elements import rows_of, spec_of, stack, with_batch, without_batch
-from .epochs import INFINITE, UNKNOWN, Pass, State
+from .epochs import INFINITE, UNKNOWN, Epoch, State
 from .indexing import length
 from .orders import Indexed
 from .replay import Trail
@@ -40,7 +40,7 @@ class Batched(Stage):
     def spec(self) -> Any:
         return with_batch(self.sources[0].spec(), self.batch_size if self.drop_remainder else None)
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         found = self.sources[0].indexed()
         if found is not None:
             return _Selecting(found, walk, self)
@@ -50,7 +50,7 @@ class Batched(Stage):
 class _Selecting(Cursor):
     """Batches of rows: each is one selection by indices."""
 
-    def __init__(self, found: Indexed, walk: Pass, stage: Batched) -> None:
+    def __init__(self, found: Indexed, walk: Epoch, stage: Batched) -> None:
         self._read = found.rows.reader()
         self._order = found.order.open(walk)
         self._size = stage.batch_size
@@ -112,7 +112,7 @@ class Unbatched(Stage):
     def spec(self) -> Any:
         return without_batch(self.sources[0].spec())
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         return _Unbatching(self.sources[0].open(walk), self)
 
 
@@ -159,7 +159,7 @@ class Rebatched(Stage):
         rows = without_batch(self.sources[0].spec())
         return with_batch(rows, self.batch_size if self.drop_remainder else None)
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         return _Rebatching(self.sources[0].open(walk), self)
 
 
@@ -271,7 +271,7 @@ class Windowed(Stage):
         leaves = iter([self._wrap(stage) for stage in leaf_stages])
         return map_structure(lambda _: next(leaves), self.sources[0].spec())
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         return _Sliding(self.sources[0].open(walk), self)
 
 
@@ -289,7 +289,7 @@ class Held(Stage):
     def spec(self) -> Any:
         return self._spec if self._spec is not None else spec_of(self._elements[0])
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         return Listed(self._elements)
 
 

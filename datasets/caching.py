@@ -17,7 +17,7 @@ from laminar.engine.errors import DataLossError, FailedPreconditionError
 from laminar.engine.io import RecordScanner, RecordWriter
 
 from .codec import decode, encode
-from .epochs import Pass, State
+from .epochs import Epoch, State
 from .stage import Cursor, Stage
 
 
@@ -35,7 +35,7 @@ class InMemory(Stage):
     def cardinality(self) -> int:
         return self.sources[0].cardinality() if self.kept is None else len(self.kept)
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         return _Remembering(self)
 
 
@@ -105,7 +105,7 @@ class InFile(Stage):
         """What the first record says."""
         return json.dumps({"laminar elements": 1, "pipeline": self.sources[0].names()}).encode()
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         return _Filing(self)
 
 

@@ -9,7 +9,7 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.tree import flatten, map_structure, pack_sequence_as
 
 from .elements import packer
-from .epochs import INFINITE, UNKNOWN, Pass, State
+from .epochs import INFINITE, UNKNOWN, Epoch, State
 from .indexing import ZippedRows
 from .orders import InOrder
 from .picking import apply
@@ -48,7 +48,7 @@ class Zipped(Stage):
     def spec(self) -> Any:
         return packer(self._structure)([source.spec() for source in self.sources])
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         cursors = [source.open(walk) for source in self.sources]
         return _Zipping(cursors, packer(self._structure))
 
@@ -85,12 +85,12 @@ class Concatenated(Stage):
     def cardinality(self) -> int:
         return size_of_sum([source.cardinality() for source in self.sources])
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         return _Concatenating(self.sources, walk)
 
 
 class _Concatenating(Cursor):
-    def __init__(self, sources: tuple[Stage, ...], walk: Pass) -> None:
+    def __init__(self, sources: tuple[Stage, ...], walk: Epoch) -> None:
         self._sources = sources
         self._walk = walk
         self._at = 0
@@ -157,7 +157,7 @@ class Interleaved(Stage):
     def spec(self) -> Any:
         return first_spec(self)
 
-    def inner(self, element: Any, walk: Pass) -> Cursor:
+    def inner(self, element: Any, walk: Epoch) -> Cursor:
         """A walk through the data set of an element."""
         made = call_user(self, apply, self._fn, element)
         stage = getattr(made, "stage", None)
@@ -171,7 +171,7 @@ class Interleaved(Stage):
         cursor = stage.open(walk)
         return Prefetching(cursor, 2 * self.block) if self._is_parallel else cursor
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         return _Interleaving(self.sources[0].open(walk), self, walk)
 
 
@@ -181,7 +181,7 @@ class _Interleaving(Cursor):
     `_slot` has its turn, and has given `_given` elements in it.
     """
 
-    def __init__(self, source: Cursor, stage: Interleaved, walk: Pass) -> None:
+    def __init__(self, source: Cursor, stage: Interleaved, walk: Epoch) -> None:
         self._stage = stage
         self._walk = walk
         self._slots: list[tuple[int, Cursor] | None] = [None] * stage.cycle

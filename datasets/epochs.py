@@ -12,10 +12,10 @@ UNKNOWN: Final = -2
 State: TypeAlias = dict[str, Any]
 """Where a cursor is: numbers, strings, lists and dicts, so that it can be written as JSON."""
 
-Pass: TypeAlias = tuple[int, ...]
+Epoch: TypeAlias = tuple[int, ...]
 """Which pass over the data it is: the number of the walk, then that of each repetition inside."""
 
 
-def generator(seed: int, walk: Pass) -> np.random.Generator:
+def generator(seed: int, walk: Epoch) -> np.random.Generator:
     """The random numbers of a pass."""
     return np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, *walk])))

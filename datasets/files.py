@@ -12,7 +12,7 @@ from laminar.engine.errors import InvalidArgumentError, MissingFileError
 from laminar.engine.graph import TensorSpec
 from laminar.engine.io import RecordScanner
 
-from .epochs import UNKNOWN, Pass, State
+from .epochs import UNKNOWN, Epoch, State
 from .stage import Cursor, Stage
 
 Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -136,7 +136,7 @@ class FileItems(Stage):
             return RecordScanner(path, self._compression, start)
         return _Lines(path, start) if self._kind == "lines" else _Whole(path, start)
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         return _Reading(self)
 
 

@@ -10,7 +10,7 @@ from laminar.engine.graph import TensorSpec
 from laminar.tree import flatten, map_structure
 
 from .elements import as_element, spec_of
-from .epochs import Pass, State
+from .epochs import Epoch, State
 from .picking import apply
 from .pool import Pool
 from .replay import Trail
@@ -65,7 +65,7 @@ class Mapped(Stage):
 
         return map_structure(opened, spec_of(self.compute(element)))
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         source = self.sources[0].open(walk)
         if not self._threads:
             return _Mapping(source, self)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .epochs import INFINITE, Pass, State
+from .epochs import INFINITE, Epoch, State
 from .indexing import Block, Rows, joined, length
 from .sampling import buffered_order
 
@@ -37,11 +37,11 @@ class Order:
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def indices(self, walk: Pass) -> Block:
+    def indices(self, walk: Epoch) -> Block:
         """All of them, for a finite order."""
         raise NotImplementedError
 
-    def open(self, walk: Pass) -> OrderCursor:
+    def open(self, walk: Epoch) -> OrderCursor:
         """A walk from the beginning."""
         return _Finite(self.indices(walk))
 
@@ -74,7 +74,7 @@ class InOrder(Order):
         super().__init__(stop - start)
         self.start = start
 
-    def indices(self, walk: Pass) -> Block:
+    def indices(self, walk: Epoch) -> Block:
         return slice(self.start, self.start + self.size)
 
 
@@ -88,7 +88,7 @@ class Shuffled(Order):
         self._seed = seed
         self._reshuffle = reshuffle
 
-    def indices(self, walk: Pass) -> Block:
+    def indices(self, walk: Epoch) -> Block:
         found = self._source.indices(walk)
         if isinstance(found, slice):
             found = np.arange(found.start, found.stop)
@@ -104,7 +104,7 @@ class Part(Order):
         self._source = source
         self._slice = slice(start, stop, step)
 
-    def indices(self, walk: Pass) -> Block:
+    def indices(self, walk: Epoch) -> Block:
         found = self._source.indices(walk)
         if not isinstance(found, slice):
             return found[self._slice]
@@ -122,16 +122,16 @@ class Repeated(Order):
         self._source = source
         self._count = count
 
-    def indices(self, walk: Pass) -> Block:
+    def indices(self, walk: Epoch) -> Block:
         passes = range(self._count or 0)
         return joined([self._source.indices((*walk, number)) for number in passes])
 
-    def open(self, walk: Pass) -> OrderCursor:
+    def open(self, walk: Epoch) -> OrderCursor:
         return _Repeating(self._source, self._count, walk)
 
 
 class _Repeating(OrderCursor):
-    def __init__(self, source: Order, count: int | None, walk: Pass) -> None:
+    def __init__(self, source: Order, count: int | None, walk: Epoch) -> None:
         self._source = source
         self._count = count
         self._walk = walk

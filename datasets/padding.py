@@ -15,7 +15,7 @@ from laminar.tree import flatten, is_nested, map_structure, pack_sequence_as
 
 from .batching import batch_count, located
 from .elements import stack_leaves, with_batch
-from .epochs import INFINITE, UNKNOWN, Pass, State
+from .epochs import INFINITE, UNKNOWN, Epoch, State
 from .picking import apply
 from .replay import Trail
 from .stage import Cursor, Passing, Stage, call_user
@@ -135,7 +135,7 @@ class PaddedBatches(Stage):
         size = self.batch_size if self.drop_remainder else None
         return with_batch(_open_spec(self.sources[0].spec()), size)
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         return _PaddedBatching(self.sources[0].open(walk), self)
 
 
@@ -184,7 +184,7 @@ class Bucketed(Stage):
     def spec(self) -> Any:
         return with_batch(_open_spec(self.sources[0].spec()), None)
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         return _Bucketing(self.sources[0].open(walk), self)
 
 

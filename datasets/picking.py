@@ -9,7 +9,7 @@ import numpy as np
 
 from laminar.engine.graph import TensorSpec
 
-from .epochs import INFINITE, UNKNOWN, Pass, State
+from .epochs import INFINITE, UNKNOWN, Epoch, State
 from .orders import Indexed, Part, Repeated
 from .sources import IndexedStage
 from .stage import Cursor, Passing, Stage, call_user
@@ -30,7 +30,7 @@ class Filtered(Stage):
     def cardinality(self) -> int:
         return INFINITE if self.sources[0].cardinality() == INFINITE else UNKNOWN
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         return _Filtering(self.sources[0].open(walk), self, self._fn)
 
 
@@ -74,7 +74,7 @@ class Sliced(Stage):
             return INFINITE if stop is None else len(range(start, stop, step))
         return UNKNOWN
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         return _Slicing(self.sources[0].open(walk), *self.bounds)
 
 
@@ -129,12 +129,12 @@ class Cycled(Stage):
             return size if size == 0 else INFINITE
         return size if size < 0 and self._count else size * self._count
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         return _Cycling(self.sources[0], self._count, walk)
 
 
 class _Cycling(Cursor):
-    def __init__(self, source: Stage, count: int | None, walk: Pass) -> None:
+    def __init__(self, source: Stage, count: int | None, walk: Epoch) -> None:
         self._source = source
         self._count = count
         self._walk = walk
@@ -188,7 +188,7 @@ class Enumerated(Stage):
     def spec(self) -> Any:
         return TensorSpec((), "int64"), self.sources[0].spec()
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         return _Enumerating(self.sources[0].open(walk), self._start)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .background import Background
-from .epochs import Pass, State
+from .epochs import Epoch, State
 from .stage import Cursor, Stage
 
 
@@ -21,7 +21,7 @@ class Prefetched(Stage):
         super().__init__("Dataset.prefetch", source)
         self._capacity = capacity
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         return Prefetching(self.sources[0].open(walk), self._capacity)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from .epochs import Pass, generator
+from .epochs import Epoch, generator
 
 # Draws are made in chunks, so that the state of the random numbers is their count.
 CHUNK: Final = 4096
@@ -19,17 +19,17 @@ _REST: Final = 1
 _DRAWS: Final = 0
 
 
-def draws(seed: int, walk: Pass, chunk: int) -> Any:
+def draws(seed: int, walk: Epoch, chunk: int) -> Any:
     """The random numbers in [0, 1) of a chunk of draws."""
     return generator(seed, (*walk, _DRAWS, chunk)).random(CHUNK)
 
 
-def order_of_rest(count: int, seed: int, walk: Pass) -> Any:
+def order_of_rest(count: int, seed: int, walk: Epoch) -> Any:
     """In which order the last `count` elements come."""
     return generator(seed, (*walk, _REST)).permutation(count)
 
 
-def buffered_order(size: int, buffer: int, seed: int, walk: Pass) -> Any:
+def buffered_order(size: int, buffer: int, seed: int, walk: Epoch) -> Any:
     """All `size` elements in the order that a buffer gives, without a step for each.
 
     The draw of time t takes what was put into its place last: the element `buffer` + s when the

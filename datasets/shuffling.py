@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .epochs import INFINITE, Pass, State
+from .epochs import INFINITE, Epoch, State
 from .orders import Indexed, Shuffled
 from .replay import Trail
 from .sampling import CHUNK, draws, order_of_rest
@@ -30,7 +30,7 @@ class Mixed(Stage):
         self._seed = seed
         self._reshuffle = reshuffle
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         own = walk if self._reshuffle else ()
         return _Mixing(self.sources[0].open(walk), self._buffer, self._seed, own)
 
@@ -42,7 +42,7 @@ class _Mixing(Cursor):
     left, the next one last. `_drawn` counts the elements handed out before that.
     """
 
-    def __init__(self, source: Cursor, capacity: int, seed: int, walk: Pass) -> None:
+    def __init__(self, source: Cursor, capacity: int, seed: int, walk: Epoch) -> None:
         self._trail = Trail(source, lambda: [n for n, _ in self._held], max(64, capacity))
         self._held: list[tuple[int, Any]] = []
         self._capacity = capacity

@@ -13,7 +13,7 @@ from laminar.engine.ops.core.convert import to_array
 from laminar.tree import flatten, flatten_with_path, is_nested, map_structure
 
 from .elements import as_element, spec_of
-from .epochs import INFINITE, UNKNOWN, Pass, State
+from .epochs import INFINITE, UNKNOWN, Epoch, State
 from .indexing import ArrayRows, Block, RangeRows, Rows, length
 from .orders import Indexed, InOrder
 from .stage import Cursor, Stage, call_user
@@ -38,14 +38,14 @@ class IndexedStage(Stage):
     def spec(self) -> Any:
         return self._found.rows.spec()
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         return _RowsCursor(self._found, walk)
 
 
 class _RowsCursor(Cursor):
     """One example at a time. `_before` is where the order was before the block in hand."""
 
-    def __init__(self, found: Indexed, walk: Pass) -> None:
+    def __init__(self, found: Indexed, walk: Epoch) -> None:
         self._read = found.rows.reader()
         self._order = found.order.open(walk)
         self._before: State | None = None
@@ -155,7 +155,7 @@ class Single(Stage):
     def spec(self) -> Any:
         return spec_of(self._value)
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         return Listed([self._value])
 
 
@@ -210,7 +210,7 @@ class Generated(Stage):
             return self.signature
         return first_spec(self)
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         return _GeneratorCursor(self)
 
     def checked(self, value: Any) -> Any:

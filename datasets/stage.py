@@ -15,7 +15,7 @@ import numpy as np
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.source import Location, user_location
 
-from .epochs import Pass, State
+from .epochs import Epoch, State
 from .orders import Indexed
 
 
@@ -75,7 +75,7 @@ class Stage:
         self.sources = sources
         self.made: Location | None = user_location()
 
-    def open(self, walk: Pass) -> Cursor:
+    def open(self, walk: Epoch) -> Cursor:
         """A cursor at the beginning."""
         raise NotImplementedError
 

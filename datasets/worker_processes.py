@@ -31,7 +31,7 @@ from laminar.engine import errors
 from laminar.engine.errors import AbortedError, DeadlineExceededError, LaminarError
 
 from .codec import decode, encode
-from .epochs import Pass, generator
+from .epochs import Epoch, generator
 
 _INDEX: Final = struct.Struct("<Q")
 # How long workers are given to end by themselves, and then after they are told to.
@@ -63,7 +63,7 @@ class WorkerProcesses(Iterator[Any]):
         ahead: int,
         timeout: float | None,
         seed: int,
-        walk: Pass,
+        walk: Epoch,
     ) -> None:
         self._indices = indices
         self._ahead = max(ahead, workers)
@@ -178,7 +178,7 @@ def _serve(
     ends: list[Connection],
     make: Callable[[int], Any],
     seed: int,
-    walk: Pass,
+    walk: Epoch,
     parent: int,
 ) -> None:
     """The work of a worker, which ends when the other end of its pipe is closed."""

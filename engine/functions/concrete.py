@@ -32,7 +32,7 @@ from ..graph import (
     value_of,
 )
 from ..ops.core.basic import identity, zeros_like
-from ..ops.core.cluster import Body, cluster_op, prepare_body
+from ..ops.core.cluster import ClusterBody, cluster_op, prepare_body
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import as_input, symbolic_graph
 from ..ops.core.recording import Record, notify, paused, recorders
@@ -107,7 +107,7 @@ class ConcreteFunction:
         return self.needed_for(self.outputs, self.effects)
 
     @property
-    def clusters(self) -> list[Body]:
+    def clusters(self) -> list[ClusterBody]:
         """The sets of operations that calls so far have run as one."""
         return [
             op.attrs["body"]

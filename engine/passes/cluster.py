@@ -18,7 +18,7 @@ from ..graph import GraphTensor, Operation, Tensor
 from ..graph.text import graph_text
 from ..ops.control.dataflow import STEERING
 from ..ops.control.structured import SCAN, WHILE
-from ..ops.core.cluster import Body, ClusterDevice, Step, cluster_op
+from ..ops.core.cluster import ClusterBody, ClusterDevice, ClusterOp, cluster_op
 from ..ops.core.registry import definition_of
 from ..ops.core.traits import Work
 from .order import sources_of
@@ -220,7 +220,7 @@ def _as_cluster(
         specs.extend(y.spec for y in op.outputs)
         number.update((id(y), first + i) for i, y in enumerate(op.outputs))
         steps.append(
-            Step(
+            ClusterOp(
                 definition_of(op),
                 tuple(number[id(x)] for x in op.inputs),
                 op.attrs,
@@ -233,7 +233,7 @@ def _as_cluster(
     outputs.sort(key=lambda y: kept.get(id(y), len(kept)))  # a plan that gives these gives all
     begin = next(op for op in run if not _is_constant(op))
     name = f"{begin.name}_cluster"
-    body = Body(steps, specs, len(inputs), [number[id(y)] for y in outputs], name, device)
+    body = ClusterBody(steps, specs, len(inputs), [number[id(y)] for y in outputs], name, device)
     made = Operation(begin.graph, cluster_op, name, tuple(inputs), {"body": body}, (), begin.id)
     made._outputs = tuple(outputs)
     made.location, made.layer, made.device = begin.location, begin.layer, begin.device

@@ -122,7 +122,11 @@ def _alike(op: Operation, other: Operation) -> bool:
 
 def _attributes(op: Operation) -> Hashable:
     """As `_frozen`, of the attributes of an operation; most often it is a constant."""
-    if op.definition is const_op and not (value := op.attrs["value"]).ndim and value.dtype != object:
+    if (
+        op.definition is const_op
+        and not (value := op.attrs["value"]).ndim
+        and value.dtype != object
+    ):
         return value.dtype, value.tobytes()
     return _frozen(op.attrs)
 

@@ -21,7 +21,7 @@ import numpy as np
 from ..errors import CancelledError, InternalError, LaminarError
 from ..ops.core.dispatch import as_array
 from ..ops.core.failures import located
-from .frames import Layout
+from .frames import FrameLayouts
 from .pool import inter_op_pool, is_expensive
 from .step import StepContext
 from .step_state import Runnable, StepState
@@ -71,7 +71,11 @@ class DataflowRun:
     """
 
     def __init__(
-        self, nodes: Sequence[Node], layout: Layout, context: StepContext, feeds: Sequence[Any]
+        self,
+        nodes: Sequence[Node],
+        layout: FrameLayouts,
+        context: StepContext,
+        feeds: Sequence[Any],
     ) -> None:
         self._nodes = nodes
         self._context = context.step()

@@ -118,7 +118,7 @@ class FrameLayout:
         return self.name if self.parent is None else f"{self.parent.path}/{self.name}"
 
 
-class Layout:
+class FrameLayouts:
     """A graph laid out for a `StepState`.
 
     Attributes:

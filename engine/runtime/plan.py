@@ -19,14 +19,14 @@ import numpy as np
 
 from ..graph import GraphTensor, Operation
 from ..ops.control.dataflow import STEERING
-from ..ops.core.cluster import Body, cluster_op
+from ..ops.core.cluster import ClusterBody, cluster_op
 from ..ops.core.dispatch import as_array
 from ..ops.core.failures import located
 from ..ops.core.registry import OpDef, PlanOptions
 from ..passes import Preparation, StepGraph, is_unfed_constant, lower, update_waits
 from ..quiet import hush, restore
 from .dataflow_executor import DataflowRun
-from .frames import Layout
+from .frames import FrameLayouts
 from .pool import inter_op_pool, is_worth_threads
 from .step import StepContext
 
@@ -80,7 +80,7 @@ class Node:
 # A cluster, and what picks its inputs out of the feeds, and the fetches out of its outputs if they
 # are not those in order.
 _Pick: TypeAlias = Callable[[Sequence[Any]], Any]
-_Alone: TypeAlias = tuple[Body, _Pick, _Pick | None]
+_Alone: TypeAlias = tuple[ClusterBody, _Pick, _Pick | None]
 
 
 class Plan:
@@ -140,9 +140,9 @@ class Plan:
             if op.id in constants
         ]
 
-        def lay_out() -> Layout:
+        def lay_out() -> FrameLayouts:
             waits = update_waits(running, fed, step.members)
-            return Layout(running, feeds, fetches, constant_values, index, waits)
+            return FrameLayouts(running, feeds, fetches, constant_values, index, waits)
 
         self._lay_out = lay_out
         self._steers = any(n.waits or n.definition in STEERING for n in self.nodes)
@@ -152,7 +152,7 @@ class Plan:
         self._alone = self._only_cluster()
 
     @functools.cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> FrameLayouts:
         """What waits for what, for runs that decide as they go."""
         return self._lay_out()
 

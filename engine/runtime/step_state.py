@@ -35,7 +35,7 @@ from .frames import (
     RUN_NODE,
     SWITCH_NODE,
     FrameLayout,
-    Layout,
+    FrameLayouts,
     NodeLayout,
 )
 
@@ -129,7 +129,7 @@ class StepState:
         feeds: values, in its order.
     """
 
-    def __init__(self, layout: Layout, feeds: Sequence[Any]) -> None:
+    def __init__(self, layout: FrameLayouts, feeds: Sequence[Any]) -> None:
         self._layout = layout
         # By the iteration (its frame's id() and number) and the layout of the frame entered there.
         self._frames: dict[tuple[int, int, int], _Frame] = {}

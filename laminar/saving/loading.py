@@ -12,7 +12,7 @@ from laminar.engine.source import warn
 from .report import LOADED, MISFIT, LoadReport
 
 # What making objects from a config that nobody vouches for may raise.
-MISHAPS = (
+LOADING_ERRORS = (
     ArithmeticError,
     AssertionError,
     AttributeError,
@@ -66,7 +66,7 @@ class Loading:
     def load(self, what: str, act: Callable[[], object]) -> bool:
         """Do `act`, which sets the part `what`; whether it fitted."""
         try:
-            with blaming(f"{self.file}: {what!r}", MISHAPS):
+            with blaming(f"{self.file}: {what!r}", LOADING_ERRORS):
                 act()
         except LaminarError as error:
             self.misfit(what, error)

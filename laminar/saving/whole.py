@@ -39,7 +39,7 @@ from .keras2_training import modern_training
 from .legacy import LegacyFile, is_legacy
 from .legacy_restore import restore_legacy, restore_legacy_optimizer
 from .limits import Limits
-from .loading import MISHAPS, blaming
+from .loading import LOADING_ERRORS, blaming
 from .missing import Substitutes
 from .report import UNMADE, LoadReport
 from .restore import restore, restore_assets
@@ -83,7 +83,7 @@ def load_archive(
         config["compile_config"] = None
         is_keras_2 = archive.keras_version < 3
         if is_keras_2:
-            with blaming(path, MISHAPS):
+            with blaming(path, LOADING_ERRORS):
                 config = modern_model(config, is_keras_2=True)
         reading = _reading(config, weights.size, partial, report, limits)
         model = _make(config, path, custom_objects, reading, _versions(archive.metadata))
@@ -94,7 +94,7 @@ def load_archive(
             model, weights, path, partial=partial, is_keras_2=is_keras_2, verify=archive.verify
         )
         report.extend(found)
-        with blaming(path, MISHAPS):
+        with blaming(path, LOADING_ERRORS):
             restore_assets(model, archive.assets, archive.asset)
         reading.fill()
     return model, report
@@ -119,7 +119,7 @@ def load_legacy(
             )
         report = LoadReport(path)
         is_keras_2 = _major(stored.version) < 3
-        with blaming(path, MISHAPS):
+        with blaming(path, LOADING_ERRORS):
             config = modern_model(config, is_keras_2=is_keras_2)
         reading = _reading(config, reader.size, partial, report, limits)
         versions = f"Keras {stored.version}"
@@ -168,7 +168,7 @@ def _make(
     """The model that a config describes."""
     config = with_functions(config, custom_objects)
     try:
-        with reading_file(reading), blaming(path, MISHAPS):
+        with reading_file(reading), blaming(path, LOADING_ERRORS):
             model = deserialize_keras_object(config, custom_objects)
     except NotFoundError as error:
         raise _about_names(error, config, path, custom_objects, versions) from error
@@ -203,7 +203,7 @@ def _compile(
 ) -> None:
     """Compile a model as it was; in a partial load, leave it uncompiled if that is not possible."""
     try:
-        with custom_object_scope(custom_objects), blaming(path, MISHAPS):
+        with custom_object_scope(custom_objects), blaming(path, LOADING_ERRORS):
             if is_old:
                 if isinstance(config, dict) and "optimizer" in config:
                     config = {**config, "optimizer_config": config["optimizer"]}
@@ -270,11 +270,11 @@ def model_from_text(text: str, custom_objects: Mapping[str, Any] | None = None) 
     config = parse_object(text.encode("utf-8", "replace"), owner, Limits())
     version = config.get("keras_version")
     if isinstance(version, str) or "module" not in config:
-        with blaming(owner, MISHAPS):
+        with blaming(owner, LOADING_ERRORS):
             is_keras_2 = not isinstance(version, str) or _major(version) < 3
             config = modern_model(config, is_keras_2=is_keras_2)
     reading = FileReading(_room(Limits()))
-    with reading_file(reading), blaming(owner, MISHAPS):
+    with reading_file(reading), blaming(owner, LOADING_ERRORS):
         model = deserialize_keras_object(config, custom_objects)
     reading.fill()
     return model

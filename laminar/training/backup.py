@@ -11,7 +11,7 @@ from laminar.callbacks import BackupAndRestore, CallbackList
 from laminar.engine.errors import InvalidArgumentError
 
 from . import training_state
-from .data import Passes
+from .data import Epochs
 from .state_files import StateFiles
 
 _SECONDS = 60.0  # by itself, a state is written after so long inside an epoch
@@ -71,7 +71,7 @@ class Backup:
     def write(
         self,
         model: Any,
-        passes: Passes,
+        passes: Epochs,
         listeners: CallbackList,
         *,
         epoch: int,

@@ -27,7 +27,7 @@ from .streams import Iterated, Numbered, Stream, Walked
 Data = ArrayData | Stream
 
 
-class Passes:
+class Epochs:
     """The batches of epoch after epoch. As a context it ends what runs for them.
 
     Args:

@@ -10,14 +10,14 @@ import numpy as np
 from laminar.callbacks.display import format_bytes, format_seconds, format_values, say
 from laminar.tree import flatten_with_path
 
-from .data import Passes, ran_out, unpack_x_y_sample_weight
+from .data import Epochs, ran_out, unpack_x_y_sample_weight
 from .logs import read_logs
 from .profile import aligned, profile_model
 from .step import close_step
 from .training_state import Snapshot, random_state, set_random_state
 
 
-def dry_run(model: Any, passes: Passes, validation: Passes | None) -> dict[str, Any]:
+def dry_run(model: Any, passes: Epochs, validation: Epochs | None) -> dict[str, Any]:
     """Train on one batch and validate on one, report, and set everything back.
 
     Returns:
@@ -59,7 +59,7 @@ def dry_run(model: Any, passes: Passes, validation: Passes | None) -> dict[str, 
     return logs
 
 
-def _first(passes: Passes, who: str) -> Any:
+def _first(passes: Epochs, who: str) -> Any:
     with passes:
         batch = passes.peek()
     if batch is None:
@@ -110,7 +110,7 @@ def _updated(model: Any, before: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _validated(model: Any, validation: Passes) -> dict[str, Any]:
+def _validated(model: Any, validation: Epochs) -> dict[str, Any]:
     batch = _first(validation, "fit: dry_run: validation")
     model._prepare(batch, training=False)
     model.reset_metrics()

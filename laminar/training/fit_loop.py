@@ -17,7 +17,7 @@ from laminar.optimizers import Optimizer
 from . import training_state
 from .arrays import nan_report
 from .backup import Backup
-from .data import Passes, ran_out
+from .data import Epochs, ran_out
 from .logs import read_logs
 from .nan_check import NanCheck
 from .step import close_step, prepare_step
@@ -42,7 +42,7 @@ class FitLoop:
     def __init__(
         self,
         model: Any,
-        passes: Passes,
+        passes: Epochs,
         listeners: CallbackList,
         *,
         first: int,

@@ -168,13 +168,13 @@ def close_step(step: Any) -> None:
 def prepare_step(step: Any, batch: Any, sizes: tuple[int, ...], num_steps: int | None) -> None:
     """Have a step make what batches need, before it runs on the first one.
 
-    What comes later without being known here makes do with that.
+    What comes later without being known here uses that.
 
     Args:
         step: models may make steps that know nothing of it.
         batch: the first one.
         sizes: those that are known to come, if any are.
-        num_steps: how often it is going to run; one run makes do with what is there.
+        num_steps: how often it is going to run; one run uses what is loaded.
     """
     prepare = getattr(step, "prepare", None)
     if prepare is not None and num_steps != 1:

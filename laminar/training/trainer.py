@@ -22,7 +22,7 @@ from ..typing import DataLike, TensorStructure, Verbose
 from .backup import make_backup
 from .compile_report import CompileReport
 from .counts import check_counts, check_enough, check_frequency, limited, limited_steps
-from .data import Data, Passes, make_data, require_end, unpack_x_y_sample_weight
+from .data import Data, Epochs, make_data, require_end, unpack_x_y_sample_weight
 from .dry_run import dry_run as run_dry
 from .fit_data import first_batches, make_validation_data, one_batch, split_data
 from .fit_loop import FitLoop
@@ -141,9 +141,9 @@ class Trainer(TrainingSteps):
         require_end(data, limited_steps(steps_per_epoch), "fit", "steps_per_epoch")
         for_validation = limited_steps(validation_steps)
         require_end(validation, for_validation, "fit: validation_data", "validation_steps")
-        passes = Passes(data, limited_steps(steps_per_epoch))
+        passes = Epochs(data, limited_steps(steps_per_epoch))
         if dry_run:
-            return self._dry_run(passes, None if validation is None else Passes(validation))
+            return self._dry_run(passes, None if validation is None else Epochs(validation))
         listeners = self._listeners(
             callbacks,
             verbose,
@@ -157,7 +157,7 @@ class Trainer(TrainingSteps):
 
         def validate() -> dict[str, Any]:
             assert validation is not None, "called when there is some"
-            with Passes(validation, for_validation) as batches:
+            with Epochs(validation, for_validation) as batches:
                 return self._evaluate(batches, listeners)
 
         with passes:
@@ -174,7 +174,7 @@ class Trainer(TrainingSteps):
             ).run()
         return self.history
 
-    def _dry_run(self, passes: Passes, validation: Passes | None) -> Any:
+    def _dry_run(self, passes: Epochs, validation: Epochs | None) -> Any:
         history = callbacks_module.History()
         history.set_model(self)
         history.on_epoch_end(0, run_dry(self, passes, validation))
@@ -187,7 +187,7 @@ class Trainer(TrainingSteps):
             print(model.explain_compiles())
 
         A step is compiled when it is first run on batches of some form. Another batch size compiles
-        nothing: it makes do with the kernels that are there, and gives the same results as with
+        nothing: it uses the kernels that are loaded, and gives the same results as with
         some made for it. `fit`, `evaluate` and `predict` have the best ones for the size of their
         batches made before they begin, the first time with those of the last, shorter batch.
 
@@ -249,7 +249,7 @@ class Trainer(TrainingSteps):
         check_counts("evaluate", steps=steps)
         data = make_data(x, y, sample_weight, batch_size=batch_size, who="evaluate")
         require_end(data, limited_steps(steps), "evaluate", "steps")
-        passes = Passes(data, limited_steps(steps))
+        passes = Epochs(data, limited_steps(steps))
         listeners = self._listeners(callbacks, verbose, epochs=1, steps=passes.num_steps)
         listeners.watch(passes)
         with passes, listeners:
@@ -263,7 +263,7 @@ class Trainer(TrainingSteps):
             return next(iter(logs.values()))
         return self._values_of(logs)
 
-    def _evaluate(self, passes: Passes, listeners: Any) -> dict[str, Any]:
+    def _evaluate(self, passes: Epochs, listeners: Any) -> dict[str, Any]:
         self.reset_metrics()
         self.stop_evaluating = False
         interval = self._require_compiled("evaluate").config["steps_per_execution"]
@@ -307,7 +307,7 @@ class Trainer(TrainingSteps):
         check_counts("predict", steps=steps)
         data = make_data(x, batch_size=batch_size, who="predict")
         require_end(data, limited_steps(steps), "predict", "steps")
-        passes = Passes(data, limited_steps(steps))
+        passes = Epochs(data, limited_steps(steps))
         listeners = self._listeners(callbacks, verbose, epochs=1, steps=passes.num_steps)
         listeners.watch(passes)
         self.stop_predicting = False

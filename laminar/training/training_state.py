@@ -24,7 +24,7 @@ from laminar.random.seeds import (
 )
 from laminar.tree import flatten
 
-from .data import ArrayData, Passes
+from .data import ArrayData, Epochs
 
 
 def optimizers_of(model: Any) -> list[Any]:
@@ -60,7 +60,7 @@ class Snapshot:
             variable.assign(value)
 
 
-def take(model: Any, passes: Passes, callbacks: list[Callback]) -> dict[str, Any]:
+def take(model: Any, passes: Epochs, callbacks: list[Callback]) -> dict[str, Any]:
     """The state of a training, as data."""
     return {
         "variables": [v.numpy() for v in variables_of(model)],
@@ -98,7 +98,7 @@ def put(state: Mapping[str, Any], model: Any, callbacks: list[Callback]) -> None
         raise DataLossError(f"fit: resume: the random state is damaged: {cause}") from cause
 
 
-def seek(state: Mapping[str, Any], passes: Passes, *, inside: bool) -> None:
+def seek(state: Mapping[str, Any], passes: Epochs, *, inside: bool) -> None:
     """Go to the place in the data that `take` took down.
 
     Raises:
@@ -112,7 +112,7 @@ def seek(state: Mapping[str, Any], passes: Passes, *, inside: bool) -> None:
     passes.seek(saved["position"], inside=inside)
 
 
-def _data_form(passes: Passes) -> dict[str, Any]:
+def _data_form(passes: Epochs) -> dict[str, Any]:
     data = passes.data
     form: dict[str, Any] = {"steps_per_epoch": passes.steps, "seed": data.seed}
     if isinstance(data, ArrayData):

@@ -44,11 +44,11 @@ class PartWord:
 
 
 @dataclass(frozen=True)
-class TurnWord:
+class DirectionWord:
     """The address of what tells whether a thread's share is gone through from its end."""
 
 
-WordSpec: TypeAlias = BufferWord | NumberWord | ModeWord | PartWord | TurnWord
+WordSpec: TypeAlias = BufferWord | NumberWord | ModeWord | PartWord | DirectionWord
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...graph import bool_, int64
-from .function import Function
+from .function import IRFunction
 from .values import Value
 
 
-def loop(fn: Function, start: Value, stop: Value, step: int, body: Callable[[Value], None]) -> None:
+def loop(
+    fn: IRFunction, start: Value, stop: Value, step: int, body: Callable[[Value], None]
+) -> None:
     """Run `body(i)` for i = start, start + step, ... below `stop`."""
 
     def carry_nothing(i: Value, _: list[Value]) -> Sequence[Value]:
@@ -23,7 +25,7 @@ def loop(fn: Function, start: Value, stop: Value, step: int, body: Callable[[Val
 
 
 def fold(
-    fn: Function,
+    fn: IRFunction,
     start: Value,
     stop: Value,
     step: int,
@@ -65,7 +67,7 @@ def fold(
     ]
 
 
-def when(fn: Function, condition: Value, body: Callable[[], object]) -> None:
+def when(fn: IRFunction, condition: Value, body: Callable[[], object]) -> None:
     """Run `body` if a scalar condition holds."""
 
     def run() -> list[Value]:
@@ -75,7 +77,7 @@ def when(fn: Function, condition: Value, body: Callable[[], object]) -> None:
     replaced(fn, condition, [], run)
 
 
-def any_lane(fn: Function, condition: Value) -> Value:
+def any_lane(fn: IRFunction, condition: Value) -> Value:
     """Whether it holds in some lane: a scalar condition."""
     lanes = condition.lanes
     if not lanes:
@@ -86,7 +88,7 @@ def any_lane(fn: Function, condition: Value) -> Value:
 
 
 def replaced(
-    fn: Function, condition: Value, values: Sequence[Value], body: Callable[[], Sequence[Value]]
+    fn: IRFunction, condition: Value, values: Sequence[Value], body: Callable[[], Sequence[Value]]
 ) -> list[Value]:
     """What `body` gives if a scalar condition holds, else `values`."""
     inside, after = fn.label(), fn.label()
@@ -107,7 +109,7 @@ def replaced(
     ]
 
 
-def repeat(fn: Function, value: Value, body: Callable[[Value], tuple[Value, Value]]) -> Value:
+def repeat(fn: IRFunction, value: Value, body: Callable[[Value], tuple[Value, Value]]) -> Value:
     """Run `body(value)` -> its next value, and a scalar condition: whether to run again."""
     inside, after = fn.label(), fn.label()
     before = fn.block

@@ -8,12 +8,12 @@ from ...graph import DType, bool_, float16, float32, float64, int32, int64, uint
 from ..ir.element_types import HALVES
 from ..ir.not_lowered import NotLoweredError
 from ..target.llvm import has_fma
-from .function import Function
+from .function import IRFunction
 from .half_precision import rounded, to_odd
 from .values import Value, conversion, scalar_type, vector_type
 
 
-def convert(fn: Function, x: Value, dtype: DType) -> Value:
+def convert(fn: IRFunction, x: Value, dtype: DType) -> Value:
     """`x` as another element type, as Cast defines it."""
     if x.dtype == dtype:
         return x
@@ -31,7 +31,7 @@ def convert(fn: Function, x: Value, dtype: DType) -> Value:
     return fn.instruction(f"{conversion(x.dtype, dtype)} {x} to {target}", dtype, x.lanes)
 
 
-def _truncated(fn: Function, x: Value, dtype: DType) -> Value:
+def _truncated(fn: IRFunction, x: Value, dtype: DType) -> Value:
     """A float as an integer of 32 or 64 bits, of which a smaller type keeps the lower ones.
 
     NaN and what is out of range of these give their least number, as on x86 processors.
@@ -48,7 +48,7 @@ def _truncated(fn: Function, x: Value, dtype: DType) -> Value:
     return convert(fn, fn.select(inside, whole, least), dtype)
 
 
-def fma(fn: Function, a: Value, b: Any, c: Any) -> Value:
+def fma(fn: IRFunction, a: Value, b: Any, c: Any) -> Value:
     """a * b + c, rounded once.
 
     Processors without such an instruction have float32 products and sums in float64, where the

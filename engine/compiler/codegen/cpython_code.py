@@ -20,7 +20,7 @@ from . import driver
 from .abi import COUNT, DATA, ITEMS, RANK, SIZES, TYPE, at, field, pointer, put, word
 from .control import fold, replaced, when
 from .conversions import convert
-from .function import POINTER, Function, Module, Value
+from .function import POINTER, IRFunction, Module, Value
 from .memory import address_at, store
 
 # What a call gives besides the driver's status: the arrays have other shapes.
@@ -69,7 +69,7 @@ def _call(module: Module) -> None:
     It replaces each None among the results by a new array. It gives the list of results; a number
     where the plan has not been run to its end. Others may have Python's lock meanwhile.
     """
-    fn = Function(module, "call", [POINTER, POINTER])
+    fn = IRFunction(module, "call", [POINTER, POINTER])
     held, objects = fn.arguments
     words = pointer(fn, field(fn, held, DATA, int64))
     items = pointer(fn, field(fn, objects, ITEMS, int64))
@@ -110,7 +110,7 @@ def _call(module: Module) -> None:
     fn.result = f"ptr {pointer(fn, found)}"
 
 
-def _fits(fn: Function, items: str, count: Value, forms: str, array_type: Value) -> Value:
+def _fits(fn: IRFunction, items: str, count: Value, forms: str, array_type: Value) -> Value:
     """Whether those of the first items that are arrays have these forms."""
 
     def look(i: Value, carried: list[Value]) -> list[Value]:
@@ -138,7 +138,7 @@ def _fits(fn: Function, items: str, count: Value, forms: str, array_type: Value)
 
 
 def _make(
-    fn: Function, items: str, first: Value, count: Value, at_word: Callable[[int], str]
+    fn: IRFunction, items: str, first: Value, count: Value, at_word: Callable[[int], str]
 ) -> Value:
     """Make the results that are not there yet; whether all are there then."""
     none, forms, byte = at_word(CALL_NONE), at_word(CALL_RESULT_FORMS), at_word(CALL_BYTE)
@@ -210,7 +210,7 @@ def _tensors(module: Module) -> None:
     The arguments are the list of values, where tensors take their places, and one of their element
     types. It gives the first list.
     """
-    fn = Function(module, "tensors", [POINTER, POINTER, "i64"])
+    fn = IRFunction(module, "tensors", [POINTER, POINTER, "i64"])
     held, arguments, _ = fn.arguments
     words = pointer(fn, field(fn, held, DATA, int64))
     values, dtypes = (pointer(fn, word(fn, arguments, i)) for i in (0, 1))

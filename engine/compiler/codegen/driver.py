@@ -30,7 +30,7 @@ from ..target.llvm import vector_bytes
 from .abi import BASE, DATA, FLAGS, REFERENCES, TYPE, at, field, pointer, put, word
 from .control import fold, loop, repeat, replaced, when
 from .conversions import convert
-from .function import POINTER, Function, Module, Value
+from .function import POINTER, IRFunction, Module, Value
 from .memory import address_at, load, store
 
 # An array must be contiguous and aligned. A variable's of more than a line of the cache begins at
@@ -89,7 +89,7 @@ def driver_code(symbol: str) -> Code:
 def text() -> str:
     """The IR of the functions."""
     module = Module()
-    Function(module, "nothing", [POINTER, "i64", "i64"])  # the kernel of a check
+    IRFunction(module, "nothing", [POINTER, "i64", "i64"])  # the kernel of a check
     _enter(module)
     _wait(module)
     _walk(module)
@@ -104,7 +104,7 @@ def text() -> str:
 
 
 def _enter(module: Module) -> None:
-    fn = Function(module, "enter", [POINTER, POINTER])
+    fn = IRFunction(module, "enter", [POINTER, POINTER])
     plan, objects = fn.arguments
     count = word(fn, plan, NUM_ARRAYS)
     wants = pointer(fn, word(fn, plan, WANTS))
@@ -164,7 +164,7 @@ def _enter(module: Module) -> None:
     loop(fn, fn.number(0), total, 1, fill)
 
 
-def _pause(fn: Function) -> None:
+def _pause(fn: IRFunction) -> None:
     """Tell the processor that this is a loop of waiting."""
     if host.is_x86():
         fn.module.declarations["pause"] = "declare void @llvm.x86.sse2.pause()"
@@ -174,7 +174,7 @@ def _pause(fn: Function) -> None:
         fn.line("call void @llvm.aarch64.hint(i32 1)")
 
 
-def _atomic(fn: Function, place: str) -> Value:
+def _atomic(fn: IRFunction, place: str) -> Value:
     """Read a word that other threads write.
 
     All threads see all writes and reads of such words in one order: one that falls asleep has said
@@ -184,21 +184,21 @@ def _atomic(fn: Function, place: str) -> Value:
     return fn.instruction(f"load atomic i64, ptr {place} seq_cst, align 8", int64, 0)
 
 
-def _publish(fn: Function, value: Value, place: str) -> None:
+def _publish(fn: IRFunction, value: Value, place: str) -> None:
     fn.line(f"store atomic {value}, ptr {place} seq_cst, align 8")
 
 
-def _add(fn: Function, place: str, value: int) -> Value:
+def _add(fn: IRFunction, place: str, value: int) -> Value:
     """Add to a counter; gives what it was."""
     return fn.instruction(f"atomicrmw add ptr {place}, i64 {value} seq_cst", int64, 0)
 
 
-def _give_way(fn: Function) -> None:
+def _give_way(fn: IRFunction) -> None:
     fn.module.declarations["sched_yield"] = "declare i32 @sched_yield()"
     fn.line(f"{fn.fresh()} = call i32 @sched_yield()")
 
 
-def _until_changed(fn: Function, place: str, old: Value, spins: int) -> tuple[Value, Value]:
+def _until_changed(fn: IRFunction, place: str, old: Value, spins: int) -> tuple[Value, Value]:
     """Wait until a word is not `old`, `spins` rounds at most; gives the word, and if it changed."""
 
     def again(round: Value) -> tuple[Value, Value]:
@@ -213,7 +213,7 @@ def _until_changed(fn: Function, place: str, old: Value, spins: int) -> tuple[Va
 
 def _wait(module: Module) -> None:
     """`wait(ptr pool, i64 nth)`: a barrier."""
-    fn = Function(module, "wait", [POINTER, "i64"])
+    fn = IRFunction(module, "wait", [POINTER, "i64"])
     pool = fn.arguments[0]
     nth = Value(fn, fn.arguments[1], int64, 0)
     round_place, arrived = at(fn, pool, ROUND), at(fn, pool, ARRIVED)
@@ -242,7 +242,7 @@ def _walk(module: Module) -> None:
 
     A loop that ends by a test fails there if the plan has been cancelled.
     """
-    fn = Function(module, "walk", [POINTER, POINTER, "i64", "i64", "i64", POINTER])
+    fn = IRFunction(module, "walk", [POINTER, POINTER, "i64", "i64", "i64", POINTER])
     plan, kernels, _, _, _, end = fn.arguments
     count, tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[2:5])
     pool = pointer(fn, word(fn, plan, POOL))
@@ -288,7 +288,7 @@ def _walk(module: Module) -> None:
 
 
 def _walk_on(
-    fn: Function, plan: str, kernels: str, count: Value, tid: Value, nth: Value
+    fn: IRFunction, plan: str, kernels: str, count: Value, tid: Value, nth: Value
 ) -> Callable[[], Value]:
     """A call of `walk` on a table: calling what it gives runs it, and tells how it ended."""
     end = fn.named("alloca i64, align 8")
@@ -301,7 +301,7 @@ def _walk_on(
 
 
 def _work(module: Module) -> None:
-    fn = Function(module, "work", [POINTER, "i64", "i64"])
+    fn = IRFunction(module, "work", [POINTER, "i64", "i64"])
     plan = fn.arguments[0]
     tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
     kernels = pointer(fn, word(fn, plan, KERNELS))
@@ -310,7 +310,7 @@ def _work(module: Module) -> None:
 
 
 def _loop(module: Module) -> None:
-    fn = Function(module, "loop", [POINTER, "i64", "i64"])
+    fn = IRFunction(module, "loop", [POINTER, "i64", "i64"])
     words = fn.arguments[0]
     tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
     plan = pointer(fn, word(fn, words, LOOP_PLAN))
@@ -341,7 +341,7 @@ def _loop(module: Module) -> None:
     when(fn, begin < end, lambda: repeat(fn, begin, iteration))
 
 
-def _futex(fn: Function, place: str, operation: int, value: Value) -> None:
+def _futex(fn: IRFunction, place: str, operation: int, value: Value) -> None:
     """Sleep while the word at `place` is `value`, or wake those that do.
 
     Where the system's call for that is not known, sleep for a moment.
@@ -362,7 +362,7 @@ def _futex(fn: Function, place: str, operation: int, value: Value) -> None:
 
 def _run(module: Module) -> None:
     """`run(ptr plan, ptr objects)`: enter and work, on one thread."""
-    fn = Function(module, "run", [POINTER, POINTER])
+    fn = IRFunction(module, "run", [POINTER, POINTER])
     plan, objects = fn.arguments
     fn.line(f"call void @enter(ptr {plan}, ptr {objects})")
     fine = word(fn, plan, STATUS) == DONE
@@ -370,7 +370,7 @@ def _run(module: Module) -> None:
 
 
 def _worker(module: Module) -> None:
-    fn = Function(module, "worker", [POINTER, "i64", "i64"])
+    fn = IRFunction(module, "worker", [POINTER, "i64", "i64"])
     pool = fn.arguments[0]
     tid, first = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
     job_place = at(fn, pool, JOB)
@@ -403,7 +403,7 @@ def _worker(module: Module) -> None:
 
 def _wake(module: Module) -> None:
     """`wake(ptr pool)`: there is a new job."""
-    fn = Function(module, "wake", [POINTER])
+    fn = IRFunction(module, "wake", [POINTER])
     pool = fn.arguments[0]
     threads = word(fn, pool, THREADS)
     _add(fn, at(fn, pool, JOB), 1)
@@ -412,7 +412,7 @@ def _wake(module: Module) -> None:
 
 
 def _start(module: Module) -> None:
-    fn = Function(module, "start", [POINTER, POINTER])
+    fn = IRFunction(module, "start", [POINTER, POINTER])
     pool, plan = fn.arguments
     address = fn.instruction(f"ptrtoint ptr {plan} to i64", int64, 0)
     put(fn, pool, PLAN, address)
@@ -434,7 +434,7 @@ def _start(module: Module) -> None:
 
 def _share(module: Module) -> None:
     """`share(ptr plan, ptr objects)`: enter and work, on all threads of the plan's pool."""
-    fn = Function(module, "share", [POINTER, POINTER])
+    fn = IRFunction(module, "share", [POINTER, POINTER])
     plan, objects = fn.arguments
     fn.line(f"call void @enter(ptr {plan}, ptr {objects})")
     fine = word(fn, plan, STATUS) == DONE

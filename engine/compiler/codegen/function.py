@@ -1,6 +1,6 @@
 """Writing LLVM's text IR: modules, and functions as lists of instructions.
 
-A `Function` collects instructions in their final form: arithmetic is on explicit vectors, and
+A `IRFunction` collects instructions in their final form: arithmetic is on explicit vectors, and
 nothing is left to LLVM's middle end. What takes several instructions are functions of it: memory.py
 reads and writes memory, control.py has loops and conditions, conversions.py other element types,
 vector_math/ mathematics.
@@ -33,7 +33,7 @@ class Module:
 
     def __init__(self, vector_bytes: int = 0) -> None:
         self.vector_bytes = vector_bytes
-        self.functions: list[Function] = []
+        self.functions: list[IRFunction] = []
         self.declarations: dict[str, str] = {}
 
     def text(self) -> str:
@@ -46,7 +46,7 @@ class Module:
 _METADATA = '!0 = distinct !{!0, !1}\n!1 = !{!"llvm.loop.unroll.disable"}\n'
 
 
-class Function:
+class IRFunction:
     """A native function under construction.
 
     Args:

@@ -1,9 +1,9 @@
 """float16 and bfloat16: two bytes in memory, in registers a float32 of the same value.
 
 Arithmetic is that of float32, and rounds to the half once for each op, as the reference kernels do.
-`Function.halves` holds (name, dtype) for the registers that are known to have the value of a half:
-these need no rounding. Processors without instructions that convert float16 (x86 before AVX2) do it
-by whole numbers.
+`IRFunction.halves` holds (name, dtype) for the registers that are known to have the value of a
+half: these need no rounding. Processors without instructions that convert float16 (x86 before AVX2)
+do it by whole numbers.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 from ...graph import DType, bool_, float16, float32, float64, uint32
 from ..ir.element_types import HALVES
 from ..target.llvm import converts_halves
-from .function import Function
+from .function import IRFunction
 from .values import Value, vector_type
 
 
-def rounded(fn: Function, x: Value, dtype: DType) -> Value:
+def rounded(fn: IRFunction, x: Value, dtype: DType) -> Value:
     """A float32 as the nearest half, of which the last bit is even where two are as near."""
     if (x.name, dtype) in fn.halves:
         return Value(fn, x.name, dtype, x.lanes)
@@ -33,7 +33,7 @@ def rounded(fn: Function, x: Value, dtype: DType) -> Value:
     return _known(fn, found.name, dtype, x.lanes)
 
 
-def to_odd(fn: Function, x: Value) -> Value:
+def to_odd(fn: IRFunction, x: Value) -> Value:
     """A float64 as a float32 that becomes the same float16 when it is rounded again.
 
     It is `x` without the bits that have no room, of which the last one left says whether any was
@@ -47,12 +47,12 @@ def to_odd(fn: Function, x: Value) -> Value:
     return fn.bits(fn.select(back != x, less | 1, bits), float32)
 
 
-def _known(fn: Function, name: str, dtype: DType, lanes: int) -> Value:
+def _known(fn: IRFunction, name: str, dtype: DType, lanes: int) -> Value:
     fn.halves.add((name, dtype))
     return Value(fn, name, dtype, lanes)
 
 
-def widened(fn: Function, bits: str, dtype: DType, lanes: int) -> Value:
+def widened(fn: IRFunction, bits: str, dtype: DType, lanes: int) -> Value:
     """Halves of which `bits`, as i16, have been read."""
     narrow, wide = vector_type("i16", lanes), vector_type("float", lanes)
     is_converted = dtype == float16 and converts_halves(fn.module.vector_bytes)
@@ -68,7 +68,7 @@ def widened(fn: Function, bits: str, dtype: DType, lanes: int) -> Value:
     return _known(fn, fn.bits(shifted, float32).name, dtype, lanes)
 
 
-def in_memory(fn: Function, x: Value) -> tuple[str, str]:
+def in_memory(fn: IRFunction, x: Value) -> tuple[str, str]:
     """The element type of a value in memory, and the name of the value as that."""
     if x.dtype == bool_:
         return "i8", fn.named(f"zext {x} to {vector_type('i8', x.lanes)}")
@@ -93,7 +93,7 @@ _MORE_BITS = 13  # of the mantissa
 _BIAS = 112  # what the exponent of float32 is greater by
 
 
-def _wide(fn: Function, half: Value) -> Value:
+def _wide(fn: IRFunction, half: Value) -> Value:
     """The float32 of the bits of a float16, which are in a uint32."""
     size = fn.binary("shl", half & 0x7FFF, _MORE_BITS)
     x = fn.bits(fn.bits(size, float32) * 2.0**_BIAS, uint32)  # exact, also below normal numbers
@@ -101,7 +101,7 @@ def _wide(fn: Function, half: Value) -> Value:
     return fn.bits(x | fn.binary("shl", half & 0x8000, 16), float32)
 
 
-def _narrow(fn: Function, x: Value) -> Value:
+def _narrow(fn: IRFunction, x: Value) -> Value:
     """The bits of the float16 nearest to a float32, in a uint32."""
     bits = fn.bits(x, uint32)
     size = bits & 0x7FFFFFFF

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...graph import int32
-from ..ir.program import Map, Reduce, View
+from ..ir.program import Pointwise, Reduce, View
 from ..ir.sizes import is_known
 from ..schedule.unrolled_rows import is_short
 from ..target import host
@@ -18,7 +18,7 @@ from .memory import address_at, first_lanes, prefetch
 from .operands import Spot
 from .reductions import Combine
 from .scalars import write
-from .serpentine import turning
+from .serpentine import serpentine_loop
 
 # Vectors of columns that are reduced side by side, and of a row that are summed apart.
 WIDE = 4
@@ -59,7 +59,9 @@ class Row:
         count = stop - start
         many = start + fn.binary("sdiv", count, lanes * wide) * (lanes * wide)
         back = self.w.back if len(self.w.groups) == 1 else None  # else the rows turn
-        turning(fn, back, start, many, lanes * wide, lambda i: self._column_block(i, wide, None))
+        serpentine_loop(
+            fn, back, start, many, lanes * wide, lambda i: self._column_block(i, wide, None)
+        )
         if wide > 1:
             whole = start + fn.binary("and", count, -lanes)
             loop(fn, many, whole, lanes, lambda i: self._column_block(i, 1, None))
@@ -175,7 +177,7 @@ class Row:
     def _written_out(
         self,
         phase: int,
-        full: Sequence[Map | Reduce],
+        full: Sequence[Pointwise | Reduce],
         reduces: Sequence[Reduce],
         combines: Sequence[Combine],
         blocks: Sequence[tuple[Spot, dict[int, Value]]],
@@ -227,7 +229,7 @@ class Row:
     def _looped(
         self,
         phase: int,
-        full: Sequence[Map | Reduce],
+        full: Sequence[Pointwise | Reduce],
         reduces: Sequence[Reduce],
         combines: Sequence[Combine],
     ) -> list[Value]:
@@ -245,7 +247,7 @@ class Row:
     def _passes(
         self,
         phase: int,
-        full: Sequence[Map | Reduce],
+        full: Sequence[Pointwise | Reduce],
         reduces: Sequence[Reduce],
         combines: Sequence[Combine],
         wide: int,
@@ -345,8 +347,8 @@ class Row:
 
     # Both
 
-    def _is_row(self, s: Map | Reduce) -> bool:
-        return isinstance(s, Map) and s.target.storage in self.kernel.rows
+    def _is_row(self, s: Pointwise | Reduce) -> bool:
+        return isinstance(s, Pointwise) and s.target.storage in self.kernel.rows
 
     def _combine(self, s: Reduce) -> Combine:
         return Combine(s.kind, self.w.program.dtype(s.operand))
@@ -356,18 +358,18 @@ class Row:
         for s in self.kernel.statements:
             if not self._is_row(s) or (ready is not None and self.w.phases.of[id(s)] != ready):
                 continue
-            assert isinstance(s, Map)
+            assert isinstance(s, Pointwise)
             values = [spot.operand(x, {}, rows=True) for x in s.operands]
             found = self.fn.splat(write(self.fn, s.expression, values), spot.lanes)
             self.rows[s.target.storage] = found
             self._store(spot, s, found)
 
     def _elements(
-        self, spot: Spot, statements: Sequence[Map | Reduce], env: dict[int, Value]
+        self, spot: Spot, statements: Sequence[Pointwise | Reduce], env: dict[int, Value]
     ) -> dict[int, Value]:
         """Compute full statements at a spot; gives the operand of each reduction by its id."""
         found: dict[int, Value] = {}
-        made: list[tuple[Map, Value]] = []
+        made: list[tuple[Pointwise, Value]] = []
         for s in statements:
             if isinstance(s, Reduce):
                 found[id(s)] = self.fn.splat(spot.operand(s.operand, env), spot.lanes)
@@ -377,7 +379,7 @@ class Row:
             self._store(spot, s, value)
         return found
 
-    def value(self, spot: Spot, s: Map, env: dict[int, Value]) -> Value:
+    def value(self, spot: Spot, s: Pointwise, env: dict[int, Value]) -> Value:
         key = id(s)
         value = env.get(key)
         if value is None:
@@ -385,11 +387,11 @@ class Row:
             value = env[key] = self.fn.splat(write(self.fn, s.expression, values), spot.lanes)
         return value
 
-    def _store(self, spot: Spot, s: Map | Reduce, value: Value) -> None:
+    def _store(self, spot: Spot, s: Pointwise | Reduce, value: Value) -> None:
         if s.target.storage in self.w.stored:
             spot.store(self.w.target_access(s), self.fn.splat(value, spot.lanes))
 
 
-def _views(s: Map | Reduce) -> list[View]:
+def _views(s: Pointwise | Reduce) -> list[View]:
     """The memory that a statement goes through as its elements come."""
     return [x for x in s.operands if isinstance(x, View)]

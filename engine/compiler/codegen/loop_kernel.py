@@ -12,13 +12,13 @@ from ...graph import int64
 from ..ir.program import Reduce
 from ..ir.sizes import is_known
 from ..target.code import Code, same
-from .arguments import Loops, ModeWord, NumberWord, PartWord, TurnWord
+from .arguments import DirectionWord, Loops, ModeWord, NumberWord, PartWord
 from .control import loop
-from .function import POINTER, Function, Module, Value
+from .function import POINTER, IRFunction, Module, Value
 from .loop_body import PAGE, WIDE, Row
 from .loop_nest import LoopNest, Range
 from .memory import load, load_pointer
-from .serpentine import turning
+from .serpentine import serpentine_loop
 
 SYMBOL = "kernel"
 
@@ -29,11 +29,11 @@ class LoopWriter(LoopNest):
     def write(self) -> Loops:
         """The code, for threads that share the work."""
         module = Module(self.vector_bytes)
-        self.fn = fn = Function(module, SYMBOL, [POINTER, "i64", "i64"])
+        self.fn = fn = IRFunction(module, SYMBOL, [POINTER, "i64", "i64"])
         self._begin(self._joined())
         # No unit of work takes what another one makes: threads share them, too.
         if self._can_turn():
-            place = self._word_address(TurnWord())
+            place = self._word_address(DirectionWord())
             self.back = load(fn, load_pointer(fn, place), int64, 0) != 0
         tid, nth = (Value(fn, fn.arguments[i], int64, 0) for i in (1, 2))
         outer_range, inner_range = self._shares(tid, nth)
@@ -43,7 +43,7 @@ class LoopWriter(LoopNest):
     def write_epilogue(self) -> Loops:
         """The code of `void epilogue(ptr words, i64 row0, i64 rows, i64 column0, i64 columns)`."""
         module = Module(self.vector_bytes)
-        self.fn = fn = Function(module, SYMBOL, [POINTER, "i64", "i64", "i64", "i64"])
+        self.fn = fn = IRFunction(module, SYMBOL, [POINTER, "i64", "i64", "i64", "i64"])
         last = len(self.kernel.shape) - 1
         self._begin([list(range(last)), [last]])
         row, rows, column, columns = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
@@ -150,12 +150,12 @@ class LoopWriter(LoopNest):
             self._kept(level + 1, self.moved(offsets, loops[level], i))
 
         if level == 0:
-            turning(self.fn, self.back, start, stop, 1, one)
+            serpentine_loop(self.fn, self.back, start, stop, 1, one)
         else:
             loop(self.fn, start, stop, 1, one)
 
 
-def _share(fn: Function, total: Value, unit: int, tid: Value, nth: Value) -> Range:
+def _share(fn: IRFunction, total: Value, unit: int, tid: Value, nth: Value) -> Range:
     """What thread `tid` of `nth` does of `total`, in whole units."""
     units = fn.binary("sdiv", total + (unit - 1), unit) if unit > 1 else total
     low = fn.binary("sdiv", units * tid, nth) * unit

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from ...graph import DType, int64
 from ..ir.kernel import Kernel, at_hand, fills, strides_over
-from ..ir.program import Gathered, Iota, Map, Operand, Reduce, Size, View, contiguous
-from ..schedule.buffer_assignment import Layout
+from ..ir.program import IndirectLoad, Iota, Operand, Pointwise, Reduce, Size, View, contiguous
+from ..schedule.buffer_assignment import BufferAssignment
 from ..schedule.phases import phases_of
 from ..schedule.unrolled_rows import lanes_of
 from .arguments import (
@@ -19,7 +19,7 @@ from .arguments import (
     WordSpec,
 )
 from .conversions import convert
-from .function import Function, Value
+from .function import IRFunction, Value
 from .memory import address_at, load, load_pointer, room
 
 Range: TypeAlias = tuple[Value, Value]
@@ -39,10 +39,10 @@ class LoopNest:
         limits: joined axis -> the part of it that is run over.
     """
 
-    fn: Function
+    fn: IRFunction
     limits: dict[int, Range]
 
-    def __init__(self, layout: Layout, kernel: Kernel, vector_bytes: int) -> None:
+    def __init__(self, layout: BufferAssignment, kernel: Kernel, vector_bytes: int) -> None:
         self.program = program = layout.program
         self.kernel = kernel
         self.stored = layout.stored | layout.rows
@@ -51,7 +51,7 @@ class LoopNest:
         self.partial = {
             s.target.storage
             for s in kernel.statements
-            if isinstance(s, Map) and not fills(program, s.target)
+            if isinstance(s, Pointwise) and not fills(program, s.target)
         }
         self.accesses: dict[object, Access] = {}
         self.words: list[WordSpec] = []
@@ -73,7 +73,7 @@ class LoopNest:
                     self._access(self.program.whole(target.storage))
 
     def _collect_operand(self, operand: Operand) -> None:
-        if isinstance(operand, Gathered):
+        if isinstance(operand, IndirectLoad):
             self._access(operand.view)
             for index in operand.indices:
                 self._collect_operand(index)
@@ -111,7 +111,7 @@ class LoopNest:
         strides = tuple(next(along) if a in axes else 0 for a in range(len(shape)))
         return Access(storage, strides, 0, dtype)
 
-    def target_access(self, statement: Map | Reduce) -> Access:
+    def target_access(self, statement: Pointwise | Reduce) -> Access:
         target = statement.target
         if target.storage in self.rows:
             return self._access(self.program.whole(target.storage))
@@ -169,7 +169,7 @@ class LoopNest:
                 access.pointer = load_pointer(fn, self._word_address(word))
             access.steps = [self._step(access.strides[g[-1]]) for g in self.groups]
         self.numbers_of: dict[Size, Value] = {}
-        self.steps_of: dict[Gathered, list[tuple[Value, Value]]] = {}
+        self.steps_of: dict[IndirectLoad, list[tuple[Value, Value]]] = {}
         for statement in self.kernel.statements:
             for operand in statement.operands:
                 self._load_numbers(operand)
@@ -187,7 +187,7 @@ class LoopNest:
         if isinstance(operand, Size) and operand not in self.numbers_of:
             number = self._word(NumberWord(operand.value))
             self.numbers_of[operand] = convert(self.fn, number, operand.dtype)
-        elif isinstance(operand, Gathered) and operand not in self.steps_of:
+        elif isinstance(operand, IndirectLoad) and operand not in self.steps_of:
             pairs = zip(operand.strides, operand.limits, strict=True)
             self.steps_of[operand] = [(self._step(s), self._word(NumberWord(n))) for s, n in pairs]
             for index in operand.indices:
@@ -220,7 +220,7 @@ class LoopNest:
         }
 
 
-def _plus(fn: Function, offset: Value, step: Value, i: Value) -> Value:
+def _plus(fn: IRFunction, offset: Value, step: Value, i: Value) -> Value:
     """offset + step * i."""
     if step.name == "0":
         return offset

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from ...graph import DType, bool_, float64
 from ..ir.element_types import HALVES
 from ..target.llvm import has_gathers, has_masks, has_scatters
-from .function import Function
+from .function import IRFunction
 from .half_precision import in_memory, widened
 from .values import SUFFIXES, Value, element_bytes, literal, scalar_type, vector_type
 
 
-def address_at(fn: Function, pointer: str, index: Value, size: int) -> str:
+def address_at(fn: IRFunction, pointer: str, index: Value, size: int) -> str:
     """The address `index` elements of `size` bytes after `pointer`."""
     if index.name == "0":
         return pointer
@@ -20,12 +20,12 @@ def address_at(fn: Function, pointer: str, index: Value, size: int) -> str:
     return fn.named(f"getelementptr inbounds i8, ptr {pointer}, i64 {scaled.name}")
 
 
-def room(fn: Function, size: int) -> str:
+def room(fn: IRFunction, size: int) -> str:
     """The address of `size` bytes on the stack, at a line of the cache."""
     return fn.named(f"alloca [{size} x i8], align 64")
 
 
-def prefetch(fn: Function, pointer: str) -> None:
+def prefetch(fn: IRFunction, pointer: str) -> None:
     """Fetch a line into the nearest cache, to read it; any address will do."""
     fn.module.declarations["llvm.prefetch.p0"] = (
         "declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"
@@ -33,7 +33,7 @@ def prefetch(fn: Function, pointer: str) -> None:
     fn.line(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
 
 
-def load_pointer(fn: Function, pointer: str) -> str:
+def load_pointer(fn: IRFunction, pointer: str) -> str:
     """The address stored at an address."""
     return fn.named(f"load ptr, ptr {pointer}, align 8")
 
@@ -45,7 +45,7 @@ def _element(dtype: DType) -> str:
     return "i16" if dtype in HALVES else scalar_type(dtype)
 
 
-def _read(fn: Function, raw: str, dtype: DType, lanes: int) -> Value:
+def _read(fn: IRFunction, raw: str, dtype: DType, lanes: int) -> Value:
     """What has been read from memory, as it is in registers."""
     if dtype == bool_:
         zero = "zeroinitializer" if lanes else "0"
@@ -55,12 +55,14 @@ def _read(fn: Function, raw: str, dtype: DType, lanes: int) -> Value:
     return Value(fn, raw, dtype, lanes)
 
 
-def load(fn: Function, pointer: str, dtype: DType, lanes: int, mask: Value | None = None) -> Value:
+def load(
+    fn: IRFunction, pointer: str, dtype: DType, lanes: int, mask: Value | None = None
+) -> Value:
     """Elements at an address; lanes outside of `mask` are 0."""
     return _read(fn, _load(fn, _element(dtype), pointer, lanes, mask), dtype, lanes)
 
 
-def _load(fn: Function, element: str, pointer: str, lanes: int, mask: Value | None) -> str:
+def _load(fn: IRFunction, element: str, pointer: str, lanes: int, mask: Value | None) -> str:
     kind = vector_type(element, lanes)
     size = element_bytes(element)
     if mask is None:
@@ -89,7 +91,7 @@ def _num_known(count: Value | None, lanes: int) -> int:
 
 
 def _addresses(
-    fn: Function, pointer: str, stride: Value, lanes: int, count: Value | None, other: str
+    fn: IRFunction, pointer: str, stride: Value, lanes: int, count: Value | None, other: str
 ) -> list[str]:
     """`pointer` + lane * `stride` bytes for each lane; `other` for those from `count` on."""
     found = []
@@ -107,7 +109,7 @@ def _places(lanes: Iterable[int]) -> str:
     return f"<{len(places)} x i32> <{', '.join(places)}>"
 
 
-def _load_few(fn: Function, element: str, pointer: str, count: int, lanes: int) -> str:
+def _load_few(fn: IRFunction, element: str, pointer: str, count: int, lanes: int) -> str:
     """`count` elements, and 0 in the lanes after them."""
     few, size = vector_type(element, count), element_bytes(element)
     x = fn.named(f"load {few}, ptr {pointer}, align {size}")
@@ -118,14 +120,14 @@ def _load_few(fn: Function, element: str, pointer: str, count: int, lanes: int) 
     return fn.named(f"shufflevector {few} {x}, {few} {zeros}, {places}")
 
 
-def _no_element(fn: Function) -> str:
+def _no_element(fn: IRFunction) -> str:
     """The address of a zero that LLVM does not see."""
     fn.module.declarations["no_element"] = "@no_element = private global i64 0"
     return "@no_element"
 
 
 def _load_each(
-    fn: Function, element: str, pointer: str, stride: Value, lanes: int, count: Value | None
+    fn: IRFunction, element: str, pointer: str, stride: Value, lanes: int, count: Value | None
 ) -> str:
     """Elements that stand `stride` bytes apart; lanes from `count` on are 0."""
     kind, size = vector_type(element, lanes), element_bytes(element)
@@ -137,7 +139,7 @@ def _load_each(
 
 
 def _store_each(
-    fn: Function,
+    fn: IRFunction,
     element: str,
     name: str,
     pointer: str,
@@ -153,7 +155,7 @@ def _store_each(
         fn.line(f"store {element} {x}, ptr {address}, align {size}")
 
 
-def _spread(fn: Function, pointer: str, stride: Value, lanes: int) -> str:
+def _spread(fn: IRFunction, pointer: str, stride: Value, lanes: int) -> str:
     """The addresses `pointer` + lane * `stride` bytes."""
     wide = f"<{lanes} x i64>"
     steps = ", ".join(f"i64 {i}" for i in range(lanes))
@@ -166,7 +168,7 @@ def _mask(mask: Value | None, lanes: int) -> str:
 
 
 def gather(
-    fn: Function, addresses: str, dtype: DType, lanes: int, mask: Value | None = None
+    fn: IRFunction, addresses: str, dtype: DType, lanes: int, mask: Value | None = None
 ) -> Value:
     """Elements at a vector of addresses; lanes outside of `mask` are 0."""
     element = _element(dtype)
@@ -183,7 +185,7 @@ def gather(
 
 
 def load_strided(
-    fn: Function, pointer: str, stride: Value, dtype: DType, lanes: int, mask: Value | None = None
+    fn: IRFunction, pointer: str, stride: Value, dtype: DType, lanes: int, mask: Value | None = None
 ) -> Value:
     """Elements that stand `stride` bytes apart; lanes outside of `mask` are 0."""
     count = None if mask is None else fn.counts.get(mask.name)
@@ -194,7 +196,7 @@ def load_strided(
 
 
 def store_strided(
-    fn: Function, x: Value, pointer: str, stride: Value, mask: Value | None = None
+    fn: IRFunction, x: Value, pointer: str, stride: Value, mask: Value | None = None
 ) -> None:
     """Write elements `stride` bytes apart, those of `mask` alone."""
     lanes = x.lanes
@@ -215,7 +217,7 @@ def store_strided(
     )
 
 
-def store(fn: Function, x: Value, pointer: str, mask: Value | None = None) -> None:
+def store(fn: IRFunction, x: Value, pointer: str, mask: Value | None = None) -> None:
     """Write elements to an address, those of `mask` alone."""
     count = None if mask is None else fn.counts.get(mask.name)
     if count is not None and count.name == "1":
@@ -241,7 +243,7 @@ def store(fn: Function, x: Value, pointer: str, mask: Value | None = None) -> No
     fn.line(f"call void @{mangled}({kind} {name}, ptr {pointer}, i32 {size}, {mask})")
 
 
-def lookup(fn: Function, name: str, table: Sequence[float], index: Value) -> Value:
+def lookup(fn: IRFunction, name: str, table: Sequence[float], index: Value) -> Value:
     """The element of a constant table of float64, called `name`, at each int64 index."""
     lanes = index.lanes
     elements = ", ".join(f"double {literal(x, 'double')}" for x in table)
@@ -253,7 +255,7 @@ def lookup(fn: Function, name: str, table: Sequence[float], index: Value) -> Val
     return gather(fn, address, float64, lanes)
 
 
-def first_lanes(fn: Function, count: Value, lanes: int) -> Value:
+def first_lanes(fn: IRFunction, count: Value, lanes: int) -> Value:
     """The mask of the first `count` lanes."""
     wide = f"<{lanes} x i64>"
     steps = ", ".join(f"i64 {i}" for i in range(lanes))

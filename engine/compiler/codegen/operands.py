@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from ...graph import bool_, int32, int64
-from ..ir.program import Gathered, Iota, Literal, Map, Operand, Size, View
+from ..ir.program import IndirectLoad, Iota, Literal, Operand, Pointwise, Size, View
 from .arguments import Access
 from .conversions import convert
 from .function import Value
@@ -27,7 +27,7 @@ class RowValues(Protocol):
     rows: dict[int, Value]
     fixed: dict[object, Value]
 
-    def value(self, spot: Spot, s: Map, env: dict[int, Value]) -> Value:
+    def value(self, spot: Spot, s: Pointwise, env: dict[int, Value]) -> Value:
         """What a map gives at a position; `env` has what is known there."""
         ...
 
@@ -63,7 +63,7 @@ class Spot:
 
     def prepare(self, operand: Operand) -> None:
         """Load it before the loop if it stays the same along the last axis."""
-        if isinstance(operand, Gathered):
+        if isinstance(operand, IndirectLoad):
             for index in operand.indices:
                 self.prepare(index)
         elif isinstance(operand, View) and not self.row.w.is_here(operand):
@@ -78,7 +78,7 @@ class Spot:
             return fn.constant(operand.value, Value(fn, "poison", operand.dtype, self.lanes))
         if isinstance(operand, Size):
             return fn.splat(row.w.numbers_of[operand], self.lanes)
-        if isinstance(operand, Gathered):
+        if isinstance(operand, IndirectLoad):
             return self._gathered(operand, env, rows)
         if isinstance(operand, View) and row.w.is_here(operand):
             return self._made(operand, env)
@@ -90,12 +90,12 @@ class Spot:
         if storage in self.row.w.kernel.rows:
             return self.fn.splat(row.rows[storage], self.lanes)
         s = row.w.made[storage]
-        assert isinstance(s, Map)
+        assert isinstance(s, Pointwise)
         if id(s) not in env and storage in row.w.reloaded and not self._is_now(s):
             return self._load(row.w.program.whole(storage))
         return row.value(self, s, env)
 
-    def _is_now(self, s: Map) -> bool:
+    def _is_now(self, s: Pointwise) -> bool:
         return self.phase is None or self.row.w.phases.of[id(s)] == self.phase
 
     def _load(self, operand: View | Iota) -> Value:
@@ -149,7 +149,7 @@ class Spot:
         steps = lanes if step.name == "1" else lanes * fn.splat(step, self.lanes)
         return convert(fn, spread + steps, operand.dtype)
 
-    def _gathered(self, operand: Gathered, env: dict[int, Value], rows: bool) -> Value:
+    def _gathered(self, operand: IndirectLoad, env: dict[int, Value], rows: bool) -> Value:
         fn = self.fn
         access = self.row.w.accesses[operand.view]
         if self.start is not None and access.moves and self._stays(operand):
@@ -184,7 +184,7 @@ class Spot:
         addresses = fn.named(f"getelementptr i8, ptr {base}, {bytes_}")
         return gather(fn, addresses, access.dtype, self.lanes, valid)
 
-    def _stays(self, operand: Gathered) -> bool:
+    def _stays(self, operand: IndirectLoad) -> bool:
         """Whether the indices are the same along the last axis."""
         w = self.row.w
         return all(
@@ -192,7 +192,7 @@ class Spot:
             for i in operand.indices
         )
 
-    def _gathered_row(self, operand: Gathered, access: Access) -> Value:
+    def _gathered_row(self, operand: IndirectLoad, access: Access) -> Value:
         """Elements side by side, at a place that the indices give for all of them."""
         fn = self.fn
         valid, distance = Value(fn, "true", bool_, 0), fn.number(0)

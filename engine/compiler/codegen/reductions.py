@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from ...graph import DType, bool_, int32
 from ..ir.not_lowered import NotLoweredError
 from . import math as v
-from .function import Function, Value
+from .function import IRFunction, Value
 
 _PLACE_LIMIT = 2**31 - 1
 
@@ -30,7 +30,7 @@ class Combine:
         if dtype == bool_ and kind not in ("any", "all"):
             raise NotLoweredError(f"{kind} of bool")
 
-    def neutral(self, fn: Function, lanes: int) -> list[Value]:
+    def neutral(self, fn: IRFunction, lanes: int) -> list[Value]:
         """What changes nothing."""
         like = Value(fn, "poison", self.dtype, lanes)
         found = [fn.constant(self._neutral(), like)]
@@ -52,7 +52,7 @@ class Combine:
         top = 1 << (8 * self.dtype.size - 1)
         return -top if lowest else top - 1
 
-    def step(self, fn: Function, carried: Sequence[Value], new: Sequence[Value]) -> list[Value]:
+    def step(self, fn: IRFunction, carried: Sequence[Value], new: Sequence[Value]) -> list[Value]:
         """`carried` with `new` combined into it."""
         a, b = carried[0], new[0]
         if self.is_place:
@@ -68,7 +68,7 @@ class Combine:
         }
         return [one[self.kind]()]
 
-    def _better(self, fn: Function, carried: Sequence[Value], new: Sequence[Value]) -> Value:
+    def _better(self, fn: IRFunction, carried: Sequence[Value], new: Sequence[Value]) -> Value:
         """Whether the new element goes before the carried one; NaN goes first, then the place."""
         (a, i), (b, j) = carried, new
         beats = b > a if self.kind == "argmax" else b < a
@@ -79,7 +79,7 @@ class Combine:
             ties = ties | (b_is_nan & a_is_nan)
         return beats | (ties & (j < i))
 
-    def across(self, fn: Function, carried: Sequence[Value]) -> list[Value]:
+    def across(self, fn: IRFunction, carried: Sequence[Value]) -> list[Value]:
         """The lanes of a vector combined into one scalar, as a tree."""
         values = list(carried)
         while values[0].lanes > 1:

@@ -11,7 +11,7 @@ from ...ops.nn.gelu import gelu, gelu_slope
 from ..ir.expression import Expression
 from . import math as v
 from .conversions import convert
-from .function import Function, Value
+from .function import IRFunction, Value
 
 # The code of all `NATIVE_FUNCTIONS`: each takes the function under construction, then values.
 FUNCTIONS: dict[str, Callable[..., Value]] = {
@@ -79,7 +79,7 @@ class VectorScalars:
         lanes: of the result of an expression without operands.
     """
 
-    def __init__(self, fn: Function, lanes: int = 0) -> None:
+    def __init__(self, fn: IRFunction, lanes: int = 0) -> None:
         self._fn = fn
         self._lanes = lanes
 
@@ -125,7 +125,7 @@ class VectorScalars:
         return function(self._fn, *(self._fn.constant(x, like) for x in operands))
 
 
-def write(fn: Function, expression: Expression, values: Sequence[Value]) -> Value:
+def write(fn: IRFunction, expression: Expression, values: Sequence[Value]) -> Value:
     """The code of an expression for the values of its operands."""
     lanes = max((v.lanes for v in values), default=0)
     found: Value = expression.evaluate(VectorScalars(fn, lanes), values)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from . import driver
 from .control import loop, repeat, when
-from .function import Function, Value
+from .function import IRFunction, Value
 
 # The direction of a kernel by that of the one before it. What multiplies matrices, sums parts or
 # belongs to a loop always goes forward. Before the first kernel comes the last run.
@@ -23,8 +23,8 @@ NEXT = {
 }
 
 
-def turning(
-    fn: Function,
+def serpentine_loop(
+    fn: IRFunction,
     back: Value | None,
     start: Value,
     stop: Value,

@@ -20,15 +20,15 @@ from .not_lowered import NotLoweredError
 from .program import (
     Check,
     Fence,
-    Gathered,
+    IndirectLoad,
     Iota,
-    Library,
+    KernelCall,
     Literal,
     Loop,
-    Map,
+    LoopProgram,
     Operand,
     Pieces,
-    Program,
+    Pointwise,
     Reduce,
     Shape,
     Size,
@@ -38,7 +38,7 @@ from .program import (
     contiguous,
 )
 from .recording_scalars import record, same
-from .sizes import is_known, shown, stand_in
+from .sizes import is_known, shown, symbolic_size
 
 # A reduction over more is made of several parts, which can run at once.
 _PART_ROWS = 4096  # of columns that are added up
@@ -54,11 +54,11 @@ class Builder:
 
     Attributes:
         program: what has been built.
-        derived: for each stand-in made here, how its real value follows from other real ones.
+        derived: for each symbolic size made here, how its real value follows from other real ones.
     """
 
     def __init__(self, num_sizes: int = 0) -> None:
-        self.program = Program()
+        self.program = LoopProgram()
         self.derived: list[Callable[[Callable[[int], int]], int]] = []
         self._num_sizes = num_sizes
         self._numbers: dict[Any, int] = {}
@@ -77,7 +77,7 @@ class Builder:
         """The shape; () for a number."""
         if isinstance(x, View | Iota):
             return x.shape
-        return x.view.shape if isinstance(x, Gathered) else ()
+        return x.view.shape if isinstance(x, IndirectLoad) else ()
 
     # Storages
 
@@ -141,7 +141,7 @@ class Builder:
         """A scalar expression on each element of `target`."""
         spread = tuple(self.broadcast(x, target.shape) for x in operands)
         expression = record(scalar, tuple(map(self.dtype, operands)), self.dtype(target), attrs)
-        self._add(Map(target, spread, expression))
+        self._add(Pointwise(target, spread, expression))
 
     def compute(
         self,
@@ -185,7 +185,7 @@ class Builder:
     def copy(self, x: Operand) -> View:
         """In new memory."""
         found = self.storage(self.shape(x), self.dtype(x))
-        self._add(Map(found, (x,), same(self.dtype(x))))
+        self._add(Pointwise(found, (x,), same(self.dtype(x))))
         return found
 
     def whole(self, x: Operand) -> View:
@@ -245,7 +245,7 @@ class Builder:
         return target
 
     def _parts(self, size: int, row_bytes: int) -> int:
-        """A stand-in for the number of parts of `size` rows."""
+        """A symbolic size for the number of parts of `size` rows."""
 
         def parts(real: Callable[[int], int]) -> int:
             rows = real(size)
@@ -255,14 +255,14 @@ class Builder:
         return self.derive(parts, ("parts", size, row_bytes))
 
     def derive(self, value: Callable[[Callable[[int], int]], int], key: Any) -> int:
-        """A stand-in for a number that is computed from real sizes; one for equal keys."""
+        """A symbolic size for a number that is computed from real sizes; one for equal keys."""
         found = self._numbers.get(key)
         if found is None:
             self.derived.append(value)
-            found = self._numbers[key] = stand_in(self._num_sizes + len(self.derived) - 1)
+            found = self._numbers[key] = symbolic_size(self._num_sizes + len(self.derived) - 1)
         return found
 
-    def library(
+    def kernel_call(
         self,
         name: str,
         inputs: Sequence[Operand],
@@ -278,7 +278,7 @@ class Builder:
             name: what it is.
             inputs: made contiguous.
             outputs: shapes and types.
-            plan: gives the launches, from the numbers of what goes in and out; see `Library`.
+            plan: gives the launches, from the numbers of what goes in and out; see `KernelCall`.
             early: whether they run before all others that they do not need.
             work: the number of multiplications, if they take the time.
         """
@@ -289,7 +289,7 @@ class Builder:
         def planned(real: Callable[[int], int], target: Any, **more: Any) -> Any:
             return plan(real, target, *numbers, **more)
 
-        self._add(Library(name, views, numbers[1], planned, early=early, work=work))
+        self._add(KernelCall(name, views, numbers[1], planned, early=early, work=work))
         return made
 
     def once(self, key: Any, make: Callable[[], View]) -> View:
@@ -299,7 +299,7 @@ class Builder:
             found = self._shared[key] = make()
         return found
 
-    def library_on(
+    def kernel_call_on(
         self,
         name: str,
         views: Sequence[View],
@@ -309,9 +309,9 @@ class Builder:
         *,
         work: int = 0,
         epilogue: bool = True,
-        pieces: Callable[[Library], Pieces | None] | None = None,
+        pieces: Callable[[KernelCall], Pieces | None] | None = None,
     ) -> View:
-        """As `library`, on any views, with one output, whose rows an `epilogue` may go on with.
+        """As `kernel_call`, on any views, with one output, whose rows an `epilogue` may go on with.
 
         `pieces` says how the statement can be cut.
         """
@@ -322,7 +322,7 @@ class Builder:
             return plan(real, target, *numbers, **more)
 
         rows = made.shape if epilogue else None
-        statement = Library(name, tuple(views), numbers[1], planned, rows, work)
+        statement = KernelCall(name, tuple(views), numbers[1], planned, rows, work)
         statement.pieces = pieces(statement) if pieces is not None else None
         self._add(statement)
         return made
@@ -346,7 +346,7 @@ class Builder:
         own = self.shape(x)
         if own == shape or isinstance(x, Literal | Size):
             return x
-        if isinstance(x, Gathered):
+        if isinstance(x, IndirectLoad):
             return self.broadcast(self.copy(x), shape)
         assert isinstance(x, View | Iota)
         extra = len(shape) - len(own)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from .program import (
     Check,
     Iota,
-    Library,
+    KernelCall,
     Loop,
-    Map,
-    Program,
+    LoopProgram,
+    Pointwise,
     Reduce,
     Shape,
     Statement,
@@ -23,7 +23,7 @@ from .program import (
 
 @dataclass(eq=False)
 class Kernel:
-    """Statements that run in one loop nest, or a library statement with its epilogue.
+    """Statements that run in one loop nest, or a kernel call with its epilogue.
 
     Attributes:
         shape: the axes of the loops; those of size 1 are left out.
@@ -35,10 +35,10 @@ class Kernel:
     """
 
     shape: Shape
-    statements: list[Map | Reduce] = field(default_factory=list)
+    statements: list[Pointwise | Reduce] = field(default_factory=list)
     axes: frozenset[int] | None = None
     split: tuple[int, int] | None = None
-    library: Library | None = None
+    call: KernelCall | None = None
     check: Check | None = None
     rows: set[int] = field(default_factory=set)
     loop: Loop | None = None
@@ -57,8 +57,8 @@ class Kernel:
 
     @property
     def all_statements(self) -> list[Statement]:
-        """With the library statement, check or loop first."""
-        special = (self.library, self.check, self.loop)
+        """With the kernel call, check or loop first."""
+        special = (self.call, self.check, self.loop)
         first: list[Statement] = [s for s in special if s is not None]
         return [*first, *self.statements]
 
@@ -78,7 +78,7 @@ def squeezed(shape: Shape) -> Shape:
     return tuple(n for n in shape if n != 1)
 
 
-def fills(program: Program, target: View) -> bool:
+def fills(program: LoopProgram, target: View) -> bool:
     """Whether a write to a view is one to all of its storage, in order."""
     count = program.storages[target.storage].num_elements
     return target.is_contiguous and count == math.prod(target.shape)

@@ -27,7 +27,7 @@ class Target(NamedTuple):
     threads: how many threads there may be: each has scratch memory of its own.
     has_sizes: whether the same is going to be planned for other sizes: then a launch tells what
         they need.
-    stock: what to make do with; None: anything can be compiled.
+    stock: the only code to use; None: anything can be compiled.
     anywhere: the values that may begin anywhere; all others begin at a line of the cache.
     """
 

@@ -15,14 +15,14 @@ from .kernel import Kernel, squeezed
 from .program import (
     Check,
     Fence,
-    Gathered,
+    IndirectLoad,
     Iota,
-    Library,
+    KernelCall,
     Literal,
     Loop,
-    Map,
+    LoopProgram,
     Operand,
-    Program,
+    Pointwise,
     Reduce,
     Size,
     Statement,
@@ -44,7 +44,7 @@ _LETTERS = {
 _AXES = "ijklpqrs"  # what the places along the first axes are called
 
 
-def program_text(program: Program) -> str:
+def program_text(program: LoopProgram) -> str:
     """The storages of a program, its statements with what they came from, and what goes out."""
     lines = [storage_text(program, n) for n in range(len(program.storages))]
     lines.extend(_statement_lines(program, program.statements))
@@ -57,12 +57,12 @@ def program_text(program: Program) -> str:
     return "\n".join(lines) + "\n"
 
 
-def name_of(program: Program, number: int) -> str:
+def name_of(program: LoopProgram, number: int) -> str:
     """The name of a storage."""
     return f"{_LETTERS[program.storages[number].role]}{number}"
 
 
-def storage_text(program: Program, number: int) -> str:
+def storage_text(program: LoopProgram, number: int) -> str:
     """A storage: its name, its type, its role."""
     storage = program.storages[number]
     text = f"{name_of(program, number)}: {storage.dtype}{shown(storage.shape)} {storage.role}"
@@ -72,7 +72,7 @@ def storage_text(program: Program, number: int) -> str:
     return f"{text} of {name_of(program, base)}[{_sum([(step, 'iteration')], offset)}]"
 
 
-def describe(program: Program, kernel: Kernel, stored: Collection[int]) -> str:
+def describe(program: LoopProgram, kernel: Kernel, stored: Collection[int]) -> str:
     """A kernel: its loops, what it loads, computes and stores.
 
     Args:
@@ -83,7 +83,7 @@ def describe(program: Program, kernel: Kernel, stored: Collection[int]) -> str:
     return "\n".join(_kernel_lines(program, kernel, stored))
 
 
-def _kernel_lines(program: Program, kernel: Kernel, stored: Collection[int]) -> Iterator[str]:
+def _kernel_lines(program: LoopProgram, kernel: Kernel, stored: Collection[int]) -> Iterator[str]:
     if kernel.loop is not None:
         yield _with_label(program, kernel.loop, _loop_head(program, kernel.loop))
         for title, part in (("test", kernel.test), ("body", kernel.body)):
@@ -96,8 +96,8 @@ def _kernel_lines(program: Program, kernel: Kernel, stored: Collection[int]) -> 
     if kernel.check is not None:
         yield _with_label(program, kernel.check, _check_text(program, kernel.check))
         return
-    if kernel.library is not None:
-        yield _with_label(program, kernel.library, _library_text(program, kernel.library))
+    if kernel.call is not None:
+        yield _with_label(program, kernel.call, _kernel_call_text(program, kernel.call))
     if kernel.statements:
         yield _loops_head(program, kernel)
     made = {n for s in kernel.statements for n in s.writes}
@@ -107,10 +107,10 @@ def _kernel_lines(program: Program, kernel: Kernel, stored: Collection[int]) -> 
     yield from _indented(_named(program, "stores", made.intersection(stored)))
 
 
-def _loops_head(program: Program, kernel: Kernel) -> str:
+def _loops_head(program: LoopProgram, kernel: Kernel) -> str:
     """The loops over elements, or what an epilogue goes over."""
     text = f"for {shown(kernel.shape)}" if kernel.shape else "for one element"
-    if kernel.library is not None:
+    if kernel.call is not None:
         return f"epilogue, {text}"
     if kernel.axes is not None:
         text += f", reduced along {', '.join(_axis(a) for a in sorted(kernel.axes))}"
@@ -120,7 +120,7 @@ def _loops_head(program: Program, kernel: Kernel) -> str:
     return text
 
 
-def _named(program: Program, verb: str, numbers: Iterable[int]) -> list[str]:
+def _named(program: LoopProgram, verb: str, numbers: Iterable[int]) -> list[str]:
     names = [name_of(program, n) for n in sorted(numbers)]
     return [f"{verb} {', '.join(names)}"] if names else []
 
@@ -129,12 +129,12 @@ def _indented(lines: Iterable[str]) -> Iterator[str]:
     return (f"  {line}" for line in lines)
 
 
-def _with_label(program: Program, statement: Statement, text: str) -> str:
+def _with_label(program: LoopProgram, statement: Statement, text: str) -> str:
     label = program.labels.get(id(statement))
     return f"{text}  # {label}" if label else text
 
 
-def _statement_lines(program: Program, statements: Sequence[Statement]) -> Iterator[str]:
+def _statement_lines(program: LoopProgram, statements: Sequence[Statement]) -> Iterator[str]:
     for s in statements:
         yield _with_label(program, s, _statement_text(program, s))
         if isinstance(s, Loop):
@@ -145,9 +145,9 @@ def _statement_lines(program: Program, statements: Sequence[Statement]) -> Itera
             yield from _indented(_carried_lines(program, s))
 
 
-def _statement_text(program: Program, s: Statement) -> str:
+def _statement_text(program: LoopProgram, s: Statement) -> str:
     """A statement in one line; of a loop the head."""
-    if isinstance(s, Map):
+    if isinstance(s, Pointwise):
         operands = [_operand(program, x) for x in s.operands]
         return f"{_target(program, s.target)} = {s.expression.text(operands)}"
     if isinstance(s, Reduce):
@@ -157,8 +157,8 @@ def _statement_text(program: Program, s: Statement) -> str:
         if s.split is not None:
             text += f", {_axis(s.split[0])} in {shown_size(s.split[1])} parts"
         return text
-    if isinstance(s, Library):
-        return _library_text(program, s)
+    if isinstance(s, KernelCall):
+        return _kernel_call_text(program, s)
     if isinstance(s, Check):
         return _check_text(program, s)
     if isinstance(s, Fence):
@@ -166,23 +166,23 @@ def _statement_text(program: Program, s: Statement) -> str:
     return _loop_head(program, s)
 
 
-def _library_text(program: Program, s: Library) -> str:
+def _kernel_call_text(program: LoopProgram, s: KernelCall) -> str:
     made = ", ".join(_target(program, program.whole(n)) for n in s.writes)
     return f"{made} = {s.name}({', '.join(_operand(program, x) for x in s.inputs)})"
 
 
-def _check_text(program: Program, s: Check) -> str:
+def _check_text(program: LoopProgram, s: Check) -> str:
     return f"stop if {_operand(program, s.view)}"
 
 
-def _loop_head(program: Program, s: Loop) -> str:
+def _loop_head(program: LoopProgram, s: Loop) -> str:
     text = "loop" if s.count is None else f"loop {shown_size(s.count)} times"
     if s.stop is not None:
         text += f", until {_operand(program, s.stop)}"
     return f"{text}, shared by threads" if s.is_shared else text
 
 
-def _carried_lines(program: Program, s: Loop) -> Iterator[str]:
+def _carried_lines(program: LoopProgram, s: Loop) -> Iterator[str]:
     for number, view in s.carried.items():
         yield f"{name_of(program, number)} becomes {_operand(program, view)}"
 
@@ -190,20 +190,20 @@ def _carried_lines(program: Program, s: Loop) -> Iterator[str]:
 # Operands
 
 
-def _target(program: Program, view: View) -> str:
+def _target(program: LoopProgram, view: View) -> str:
     if _is_broadcast(program.storages[view.storage], view):
         return f"{name_of(program, view.storage)}{shown(view.shape)}"
     return f"{_element(program, view)} over {shown(view.shape)}"
 
 
-def _operand(program: Program, x: Operand) -> str:
+def _operand(program: LoopProgram, x: Operand) -> str:
     if isinstance(x, Literal):
         return str(x.value if x.dtype not in FLOATING else x.dtype.numpy.type(x.value))
     if isinstance(x, Size):
         return _as_operand(shown_size(x.value))
     if isinstance(x, Iota):
         return _as_operand(_sum(_moves(x), x.offset))
-    if isinstance(x, Gathered):
+    if isinstance(x, IndirectLoad):
         places = [(s, _operand(program, i)) for s, i in zip(x.strides, x.indices, strict=True)]
         place = _sum([*places, *_moves(x.view)], x.view.offset)
         return f"{name_of(program, x.view.storage)}[{place}]"
@@ -212,7 +212,7 @@ def _operand(program: Program, x: Operand) -> str:
     return _element(program, x)
 
 
-def _element(program: Program, view: View) -> str:
+def _element(program: LoopProgram, view: View) -> str:
     """The element of a storage at a place of the view, counted from the first one."""
     return f"{name_of(program, view.storage)}[{_sum(_moves(view), view.offset)}]"
 

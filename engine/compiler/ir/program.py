@@ -1,7 +1,7 @@
 """The loop program of a cluster: what is computed on which memory, before loops are chosen.
 
 A program is a list of statements in order. Sizes in it are numbers; those that are only known when
-the program runs are stand-ins (see sizes.py), so that no decision can rest on them.
+the program runs are symbolic sizes (see sizes.py), so that no decision can rest on them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Iota(NamedTuple):
     offset: int = 0
 
 
-class Gathered(NamedTuple):
+class IndirectLoad(NamedTuple):
     """A view whose place also depends on data: index[k] * strides[k] elements further.
 
     Attributes:
@@ -89,7 +89,7 @@ class Size(NamedTuple):
     dtype: DType
 
 
-Operand: TypeAlias = View | Iota | Gathered | Literal | Size
+Operand: TypeAlias = View | Iota | IndirectLoad | Literal | Size
 
 
 class Window(NamedTuple):
@@ -127,7 +127,7 @@ class Storage:
 
 
 @dataclass(eq=False)
-class Map:
+class Pointwise:
     """target[i] = expression(operands at i), for each element."""
 
     target: View
@@ -177,7 +177,7 @@ class Reduce:
 
 
 @dataclass(eq=False)
-class Library:
+class KernelCall:
     """Kernels that are not loops of expressions: contractions, windows, scatters.
 
     Attributes:
@@ -220,7 +220,7 @@ class Pieces(NamedTuple):
 
     number: int
     step: int
-    make: Callable[[Mapping[int, int]], Library]
+    make: Callable[[Mapping[int, int]], KernelCall]
 
 
 @dataclass(eq=False)
@@ -286,18 +286,18 @@ class Loop:
         )
 
 
-Statement: TypeAlias = Map | Reduce | Library | Check | Fence | Loop
+Statement: TypeAlias = Pointwise | Reduce | KernelCall | Check | Fence | Loop
 
 
 @dataclass(eq=False)
-class Program:
+class LoopProgram:
     """Statements on storages.
 
     Attributes:
         outputs: the views that go out.
         updates: variable storage -> the view that it holds at the end.
         labels: for a statement (by id), the operation or layer it came from.
-        places: stand-ins for places and sizes that whoever derives them answers for.
+        places: symbolic sizes for places and sizes that whoever derives them answers for.
         spare: storages that need not be made if nobody reads them.
         halves: storage of float32 -> the halves that it is a copy of.
     """
@@ -325,7 +325,7 @@ class Program:
         """The element type of an operand."""
         if isinstance(x, View):
             return self.storages[x.storage].dtype
-        return self.dtype(x.view) if isinstance(x, Gathered) else x.dtype
+        return self.dtype(x.view) if isinstance(x, IndirectLoad) else x.dtype
 
     def verify(self) -> None:
         """Check that every storage is written before it is read, and views stay within it.
@@ -356,7 +356,7 @@ class Program:
                 if self.storages[number].role in ("input", "constant"):
                     raise InternalError(f"storage {number} is given, and written to")
                 written.add(number)
-            if isinstance(statement, Map | Reduce):
+            if isinstance(statement, Pointwise | Reduce):
                 self._check_view(statement.target)
 
     def _check_view(self, view: View) -> None:
@@ -406,7 +406,7 @@ def views_of(operands: Sequence[Operand]) -> list[View]:
     for operand in operands:
         if isinstance(operand, View):
             found.append(operand)
-        elif isinstance(operand, Gathered):
+        elif isinstance(operand, IndirectLoad):
             found.append(operand.view)
             found.extend(views_of(operand.indices))
     return found

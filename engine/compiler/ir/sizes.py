@@ -1,6 +1,6 @@
 """Sizes that are only known when a program runs.
 
-While a program is made, such a size is a stand-in: a very large prime, different for each. No
+While a program is made, such a size is a symbolic size: a very large prime, different for each. No
 static size comes near it or is divisible by it, so no decision can rest on a coincidence, and any
 number computed from it by multiplication (and small additions) tells what it is made of.
 `Sizes.real` gives the number for the sizes of a run.
@@ -15,14 +15,14 @@ from .not_lowered import NotLoweredError
 
 # Enough for the sizes of any program; only so that a mistake ends.
 _MOST = 4096
-# What is larger holds a stand-in.
+# What is larger holds a symbolic size.
 _LARGEST = 1 << 45
 
 _stand_ins: dict[int, int] = {}  # those that have been asked for, by their number
 
 
-def stand_in(number: int) -> int:
-    """The stand-in of unknown size `number`: a prime of 128 bits without a pattern.
+def symbolic_size(number: int) -> int:
+    """The symbolic size of unknown size `number`: a prime of 128 bits without a pattern.
 
     That a multiple of one comes near a multiple of another is as good as impossible.
 
@@ -71,7 +71,7 @@ def shown(shape: Sequence[int]) -> str:
 
 
 def shown_size(size: int) -> str:
-    """A size for people: n0, n1, ... for stand-ins, and ? for what is not made of them.
+    """A size for people: n0, n1, ... for symbolic sizes, and ? for what is not made of them.
 
     4*n0, n0*n1, n0 + 3 and the like for what is made of them by multiplication and small additions.
     """
@@ -97,7 +97,7 @@ def _as_factor(text: str) -> str:
 
 
 class Sizes:
-    """The real sizes of a run: `values[k]` for stand-in k."""
+    """The real sizes of a run: `values[k]` for symbolic size k."""
 
     def __init__(self, values: Sequence[int]) -> None:
         self._values = tuple(values)
@@ -120,7 +120,7 @@ class Sizes:
         if abs(number) < _LARGEST:
             return number
         for k, value in enumerate(self._values):
-            prime = stand_in(k)
+            prime = symbolic_size(k)
             if abs(number) < prime // 2:
                 continue
             rest = (number + prime // 2) % prime - prime // 2

@@ -7,14 +7,14 @@ from typing import Any
 
 from ...graph import DType, resource
 from ...ops.core.basic import identity
-from ...ops.core.cluster import Body, Step
+from ...ops.core.cluster import ClusterBody, ClusterOp
 from ...ops.core.registry import OpDef
 from ...ops.state.variable import assign, assign_add, assign_sub, read_variable
 from ..ir.builder import Builder
 from ..ir.element_types import check_computed
 from ..ir.not_lowered import NotLoweredError
-from ..ir.program import Operand, Program, Shape, Size, View
-from .operations import Steps
+from ..ir.program import LoopProgram, Operand, Shape, Size, View
+from .operations import OperationLowering
 
 _UPDATES: dict[OpDef, Callable[[Any, Any, Any], Any]] = {
     assign_add: lambda s, old, x: old + x,
@@ -23,7 +23,7 @@ _UPDATES: dict[OpDef, Callable[[Any, Any, Any], Any]] = {
 STATE = frozenset({read_variable, assign, *_UPDATES})
 
 
-class Lowering:
+class ClusterLowering:
     """A body as a program.
 
     Attributes:
@@ -33,24 +33,24 @@ class Lowering:
         inputs: for each input that is an array, its storage.
     """
 
-    def __init__(self, body: Body, shapes: Sequence[Shape | int], num_sizes: int) -> None:
+    def __init__(self, body: ClusterBody, shapes: Sequence[Shape | int], num_sizes: int) -> None:
         """Lower a body.
 
         Args:
             body: the operations.
             shapes: of each input; for a handle (), for a number that is a size, that number.
-            num_sizes: how many stand-ins there are among the shapes.
+            num_sizes: how many symbolic sizes there are among the shapes.
 
         Raises:
             NotLoweredError: an operation has no native form for these shapes.
         """
         self.builder = Builder(num_sizes)
-        self.program: Program = self.builder.program
+        self.program: LoopProgram = self.builder.program
         self.variables: dict[int, int] = {}
         self.inputs: dict[int, int] = {}
         self._handles: dict[int, int] = {}  # value number of a handle -> input
         self._current: dict[int, Operand] = {}  # input of a handle -> the variable's value now
-        self._steps = Steps(self.builder, body.specs, body.steps, body.outputs)
+        self._steps = OperationLowering(self.builder, body.specs, body.steps, body.outputs)
         self._values = self._steps.values
         for i, given in enumerate(shapes):
             self._take(body, i, given)
@@ -63,7 +63,7 @@ class Lowering:
 
     _written: set[int]
 
-    def _take(self, body: Body, i: int, given: Shape | int) -> None:
+    def _take(self, body: ClusterBody, i: int, given: Shape | int) -> None:
         spec = body.specs[i]
         if i == 0:
             self._written = set()
@@ -80,7 +80,7 @@ class Lowering:
     def _as_view(self, x: Operand) -> View:
         return x if isinstance(x, View) else self.builder.copy(x)
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: ClusterOp) -> None:
         definition = step.definition
         if definition in STATE:
             self.builder.label = step.label
@@ -90,7 +90,7 @@ class Lowering:
         else:
             self._steps.lower(step)
 
-    def _state(self, step: Step) -> None:
+    def _state(self, step: ClusterOp) -> None:
         b, definition = self.builder, step.definition
         i = self._handles[step.inputs[0]]
         shape, dtype = tuple(step.attrs["shape"]), DType(step.attrs["dtype"])

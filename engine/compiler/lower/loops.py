@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from ...graph import bool_, int32, resource
 from ...ops.control import structured
-from ...ops.core.cluster import Body, Step
+from ...ops.core.cluster import ClusterBody, ClusterOp
 from ...ops.core.registry import OpDef
 from ..ir.builder import Builder, as_it_is
 from ..ir.not_lowered import NotLoweredError
@@ -29,15 +29,15 @@ from ..ir.program import (
     contiguous,
     views_of,
 )
-from .operations import Steps
+from .operations import OperationLowering
 from .rules.table import Lowered, known_size, lowers
-from .sink_reductions import late_sums, without
+from .sink_reductions import sunk_reductions, without
 
 LOOPS = frozenset({*structured.SCAN, *structured.WHILE})
 GRAPHS = frozenset({"body", "condition"})  # those of their attributes that are graphs
 
 
-def traced(graph: structured.Body, outputs: Sequence[int]) -> Body:
+def traced(graph: structured.Body, outputs: Sequence[int]) -> ClusterBody:
     """The operations of a loop's graph that some of its outputs need."""
     wanted = [y for i in outputs if (y := graph.outputs[i]) is not None]
     number = {id(x): i for i, x in enumerate(graph.inputs)}
@@ -51,8 +51,8 @@ def traced(graph: structured.Body, outputs: Sequence[int]) -> Body:
         specs.extend(y.spec for y in op.outputs)
         number.update((id(y), first + i) for i, y in enumerate(op.outputs))
         inputs = tuple(number[id(x)] for x in op.inputs)
-        steps.append(Step(definition, inputs, op.attrs, tuple(range(first, len(specs))), op))
-    return Body(steps, specs, len(graph.inputs), [number[id(y)] for y in wanted])
+        steps.append(ClusterOp(definition, inputs, op.attrs, tuple(range(first, len(specs))), op))
+    return ClusterBody(steps, specs, len(graph.inputs), [number[id(y)] for y in wanted])
 
 
 class _Frame:
@@ -189,9 +189,9 @@ def _check_graph(kind: str, graph: structured.Body) -> None:
         raise NotLoweredError(f"{kind}: its body changes something besides its variables")
 
 
-def _lowered(b: Builder, body: Body, inputs: Sequence[Operand | None]) -> Steps:
+def _lowered(b: Builder, body: ClusterBody, inputs: Sequence[Operand | None]) -> OperationLowering:
     """The values of a graph for inputs; None for one that it does not need."""
-    steps = Steps(b, body.specs, body.steps, body.outputs)
+    steps = OperationLowering(b, body.specs, body.steps, body.outputs)
     steps.values[: len(inputs)] = inputs
     for step in body.steps:
         steps.lower(step)
@@ -239,7 +239,7 @@ class _Scan:
         self.outputs = dict(zip(self.kept, whole.outputs[len(carried) :], strict=True))
         self.total = known_size(length)
         self.slices = range(carries, carries + slices)
-        self.sums = [] if self.total is None else late_sums(whole, self.new, self.slices)
+        self.sums = [] if self.total is None else sunk_reductions(whole, self.new, self.slices)
         late = {sum.carry for sum in self.sums}
         self.carried = [i for i in carried if i not in late]
         self.body = without(whole, self.sums)

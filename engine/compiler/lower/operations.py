@@ -8,7 +8,7 @@ from ...graph import TensorSpec
 from ...ops.array.axes import transpose_op
 from ...ops.array.broadcast import sum_to_op
 from ...ops.core.basic import identity
-from ...ops.core.cluster import Step
+from ...ops.core.cluster import ClusterOp
 from ..ir.builder import Builder
 from ..ir.element_types import check_computed, wide
 from ..ir.not_lowered import NotLoweredError
@@ -16,7 +16,7 @@ from ..ir.program import Operand, Shape, Size
 from .rules.table import LOWERINGS, Lowered
 
 
-class Steps:
+class OperationLowering:
     """The values of steps that have been lowered.
 
     Args:
@@ -33,7 +33,7 @@ class Steps:
         self,
         builder: Builder,
         specs: Sequence[TensorSpec],
-        steps: Sequence[Step],
+        steps: Sequence[ClusterOp],
         outputs: Sequence[int],
     ) -> None:
         self.builder = builder
@@ -53,7 +53,7 @@ class Steps:
             raise NotLoweredError(f"value {number} is no array")
         return found
 
-    def lower(self, step: Step) -> None:
+    def lower(self, step: ClusterOp) -> None:
         """Add the statements of a step.
 
         Raises:
@@ -64,7 +64,7 @@ class Steps:
         for v, result in zip(step.outputs, results, strict=True):
             self.values[v] = result
 
-    def _lower(self, step: Step, operands: list[Operand]) -> list[Operand | None]:
+    def _lower(self, step: ClusterOp, operands: list[Operand]) -> list[Operand | None]:
         b, definition = self.builder, step.definition
         kind = definition.type
         dtypes = tuple(self._specs[v].dtype for v in step.outputs)
@@ -95,7 +95,7 @@ class Steps:
 
 
 def _orders(
-    specs: Sequence[TensorSpec], steps: Sequence[Step], outputs: Sequence[int]
+    specs: Sequence[TensorSpec], steps: Sequence[ClusterOp], outputs: Sequence[int]
 ) -> dict[int, Shape | None]:
     """The order in which each value's axes are taken; None if it is the usual one, or several."""
     wanted: dict[int, set[Shape | None]] = {v: {None} for v in outputs}
@@ -114,7 +114,7 @@ def _orders(
 
 
 def _order(
-    specs: Sequence[TensorSpec], step: Step, order_of: Callable[[int], Shape | None]
+    specs: Sequence[TensorSpec], step: ClusterOp, order_of: Callable[[int], Shape | None]
 ) -> Shape | None:
     """The order in which a step takes the axes of its first operand."""
     definition, (x, *_), (y, *_) = step.definition, step.inputs, step.outputs

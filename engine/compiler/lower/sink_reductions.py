@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ...ops.array.broadcast import sum_to_op
-from ...ops.core.cluster import Body, Step
+from ...ops.core.cluster import ClusterBody, ClusterOp
 from ...ops.linalg.matmul import matmul
 from ...ops.math.arithmetic import add
 from ..ir.builder import Builder
 from ..ir.program import Operand, View
-from .operations import Steps
+from .operations import OperationLowering
 
 
 class LateSum(NamedTuple):
@@ -34,15 +34,19 @@ class LateSum(NamedTuple):
 
     carry: int
     stacked: tuple[int, ...]
-    steps: tuple[Step, ...]
-    constants: tuple[Step, ...]
+    steps: tuple[ClusterOp, ...]
+    constants: tuple[ClusterOp, ...]
     result: int
 
     def added(
-        self, b: Builder, body: Body, inputs: Sequence[Operand], stacks: Mapping[int, Operand]
+        self,
+        b: Builder,
+        body: ClusterBody,
+        inputs: Sequence[Operand],
+        stacks: Mapping[int, Operand],
     ) -> Operand:
         """The last value of the carry."""
-        work = Steps(b, body.specs, (*self.constants, *self.steps), [self.result])
+        work = OperationLowering(b, body.specs, (*self.constants, *self.steps), [self.result])
         work.values[: len(inputs)] = inputs
         is_product = len(self.stacked) > 1
         for v in self.stacked:
@@ -58,7 +62,7 @@ def _rows(b: Builder, x: Operand) -> View:
     return b.reshape(x, (math.prod(lead), columns))
 
 
-def late_sums(body: Body, new: Mapping[int, int], slices: range) -> list[LateSum]:
+def sunk_reductions(body: ClusterBody, new: Mapping[int, int], slices: range) -> list[LateSum]:
     """The carries of a loop that can be added up after it.
 
     Args:
@@ -73,11 +77,11 @@ def late_sums(body: Body, new: Mapping[int, int], slices: range) -> list[LateSum
 
 
 def _late_sum(
-    body: Body,
+    body: ClusterBody,
     carry: int,
     result: int,
     uses: Counter[int],
-    makers: Mapping[int, Step],
+    makers: Mapping[int, ClusterOp],
     slices: range,
 ) -> LateSum | None:
     addition = makers.get(result)
@@ -85,7 +89,7 @@ def _late_sum(
         return None
     if carry not in addition.inputs or uses[result] != 1 or uses[carry] != 1:
         return None
-    steps, constants = [addition], list[Step]()
+    steps, constants = [addition], list[ClusterOp]()
     (target,) = (v for v in addition.inputs if v != carry)
     while (step := makers.get(target)) is not None and uses[target] == 1:
         if step.definition is matmul:
@@ -108,17 +112,17 @@ def _late_sum(
     return None
 
 
-def _is_sum_of_rows(body: Body, step: Step) -> bool:
+def _is_sum_of_rows(body: ClusterBody, step: ClusterOp) -> bool:
     is_matrix = all(body.specs[v].shape.rank == 2 for v in step.inputs)
     return is_matrix and step.attrs["transpose_a"] and not step.attrs["transpose_b"]
 
 
-def _differ(body: Body, values: Sequence[int], slices: range) -> bool:
+def _differ(body: ClusterBody, values: Sequence[int], slices: range) -> bool:
     """Whether values are slices, or computed in each iteration."""
     return all(v in slices or v >= body.num_inputs for v in values)
 
 
-def without(body: Body, sums: Sequence[LateSum]) -> Body:
+def without(body: ClusterBody, sums: Sequence[LateSum]) -> ClusterBody:
     """The body of a loop without what is done after it; it gives the values for that instead."""
     if not sums:
         return body
@@ -126,4 +130,4 @@ def without(body: Body, sums: Sequence[LateSum]) -> Body:
     outputs = [v for v in body.outputs if v not in gone]
     outputs += [v for sum in sums for v in sum.stacked if v >= body.num_inputs]
     steps = [step for step in body.steps if step.outputs[0] not in gone]
-    return Body(steps, body.specs, body.num_inputs, list(dict.fromkeys(outputs)), body.name)
+    return ClusterBody(steps, body.specs, body.num_inputs, list(dict.fromkeys(outputs)), body.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...graph import GraphTensor, int32, int64
 from ...ops.control.structured import SCAN
 from ...ops.core.basic import const_op
-from ...ops.core.cluster import Body, Step
+from ...ops.core.cluster import ClusterBody, ClusterOp
 from ...ops.core.registry import definition_of
 from .loops import LOOPS, traced
 from .rules.table import LOWERINGS
@@ -21,7 +21,7 @@ def is_size(x: GraphTensor) -> bool:
     return definition.traits.on_sizes is not None and all(map(is_size, x.op.inputs))
 
 
-def sizes_among_inputs(body: Body, *, of_loop: bool = False) -> list[int]:
+def sizes_among_inputs(body: ClusterBody, *, of_loop: bool = False) -> list[int]:
     """The inputs whose values are sizes: they lead to the `*dims` of an operation.
 
     Those of the body of a loop may be: whether they are, the operation that is the loop tells.
@@ -51,7 +51,7 @@ def sizes_among_inputs(body: Body, *, of_loop: bool = False) -> list[int]:
     return list(found)
 
 
-def _is_data(step: Step, i: int) -> bool:
+def _is_data(step: ClusterOp, i: int) -> bool:
     """Whether an input of a step is known to be no size: a block begins where data says."""
     op, rule = step.operation, LOWERINGS.get(step.definition.type)
     if op is None or rule is None or not rule.places_from_data:
@@ -59,7 +59,7 @@ def _is_data(step: Step, i: int) -> bool:
     return not is_size(op.inputs[i])
 
 
-def _sizes_of_loop(step: Step) -> list[int]:
+def _sizes_of_loop(step: ClusterOp) -> list[int]:
     """The values that a loop takes as sizes: what its graphs do, and a number of results."""
     attrs = step.attrs
     graph = attrs["body"]

@@ -1,8 +1,8 @@
 """Native functions of clusters: made for the shapes that come, called on NumPy arrays.
 
-A cluster has a `Structure` for each pattern of sizes (specializations.py), and an `Instance` for
-each set of real sizes: a batch of another size is planned anew, never compiled anew. All of them
-work in the same memory, as large as the largest needs.
+A cluster has a `CompiledProgram` for each pattern of sizes (specializations.py), and an
+`Executable` for each set of real sizes: a batch of another size is planned anew, never compiled
+anew. All of them work in the same memory, as large as the largest needs.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ import numpy as np
 from ... import dumps, forks
 from ...errors import InternalError
 from ...graph import Array, Operation, resource
-from ...ops.core.cluster import Body, run_steps
+from ...ops.core.cluster import ClusterBody, run_steps
 from ...ops.state.variable import Sharing, VariableStore, one_lock
 from ..codegen import driver
 from ..codegen.cpython_code import OTHER_SHAPES
 from ..lower.loops import LOOPS
 from ..lower.size_inputs import sizes_among_inputs
-from ..plan.executable_plan import Recipe
-from ..plan.fallback import go_on_without
-from ..plan.plan_cache import Recipes
-from ..plan.specializations import Structures
+from ..plan.executable_plan import ExecutablePlan
+from ..plan.fallback import fall_back
+from ..plan.plan_cache import PlanCache
+from ..plan.specializations import Specializations
 from ..plan.supported_ops import Acceptance
 from ..target import compile_log, host, llvm
 from ..target.code_cache import addresses_of
@@ -39,7 +39,7 @@ from ..target.thread_count import num_threads
 from . import heap
 from .call_path import reads_structs
 from .cpython_calls import make_tensors_natively
-from .executable import Arena, Instance
+from .executable import Arena, Executable
 
 _log = logging.getLogger(__name__)
 
@@ -48,10 +48,10 @@ _value_of = operator.attrgetter("value")
 
 
 class _Ready:
-    """An instance with what a call needs besides."""
+    """An executable with what a call needs besides."""
 
     __slots__ = (
-        "instance",
+        "executable",
         "is_plain",
         "lock",
         "places",
@@ -62,14 +62,14 @@ class _Ready:
         "threads",
     )
 
-    def __init__(self, instance: Instance, threads: int, *, has_loops: bool) -> None:
-        self.instance = instance
-        self.run = instance.run
-        self.stores_of = _picker(instance.recipe.variables)
+    def __init__(self, executable: Executable, threads: int, *, has_loops: bool) -> None:
+        self.executable = executable
+        self.run = executable.run
+        self.stores_of = _picker(executable.executable_plan.variables)
         # For the results: the call makes them where there is None.
-        self.places = (None,) * len(instance.results)
+        self.places = (None,) * len(executable.results)
         # Whether a call is to do nothing besides.
-        self.is_plain = not (instance.recipe.variables or has_loops)
+        self.is_plain = not (executable.executable_plan.variables or has_loops)
         self.threads = threads
         # The stores of the last call and the lock they have, as long as no store gets another.
         self.stores: tuple[VariableStore, ...] = ()
@@ -103,15 +103,17 @@ class _Place(Arena):
 class NativeCluster:
     """A body as a function of a kernel context and its inputs."""
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: ClusterBody) -> None:
         self._body = body
         self._lock = forks.lock()
         # Where nobody runs: a call takes a place out, so calls at the same time each have memory of
         # their own. It takes the one that was used last, which is nearest in cache.
         self._places = [_Place()]
-        self._kept: dict[Any, Recipe] = {}  # by the sizes and the number of threads
-        self._making_do: set[Any] = set()  # which of them do with what was loaded: loaded_code.py
-        self._recipes: Recipes | None = None
+        self._kept: dict[Any, ExecutablePlan] = {}  # by the sizes and the number of threads
+        self._of_loaded_code: set[Any] = (
+            set()
+        )  # which of them do with what was loaded: loaded_code.py
+        self._recipes: PlanCache | None = None
         # What runs on the reference kernels: everything, as the first sizes do, or some sizes.
         self._refused = False
         self._without: set[Any] = set()
@@ -123,7 +125,7 @@ class NativeCluster:
         self._loops = any(step.definition in LOOPS for step in body.steps)
         self._arrays = [i for i in self._data if i not in self._sizes]
         self._arrays_of = _picker(self._arrays)
-        self._structures = Structures(body, self._arrays, self._sizes)
+        self._specializations = Specializations(body, self._arrays, self._sizes)
 
     def __call__(self, context: Any, *inputs: Any) -> list[Any]:
         """The outputs for inputs; variables among them are updated."""
@@ -195,7 +197,7 @@ class NativeCluster:
         if found == driver.REFUSES:
             if any(store.value is None for store in stores):
                 return None  # the reference kernels say which one is not initialised
-            refused = ready.instance.refused.tolist()
+            refused = ready.executable.refused.tolist()
             for i, array in enumerate(arrays):
                 if refused[i]:
                     objects[i] = np.require(array, requirements=["C", "A"]).view(np.ndarray)
@@ -208,16 +210,16 @@ class NativeCluster:
         if found == OTHER_SHAPES:
             return OTHER_SHAPES
         if found != driver.CHECK_FAILED:  # of which the reference kernels tell what is wrong
-            go_on_without(self._body.name, InternalError("the arrays cannot be used in place"))
+            fall_back(self._body.name, InternalError("the arrays cannot be used in place"))
         return None
 
     def _call(self, context: Any, ready: _Ready, objects: list[Any]) -> Any:
-        """Run an instance; loops in it end when the step is cancelled."""
+        """Run an executable; loops in it end when the step is cancelled."""
         if not self._loops:
             return ready.run(objects)
-        instance = ready.instance
-        instance.go_on()
-        token = context.cancellation.register(instance.cancel)
+        executable = ready.executable
+        executable.go_on()
+        token = context.cancellation.register(executable.cancel)
         if token is None:
             raise context.cancelled
         try:
@@ -237,23 +239,23 @@ class NativeCluster:
             if self._loops and 0 in key:
                 return None  # no iterations
             try:
-                self._make_ready([key], place, makes_do=self._has_run())
+                self._make_ready([key], place, uses_loaded=self._has_run())
             except Exception as error:
                 if (key, num_threads()) in self._kept:  # there may be no memory for another place
-                    go_on_without(self._body.name, error)
+                    fall_back(self._body.name, error)
                 else:
                     self._refuse(key, error)
                 return None
             return place.ready[key]
 
     def _has_run(self) -> bool:
-        """Whether something is loaded to make do with."""
+        """Whether something is loaded that another plan can use."""
         return any(count == num_threads() for _, count in self._kept)
 
     def prepare(self, calls: Sequence[Sequence[tuple[int, ...]]]) -> None:
         """Make what calls on inputs of these shapes need.
 
-        What all of them need is compiled together, and none makes do with less. Once something has
+        What all of them need is compiled together, and none is limited to less. Once something has
         run, this holds for the first call alone: the last batch of an epoch is one of many, and to
         wait for its best kernels would take longer than they save. If making fails, each call will
         see to itself.
@@ -272,30 +274,30 @@ class NativeCluster:
             if self._has_run():
                 del forms[1:]
             known = {x for x in forms if x in ready and ready[x].threads == threads}
-            missing = [x for x in forms if x not in known or (x, threads) in self._making_do]
+            missing = [x for x in forms if x not in known or (x, threads) in self._of_loaded_code]
             if missing:
                 self._make_ready(missing, place)
         self._places.append(place)
 
-    def _make_ready(self, keys: Sequence[Any], place: _Place, *, makes_do: bool = False) -> None:
-        """Make instances for shapes, which may make do with what is loaded; the lock is held."""
+    def _make_ready(self, keys: Sequence[Any], place: _Place, *, uses_loaded: bool = False) -> None:
+        """Make executables for shapes, of loaded code alone where that is said; the lock is held."""
         start = time.perf_counter()
         compile_log.begin()
         with compile_log.LongCompileNote(self._body.name):
-            found, reason = self._make(keys, place, makes_do)
+            found, reason = self._make(keys, place, uses_loaded)
         if not reason and any(made.fresh for made in compile_log.compiles()):
             reason = "products of other sizes have other tiles"
         if reason:
-            instance = found[0].instance
+            executable = found[0].executable
             self.events.append(
                 compile_log.Event(
                     self._body.name,
                     reason,
                     tuple(tuple(s.shape) for s in self._body.specs[: self._body.num_inputs]),
-                    instance.num_kernels,
+                    executable.num_kernels,
                     compile_log.compiles(),
                     time.perf_counter() - start,
-                    instance.arena_bytes,
+                    executable.arena_bytes,
                 )
             )
         place.ready.update(zip(keys, found, strict=True))
@@ -307,65 +309,74 @@ class NativeCluster:
             self._without.add(key)
         else:
             self._refused = True
-        go_on_without(self._body.name, error)
+        fall_back(self._body.name, error)
 
-    def _make(self, keys: Sequence[Any], place: _Place, makes_do: bool) -> tuple[list[_Ready], str]:
-        """Instances for shapes, and why something had to be compiled, if it had."""
+    def _make(
+        self, keys: Sequence[Any], place: _Place, uses_loaded: bool
+    ) -> tuple[list[_Ready], str]:
+        """Executables for shapes, and why something had to be compiled, if it had."""
         if self._recipes is None:
-            self._recipes = Recipes(self._body)
+            self._recipes = PlanCache(self._body)
         store = self._recipes
         reason = "" if self._kept else "first run"
         threads = 0
         while threads != num_threads():  # which another thread may set meanwhile
             threads = num_threads()
-            recipes, contents = list[Recipe](), dict[str, bytes]()
-            planned: list[tuple[Any, Recipe]] = []
-            names, making_do = [(key, threads) for key in keys], set[Any]()
+            executable_plans, contents = list[ExecutablePlan](), dict[str, bytes]()
+            planned: list[tuple[Any, ExecutablePlan]] = []
+            names, loaded_code = [(key, threads) for key in keys], set[Any]()
             for key, name in zip(keys, names, strict=True):
-                found = self._found(store, name, makes_do)
+                found = self._found(store, name, uses_loaded)
                 if found is None:
-                    made = self._structures.planned(key, makes_do=makes_do)
-                    recipe, why, has_made_do = made
+                    made = self._specializations.planned(key, uses_loaded=uses_loaded)
+                    executable_plan, why, used_loaded = made
                     reason = reason or why
-                    planned.append((key, recipe))
+                    planned.append((key, executable_plan))
                 else:
-                    recipe, objects, has_made_do = found
+                    executable_plan, objects, used_loaded = found
                     contents.update(objects)
-                if has_made_do:
-                    making_do.add(name)
-                recipes.append(recipe)
-        addresses_of([code for recipe in recipes for code in recipe.codes], contents)
+                if used_loaded:
+                    loaded_code.add(name)
+                executable_plans.append(executable_plan)
+        addresses_of(
+            [code for executable_plan in executable_plans for code in executable_plan.codes],
+            contents,
+        )
         if reads_structs():
             make_tensors_natively()
-        if place.grow(max(recipe.arena_bytes for recipe in recipes)):
+        if place.grow(max(executable_plan.arena_bytes for executable_plan in executable_plans)):
             place.forget()  # what is asked for again moves to the new memory
         ready = []
-        for key, recipe in zip(keys, recipes, strict=True):
-            instance = Instance(recipe, place.memory, threads, *self._forms(key, recipe))
-            ready.append(_Ready(instance, threads, has_loops=self._loops))
-        for key, recipe in planned:
-            store.write(key, threads, recipe, makes_do=(key, threads) in making_do)
-        self._kept.update(zip(names, recipes, strict=True))
-        self._making_do = self._making_do.difference(names) | making_do
+        for key, executable_plan in zip(keys, executable_plans, strict=True):
+            executable = Executable(
+                executable_plan, place.memory, threads, *self._forms(key, executable_plan)
+            )
+            ready.append(_Ready(executable, threads, has_loops=self._loops))
+        for key, executable_plan in planned:
+            store.write(key, threads, executable_plan, uses_loaded=(key, threads) in loaded_code)
+        self._kept.update(zip(names, executable_plans, strict=True))
+        self._of_loaded_code = self._of_loaded_code.difference(names) | loaded_code
         return ready, reason
 
     def _found(
-        self, store: Recipes, name: tuple[Any, int], makes_do: bool
-    ) -> tuple[Recipe, dict[str, bytes], bool] | None:
-        """A recipe that is there, the object code of it, and whether it makes do: that may be."""
-        if name in self._kept and (makes_do or name not in self._making_do):
-            return self._kept[name], {}, name in self._making_do
+        self, store: PlanCache, name: tuple[Any, int], uses_loaded: bool
+    ) -> tuple[ExecutablePlan, dict[str, bytes], bool] | None:
+        """A plan that is kept, its object code, and whether it is of loaded code: that may be."""
+        if name in self._kept and (uses_loaded or name not in self._of_loaded_code):
+            return self._kept[name], {}, name in self._of_loaded_code
         if dumps.folder() is None:
-            for has_made_do in (False, True)[: 1 + makes_do]:
-                found = store.read(*name, makes_do=has_made_do)
+            for used_loaded in (False, True)[: 1 + uses_loaded]:
+                found = store.read(*name, uses_loaded=used_loaded)
                 if found is not None:
-                    return *found, has_made_do
+                    return *found, used_loaded
         return None
 
-    def _forms(self, key: Any, recipe: Recipe) -> tuple[Sequence[tuple[int, ...]], list[heap.Form]]:
+    def _forms(
+        self, key: Any, executable_plan: ExecutablePlan
+    ) -> tuple[Sequence[tuple[int, ...]], list[heap.Form]]:
         """The shapes of the arrays of a call, and the forms of its results."""
         dtypes = [self._body.specs[v].dtype.numpy for v in self._body.outputs]
-        return key[: len(self._arrays)], list(zip(recipe.outputs, dtypes, strict=True))
+        return key[: len(self._arrays)], list(zip(executable_plan.outputs, dtypes, strict=True))
 
 
 class NativeCompiler:
@@ -381,7 +392,7 @@ class NativeCompiler:
                 llvm.prepare()
                 sources()
             except Exception as error:
-                go_on_without("anything", error)
+                fall_back("anything", error)
 
     def accepts(self, operations: Sequence[Operation]) -> list[bool]:
         """Which operations have native code."""
@@ -389,10 +400,10 @@ class NativeCompiler:
             try:
                 return self._acceptance(operations)
             except Exception as error:
-                go_on_without("a graph", error)
+                fall_back("a graph", error)
         return [False] * len(operations)
 
-    def build(self, body: Body) -> Callable[..., Any] | None:
+    def build(self, body: ClusterBody) -> Callable[..., Any] | None:
         """The native function of a body; None where there is no native code."""
         return NativeCluster(body) if is_offered() else None
 

@@ -1,8 +1,8 @@
 """A plan ready to run: its numbers at addresses.
 
-A `Recipe` is all that an `Instance` is made of, as data that holds no address: it can be kept on
-disk (see plan_cache.py), and each thread that runs the plan at the same time makes its own
-instance.
+A `ExecutablePlan` is all that an `Executable` is made of, as data that holds no address: it can be
+kept on disk (see plan_cache.py), and each thread that runs the plan at the same time makes its own
+executable.
 Plans that never run at the same time work in the same `Arena`.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from ...graph import Array
 from ..codegen import driver
-from ..plan.executable_plan import Recipe, driver_codes
+from ..plan.executable_plan import ExecutablePlan, driver_codes
 from ..target import host
 from ..target.code_cache import addresses_of
 from .cpython_calls import callable_plan
@@ -41,8 +41,8 @@ class Arena:
         return True
 
 
-class Instance:
-    """A recipe at addresses.
+class Executable:
+    """An executable plan at addresses.
 
     Attributes:
         results: the form of each output.
@@ -52,21 +52,23 @@ class Instance:
 
     def __init__(
         self,
-        recipe: Recipe,
+        executable_plan: ExecutablePlan,
         memory: Array,
         num_threads: int,
         given: Sequence[tuple[int, ...]],
         results: Sequence[Form],
     ) -> None:
-        """Place a recipe for so many threads, inputs and results in the memory of an arena."""
-        self.recipe = recipe
+        """Place a plan for so many threads, inputs and results in the memory of an arena."""
+        self.executable_plan = executable_plan
         self.results = results
         self._arena = memory
         self._plan = np.zeros(driver.PLAN_WORDS, np.int64)
-        self._memory = _at_addresses(recipe, memory, self._plan)
+        self._memory = _at_addresses(executable_plan, memory, self._plan)
         base: int = self._memory.ctypes.data
-        addresses, kernels, wants = (base + 8 * place for place in recipe.places)
-        self._plan[driver.NUM_ADDRESSES], self._plan[driver.NUM_KERNELS], num_arrays = recipe.counts
+        addresses, kernels, wants = (base + 8 * place for place in executable_plan.places)
+        self._plan[driver.NUM_ADDRESSES], self._plan[driver.NUM_KERNELS], num_arrays = (
+            executable_plan.counts
+        )
         self._plan[driver.NUM_ARRAYS] = num_arrays
         self._plan[driver.WANTS] = wants
         self._plan[driver.ADDRESSES] = addresses
@@ -81,17 +83,17 @@ class Instance:
         # Whether it uses a pool of threads, one that has as many as there are words for.
         self._pool: Pool | None = None  # of the last run
         self._num_threads = num_threads
-        self._is_shared = recipe.is_parallel and num_threads > 1
+        self._is_shared = executable_plan.is_parallel and num_threads > 1
 
     @property
     def num_kernels(self) -> int:
         """How many kernels a run runs."""
-        return self.recipe.counts[1]
+        return self.executable_plan.counts[1]
 
     @property
     def arena_bytes(self) -> int:
         """The memory for intermediate values."""
-        return self.recipe.arena_bytes
+        return self.executable_plan.arena_bytes
 
     def cancel(self, error: object = None) -> None:
         """Let loops that have no end stop: the run fails."""
@@ -120,16 +122,16 @@ class Instance:
             threads.lock.release()
 
 
-def _at_addresses(recipe: Recipe, arena: Array, plan: Array) -> Array:
-    """The words of a recipe, with addresses where they are to be."""
-    memory: Array = recipe.memory.copy()
+def _at_addresses(executable_plan: ExecutablePlan, arena: Array, plan: Array) -> Array:
+    """The words of an executable plan, with addresses where they are to be."""
+    memory: Array = executable_plan.memory.copy()
     start: int = arena.ctypes.data
     bases = [
         memory.ctypes.data,
         start + -start % host.LINE,
         plan.ctypes.data,
-        *(constant.ctypes.data for constant in recipe.constants),
-        *addresses_of(recipe.codes),
+        *(constant.ctypes.data for constant in executable_plan.constants),
+        *addresses_of(executable_plan.codes),
     ]
-    memory[recipe.moves[:, 0]] += np.array(bases, np.int64)[recipe.moves[:, 1]]
+    memory[executable_plan.moves[:, 0]] += np.array(bases, np.int64)[executable_plan.moves[:, 1]]
     return memory

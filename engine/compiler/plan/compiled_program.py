@@ -9,10 +9,10 @@ from ..codegen.arguments import Loops
 from ..codegen.loop_kernel import LoopWriter
 from ..ir.kernel import Kernel
 from ..ir.sizes import Sizes
-from ..schedule.buffer_assignment import Layout, in_order, live_ranges
+from ..schedule.buffer_assignment import BufferAssignment, in_order, live_ranges
 
 
-class Structure:
+class CompiledProgram:
     """The kernels of a program and their code.
 
     Args:
@@ -24,7 +24,7 @@ class Structure:
 
     def __init__(
         self,
-        layout: Layout,
+        layout: BufferAssignment,
         derived: Sequence[Callable[[Callable[[int], int]], int]],
         vector_bytes: int,
         name: str,
@@ -42,7 +42,7 @@ class Structure:
         if not kernel.statements:
             return None
         writer = LoopWriter(self.layout, kernel, vector_bytes)
-        return writer.write() if kernel.library is None else writer.write_epilogue()
+        return writer.write() if kernel.call is None else writer.write_epilogue()
 
     @functools.cached_property
     def ranges(self) -> dict[int, tuple[int, int]]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from ...dumps import dump, folder
 from ..ir.printing import describe, name_of, program_text, storage_text
-from ..ir.program import Program
-from ..schedule.buffer_assignment import Layout
+from ..ir.program import LoopProgram
+from ..schedule.buffer_assignment import BufferAssignment
 from ..target import llvm
 from ..target.code import Code
 
@@ -16,7 +16,7 @@ _dumped: set[tuple[Path, str, Code]] = set()
 
 
 def dump_code(label: str, code: Code) -> None:
-    """Write the IR of a kernel and its assembly, once for each whom it is for."""
+    """Write the IR of a kernel and its assembly, once for each operation that it is for."""
     place = folder()
     if place is None or (place, label, code) in _dumped:
         return
@@ -27,13 +27,13 @@ def dump_code(label: str, code: Code) -> None:
     dump(f"{name}.s", llvm.assembly(text, code.vector_bytes))
 
 
-def dump_program(name: str, program: Program) -> None:
+def dump_program(name: str, program: LoopProgram) -> None:
     """Write a loop program."""
     if folder() is not None:
         dump(f"{name}.loops.txt", program_text(program))
 
 
-def dump_kernels(name: str, layout: Layout) -> None:
+def dump_kernels(name: str, layout: BufferAssignment) -> None:
     """Write where the values of a program live, and its kernels."""
     if folder() is None:
         return

@@ -12,11 +12,11 @@ from ..target.thread_count import num_threads
 
 _FUNCTIONS = ("run", "share")
 
-# What numbers of a recipe are relative to; then come its constants, and then its codes.
+# What numbers of an executable plan are relative to; then come its constants, and then its codes.
 MEMORY, ARENA, PLAN = range(3)
 
 
-class Recipe(NamedTuple):
+class ExecutablePlan(NamedTuple):
     """A plan for some sizes, as data.
 
     Attributes:

@@ -15,10 +15,10 @@ from ...errors import ShapeError, UnimplementedError
 _log = logging.getLogger(__name__)
 
 # An operation has no native form, or none for these sizes: no mistake.
-FOUND_OUT = (UnimplementedError, ShapeError)
+NOT_COMPILABLE = (UnimplementedError, ShapeError)
 
 
-def go_on_without(what: str, error: Exception) -> None:
+def fall_back(what: str, error: Exception) -> None:
     """Note that something is not compiled.
 
     Args:
@@ -28,6 +28,6 @@ def go_on_without(what: str, error: Exception) -> None:
     Raises:
         Exception: `error`, if it is a mistake and mistakes are to be seen.
     """
-    if os.environ.get("LAMINAR_FALLBACK") == "never" and not isinstance(error, FOUND_OUT):
+    if os.environ.get("LAMINAR_FALLBACK") == "never" and not isinstance(error, NOT_COMPILABLE):
         raise error
     _log.debug("%s is not compiled: %s: %s", what, type(error).__name__, error)

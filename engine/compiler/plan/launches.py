@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..codegen import driver
-from ..codegen.arguments import BufferWord, ModeWord, NumberWord, PartWord, TurnWord, WordSpec
+from ..codegen.arguments import BufferWord, DirectionWord, ModeWord, NumberWord, PartWord, WordSpec
 from ..codegen.driver import driver_code
 from ..codegen.serpentine import NEXT
 from ..ir.kernel import Kernel, strides_over
 from ..ir.kernel_target import Target
 from ..ir.launch import Buffer, Epilogue, Launch, PlanWord, Stream, Word, is_block
-from ..ir.program import Library, Loop, contiguous, views_of
+from ..ir.program import KernelCall, Loop, contiguous, views_of
 from ..target.thread_count import num_threads
-from .compiled_program import Structure
+from .compiled_program import CompiledProgram
 
 # A kernel over fewer bytes, or with fewer multiplications, runs on one thread: meeting the others
 # would take longer.
@@ -59,7 +59,7 @@ class Launches:
 
     Args:
         structure: the code.
-        real: gives the real size of a stand-in.
+        real: gives the real size of a symbolic size.
         target: what kernels are for.
 
     Attributes:
@@ -67,7 +67,9 @@ class Launches:
         unused: storages that need no memory after all.
     """
 
-    def __init__(self, structure: Structure, real: Callable[[int], int], target: Target) -> None:
+    def __init__(
+        self, structure: CompiledProgram, real: Callable[[int], int], target: Target
+    ) -> None:
         self._structure = structure
         self._layout = structure.layout
         self._program = self._layout.program
@@ -106,19 +108,19 @@ class Launches:
             flags = driver.PARALLEL if is_worth_it and load >= 1 else 0
             k = self._numbers[id(kernel)]
             loops = self._structure.loops[k]
-            if kernel.library is not None:
+            if kernel.call is not None:
                 turn = driver.FORWARD
                 more: dict[str, Any] = {}
                 target = self._target._replace(threads=1) if is_shared else self._target
-                if kernel.library.shape is not None:
+                if kernel.call.shape is not None:
                     more["epilogue"] = None
                     if loops is not None:
                         words = self._loop_words(loops.words)
-                        result = self._own_result(kernel.library, words, k)
+                        result = self._scratch_word(kernel.call, words, k)
                         streams = self.streams(kernel)
                         more["epilogue"] = Epilogue(loops.code, words, streams, result)
-                planned = kernel.library.plan(self._real, target, **more)
-                self._note_unused(kernel.library, planned)
+                planned = kernel.call.plan(self._real, target, **more)
+                self._note_unused(kernel.call, planned)
                 found.extend(Planned(launch, flags, k) for launch in planned)
             elif kernel.check is not None:
                 flags = driver.CHECK | (driver.SETTLE if is_inside else 0)
@@ -129,7 +131,7 @@ class Launches:
             else:
                 assert loops is not None
                 if load >= 1:
-                    can_turn = TurnWord() in loops.words and not is_inside
+                    can_turn = DirectionWord() in loops.words and not is_inside
                     turn = NEXT[turn] if can_turn else driver.FORWARD
                 words = self._loop_words(loops.words, turn if load >= 1 else driver.FORWARD)
                 found.append(Planned(Launch(loops.code, words), flags, k))
@@ -171,8 +173,8 @@ class Launches:
         if kernel.axes is not None and kernel.split is None and not kernel.kept:
             return 0  # one number
         load = 0.0
-        if kernel.library is not None:
-            load = self._real(kernel.library.work) / _PARALLEL_WORK
+        if kernel.call is not None:
+            load = self._real(kernel.call.work) / _PARALLEL_WORK
         for number in self._structure.touched[self._numbers[id(kernel)]]:
             load += self.num_bytes(number) / _PARALLEL_BYTES
         return load
@@ -192,14 +194,14 @@ class Launches:
 
         What it writes is fetched before, too: the processor does that for each line.
         """
-        assert kernel.library is not None
+        assert kernel.call is not None
         place = self._layout.place
         made = kernel.writes - self._program.updates.keys()
         views = {view for s in kernel.statements for view in views_of(s.operands)}
         wanted = sorted(
             (v for v in views if v.storage not in made), key=lambda v: (v.storage, v.offset)
         )
-        known = {place[v.storage] for v in wanted} | {place[n] for n in kernel.library.writes}
+        known = {place[v.storage] for v in wanted} | {place[n] for n in kernel.call.writes}
         for s in kernel.statements:
             number = s.target.storage
             if number in self._layout.stored and place[number] not in known:
@@ -213,18 +215,18 @@ class Launches:
                 found.append(Stream(data, self._real(kernel.shape[-1]) * size))
         return tuple(found)
 
-    def _own_result(self, library: Library, words: Sequence[Word], k: int) -> int | None:
+    def _scratch_word(self, call: KernelCall, words: Sequence[Word], k: int) -> int | None:
         """The word that is the address of what a contraction makes, if only kernel k reads that."""
         places = self._layout.place
-        (made,) = library.writes
+        (made,) = call.writes
         found = [i for i, w in enumerate(words) if self._is_at(w, places[made])]
         is_own = self.ranges.get(places[made]) == (k, k) and len(found) == 1
         return found[0] if is_own else None
 
-    def _note_unused(self, library: Library, launches: Sequence[Launch]) -> None:
-        """Note what a library statement makes, if no launch has to do with the memory of it."""
+    def _note_unused(self, call: KernelCall, launches: Sequence[Launch]) -> None:
+        """Note what a kernel call makes, if no launch has to do with the memory of it."""
         places = self._layout.place
-        made = {places[number] for number in library.writes}
+        made = {places[number] for number in call.writes}
         self.unused |= {n for n in made if not any(self._reaches(x.words, n) for x in launches)}
 
     def _reaches(self, words: Sequence[Word], place: int) -> bool:
@@ -249,7 +251,7 @@ class Launches:
             return Buffer(spec.storage, real(spec.offset))
         if isinstance(spec, NumberWord):
             return real(spec.value)
-        if isinstance(spec, TurnWord):
+        if isinstance(spec, DirectionWord):
             return PlanWord(turn)
         if isinstance(spec, PartWord):
             return -(-real(spec.size) // real(spec.parts)) * real(spec.inner)

@@ -1,4 +1,4 @@
-"""What kernels make do with, where nothing is to be compiled: the code that is loaded.
+"""The code that is loaded: what plans are limited to where nothing is to be compiled.
 
 Where nobody could say beforehand which sizes come, those of a new batch are planned with that:
 nothing is compiled in the middle of an epoch.
@@ -10,7 +10,7 @@ from ..target import code_cache
 from ..target.code import Code
 
 
-class Loaded:
+class LoadedCode:
     """The codes that are loaded; all of these are equal, so what is found with one holds for all.
 
     Attributes:
@@ -30,7 +30,7 @@ class Loaded:
         return code_cache.num_loaded()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Loaded)
+        return isinstance(other, LoadedCode)
 
     def __hash__(self) -> int:
-        return hash(Loaded)
+        return hash(LoadedCode)

@@ -1,9 +1,9 @@
-"""Recipes on disk: a plan that was made once is read, not made again.
+"""PlanCache on disk: a plan that was made once is read, not made again.
 
-A recipe is looked up by all that decides about it: what a cluster computes, the sizes, the
-processor and its second cache, the number of threads, and the source code of the compiler. A file
-holds the recipe and the object code of its functions; disk_cache.py says whether its content can be
-trusted.
+An executable plan is looked up by all that decides about it: what a cluster computes, the sizes,
+the processor and its second cache, the number of threads, and the source code of the compiler. A
+file holds the executable plan and the object code of its functions; disk_cache.py says whether its
+content can be trusted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...graph import Array, DType, int64
-from ...ops.core.cluster import Body
+from ...ops.core.cluster import ClusterBody
 from ...ops.core.registry import OpDef
 from ..lower.loops import GRAPHS, LOOPS, traced
 from ..lower.rules import LOWERINGS
@@ -24,26 +24,26 @@ from ..target import disk_cache, host, llvm
 from ..target.bfloat16_unit import pair_unit
 from ..target.code_cache import Native, content_of, kept_of
 from ..target.fingerprint import NoDigestError, digest, encoded, is_covered, sources
-from .executable_plan import Recipe
+from .executable_plan import ExecutablePlan
 
 _SUFFIX = ".plan"
 _HEADER_BYTES = 8
-# What JSON can say of a recipe.
+# What JSON can say of an executable plan.
 _PLAIN = ("places", "counts", "arena_bytes", "outputs", "variables", "is_parallel")
-# That a process keeps for one body: a program may come by very many. Plans that make do are short.
+# That a process keeps for one body: a program may come by very many. Plans of loaded code are short.
 _MOST_SIZES = 8
-_MOST_MADE_DO = 64
+_MOST_OF_LOADED = 64
 _MOST_BYTES = 1 << 22  # of constants; what holds more is not kept
 
 
-class Recipes:
-    """The recipes of a body.
+class PlanCache:
+    """The executable plans of a body.
 
     Args:
         body: the operations of a cluster.
     """
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: ClusterBody) -> None:
         self._labels = [step.label for step in body.steps]
         self._num_kept = {False: 0, True: 0}
         try:
@@ -51,50 +51,59 @@ class Recipes:
         except NoDigestError:
             self._digest = ""
 
-    def _name(self, sizes: Any, threads: int, makes_do: bool) -> str:
+    def _name(self, sizes: Any, threads: int, uses_loaded: bool) -> str:
         vector = llvm.vector_bytes()
         # What is read may use the matrix unit, which this process must have asked for. Blocks are
         # as large as the second cache lets them be; object code does not depend on that.
         machine = f"{llvm.identity(vector)} {vector} {host.second_cache()}"
         identity = f"{machine} {threads} {pair_unit()}"
-        return digest(identity, sources(), self._digest, repr(sizes), str(makes_do)) + _SUFFIX
+        return digest(identity, sources(), self._digest, repr(sizes), str(uses_loaded)) + _SUFFIX
 
     def read(
-        self, sizes: Any, threads: int, *, makes_do: bool = False
-    ) -> tuple[Recipe, dict[str, bytes]] | None:
-        """The recipe for some sizes and threads and the object code of it, if they are there.
+        self, sizes: Any, threads: int, *, uses_loaded: bool = False
+    ) -> tuple[ExecutablePlan, dict[str, bytes]] | None:
+        """The executable plan for some sizes and threads and the object code of it, if they are
+        there.
 
-        One that makes do with code that was loaded comes with what is not loaded now; it is not
+        One made of code that was loaded comes with what is not loaded now; it is not
         there if some of that is not on disk.
         """
         if not self._digest:
             return None
-        content = disk_cache.read(self._name(sizes, threads, makes_do))
+        content = disk_cache.read(self._name(sizes, threads, uses_loaded))
         found = None if content is None else _decoded(content, self._labels)
-        if makes_do and found is not None:
-            recipe, _ = found
-            contents = kept_of(recipe.codes)
-            return None if contents is None else (recipe, contents)
+        if uses_loaded and found is not None:
+            executable_plan, _ = found
+            contents = kept_of(executable_plan.codes)
+            return None if contents is None else (executable_plan, contents)
         return found
 
-    def write(self, sizes: Any, threads: int, recipe: Recipe, *, makes_do: bool = False) -> None:
-        """Keep a recipe for some sizes and threads.
+    def write(
+        self,
+        sizes: Any,
+        threads: int,
+        executable_plan: ExecutablePlan,
+        *,
+        uses_loaded: bool = False,
+    ) -> None:
+        """Keep an executable plan for some sizes and threads.
 
-        The object code is kept with the first ones, unless they make do with code that is loaded.
+        The object code is kept with the first ones, unless they are made of code that is loaded.
         """
-        makes_do |= self._num_kept[False] == _MOST_SIZES
-        if not self._digest or self._num_kept[makes_do] == _MOST_MADE_DO:
+        uses_loaded |= self._num_kept[False] == _MOST_SIZES
+        if not self._digest or self._num_kept[uses_loaded] == _MOST_OF_LOADED:
             return
-        if sum(x.nbytes for x in recipe.constants) > _MOST_BYTES:
+        if sum(x.nbytes for x in executable_plan.constants) > _MOST_BYTES:
             return
-        self._num_kept[makes_do] += 1
-        contents = {} if makes_do else {f.key: content_of(f.key) for f in recipe.codes}
+        self._num_kept[uses_loaded] += 1
+        contents = {} if uses_loaded else {f.key: content_of(f.key) for f in executable_plan.codes}
         disk_cache.write(
-            self._name(sizes, threads, makes_do), _encoded(recipe, contents, self._labels)
+            self._name(sizes, threads, uses_loaded),
+            _encoded(executable_plan, contents, self._labels),
         )
 
 
-def _digest(body: Body) -> str:
+def _digest(body: ClusterBody) -> str:
     """The digest of what a body computes.
 
     Raises:
@@ -137,26 +146,28 @@ def decides(definition: OpDef) -> bool:
     return all(is_covered(getattr(f, "__module__", "")) for f in makers if f is not None)
 
 
-def _encoded(recipe: Recipe, contents: Mapping[str, bytes], labels: Sequence[str]) -> bytes:
-    """A recipe as bytes; operations are told of by their number."""
+def _encoded(
+    executable_plan: ExecutablePlan, contents: Mapping[str, bytes], labels: Sequence[str]
+) -> bytes:
+    """An executable plan as bytes; operations are told of by their number."""
     numbers = {label: i for i, label in reversed(list(enumerate(labels)))}
     header = {
-        **{name: getattr(recipe, name) for name in _PLAIN},
-        "constants": [(DType(c.dtype.name), c.shape) for c in recipe.constants],
+        **{name: getattr(executable_plan, name) for name in _PLAIN},
+        "constants": [(DType(c.dtype.name), c.shape) for c in executable_plan.constants],
         "codes": [
             (f.key, f.symbol, [numbers[label] for label in f.labels if label in numbers])
-            for f in recipe.codes
+            for f in executable_plan.codes
         ],
-        "sizes": [recipe.memory.size, recipe.moves.size],
+        "sizes": [executable_plan.memory.size, executable_plan.moves.size],
         "objects": [(key, len(content)) for key, content in contents.items()],
     }
     text = json.dumps(header).encode()
-    arrays = (recipe.memory, recipe.moves, *recipe.constants)
+    arrays = (executable_plan.memory, executable_plan.moves, *executable_plan.constants)
     parts = [np.int64(len(text)).tobytes(), text, *(a.tobytes() for a in arrays)]
     return b"".join([*parts, *contents.values()])
 
 
-def _decoded(content: bytes, labels: Sequence[str]) -> tuple[Recipe, dict[str, bytes]]:
+def _decoded(content: bytes, labels: Sequence[str]) -> tuple[ExecutablePlan, dict[str, bytes]]:
     place = _HEADER_BYTES + int(np.frombuffer(content, np.int64, 1)[0])
     header = json.loads(content[_HEADER_BYTES:place])
 
@@ -179,7 +190,9 @@ def _decoded(content: bytes, labels: Sequence[str]) -> tuple[Recipe, dict[str, b
     )
     contents = {key: taken(num_bytes) for key, num_bytes in header["objects"]}
     plain = {name: _tuples(header[name]) for name in _PLAIN}
-    return Recipe(memory=memory, moves=moves, constants=constants, codes=codes, **plain), contents
+    return ExecutablePlan(
+        memory=memory, moves=moves, constants=constants, codes=codes, **plain
+    ), contents
 
 
 def _tuples(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Plans: a laid-out program with code and real sizes.
 
-A `Recipe` is what a `Structure` becomes for some sizes: the words of each kernel, the table that
-the driver runs through, the size of an arena.
+A `ExecutablePlan` is what a `CompiledProgram` becomes for some sizes: the words of each kernel, the
+table that the driver runs through, the size of an arena.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from ..schedule.buffer_assignment import arrange_for_threads
 from ..target.code import Code
 from ..target.code_cache import Native, native
 from ..target.thread_count import num_threads
-from .compiled_program import Structure
+from .compiled_program import CompiledProgram
 from .dump import dump_code
-from .executable_plan import ARENA, MEMORY, PLAN, Recipe, driver_codes
+from .executable_plan import ARENA, MEMORY, PLAN, ExecutablePlan, driver_codes
 from .launches import Launches, Planned, all_of
 
 
@@ -35,7 +35,8 @@ class _Constant:
     storage: int
 
 
-# What a word is relative to while a plan is made: a base of `Recipe`, a constant, a function.
+# What a word is relative to while a plan is made: a base of `ExecutablePlan`, a constant, a
+# function.
 _Base: TypeAlias = "int | _Constant | Code"
 
 
@@ -44,7 +45,7 @@ class Planner:
 
     Args:
         structure: the code.
-        values: the real sizes of the stand-ins.
+        values: the real sizes of the symbolic sizes.
         externals: storage -> its place in the table of arrays, of those that come with each run.
         wants: for each array of the table, what it must be.
         target: what kernels are for.
@@ -52,7 +53,7 @@ class Planner:
 
     def __init__(
         self,
-        structure: Structure,
+        structure: CompiledProgram,
         values: Sequence[int],
         externals: dict[int, int],
         wants: Sequence[int],
@@ -67,7 +68,7 @@ class Planner:
         self._launches = Launches(structure, self._real, target)
         # State: blocks of words, one after the other; what words are relative to, by place; the
         # words that the driver fills in; those that loops move on, by window: their places, and how
-        # far into the window they are; whom each function is for.
+        # far into the window they are; which operations each function is for.
         self._words: list[int] = []
         self._moves: list[tuple[int, _Base]] = []
         self._patches: list[tuple[int, int, int]] = []  # place, array, offset
@@ -77,8 +78,8 @@ class Planner:
         self._thread = 0
         self._own: dict[object, int] = {}
 
-    def plan(self, variables: Sequence[int]) -> Recipe:
-        """The recipe; `variables` are the inputs of the cluster that are variables."""
+    def plan(self, variables: Sequence[int]) -> ExecutablePlan:
+        """The executable plan; `variables` are the inputs of the cluster that are variables."""
         launches = self._launches.make()
         self._place_arena(launches)
         is_parallel = any(launch.flags & driver.PARALLEL for launch in launches)
@@ -94,7 +95,7 @@ class Planner:
         natives, constants, moves = self._bases()
         others = dict.fromkeys(code for x in all_of(launches) for code in x.launch.others)
         natives += [native(code) for code in others if code not in self._labels]
-        return Recipe(
+        return ExecutablePlan(
             np.array(self._words, np.int64),
             moves,
             (patches, kernels, wants),
@@ -256,7 +257,7 @@ class Planner:
             self._put(0)
 
     def _name(self, code: Code, k: int) -> None:
-        """Note whom a function is for."""
+        """Note which operations a function is for."""
         if code not in self._labels:
             self._labels[code] = self._structure.labels(self._structure.kernels[k])
 

@@ -1,7 +1,7 @@
-"""The structures of a cluster: which of them serves which sizes.
+"""The specializations of a cluster: which of them serves which sizes.
 
-A `Structure` is right for all sizes of a pattern: where it takes two for equal, they must be; where
-it does not, they may be.
+A `CompiledProgram` is right for all sizes of a pattern: where it takes two for equal, they must be;
+where it does not, they may be.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from ...errors import InvalidArgumentError
-from ...ops.core.cluster import Body
+from ...ops.core.cluster import ClusterBody
 from ..codegen import driver
 from ..ir.kernel_target import Target
 from ..ir.not_lowered import NotLoweredError
-from ..ir.sizes import stand_in
-from ..lower.cluster_body import Lowering
-from ..schedule.buffer_assignment import lay_out
+from ..ir.sizes import symbolic_size
+from ..lower.cluster_body import ClusterLowering
+from ..schedule.buffer_assignment import assign_buffers
 from ..target.host import LINE
 from ..target.llvm import vector_bytes
 from ..target.thread_count import num_threads
-from .compiled_program import Structure
+from .compiled_program import CompiledProgram
 from .dump import dump_kernels, dump_program
-from .executable_plan import Recipe
-from .loaded_code import Loaded
+from .executable_plan import ExecutablePlan
+from .loaded_code import LoadedCode
 from .planner import Planner
 
 # What refers to a variable's array while a cluster runs: its store, and the list of objects.
@@ -35,8 +35,8 @@ _DO_NOT_FIT = (InvalidArgumentError, NotLoweredError)
 _Pattern: TypeAlias = tuple[int, ...]
 
 
-class Structures:
-    """The structures of a body, made when sizes come that none of them serves.
+class Specializations:
+    """The specializations of a body, made when sizes come that none of them serves.
 
     Args:
         body: the operations of a cluster.
@@ -44,43 +44,46 @@ class Structures:
         sizes: its inputs that are sizes.
     """
 
-    def __init__(self, body: Body, arrays: Sequence[int], sizes: Sequence[int]) -> None:
+    def __init__(self, body: ClusterBody, arrays: Sequence[int], sizes: Sequence[int]) -> None:
         self._body = body
         self._arrays = arrays
         self._sizes = sizes
-        self._structures: dict[_Pattern, tuple[Structure, Lowering]] = {}
+        self._specializations: dict[_Pattern, tuple[CompiledProgram, ClusterLowering]] = {}
         self._failed: set[_Pattern] = set()  # those that have none
-        self._exact: dict[Any, tuple[Structure, Lowering]] = {}  # that serve no other sizes
+        self._exact: dict[
+            Any, tuple[CompiledProgram, ClusterLowering]
+        ] = {}  # that serve no other sizes
 
     def __len__(self) -> int:
-        return len(self._structures) + len(self._exact)
+        return len(self._specializations) + len(self._exact)
 
-    def planned(self, key: Any, *, makes_do: bool = False) -> tuple[Recipe, str, bool]:
-        """The recipe for shapes, why its structure had to be made, and whether it makes do.
+    def planned(self, key: Any, *, uses_loaded: bool = False) -> tuple[ExecutablePlan, str, bool]:
+        """The executable plan for shapes, why its structure had to be made, and whether it makes
+        do.
 
         Args:
             key: the shapes of the arrays, and the sizes.
-            makes_do: whether to plan with the code that is loaded, where it does.
+            uses_loaded: whether to plan with the code that is loaded, where it does.
         """
         sizes = self._unknown(key)
         for pattern in self._patterns(sizes):
             reason = ""
             with contextlib.suppress(*_DO_NOT_FIT):
-                if pattern not in self._structures:
+                if pattern not in self._specializations:
                     reason = "sizes for which there is no plan on disk"
-                    if self._structures:
+                    if self._specializations:
                         reason = "other sizes are equal than before"
                     try:
                         made = self._structure(self._given(key, pattern), len({*pattern}))
                     except _DO_NOT_FIT:
                         self._failed.add(pattern)
                         raise
-                    self._structures[pattern] = made
+                    self._specializations[pattern] = made
                 values = [n for n, _ in dict(sorted(zip(pattern, sizes, strict=True))).values()]
-                stock = Loaded() if makes_do else None
+                stock = LoadedCode() if uses_loaded else None
                 target = Target(vector_bytes(), num_threads(), bool(values), stock)
-                recipe = self._recipe(self._structures[pattern], values, target)
-                return recipe, reason, stock is not None and stock.misses
+                executable_plan = self._recipe(self._specializations[pattern], values, target)
+                return executable_plan, reason, stock is not None and stock.misses
         reason = ""
         if key not in self._exact:  # only right for these very sizes
             reason = "sizes that depend on each other"
@@ -89,9 +92,9 @@ class Structures:
         return self._recipe(self._exact[key], [], target), reason, False
 
     def _recipe(
-        self, made: tuple[Structure, Lowering], values: Sequence[int], target: Target
-    ) -> Recipe:
-        """The recipe of a structure for real sizes."""
+        self, made: tuple[CompiledProgram, ClusterLowering], values: Sequence[int], target: Target
+    ) -> ExecutablePlan:
+        """The executable plan of a structure for real sizes."""
         structure, lowering = made
         variables = sorted(lowering.variables)
         externals: dict[int, int] = {}
@@ -114,7 +117,7 @@ class Structures:
     def _given(self, key: Any, pattern: _Pattern | None = None) -> list[Any]:
         """What each input is: a shape, or the number that a size is.
 
-        With a pattern, unknown sizes are stand-ins.
+        With a pattern, unknown sizes are symbolic sizes.
         """
         given: list[Any] = [()] * self._body.num_inputs
         numbers = None if pattern is None else iter(pattern)
@@ -122,10 +125,10 @@ class Structures:
             if numbers is None:
                 given[i] = part
             elif isinstance(part, int):
-                given[i] = stand_in(next(numbers))
+                given[i] = symbolic_size(next(numbers))
             else:
                 dims = zip(self._body.specs[i].shape, part, strict=True)
-                given[i] = tuple(stand_in(next(numbers)) if d is None else n for d, n in dims)
+                given[i] = tuple(symbolic_size(next(numbers)) if d is None else n for d, n in dims)
         return given
 
     def _unknown(self, key: Any) -> list[tuple[int, bool]]:
@@ -145,18 +148,22 @@ class Structures:
         That there are as many examples as steps, say, is taken for chance, unless it must be so.
         """
         real = [n for n, _ in sizes]
-        there = [p for p in self._structures if len({*zip(p, real, strict=True)}) == len({*p})]
+        there = [p for p in self._specializations if len({*zip(p, real, strict=True)}) == len({*p})]
         there.sort(key=lambda p: len({*p}))
         found = dict.fromkeys([*there, _numbered(sizes), _numbered(real)])
         return [p for p in found if p not in self._failed]
 
-    def _structure(self, shapes: Sequence[Any], num_sizes: int) -> tuple[Structure, Lowering]:
-        lowering = Lowering(self._body, shapes, num_sizes)
+    def _structure(
+        self, shapes: Sequence[Any], num_sizes: int
+    ) -> tuple[CompiledProgram, ClusterLowering]:
+        lowering = ClusterLowering(self._body, shapes, num_sizes)
         dump_program(self._body.name, lowering.program)
-        layout = lay_out(lowering.program, lowering.builder.copy)
+        layout = assign_buffers(lowering.program, lowering.builder.copy)
         lowering.program.verify()
         dump_kernels(self._body.name, layout)
-        structure = Structure(layout, lowering.builder.derived, vector_bytes(), self._body.name)
+        structure = CompiledProgram(
+            layout, lowering.builder.derived, vector_bytes(), self._body.name
+        )
         return structure, lowering
 
 

@@ -2,7 +2,8 @@
 
 By itself nothing says that the first size is a multiple of 12, so such an operation cannot be tried
 alone as others are (supported_ops.py). Here the sizes of a graph's tensors are told as numbers made
-of stand-ins (sizes.py) for what is unknown of its inputs: the ops' own shape rules carry them on.
+of symbolic sizes (sizes.py) for what is unknown of its inputs: the ops' own shape rules carry them
+on.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ...ops.array.shape import dim_of, reshape_op, size_of
 from ...ops.control.structured import SCAN
 from ...ops.core.basic import const_op
 from ...ops.core.registry import definition_of
-from ..ir.sizes import stand_in
+from ..ir.sizes import symbolic_size
 
 
 def accept_reshapes(
@@ -64,7 +65,7 @@ class _Shapes:
             return known
         if x.op.id in self._own or x.shape.rank is None:
             return x.spec
-        filled = [stand_in(axis) if n is None else n for axis, n in enumerate(x.shape)]
+        filled = [symbolic_size(axis) if n is None else n for axis, n in enumerate(x.shape)]
         return TensorSpec(filled, x.dtype)
 
     def fits(self, op: Operation) -> bool:

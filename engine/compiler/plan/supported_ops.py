@@ -7,20 +7,20 @@ from typing import Any
 
 from ...graph import Operation, TensorSpec
 from ...ops.core.basic import const_op
-from ...ops.core.cluster import Body, Step
+from ...ops.core.cluster import ClusterBody, ClusterOp
 from ...ops.core.registry import definition_of
 from ..ir.element_types import check_computed
 from ..ir.not_lowered import NotLoweredError
-from ..ir.sizes import stand_in
-from ..lower.cluster_body import STATE, Lowering
+from ..ir.sizes import symbolic_size
+from ..lower.cluster_body import STATE, ClusterLowering
 from ..lower.loops import LOOPS
 from ..lower.rules import LOWERINGS
 from ..lower.size_inputs import is_size
-from ..schedule.buffer_assignment import lay_out
+from ..schedule.buffer_assignment import assign_buffers
 from ..target import disk_cache, llvm
 from ..target.fingerprint import NoDigestError, digest, encoded, sources
-from .compiled_program import Structure
-from .fallback import FOUND_OUT, go_on_without
+from .compiled_program import CompiledProgram
+from .fallback import NOT_COMPILABLE, fall_back
 from .plan_cache import attributes, decides
 from .split_dimensions import accept_reshapes, parts_a_size
 
@@ -155,10 +155,10 @@ def _has_type(spec: TensorSpec) -> bool:
 def _can_lower(op: Operation) -> bool | None:
     """Whether the operation alone can be lowered and its code written; None after a mistake."""
     definition, sizes = definition_of(op), [is_size(x) for x in op.inputs]
-    unknown = stand_in(0)
+    unknown = symbolic_size(0)
     specs = [t.spec for t in (*op.inputs, *op.outputs)]
     count = len(op.inputs)
-    step = Step(
+    step = ClusterOp(
         definition, tuple(range(count)), op.attrs, tuple(range(count, count + len(op.outputs)))
     )
     shapes: list[Any] = [
@@ -167,15 +167,15 @@ def _can_lower(op: Operation) -> bool | None:
     ]
     if definition in LOOPS and op.inputs[0].op.definition is const_op:
         shapes[0] = int(op.inputs[0].op.attrs["value"])  # it decides about sizes inside
-    body = Body([step], specs, count, step.outputs, op.type)
+    body = ClusterBody([step], specs, count, step.outputs, op.type)
     try:
-        lowering = Lowering(body, shapes, 1)
-        layout = lay_out(lowering.program, lowering.builder.copy)
+        lowering = ClusterLowering(body, shapes, 1)
+        layout = assign_buffers(lowering.program, lowering.builder.copy)
         lowering.program.verify()
-        Structure(layout, lowering.builder.derived, llvm.vector_bytes(), op.type)
-    except FOUND_OUT:
+        CompiledProgram(layout, lowering.builder.derived, llvm.vector_bytes(), op.type)
+    except NOT_COMPILABLE:
         return False
     except Exception as error:
-        go_on_without(op.type, error)
+        fall_back(op.type, error)
         return None
     return True

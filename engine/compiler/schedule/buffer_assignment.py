@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..ir.kernel import Kernel, at_hand, fills, is_column, squeezed
-from ..ir.program import Gathered, Map, Program, Reduce, View, views_of
+from ..ir.program import IndirectLoad, LoopProgram, Pointwise, Reduce, View, views_of
 from ..ir.recording_scalars import same
 from ..target import host
 from ..target.llvm import vector_bytes
@@ -25,7 +25,7 @@ _WINDOW = 16
 
 
 @dataclass(eq=False)
-class Layout:
+class BufferAssignment:
     """A program cut into kernels, with a place for each value.
 
     Attributes:
@@ -35,14 +35,14 @@ class Layout:
         rows: the storages of which each thread has a row, for as long as a kernel works on it.
     """
 
-    program: Program
+    program: LoopProgram
     kernels: list[Kernel]
     stored: set[int]
     place: dict[int, int]
     rows: set[int]
 
 
-def lay_out(program: Program, copy: Callable[[View], View]) -> Layout:
+def assign_buffers(program: LoopProgram, copy: Callable[[View], View]) -> BufferAssignment:
     """The kernels of a program and where its values live.
 
     Args:
@@ -60,7 +60,7 @@ def lay_out(program: Program, copy: Callable[[View], View]) -> Layout:
         _update_in_place(program, loop.body, loop.loop.carried, place, -1)
     parts = [kernels, *(part for k in loops_in(kernels) for part in (k.test, k.body))]
     stored = set[int]().union(*(_stored(program, part) for part in parts))
-    along = [k for part in parts for k in part if k.axes is not None and k.library is None]
+    along = [k for part in parts for k in part if k.axes is not None and k.call is None]
     kept = {
         number
         for kernel in along
@@ -72,7 +72,7 @@ def lay_out(program: Program, copy: Callable[[View], View]) -> Layout:
         _share_products(program, part, stored, place)
     overwrite(program, kernels, stored, kept, place)
     rows = {n for kernel in along for n in rows_on_the_stack(program, kernel, kept, place)}
-    return Layout(program, kernels, stored - rows, place, rows)
+    return BufferAssignment(program, kernels, stored - rows, place, rows)
 
 
 def loops_in(kernels: Sequence[Kernel]) -> Iterator[Kernel]:
@@ -87,7 +87,7 @@ def _has_checks(kernel: Kernel) -> bool:
     return kernel.check is not None or (kernel.loop is not None and kernel.loop.has_checks)
 
 
-def _own_outputs(program: Program, copy: Callable[[View], View]) -> None:
+def _own_outputs(program: LoopProgram, copy: Callable[[View], View]) -> None:
     """Copy what goes out, or becomes a variable's value, where it is no array of its own."""
     taken: set[int] = set()
 
@@ -114,7 +114,7 @@ def _own_outputs(program: Program, copy: Callable[[View], View]) -> None:
 
 
 def _update_in_place(
-    program: Program,
+    program: LoopProgram,
     kernels: list[Kernel],
     updates: Mapping[int, View],
     place: dict[int, int],
@@ -143,7 +143,7 @@ def _update_in_place(
             continue
         target = program.whole(variable)
         shaped = view._replace(shape=target.shape, strides=target.strides)
-        statement = Map(target, (shaped,), same(program.dtype(target)))
+        statement = Pointwise(target, (shaped,), same(program.dtype(target)))
         last[view.storage] = len(kernels)
         kernels.append(Kernel(squeezed(target.shape), [statement]))
 
@@ -154,13 +154,13 @@ def _may_overwrite(kernel: Kernel, number: int, variable: int, stored: Collectio
     Of what it makes, `stored` is in memory in any case.
     """
     (writer,) = (s for s in kernel.all_statements if number in s.writes)
-    if not isinstance(writer, Map | Reduce):
+    if not isinstance(writer, Pointwise | Reduce):
         return False  # the statements behind it read later
-    if kernel.library is not None and any(v.storage == variable for v in kernel.library.inputs):
+    if kernel.call is not None and any(v.storage == variable for v in kernel.call.inputs):
         return False
     views = {v for v in kernel.views if v.storage == variable}
     gathered = {
-        x.view.storage for s in kernel.statements for x in s.operands if isinstance(x, Gathered)
+        x.view.storage for s in kernel.statements for x in s.operands if isinstance(x, IndirectLoad)
     }
     if variable in gathered:
         return False
@@ -180,13 +180,13 @@ def _may_overwrite(kernel: Kernel, number: int, variable: int, stored: Collectio
     # The values for a row, or a column, come one by one: the reductions, then what is made of them.
     # Down the rows of a column all is read before the first of them is written.
     behind = kernel.statements
-    if isinstance(writer, Map):
+    if isinstance(writer, Pointwise):
         behind = behind[behind.index(writer) + 1 :]
-    rows = (s for s in behind if isinstance(s, Map) and s.target.storage in kernel.rows)
+    rows = (s for s in behind if isinstance(s, Pointwise) and s.target.storage in kernel.rows)
     return not any(v in views for s in rows for v in views_of(s.operands))
 
 
-def _stored(program: Program, kernels: Sequence[Kernel]) -> set[int]:
+def _stored(program: LoopProgram, kernels: Sequence[Kernel]) -> set[int]:
     """The storages that some other kernel or the outside needs."""
     home = {number: k for k, kernel in enumerate(kernels) for number in kernel.writes}
     stored = {n for n, s in enumerate(program.storages) if s.role != "temporary"}
@@ -195,21 +195,21 @@ def _stored(program: Program, kernels: Sequence[Kernel]) -> set[int]:
         for view in kernel.views:
             if home.get(view.storage) != k:
                 stored.add(view.storage)
-        if kernel.library is not None:
-            stored |= set(kernel.library.writes)
+        if kernel.call is not None:
+            stored |= set(kernel.call.writes)
         if kernel.loop is not None:
             stored |= set(kernel.loop.writes)
             stored |= {view.storage for view in kernel.loop.carried.values()}
             if kernel.loop.stop is not None:
                 stored.add(kernel.loop.stop.storage)
         for statement in kernel.statements:
-            if isinstance(statement, Map) and not fills(program, statement.target):
+            if isinstance(statement, Pointwise) and not fills(program, statement.target):
                 stored.add(statement.target.storage)
     return stored
 
 
 def _share_products(
-    program: Program, kernels: Sequence[Kernel], stored: set[int], place: dict[int, int]
+    program: LoopProgram, kernels: Sequence[Kernel], stored: set[int], place: dict[int, int]
 ) -> None:
     """Let the result of an epilogue take the memory of the product that it was made of."""
     readers: dict[int, set[int]] = {}
@@ -218,9 +218,9 @@ def _share_products(
             readers.setdefault(view.storage, set()).add(k)
     kept = {view.storage for view in (*program.outputs, *program.updates.values())}
     for k, kernel in enumerate(kernels):
-        if kernel.library is None or not kernel.statements:
+        if kernel.call is None or not kernel.statements:
             continue
-        (raw,) = kernel.library.writes
+        (raw,) = kernel.call.writes
         if raw in kept or readers.get(raw, set()) - {k}:
             continue
         if place[raw] != raw or program.storages[raw].role != "temporary":
@@ -244,7 +244,7 @@ def _share_products(
 # The arena
 
 
-def live_ranges(layout: Layout) -> dict[int, tuple[int, int]]:
+def live_ranges(layout: BufferAssignment) -> dict[int, tuple[int, int]]:
     """Storage -> the first and the last kernel that need its memory; of temporaries alone.
 
     Kernels are counted as `in_order` gives them. What a loop shares with what is around it, or with

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..ir.program import Loop, Map, Program, Statement, views_of
+from ..ir.program import Loop, LoopProgram, Pointwise, Statement, views_of
 
 
-def drop_unread(program: Program) -> None:
+def drop_unread(program: LoopProgram) -> None:
     """Take out of a program the maps to spare storages and the stacks of loops nobody reads."""
     kept = {view.storage for view in (*program.outputs, *program.updates.values())}
     kept |= _reads(program)
     loops = list(_loops(program.statements))
     spare = program.spare - kept
     for part in (program.statements, *(p for loop in loops for p in (loop.test, loop.body))):
-        part[:] = [s for s in part if not (isinstance(s, Map) and s.target.storage in spare)]
+        part[:] = [s for s in part if not (isinstance(s, Pointwise) and s.target.storage in spare)]
     kept |= {n for loop in loops for n in loop.writes if _is_part(program, n, kept)}
     unread = {n for loop in loops for n in loop.writes if n not in kept and n not in loop.carried}
     for loop in loops:
@@ -37,7 +37,7 @@ def _loops(statements: Sequence[Statement]) -> Iterator[Loop]:
             yield from _loops([*s.test, *s.body])
 
 
-def _is_part(program: Program, number: int, kept: set[int]) -> bool:
+def _is_part(program: LoopProgram, number: int, kept: set[int]) -> bool:
     """Whether a storage is a window of one that is kept."""
     window = program.storages[number].window
     while window is not None and window.base not in kept:
@@ -45,7 +45,7 @@ def _is_part(program: Program, number: int, kept: set[int]) -> bool:
     return window is not None
 
 
-def _reads(program: Program) -> set[int]:
+def _reads(program: LoopProgram) -> set[int]:
     """The storages that are read, through windows too.
 
     What an iteration has put into a window of its own, and then reads, is not read from the stack.

@@ -15,14 +15,14 @@ from ..ir.kernel import Kernel, at_hand, fills, squeezed
 from ..ir.program import (
     Check,
     Fence,
-    Gathered,
+    IndirectLoad,
     Iota,
-    Library,
+    KernelCall,
     Literal,
     Loop,
-    Map,
+    LoopProgram,
     Operand,
-    Program,
+    Pointwise,
     Reduce,
     Shape,
     Size,
@@ -39,7 +39,7 @@ _MOST_VIEWS_IN_LOOP = 64
 _MOST_STATEMENTS = 96
 
 
-def fuse(program: Program) -> list[Kernel]:
+def fuse(program: LoopProgram) -> list[Kernel]:
     """The kernels of a program, in order."""
     outside = (*program.outputs, *program.updates.values())
     return _Fuser(program, program.statements, outside).run()
@@ -48,7 +48,7 @@ def fuse(program: Program) -> list[Kernel]:
 class _Fuser:
     def __init__(
         self,
-        program: Program,
+        program: LoopProgram,
         statements: Sequence[Statement],
         outside: Sequence[View],
         most_views: int = _MOST_VIEWS,
@@ -59,7 +59,7 @@ class _Fuser:
         self.kernels: list[Kernel] = []
         self.home: dict[int, int] = {}  # storage -> the last kernel that writes it
         # Maps that no kernel has taken yet, by storage: they go where they are first used.
-        self.waiting: dict[int, Map] = {}
+        self.waiting: dict[int, Pointwise] = {}
         # Which kernels read or write a storage, and which are over one element.
         self.touching: dict[int, set[int]] = {}
         self.single: set[int] = set()
@@ -86,12 +86,12 @@ class _Fuser:
         if len(needed) >= _MOST_STATEMENTS:  # more than a kernel takes
             self._release(needed)
             needed = []
-        if isinstance(statement, Library | Check | Loop):
+        if isinstance(statement, KernelCall | Check | Loop):
             self._release(needed)
-            shape = squeezed(statement.shape or ()) if isinstance(statement, Library) else ()
+            shape = squeezed(statement.shape or ()) if isinstance(statement, KernelCall) else ()
             made = Kernel(shape)
-            if isinstance(statement, Library):
-                made.library = statement
+            if isinstance(statement, KernelCall):
+                made.call = statement
             elif isinstance(statement, Check):
                 made.check = statement
             else:
@@ -109,7 +109,7 @@ class _Fuser:
         if self._take(bundle):
             for number in needed:
                 self.waiting.pop(number, None)
-        elif isinstance(statement, Map) and self._fills(statement.target) and sizes:
+        elif isinstance(statement, Pointwise) and self._fills(statement.target) and sizes:
             self.waiting[statement.target.storage] = statement
         else:
             self._release(needed)
@@ -152,7 +152,7 @@ class _Fuser:
             bundle = [self.waiting.pop(n) for n in needed if n in self.waiting]
             self._settle([*bundle, statement])
 
-    def _settle(self, bundle: Sequence[Map | Reduce]) -> None:
+    def _settle(self, bundle: Sequence[Pointwise | Reduce]) -> None:
         """Give statements of one shape a kernel, one of their own if need be."""
         if self._take(bundle):
             return
@@ -181,7 +181,7 @@ class _Fuser:
             for number in (*(v.storage for v in views_of(s.operands)), *s.writes):
                 self.touching.setdefault(number, set()).add(k)
 
-    def _take(self, bundle: Sequence[Map | Reduce]) -> bool:
+    def _take(self, bundle: Sequence[Pointwise | Reduce]) -> bool:
         """Let the last kernel that can do it take statements of one shape."""
         made = {s.target.storage for s in bundle}
         reads = [v for s in bundle for v in views_of(s.operands) if v.storage not in made]
@@ -209,7 +209,7 @@ class _Fuser:
             kernel.statements, kernel.axes, kernel.split, kernel.rows = before
         return False
 
-    def _own(self, statement: Map | Reduce) -> Kernel:
+    def _own(self, statement: Pointwise | Reduce) -> Kernel:
         made = Kernel(squeezed(statement.shape), [statement])
         if isinstance(statement, Reduce):
             self._make_rows(made, statement)
@@ -221,23 +221,23 @@ class _Fuser:
         kernel.rows.add(statement.target.storage)
 
     def _may_join(
-        self, kernel: Kernel, bundle: Sequence[Map | Reduce], reads: Sequence[View]
+        self, kernel: Kernel, bundle: Sequence[Pointwise | Reduce], reads: Sequence[View]
     ) -> bool:
         """Whether a kernel is one that statements could join, and should."""
         if kernel.check is not None or kernel.loop is not None:
             return False
-        if kernel.library is not None and not kernel.library.shape:
+        if kernel.call is not None and not kernel.call.shape:
             return False
         if len(kernel.statements) + len(bundle) > _MOST_STATEMENTS:
             return False
-        if kernel.library is not None and self._is_better_later(kernel, bundle, reads):
+        if kernel.call is not None and self._is_better_later(kernel, bundle, reads):
             return False
         if kernel.axes is not None and self._is_for_others(kernel, bundle[-1]):
             return False
         return len(kernel.views | set(reads)) <= self.most_views
 
     def _is_better_later(
-        self, kernel: Kernel, bundle: Sequence[Map | Reduce], reads: Sequence[View]
+        self, kernel: Kernel, bundle: Sequence[Pointwise | Reduce], reads: Sequence[View]
     ) -> bool:
         """Whether what needs values can make them of what a contraction stores in any case.
 
@@ -248,7 +248,7 @@ class _Fuser:
         sizes = squeezed(last.shape)
         if last.target.storage in self.going_out or not after:
             return False
-        if any(not isinstance(s, Map | Reduce) or squeezed(s.shape) != sizes for s in after):
+        if any(not isinstance(s, Pointwise | Reduce) or squeezed(s.shape) != sizes for s in after):
             return False
         made = kernel.writes
         here = made | {s.target.storage for s in bundle}
@@ -258,7 +258,7 @@ class _Fuser:
             for number in {v.storage for v in reads} & made
         )
 
-    def _is_for_others(self, kernel: Kernel, last: Map | Reduce) -> bool:
+    def _is_for_others(self, kernel: Kernel, last: Pointwise | Reduce) -> bool:
         """Whether values go to reductions along other axes alone, which then make them."""
         after = self.readers.get(last.target.storage, ())
         if isinstance(last, Reduce) or last.target.storage in self.going_out or not after:
@@ -266,7 +266,7 @@ class _Fuser:
         own = kernel.axes, kernel.split
         return all(isinstance(s, Reduce) and _canonical(s) != own for s in after)
 
-    def _join(self, kernel: Kernel, statement: Map | Reduce) -> bool:
+    def _join(self, kernel: Kernel, statement: Pointwise | Reduce) -> bool:
         """Add a statement to a kernel if it fits there."""
         reads = views_of(statement.operands)
         if isinstance(statement, Reduce):
@@ -276,15 +276,15 @@ class _Fuser:
     def _shares(self, kernel: Kernel, reads: Sequence[View]) -> bool:
         """Whether it pays to be in one loop."""
         storages = {v.storage for v in reads}
-        if kernel.library is not None:
+        if kernel.call is not None:
             made = kernel.writes
             return bool(storages & made)
         if not kernel.shape:
             return True
         return bool(storages & ({v.storage for v in kernel.views} | kernel.writes))
 
-    def _join_map(self, kernel: Kernel, statement: Map, reads: Sequence[View]) -> bool:
-        if kernel.library is not None:
+    def _join_map(self, kernel: Kernel, statement: Pointwise, reads: Sequence[View]) -> bool:
+        if kernel.call is not None:
             alike = regrouped(statement, kernel.shape)
             if alike is None:
                 return False
@@ -295,14 +295,14 @@ class _Fuser:
         if sizes == kernel.shape:
             if not self._available(kernel, statement.operands):
                 return False
-            if kernel.library is not None and not (
-                is_whole and _is_matrix(kernel.library.shape) and _in_rows(statement.operands)
+            if kernel.call is not None and not (
+                is_whole and _is_matrix(kernel.call.shape) and _in_rows(statement.operands)
             ):
                 return False
             if kernel.axes is not None and not kernel.is_along and self._uses_rows(kernel, reads):
                 return False  # another pass over columns that are far apart
             kernel.statements.append(statement)
-            if kernel.library is not None:
+            if kernel.call is not None:
                 self.program.labels[id(statement)] = label
             return True
         if kernel.axes is not None and kernel.split is None and sizes == kernel.kept and is_whole:
@@ -315,11 +315,11 @@ class _Fuser:
 
     def _join_reduction(self, kernel: Kernel, statement: Reduce, reads: Sequence[View]) -> bool:
         axes, split = _canonical(statement)
-        if kernel.library is not None or squeezed(statement.shape) != kernel.shape:
+        if kernel.call is not None or squeezed(statement.shape) != kernel.shape:
             return False
         if kernel.axes is not None and (kernel.axes, kernel.split) != (axes, split):
             return False
-        if kernel.axes is None and not all(isinstance(s, Map) for s in kernel.statements):
+        if kernel.axes is None and not all(isinstance(s, Pointwise) for s in kernel.statements):
             return False
         if not self._available(kernel, statement.operands):
             return False
@@ -339,14 +339,14 @@ class _Fuser:
         partial = {
             s.target.storage
             for s in kernel.statements
-            if isinstance(s, Map) and not self._fills(s.target)
+            if isinstance(s, Pointwise) and not self._fills(s.target)
         }
         for operand in operands:
-            inner = views_of(operand.indices) if isinstance(operand, Gathered) else []
+            inner = views_of(operand.indices) if isinstance(operand, IndirectLoad) else []
             for view in views_of([operand]):
                 if view.storage not in made:
                     continue
-                if isinstance(operand, Gathered) and view not in inner:
+                if isinstance(operand, IndirectLoad) and view not in inner:
                     return False  # some other element
                 if view.storage in partial or not at_hand(view, kernel):
                     return False
@@ -389,7 +389,7 @@ def _canonical(statement: Reduce) -> tuple[frozenset[int], tuple[int, int] | Non
     )
 
 
-def regrouped(statement: Map, shape: Shape) -> Map | None:
+def regrouped(statement: Pointwise, shape: Shape) -> Pointwise | None:
     """The same over neighbouring axes taken together, so that its sizes are `shape`.
 
     None if they do not become that, or an operand does not step over them as over one.
@@ -416,7 +416,7 @@ def regrouped(statement: Map, shape: Shape) -> Map | None:
     ]
     if not isinstance(target, View) or None in operands:
         return None
-    return Map(target, tuple(x for x in operands if x is not None), statement.expression)
+    return Pointwise(target, tuple(x for x in operands if x is not None), statement.expression)
 
 
 def _together(x: Operand, shape: Shape, groups: Sequence[int]) -> View | Iota | None:
@@ -445,12 +445,12 @@ def _is_matrix(shape: Shape | None) -> bool:
 def _in_rows(operands: Sequence[Operand]) -> bool:
     """Whether operands step evenly from row to row: their outer axes are like one."""
     for x in operands:
-        view = x.view if isinstance(x, Gathered) else x
+        view = x.view if isinstance(x, IndirectLoad) else x
         if isinstance(view, Literal | Size):
             continue
         axes = [(n, s) for n, s in zip(view.shape, view.strides, strict=True) if n != 1]
         if any(axes[a][1] != axes[a + 1][1] * axes[a + 1][0] for a in range(len(axes) - 2)):
             return False
-        if isinstance(x, Gathered) and not _in_rows(x.indices):
+        if isinstance(x, IndirectLoad) and not _in_rows(x.indices):
             return False
     return True

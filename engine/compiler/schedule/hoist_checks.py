@@ -8,10 +8,10 @@ from ..ir.kernel import squeezed
 from ..ir.program import (
     Check,
     Fence,
-    Library,
+    KernelCall,
     Literal,
     Loop,
-    Map,
+    Pointwise,
     Reduce,
     Size,
     Statement,
@@ -48,14 +48,14 @@ def checks_first(statements: Sequence[Statement]) -> list[Statement]:
 
 
 def _behind_fences(statements: Sequence[Statement]) -> set[int]:
-    """The ids of the library statements that need what is read through a fence."""
+    """The ids of the kernel calls that need what is read through a fence."""
     found: set[int] = set()
     made: set[int] = set()
     if any(isinstance(s, Fence) for s in statements):
         for s in statements:
             if any(v.fence or v.storage in made for v in views_of(s.operands)):
                 made.update(s.writes)
-                if isinstance(s, Library):
+                if isinstance(s, KernelCall):
                     found.add(id(s))
     return found
 
@@ -67,7 +67,7 @@ def _of_sizes(
     made: set[int] = set()
     found: list[Statement] = []
     for s in statements:
-        if not isinstance(s, Map | Reduce) or squeezed(s.shape):
+        if not isinstance(s, Pointwise | Reduce) or squeezed(s.shape):
             continue
         is_of_sizes = all(
             isinstance(x, Literal | Size)
@@ -83,4 +83,4 @@ def _of_sizes(
 def _is_early(s: Statement) -> bool:
     if isinstance(s, Loop):
         return s.has_checks
-    return isinstance(s, Check) or (isinstance(s, Library) and s.early)
+    return isinstance(s, Check) or (isinstance(s, KernelCall) and s.early)

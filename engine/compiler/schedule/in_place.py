@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from ..ir.kernel import Kernel, at_hand, fills, strides_over
-from ..ir.program import Gathered, Map, Program, View, contiguous, views_of
+from ..ir.program import IndirectLoad, LoopProgram, Pointwise, View, contiguous, views_of
 from .phases import Phases, last_use, moment, phases_of
 
 
@@ -24,7 +24,7 @@ class _Places(NamedTuple):
         fixed: storages whose memory is theirs alone.
     """
 
-    program: Program
+    program: LoopProgram
     stored: Collection[int]
     kept: Collection[int]
     place: dict[int, int]
@@ -44,7 +44,7 @@ class _Places(NamedTuple):
 
 
 def overwrite(
-    program: Program,
+    program: LoopProgram,
     kernels: Sequence[Kernel],
     stored: Collection[int],
     kept: Collection[int],
@@ -62,7 +62,7 @@ def overwrite(
     num_writes = Counter(n for k in kernels for s in k.all_statements for n in s.writes)
     known = _Places(program, stored, kept, place, last, num_writes, fixed)
     for k, kernel in enumerate(kernels):
-        if kernel.statements and kernel.library is None and kernel.shape:
+        if kernel.statements and kernel.call is None and kernel.shape:
             _within(kernel, k, known)
     for number in place:
         while place[number] != place[place[number]]:
@@ -128,11 +128,11 @@ def _ended_by(
             yield root
 
 
-def _whole_maps(kernel: Kernel, known: _Places) -> Iterator[Map]:
+def _whole_maps(kernel: Kernel, known: _Places) -> Iterator[Pointwise]:
     """The maps that alone fill an array in memory, element by element."""
     for s in kernel.statements:
         if (
-            isinstance(s, Map)
+            isinstance(s, Pointwise)
             and s.target.storage not in kernel.rows
             and s.target.storage in known.stored
             # Zeros below it would be written while what they overwrite is needed.
@@ -147,7 +147,7 @@ def _is_at_hand(number: int, kernel: Kernel) -> bool:
     """Whether a kernel reads each element of a storage only for the same element."""
     for s in kernel.statements:
         for operand in s.operands:
-            if isinstance(operand, Gathered):
+            if isinstance(operand, IndirectLoad):
                 if any(v.storage == number for v in views_of([operand])):
                     return False
             elif isinstance(operand, View) and operand.storage == number:

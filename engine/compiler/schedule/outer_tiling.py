@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ..ir.kernel import Kernel, squeezed
 from ..ir.program import (
-    Gathered,
+    IndirectLoad,
     Iota,
     Literal,
     Loop,
-    Map,
+    LoopProgram,
     Operand,
-    Program,
+    Pointwise,
     Reduce,
     Shape,
     Size,
@@ -42,7 +42,7 @@ _FEWEST_BYTES_IN_ALL = 1024 * 1024
 _FEWEST_PIECES = 4
 
 
-def in_pieces(program: Program, kernels: Sequence[Kernel]) -> list[Kernel]:
+def in_pieces(program: LoopProgram, kernels: Sequence[Kernel]) -> list[Kernel]:
     """The same kernels, runs of which are loops over pieces where that pays."""
     users: dict[int, set[Kernel]] = {}
     for kernel in kernels:
@@ -74,7 +74,7 @@ class _Run:
         steps: storage -> how far apart its pieces are; 0 for what is the same in all.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: LoopProgram) -> None:
         self.program = program
         self.seen: list[Kernel] = []
         self.inside: list[Kernel] = []
@@ -90,7 +90,7 @@ class _Run:
         """Take the next kernel, into the loop or before it; False if it can be in neither."""
         count = _count(kernel)
         if not self.inside:
-            if kernel.library is None or not count:
+            if kernel.call is None or not count:
                 return False
             self.count = count
         steps = self._steps(kernel) if count == self.count else None
@@ -116,7 +116,7 @@ class _Run:
 
     def _may_come_first(self, kernel: Kernel) -> bool:
         """Whether a kernel of loops has nothing to do with those before it."""
-        if kernel.library or kernel.check or kernel.loop or any(v.fence for v in kernel.views):
+        if kernel.call or kernel.check or kernel.loop or any(v.fence for v in kernel.views):
             return False
         made = {n for k in self.inside for n in k.writes}
         reads = {v.storage for v in kernel.views}
@@ -124,7 +124,7 @@ class _Run:
 
     def end(self) -> None:
         """Give up what comes after the last contraction."""
-        last = max((i for i, k in enumerate(self.inside) if k.library is not None), default=-1)
+        last = max((i for i, k in enumerate(self.inside) if k.call is not None), default=-1)
         del self.inside[last + 1 :]
         end = self.seen.index(self.inside[-1]) + 1 if self.inside else 0
         del self.seen[end:]
@@ -133,7 +133,7 @@ class _Run:
 
     def pays(self, users: Mapping[int, set[Kernel]], outside: set[int]) -> bool:
         """Whether there is something that only needs memory for a piece, and pieces fit a cache."""
-        if sum(kernel.library is not None for kernel in self.inside) < 2:
+        if sum(kernel.call is not None for kernel in self.inside) < 2:
             return False
         own = self._own(users, outside)
         passed = {n for n in own if len(users[n]) > 1}
@@ -193,10 +193,10 @@ class _Run:
         made.axes = None if kernel.axes is None else frozenset(a - 1 for a in kernel.axes)
         made.rows = {numbers.get(n, n) for n in kernel.rows}
         labels = self.program.labels
-        if kernel.library is not None:
-            assert kernel.library.pieces is not None
-            made.library = kernel.library.pieces.make(numbers)
-            labels[id(made.library)] = labels.get(id(kernel.library), "")
+        if kernel.call is not None:
+            assert kernel.call.pieces is not None
+            made.call = kernel.call.pieces.make(numbers)
+            labels[id(made.call)] = labels.get(id(kernel.call), "")
         for s in kernel.statements:
             part = _piece_of(s, numbers)
             labels[id(part)] = labels.get(id(s), "")
@@ -208,11 +208,11 @@ def _count(kernel: Kernel) -> int:
     """The size of the outermost axis, if a kernel can be run for each piece of it; or 0."""
     if kernel.check is not None or kernel.loop is not None or kernel.split is not None:
         return 0
-    if kernel.library is not None:
-        pieces = kernel.library.pieces
+    if kernel.call is not None:
+        pieces = kernel.call.pieces
         count = pieces.number if pieces is not None else 0
-        shape = squeezed(kernel.library.shape or ())
-        if kernel.library.shape is not None and shape[:1] != (count,):
+        shape = squeezed(kernel.call.shape or ())
+        if kernel.call.shape is not None and shape[:1] != (count,):
             return 0
         if kernel.statements and len(shape) < 3:  # an epilogue goes along rows
             return 0
@@ -223,10 +223,10 @@ def _count(kernel: Kernel) -> int:
     return count if all(_is_cut(s, count) for s in kernel.statements) else 0
 
 
-def _is_cut(statement: Map | Reduce, count: int) -> bool:
+def _is_cut(statement: Pointwise | Reduce, count: int) -> bool:
     """Whether all that a statement touches has pieces."""
     for x in (statement.target, *statement.operands):
-        if isinstance(x, Gathered):
+        if isinstance(x, IndirectLoad):
             return False
         if isinstance(x, View | Iota):
             a = outer_axis(x.shape)
@@ -244,10 +244,10 @@ def _piece_shape(shape: Shape, count: int, step: int) -> Shape:
 def _pieces(kernel: Kernel, count: int) -> Iterator[tuple[int, int, int]]:
     """Of all that a kernel touches the storage, how far apart pieces are, and how far one goes."""
     views = [v for s in kernel.statements for v in (s.target, *views_of(s.operands))]
-    if kernel.library is not None:
-        assert kernel.library.pieces is not None
-        views += kernel.library.inputs
-        yield kernel.library.writes[0], kernel.library.pieces.step, 0
+    if kernel.call is not None:
+        assert kernel.call.pieces is not None
+        views += kernel.call.inputs
+        yield kernel.call.writes[0], kernel.call.pieces.step, 0
     for view in views:
         a = outer_axis(view.shape)
         sizes, strides = without_axis(view.shape, a), without_axis(view.strides, a)
@@ -258,7 +258,7 @@ def _pieces(kernel: Kernel, count: int) -> Iterator[tuple[int, int, int]]:
         yield view.storage, step if is_upward else -1, extent
 
 
-def _piece_of(s: Map | Reduce, numbers: Mapping[int, int]) -> Map | Reduce:
+def _piece_of(s: Pointwise | Reduce, numbers: Mapping[int, int]) -> Pointwise | Reduce:
     def operand(x: Operand) -> Operand:
         if isinstance(x, Literal | Size):
             return x
@@ -269,8 +269,8 @@ def _piece_of(s: Map | Reduce, numbers: Mapping[int, int]) -> Map | Reduce:
         return x._replace(shape=without_axis(x.shape, a), strides=without_axis(x.strides, a))
 
     target = piece(s.target, numbers)
-    if isinstance(s, Map):
-        return Map(target, tuple(map(operand, s.operands)), s.expression)
+    if isinstance(s, Pointwise):
+        return Pointwise(target, tuple(map(operand, s.operands)), s.expression)
     a = outer_axis(s.shape)
     shape = without_axis(s.shape, a)
     axes = tuple(axis - (axis > a) for axis in s.axes)

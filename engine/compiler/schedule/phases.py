@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ..ir.kernel import Kernel
-from ..ir.program import Gathered, Map, Operand, Reduce, Statement, View, views_of
+from ..ir.program import IndirectLoad, Operand, Pointwise, Reduce, Statement, View, views_of
 
 
 @dataclass
@@ -28,11 +28,11 @@ class Phases:
 def phases_of(kernel: Kernel) -> Phases:
     """The phases of a kernel."""
     of: dict[int, int] = {}
-    made: dict[int, Map | Reduce] = {}
+    made: dict[int, Pointwise | Reduce] = {}
     crossing: set[int] = set()
 
     def ready(operand: Operand) -> int:
-        if isinstance(operand, Gathered):
+        if isinstance(operand, IndirectLoad):
             return max([0, *(ready(i) for i in operand.indices)])
         if not isinstance(operand, View) or operand.storage not in made:
             return 0
@@ -43,7 +43,7 @@ def phases_of(kernel: Kernel) -> Phases:
         phase = max([0, *(ready(x) for x in s.operands)])
         of[id(s)] = phase
         made[s.target.storage] = s
-        if isinstance(s, Map) and s.target.storage in kernel.rows:
+        if isinstance(s, Pointwise) and s.target.storage in kernel.rows:
             continue
         asked = [v.storage for v in views_of(s.operands)]
         for number in asked:
@@ -56,8 +56,8 @@ def phases_of(kernel: Kernel) -> Phases:
 
 def moment(statement: Statement, kernel: Kernel, phases: Phases) -> int:
     """When a statement runs, in order: those on rows come between the phases."""
-    assert isinstance(statement, Map | Reduce)
-    is_on_rows = isinstance(statement, Map) and statement.target.storage in kernel.rows
+    assert isinstance(statement, Pointwise | Reduce)
+    is_on_rows = isinstance(statement, Pointwise) and statement.target.storage in kernel.rows
     return 2 * phases.of[id(statement)] + (not is_on_rows)
 
 
@@ -80,6 +80,6 @@ def last_use(number: int, kernel: Kernel, phases: Phases, stored: Collection[int
             if made is None or (view.storage != number and made < phase and is_loaded):
                 continue
             last = max(last, moment(s, kernel, phases))
-            if isinstance(s, Map) and s.target.storage not in kernel.rows:
+            if isinstance(s, Pointwise) and s.target.storage not in kernel.rows:
                 of[s.target.storage] = phase
     return last

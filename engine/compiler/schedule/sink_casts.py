@@ -14,10 +14,10 @@ from dataclasses import replace
 from ...graph import bfloat16, float32
 from ..ir.kernel import Kernel
 from ..ir.program import (
-    Gathered,
-    Map,
+    IndirectLoad,
+    LoopProgram,
     Operand,
-    Program,
+    Pointwise,
     Reduce,
     Storage,
     View,
@@ -28,7 +28,7 @@ from ..ir.recording_scalars import record, same
 from ..target.llvm import converts_halves, vector_bytes
 
 
-def read_halves(program: Program, kernels: Sequence[Kernel]) -> list[Kernel]:
+def read_halves(program: LoopProgram, kernels: Sequence[Kernel]) -> list[Kernel]:
     """The kernels without the copies of halves that none needs any more."""
     copies = _copies(program, kernels)
     for kernel in kernels:
@@ -44,12 +44,12 @@ def read_halves(program: Program, kernels: Sequence[Kernel]) -> list[Kernel]:
     return [kernel for kernel in kernels if kernel.all_statements]
 
 
-def _copies(program: Program, kernels: Sequence[Kernel]) -> dict[int, View]:
+def _copies(program: LoopProgram, kernels: Sequence[Kernel]) -> dict[int, View]:
     """The copies that need not be in memory, and the halves that they have the values of."""
     written = Counter(number for kernel in kernels for number in kernel.writes)
     kept = {view.storage for view in (*program.outputs, *program.updates.values())}
     for kernel in kernels:
-        for statement in (kernel.library, kernel.check, kernel.loop):
+        for statement in (kernel.call, kernel.check, kernel.loop):
             kept |= (
                 set() if statement is None else {v.storage for v in views_of(statement.operands)}
             )
@@ -70,18 +70,18 @@ def _is_cheap(half: Storage) -> bool:
 
 
 def _on_halves(
-    program: Program, statement: Map | Reduce, copies: dict[int, View]
-) -> list[Map | Reduce]:
+    program: LoopProgram, statement: Pointwise | Reduce, copies: dict[int, View]
+) -> list[Pointwise | Reduce]:
     """The same statement on the halves themselves."""
     if not any(_is_copy(x, copies) for x in statement.operands):
         return [statement]
     label = program.labels.get(id(statement), "")
-    if isinstance(statement, Map):
-        found: list[Map | Reduce] = [_on_half_operands(program, statement, copies)]
+    if isinstance(statement, Pointwise):
+        found: list[Pointwise | Reduce] = [_on_half_operands(program, statement, copies)]
     else:
         whole = program.add(Storage(float32, statement.shape))
         view = View(whole, statement.shape, contiguous(statement.shape))
-        widening = Map(view, statement.operands, same(float32))
+        widening = Pointwise(view, statement.operands, same(float32))
         found = [_on_half_operands(program, widening, copies), replace(statement, operand=view)]
     for made in found:
         program.labels[id(made)] = label
@@ -89,7 +89,7 @@ def _on_halves(
 
 
 def _is_copy(x: Operand, copies: dict[int, View]) -> bool:
-    view = x.view if isinstance(x, Gathered) else x
+    view = x.view if isinstance(x, IndirectLoad) else x
     return isinstance(view, View) and view.storage in copies
 
 
@@ -97,7 +97,7 @@ def _half(x: Operand, copies: dict[int, View]) -> Operand:
     """An operand among the halves, if it is one among their copies."""
     if not _is_copy(x, copies):
         return x
-    if isinstance(x, Gathered):
+    if isinstance(x, IndirectLoad):
         inside = _half(x.view, copies)
         assert isinstance(inside, View)
         return x._replace(view=inside)
@@ -106,10 +106,12 @@ def _half(x: Operand, copies: dict[int, View]) -> Operand:
     return x._replace(storage=half.storage, fence=x.fence or half.fence)
 
 
-def _on_half_operands(program: Program, statement: Map, copies: dict[int, View]) -> Map:
+def _on_half_operands(
+    program: LoopProgram, statement: Pointwise, copies: dict[int, View]
+) -> Pointwise:
     """The same map, which widens the operands that are copies itself."""
     before = statement.expression
     operands = tuple(_half(x, copies) for x in statement.operands)
     dtypes = tuple(map(program.dtype, operands))
     expression = record(lambda s, *given: before.evaluate(s, given), dtypes, before.dtype)
-    return Map(statement.target, operands, expression)
+    return Pointwise(statement.target, operands, expression)

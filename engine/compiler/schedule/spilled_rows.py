@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Mapping
 
 from ..ir.kernel import Kernel
-from ..ir.program import Map, Program, views_of
+from ..ir.program import LoopProgram, Pointwise, views_of
 from ..ir.sizes import is_known
 from .cost import instructions
 from .phases import phases_of
@@ -28,7 +28,7 @@ def kept_for_later(kernel: Kernel, stored: Collection[int]) -> set[int]:
     made = {
         s.target.storage: s
         for s in kernel.statements
-        if isinstance(s, Map) and s.target.storage not in kernel.rows
+        if isinstance(s, Pointwise) and s.target.storage not in kernel.rows
     }
     kept: set[int] = set()
 
@@ -54,7 +54,7 @@ def kept_for_later(kernel: Kernel, stored: Collection[int]) -> set[int]:
 
 
 def rows_on_the_stack(
-    program: Program, kernel: Kernel, kept: Collection[int], place: Mapping[int, int]
+    program: LoopProgram, kernel: Kernel, kept: Collection[int], place: Mapping[int, int]
 ) -> set[int]:
     """What is kept a row at a time: what has no place, while there is room."""
     axes = kernel.axes or frozenset()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir.kernel import Kernel
-from ..ir.program import Gathered, Program, View
+from ..ir.program import IndirectLoad, LoopProgram, View
 from ..ir.sizes import is_known
 
 # Rows of at most so many vectors are written out, if that makes at most so many values.
@@ -11,12 +11,12 @@ _SHORT = 8
 _WRITTEN = 96
 
 
-def lanes_of(program: Program, kernel: Kernel, vector_bytes: int) -> int:
+def lanes_of(program: LoopProgram, kernel: Kernel, vector_bytes: int) -> int:
     """How many elements of the kernel's smallest type a vector takes; none smaller than 4 bytes."""
     sizes = [program.storages[s.target.storage].dtype.size for s in kernel.statements]
     for statement in kernel.statements:
         for operand in statement.operands:
-            view = operand.view if isinstance(operand, Gathered) else operand
+            view = operand.view if isinstance(operand, IndirectLoad) else operand
             if isinstance(view, View):
                 sizes.append(program.storages[view.storage].dtype.size)
     return vector_bytes // max(min(sizes), 4)
@@ -30,7 +30,7 @@ def is_short(length: int, lanes: int, num_statements: int) -> bool:
     return count <= _SHORT and count * num_statements <= _WRITTEN
 
 
-def has_short_rows(program: Program, kernel: Kernel, vector_bytes: int) -> bool:
+def has_short_rows(program: LoopProgram, kernel: Kernel, vector_bytes: int) -> bool:
     """Whether a kernel goes along rows that are written out."""
     if not kernel.is_along or kernel.split is not None or len(kernel.axes or ()) != 1:
         return False

@@ -26,7 +26,7 @@ class Native(NamedTuple):
     Attributes:
         key: of the object code.
         symbol: its name there.
-        labels: whom it is for.
+        labels: the operations that it is for.
     """
 
     key: str

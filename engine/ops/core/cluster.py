@@ -20,8 +20,8 @@ from .failures import located
 from .registry import OpDef, PlanOptions, define, no_gradient
 
 
-class Step(NamedTuple):
-    """One operation of a body; values are numbers. `operation` is whom an error blames."""
+class ClusterOp(NamedTuple):
+    """One operation of a body; values are numbers. `operation` is what an error names."""
 
     definition: OpDef
     inputs: tuple[int, ...]
@@ -48,7 +48,7 @@ class Compiler(Protocol):
     def accepts(self, operations: Sequence[Operation]) -> list[bool]:
         """Of which operations it can make native code."""
 
-    def build(self, body: Body) -> Callable[..., Any] | None:
+    def build(self, body: ClusterBody) -> Callable[..., Any] | None:
         """A function of a kernel context and the inputs, as `run_steps`; None if it cannot.
 
         Inputs and outputs are arrays of `body.device`, variables come as their stores. It may have
@@ -71,7 +71,7 @@ class ClusterDevice(Protocol):
         """The kernel of an op there; one with effects takes a context first."""
 
 
-class Body:
+class ClusterBody:
     """The operations of a cluster, in order.
 
     Values are numbered: the inputs of the cluster first, then the results of each step.
@@ -88,7 +88,7 @@ class Body:
 
     def __init__(
         self,
-        steps: Sequence[Step],
+        steps: Sequence[ClusterOp],
         specs: Sequence[TensorSpec],
         num_inputs: int,
         outputs: Sequence[int],
@@ -126,12 +126,12 @@ thread_share = _ThreadShare()
 
 
 @define("Cluster", dtypes={"inputs": ANY}, same_dtype=False)
-def cluster_op(*inputs: TensorSpec, body: Body) -> tuple[TensorSpec, ...]:
+def cluster_op(*inputs: TensorSpec, body: ClusterBody) -> tuple[TensorSpec, ...]:
     """The outputs of `body` for these inputs."""
     return tuple(body.specs[i] for i in body.outputs)
 
 
-def run_steps(context: Any, *inputs: Any, body: Body) -> list[Any]:
+def run_steps(context: Any, *inputs: Any, body: ClusterBody) -> list[Any]:
     """The outputs of a body, as arrays, one operation after the other.
 
     Variables change all together at the end, so a step that fails has changed nothing.
@@ -140,7 +140,7 @@ def run_steps(context: Any, *inputs: Any, body: Body) -> list[Any]:
         return _run_steps(context, inputs, body)
 
 
-def _run_steps(context: Any, inputs: Sequence[Any], body: Body) -> list[Any]:
+def _run_steps(context: Any, inputs: Sequence[Any], body: ClusterBody) -> list[Any]:
     values: list[Any] = [None] * len(body.specs)
     shadows: dict[int, tuple[VariableStore, VariableStore]] = {}
     for i, x in enumerate(inputs):
@@ -166,7 +166,7 @@ def _run_steps(context: Any, inputs: Sequence[Any], body: Body) -> list[Any]:
     return [as_array(values[i]) for i in body.outputs]
 
 
-def _kernel(step: Step, device: ClusterDevice | None) -> tuple[Callable[..., Any], bool]:
+def _kernel(step: ClusterOp, device: ClusterDevice | None) -> tuple[Callable[..., Any], bool]:
     """What runs a step on a device, or on the host, and whether it takes a context first."""
     op = step.definition
     if device is None:
@@ -180,19 +180,19 @@ def _kernel(step: Step, device: ClusterDevice | None) -> tuple[Callable[..., Any
 
 
 @cluster_op.effect
-def _run(context: Any, *inputs: Any, body: Body) -> Any:
+def _run(context: Any, *inputs: Any, body: ClusterBody) -> Any:
     results = (body.native or _built(body))(context, *inputs)
     return results[0] if len(body.outputs) == 1 else results
 
 
-def prepare_body(body: Body, calls: Sequence[Sequence[tuple[int, ...]]]) -> None:
+def prepare_body(body: ClusterBody, calls: Sequence[Sequence[tuple[int, ...]]]) -> None:
     """Make what runs of a body on inputs of these shapes need, so that none waits for it."""
     prepare = getattr(body.native or _built(body), "prepare", None)
     if prepare is not None:
         prepare(calls)
 
 
-def _built(body: Body) -> Callable[..., Any]:
+def _built(body: ClusterBody) -> Callable[..., Any]:
     """The compiled form of a body, or what runs it without."""
     compiler = None if body.device is None else body.device.compiler
     native = None if compiler is None else compiler.build(body)

@@ -70,7 +70,7 @@ class KernelContext(Protocol):
 
     @property
     def cancellation(self) -> CancellationManager:
-        """Whom to ask to be told of that."""
+        """What to register with to be told of that."""
 
     @property
     def frame_iter(self) -> tuple[int, int]:

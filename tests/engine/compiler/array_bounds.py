@@ -63,7 +63,7 @@ def _guards(monkeypatch: pytest.MonkeyPatch) -> None:
         for array in arrays:
             copies.append(empty(array.shape, array.dtype))
             copies[-1][...] = array
-        ready.places, ready.is_plain = tuple(heap.made(ready.instance.results)), False
+        ready.places, ready.is_plain = tuple(heap.made(ready.executable.results)), False
         return original(cluster, context, ready, copies, stores)
 
     original = NativeCluster._run

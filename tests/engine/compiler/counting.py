@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from laminar.engine.compiler.codegen import driver
-from laminar.engine.compiler.codegen.function import POINTER, Function, Module, Value
+from laminar.engine.compiler.codegen.function import POINTER, IRFunction, Module, Value
 from laminar.engine.compiler.codegen.memory import address_at, load, store
 from laminar.engine.compiler.native.threads import Pool
 from laminar.engine.compiler.target.code import Code
@@ -19,7 +19,7 @@ from laminar.engine.graph import int64
 def _counting() -> str:
     """words[1 + tid] += words[0], a kernel of which each thread does its own part."""
     module = Module()
-    fn = Function(module, "count", [POINTER, "i64", "i64"])
+    fn = IRFunction(module, "count", [POINTER, "i64", "i64"])
     tid = Value(fn, fn.arguments[1], int64, 0)
     step = load(fn, fn.arguments[0], int64, 0)
     place = address_at(fn, fn.arguments[0], tid + 1, 8)

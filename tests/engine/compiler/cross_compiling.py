@@ -14,7 +14,7 @@ from laminar.engine.compiler.codegen import driver
 from laminar.engine.compiler.lower.rules import contractions, convolution
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 from laminar.engine.compiler.plan import launches, specializations
-from laminar.engine.compiler.plan.executable_plan import Recipe
+from laminar.engine.compiler.plan.executable_plan import ExecutablePlan
 from laminar.engine.compiler.target import code_cache, host, llvm, thread_count
 from laminar.engine.compiler.target.code import Code
 from laminar.engine.compiler.target.code_cache import Native
@@ -64,10 +64,10 @@ def planning_for(machine: Machine) -> Iterator[None]:
         yield
 
 
-def recipe_of(case: Case) -> Recipe:
+def recipe_of(case: Case) -> ExecutablePlan:
     """The plan of a cluster."""
-    recipe, *_ = NativeCluster(case.body)._structures.planned(key_of(case))
-    return recipe
+    executable_plan, *_ = NativeCluster(case.body)._specializations.planned(key_of(case))
+    return executable_plan
 
 
 def code_of(function: Native) -> Code:
@@ -107,8 +107,8 @@ def undefined(content: bytes) -> set[str]:
 Compile = Callable[[str, str], bytes]
 
 
-def objects_of(recipe: Recipe, compile: Compile, made: dict[str, bytes]) -> None:
+def objects_of(executable_plan: ExecutablePlan, compile: Compile, made: dict[str, bytes]) -> None:
     """Add the object code of a plan's functions to what is made, by its key."""
-    for function in recipe.codes:
+    for function in executable_plan.codes:
         if function.key not in made:
             made[function.key] = compile(code_of(function).text(), suffix_of(function))

@@ -11,7 +11,7 @@ import numpy as np
 
 from laminar.engine.compiler.codegen import driver
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
-from laminar.engine.compiler.plan.executable_plan import Recipe, driver_codes
+from laminar.engine.compiler.plan.executable_plan import ExecutablePlan, driver_codes
 
 from ..ops.native import Array
 from .cross_compiling import symbol_of
@@ -119,19 +119,25 @@ _OFFSETS = {
 }
 
 
-class Program:
+class LoopProgram:
     """The program with the object code of some plans.
 
     Args:
         folder: where its files go.
-        recipes: the plans.
+        executable plans: the plans.
         made: object code by its key.
     """
 
-    def __init__(self, folder: Path, recipes: Sequence[Recipe], made: Mapping[str, bytes]) -> None:
+    def __init__(
+        self, folder: Path, executable_plans: Sequence[ExecutablePlan], made: Mapping[str, bytes]
+    ) -> None:
         assert COMPILER
         self._folder = folder
-        functions = {f for recipe in recipes for f in (*recipe.codes, *driver_codes(True))}
+        functions = {
+            f
+            for executable_plan in executable_plans
+            for f in (*executable_plan.codes, *driver_codes(True))
+        }
         symbols = sorted({symbol_of(f) for f in functions})
         self._numbers = {symbol: i for i, symbol in enumerate(symbols)}
         numbers = {
@@ -150,13 +156,13 @@ class Program:
         options = ["-O1", "-static", "-pthread"]
         subprocess.run([COMPILER, *options, "-o", self._path, source, *objects], check=True)
 
-    def run(self, cases: Sequence[tuple[Case, Recipe]], threads: int) -> list[list[Array]]:
+    def run(self, cases: Sequence[tuple[Case, ExecutablePlan]], threads: int) -> list[list[Array]]:
         """The outputs of cases."""
         assert EMULATOR
         command: list[str | Path] = [EMULATOR, self._path]
-        for i, (case, recipe) in enumerate(cases):
+        for i, (case, executable_plan) in enumerate(cases):
             given, made = self._folder / f"{i}.in", self._folder / f"{i}.{threads}.out"
-            self._write(given, case, recipe)
+            self._write(given, case, executable_plan)
             command += [given, made, str(threads)]
         subprocess.run(command, check=True, timeout=30)
         return [
@@ -164,18 +170,22 @@ class Program:
             for i, (case, _) in enumerate(cases)
         ]
 
-    def _write(self, path: Path, case: Case, recipe: Recipe) -> None:
+    def _write(self, path: Path, case: Case, executable_plan: ExecutablePlan) -> None:
         arrays = [case.inputs[i] for i in _arrays_of(case)]
         arrays += [np.full(y.shape, 77, y.dtype) for y in case.expected]
-        codes = [self._numbers[symbol_of(f)] for f in recipe.codes]
+        codes = [self._numbers[symbol_of(f)] for f in executable_plan.codes]
         used = [*codes, *(self._numbers[symbol_of(f)] for f in driver_codes(True))]
         values = {
-            "words": len(recipe.memory),
-            "moves": len(recipe.moves),
-            **dict(zip(("patches", "kernels", "wants"), recipe.places, strict=True)),
-            **dict(zip(("num_patches", "num_kernels", "num_wants"), recipe.counts, strict=True)),
-            "arena": recipe.arena_bytes,
-            "constants": len(recipe.constants),
+            "words": len(executable_plan.memory),
+            "moves": len(executable_plan.moves),
+            **dict(zip(("patches", "kernels", "wants"), executable_plan.places, strict=True)),
+            **dict(
+                zip(
+                    ("num_patches", "num_kernels", "num_wants"), executable_plan.counts, strict=True
+                )
+            ),
+            "arena": executable_plan.arena_bytes,
+            "constants": len(executable_plan.constants),
             "codes": len(codes),
             "arrays": len(arrays),
             "outputs": len(case.expected),
@@ -183,8 +193,8 @@ class Program:
         with path.open("wb") as file:
             file.write(np.array([values[name] for name in _HEADER], "<i8").tobytes())
             for part in (
-                *(recipe.memory, recipe.moves, np.array(used, "<i8")),
-                *(*recipe.constants, *arrays),
+                *(executable_plan.memory, executable_plan.moves, np.array(used, "<i8")),
+                *(*executable_plan.constants, *arrays),
             ):
                 data = np.ascontiguousarray(part).tobytes()
                 file.write(np.array([len(data)], "<i8").tobytes() + data)

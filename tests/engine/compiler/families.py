@@ -14,7 +14,7 @@ from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 from laminar.engine.gradients import gradients
 from laminar.engine.graph import Graph
 from laminar.engine.ops.core.basic import placeholder
-from laminar.engine.ops.core.cluster import Body, run_steps
+from laminar.engine.ops.core.cluster import ClusterBody, run_steps
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.ops.math.elementary import root_quotient
 from laminar.engine.ops.nn.dropout import dropout
@@ -165,7 +165,7 @@ FAMILIES: Mapping[str, tuple[Build, Sequence[Array]]] = {
 class Case:
     """A cluster, what it was given, and what the reference kernels made of that."""
 
-    body: Body
+    body: ClusterBody
     inputs: list[Array]
     expected: list[Array]
 
@@ -178,7 +178,7 @@ def cases(build: Build, arrays: Sequence[Array]) -> list[Case]:
         ys: Any = [y for y in build(*xs) if y is not None]
     found: list[Case] = []
 
-    def recorded(body: Body) -> Callable[..., list[Any]]:
+    def recorded(body: ClusterBody) -> Callable[..., list[Any]]:
         def run(context: Any, *inputs: Any) -> list[Any]:
             outputs = run_steps(context, *inputs, body=body)
             found.append(Case(body, [np.array(x) for x in inputs], [np.array(y) for y in outputs]))

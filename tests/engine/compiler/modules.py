@@ -10,7 +10,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from laminar.engine.compiler.codegen.control import loop
-from laminar.engine.compiler.codegen.function import POINTER, Function, Module, Value
+from laminar.engine.compiler.codegen.function import POINTER, IRFunction, Module, Value
 from laminar.engine.compiler.codegen.memory import address_at, store
 from laminar.engine.compiler.codegen.memory import load as load_elements
 from laminar.engine.compiler.target.llvm import compile_object, load_objects, vector_bytes
@@ -68,7 +68,7 @@ def elementwise_module(
 ) -> Module:
     """A module with the function kernel(pointers to inputs..., to the output, count)."""
     module = Module(vector_bytes)
-    fn = Function(module, "kernel", [POINTER] * (len(inputs) + 1) + ["i64"])
+    fn = IRFunction(module, "kernel", [POINTER] * (len(inputs) + 1) + ["i64"])
     *pointers, target, count = fn.arguments
     size = Value(fn, count, int64, 0)
 

@@ -17,7 +17,7 @@ from .cross_compiling import (
     recipe_of,
     undefined,
 )
-from .emulated import COMPILER, EMULATOR, Program
+from .emulated import COMPILER, EMULATOR, LoopProgram
 from .families import FAMILIES, Case, cases
 from .modules import Processor
 
@@ -57,10 +57,10 @@ def test_code_asks_for_what_a_processor_has(name: str, programs: dict[str, list[
     texts: dict[str, str] = {}
     with planning_for(machine):
         for case in (case for family in programs.values() for case in family):
-            recipe = recipe_of(case)
-            assert recipe.is_parallel
-            objects_of(recipe, processor.compile, made)
-            texts.update((f.key, code_of(f).text()) for f in recipe.codes)
+            executable_plan = recipe_of(case)
+            assert executable_plan.is_parallel
+            objects_of(executable_plan, processor.compile, made)
+            texts.update((f.key, code_of(f).text()) for f in executable_plan.codes)
     called = set[str]().union(*map(undefined, made.values())) - {"_GLOBAL_OFFSET_TABLE_"}
     assert called <= SYSTEM | FUNCTIONS.get(name, set())
     assert called >= SYSTEM
@@ -82,9 +82,9 @@ def test_on_an_emulated_processor_of_arms_kind(
     made: dict[str, bytes] = {}
     with planning_for(machine):
         planned = [(case, recipe_of(case)) for family in programs.values() for case in family]
-        for _, recipe in planned:
-            objects_of(recipe, processor.compile, made)
-        program = Program(tmp_path, [recipe for _, recipe in planned], made)
+        for _, executable_plan in planned:
+            objects_of(executable_plan, processor.compile, made)
+        program = LoopProgram(tmp_path, [executable_plan for _, executable_plan in planned], made)
         alone, together = (program.run(planned, n) for n in (1, THREADS))
     for name, (case, _), first, second in zip(programs, planned, alone, together, strict=True):
         for i, (x, y, wanted) in enumerate(zip(first, second, case.expected, strict=True)):

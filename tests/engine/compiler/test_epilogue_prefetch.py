@@ -13,9 +13,9 @@ from laminar.engine.compiler.ir.builder import Builder
 from laminar.engine.compiler.ir.kernel_target import Target
 from laminar.engine.compiler.ir.launch import Buffer
 from laminar.engine.compiler.lower.rules.contractions import product
-from laminar.engine.compiler.plan.compiled_program import Structure
+from laminar.engine.compiler.plan.compiled_program import CompiledProgram
 from laminar.engine.compiler.plan.launches import Launches
-from laminar.engine.compiler.schedule.buffer_assignment import lay_out
+from laminar.engine.compiler.schedule.buffer_assignment import assign_buffers
 from laminar.engine.compiler.target import llvm
 from laminar.engine.graph import float32
 from tests.engine.ops.native import every_cluster
@@ -32,9 +32,9 @@ def test_what_is_fetched_is_read_or_written_besides_the_result() -> None:
     y = b.compute(lambda s, p, q: p + q, product(b, x, w, float32), bias)
     z = b.compute(lambda s, y, r: s.exp(y) + r, y, residual)
     b.program.outputs = [y, z]
-    layout = lay_out(b.program, b.copy)
+    layout = assign_buffers(b.program, b.copy)
     (kernel,) = layout.kernels
-    structure = Structure(layout, [], llvm.vector_bytes(), "")
+    structure = CompiledProgram(layout, [], llvm.vector_bytes(), "")
     target = Target(llvm.vector_bytes(), 1)
     streams = Launches(structure, structure.sizes([]).real, target).streams(kernel)
     assert streams == ((Buffer(residual.storage), 2000), (Buffer(z.storage), 2000))

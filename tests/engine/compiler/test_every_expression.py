@@ -61,8 +61,8 @@ def numbers(dtype: DType, shape: tuple[int, ...], seed: int) -> Array:
 
 
 # How an input of a shape is given: a shape to feed, and what makes the input of it.
-Layout = tuple[Callable[[tuple[int, ...]], tuple[int, ...]], Callable[[Tensor], Tensor]]
-LAYOUTS: list[Layout] = [
+BufferAssignment = tuple[Callable[[tuple[int, ...]], tuple[int, ...]], Callable[[Tensor], Tensor]]
+LAYOUTS: list[BufferAssignment] = [
     (lambda shape: shape, lambda x: x),
     (lambda shape: shape[::-1], transpose),
     (

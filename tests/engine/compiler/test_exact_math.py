@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from laminar.engine.compiler.codegen import math as v
-from laminar.engine.compiler.codegen.function import Function, Value
+from laminar.engine.compiler.codegen.function import IRFunction, Value
 
 from .math_values import everywhere, pairs, same, special_values
 from .modules import Array, Body, elementwise
@@ -78,10 +78,10 @@ def test_limits(body: Body, reference: Callable[..., Array], dtype: str) -> None
     for bound in (np.nan, 0.0, -0.0, 1.0) if dtype.startswith("float") else (0, 7):
         constant = np.full_like(a, bound)
 
-        def above(fn: Function, x: Value, bound: float = bound) -> Value:
+        def above(fn: IRFunction, x: Value, bound: float = bound) -> Value:
             return body(fn, x, fn.constant(bound, x))
 
-        def below(fn: Function, x: Value, bound: float = bound) -> Value:
+        def below(fn: IRFunction, x: Value, bound: float = bound) -> Value:
             return body(fn, fn.constant(bound, x), x)
 
         for fixed, expected in (

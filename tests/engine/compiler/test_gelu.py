@@ -10,7 +10,7 @@ import pytest
 from scipy import special
 
 from laminar.engine.compiler.codegen import math as v
-from laminar.engine.compiler.codegen.function import POINTER, Function, Module, Value
+from laminar.engine.compiler.codegen.function import POINTER, IRFunction, Module, Value
 from laminar.engine.compiler.codegen.scalars import VectorScalars
 from laminar.engine.compiler.target.llvm import compile_object, host_features, vector_bytes
 from laminar.engine.graph import float32, float64
@@ -35,7 +35,7 @@ SIZES = [
 def natively(name: str, approximate: bool, x: Array, size: int, lanes: int | None = None) -> Array:
     """A function of `VectorScalars` on float32, in registers of `size` bytes."""
 
-    def body(fn: Function, value: Value) -> Value:
+    def body(fn: IRFunction, value: Value) -> Value:
         assert v.has_pieces(fn, value)
         found: Value = getattr(VectorScalars(fn), name)(value, approximate)
         return found
@@ -122,5 +122,5 @@ def test_one_number_is_as_many(size: int, name: str) -> None:
 
 def test_who_has_pieces() -> None:
     for size, lanes, dtype in ((0, 16, float32), (64, 8, float32), (64, 8, float64)):
-        fn = Function(Module(size), "f", [POINTER])
+        fn = IRFunction(Module(size), "f", [POINTER])
         assert not v.has_pieces(fn, Value(fn, "%x", dtype, lanes))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laminar.engine.compiler.codegen.function import POINTER, Function, Module, Value
+from laminar.engine.compiler.codegen.function import POINTER, IRFunction, Module, Value
 from laminar.engine.compiler.codegen.memory import first_lanes, load_strided, store, store_strided
 from laminar.engine.compiler.codegen.memory import load as load_elements
 from laminar.engine.compiler.target.llvm import compile_object, vector_bytes
@@ -22,7 +22,7 @@ LANES = 4
 def copier(dtype: Any, known: int | None, stride: int | None, vector: int) -> Module:
     """A module with copy(from, to, count): of `LANES` lanes those below the count."""
     module = Module(vector)
-    fn = Function(module, "copy", [POINTER, POINTER, "i64"])
+    fn = IRFunction(module, "copy", [POINTER, POINTER, "i64"])
     source, target, argument = fn.arguments
     count = Value(fn, argument, int64, 0) if known is None else fn.number(known)
     mask = first_lanes(fn, count, LANES)
@@ -61,7 +61,7 @@ def test_only_the_first_lanes_are_touched(name: str, stride: int | None, vector:
 def test_lanes_outside_of_the_mask_are_zero(stride: int | None, known: int | None) -> None:
     dtype = as_dtype("float32")
     module = Module(16)
-    fn = Function(module, "read", [POINTER, POINTER, "i64"])
+    fn = IRFunction(module, "read", [POINTER, POINTER, "i64"])
     source, target, argument = fn.arguments
     count = Value(fn, argument, int64, 0) if known is None else fn.number(known)
     mask = first_lanes(fn, count, LANES)
@@ -81,7 +81,7 @@ def test_lanes_outside_of_the_mask_are_zero(stride: int | None, known: int | Non
 def test_quotients_outside_of_the_mask_are_left_out(known: int | None) -> None:
     dtype = as_dtype("float32")
     module = Module(16)
-    fn = Function(module, "divide", [POINTER, POINTER, "i64"])
+    fn = IRFunction(module, "divide", [POINTER, POINTER, "i64"])
     source, target, argument = fn.arguments
     count = Value(fn, argument, int64, 0) if known is None else fn.number(known)
     mask = first_lanes(fn, count, LANES)

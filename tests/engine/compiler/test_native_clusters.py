@@ -171,7 +171,7 @@ def test_sizes_that_are_equal_by_chance_compile_nothing(
         if shape == sizes[0]:
             codes = codes_known()
     assert codes_known() == codes
-    assert len(native.events) == len(native._structures) == 1
+    assert len(native.events) == len(native._specializations) == 1
 
 
 def test_sizes_that_must_be_equal_have_one_structure(
@@ -183,7 +183,7 @@ def test_sizes_that_must_be_equal_have_one_structure(
     for n in (4, 7, 1):
         (found,) = native(context, a := normal(n, n))
         np.testing.assert_allclose(found, a @ a + np.exp(a), 1e-4, 1e-4)
-    assert len(native.events) == len(native._structures) == 1
+    assert len(native.events) == len(native._specializations) == 1
 
 
 def softmax_of_products() -> NativeCluster:
@@ -199,7 +199,7 @@ def softmax_of_products() -> NativeCluster:
 def bytes_kept(cluster: NativeCluster) -> int:
     """Of the memory that plans work in."""
     (place,) = cluster._places
-    memories = {id(r.instance._arena): r.instance._arena for r in place.ready.values()}
+    memories = {id(r.executable._arena): r.executable._arena for r in place.ready.values()}
     return sum(memory.nbytes for memory in memories.values())
 
 
@@ -226,7 +226,7 @@ def test_calls_at_the_same_time_have_memory_of_their_own() -> None:
         np.testing.assert_array_equal(native(StepContext(), rows[n])[0], expected[n])
     (other,) = native._places
     assert other is not place
-    assert {id(r.instance._arena) for r in other.ready.values()} == {id(other.memory)}
+    assert {id(r.executable._arena) for r in other.ready.values()} == {id(other.memory)}
 
 
 def test_what_has_no_native_form_is_not_accepted() -> None:
@@ -254,12 +254,14 @@ def test_what_has_no_native_form_is_not_accepted() -> None:
         max_size=3,
     ),
 )
-def test_random_clusters(recipe: list[tuple[int, int, int]], shapes: list[tuple[int, ...]]) -> None:
+def test_random_clusters(
+    executable_plan: list[tuple[int, int, int]], shapes: list[tuple[int, ...]]
+) -> None:
     ops = (add, subtract, multiply, maximum, greater)
 
     def build(*xs: Any) -> Sequence[Tensor]:
         tensors = list(xs)
-        for kind, i, j in recipe:
+        for kind, i, j in executable_plan:
             a, b = tensors[i % len(tensors)], tensors[j % len(tensors)]
             y = ops[kind](a, b)
             tensors.append(y if y.dtype == "float32" else where(y, a, b))

@@ -9,7 +9,7 @@ import pytest
 
 from laminar import function, ops
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
-from laminar.engine.compiler.plan.specializations import Structures
+from laminar.engine.compiler.plan.specializations import Specializations
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import TensorSpec
 
@@ -48,17 +48,19 @@ def test_who_interrupts_a_compilation_has_it_for_the_next_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     double = function(lambda x: x * 2, input_signature=[TensorSpec((None,), "float32")])
-    made = Structures._structure
+    made = Specializations._structure
 
     def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("laminar.engine.compiler.plan.plan_cache.Recipes.read", lambda *_, **__: None)
-        patch.setattr(Structures, "_structure", interrupted)
+        patch.setattr(
+            "laminar.engine.compiler.plan.plan_cache.PlanCache.read", lambda *_, **__: None
+        )
+        patch.setattr(Specializations, "_structure", interrupted)
         with pytest.raises(KeyboardInterrupt):
             double(_ones(3))
-        patch.setattr(Structures, "_structure", made)
+        patch.setattr(Specializations, "_structure", made)
         double(_ones(3))
         double(_ones(4))
-    assert len(_native(double, _ones(3))._structures) == 1
+    assert len(_native(double, _ones(3))._specializations) == 1

@@ -10,7 +10,7 @@ import pytest
 import laminar
 from laminar import layers, ops
 from laminar.engine.compiler.ir.builder import Builder
-from laminar.engine.compiler.ir.program import Library, View
+from laminar.engine.compiler.ir.program import KernelCall, View
 from laminar.engine.compiler.lower.rules.contractions import product
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 from laminar.engine.compiler.schedule.fusion import fuse
@@ -101,13 +101,13 @@ def test_what_is_early_is_not_when_it_is_behind_a_fence() -> None:
         raise AssertionError("it is not run")
 
     key = b.reduce("sum", fenced, (1,))
-    (words,) = b.library("words", [key], [((8,), uint32)], plan, early=True)
+    (words,) = b.kernel_call("words", [key], [((8,), uint32)], plan, early=True)
     b.program.outputs = [b.copy(x), words]
-    order = [s.name for s in b.program.statements if isinstance(s, Library)]
+    order = [s.name for s in b.program.statements if isinstance(s, KernelCall)]
     kernels = fuse(b.program)
     assert order == ["words"]
-    assert kernels[0].library is None
-    assert kernels[-1].library is not None or kernels[-2].library is not None
+    assert kernels[0].call is None
+    assert kernels[-1].call is not None or kernels[-2].call is not None
 
 
 def test_larger_models_hold_the_root_of_it() -> None:

@@ -12,7 +12,7 @@ import pytest
 import laminar
 from laminar import ops
 from laminar.engine.compiler.schedule import buffer_assignment as layouts
-from laminar.engine.compiler.schedule.buffer_assignment import Layout
+from laminar.engine.compiler.schedule.buffer_assignment import BufferAssignment
 from tests.engine.ops.native import every_cluster
 
 Array = np.ndarray[Any, Any]
@@ -79,19 +79,19 @@ def test_values(name: str, sizes: tuple[int, ...]) -> None:
 
 
 def test_nothing_is_copied(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    made: list[Layout] = []
-    lay_out = layouts.lay_out
+    made: list[BufferAssignment] = []
+    assign_buffers = layouts.assign_buffers
 
-    def kept(*arguments: Any) -> Layout:
-        made.append(lay_out(*arguments))
+    def kept(*arguments: Any) -> BufferAssignment:
+        made.append(assign_buffers(*arguments))
         return made[-1]
 
-    monkeypatch.setattr("laminar.engine.compiler.plan.specializations.lay_out", kept)
+    monkeypatch.setattr("laminar.engine.compiler.plan.specializations.assign_buffers", kept)
     monkeypatch.setenv("LAMINAR_DUMP", str(tmp_path))  # so it is not taken from the disk
     q, k = (rng.normal(size=(2, 3, 6, 8)).astype(np.float32) for _ in range(2))
     w = rng.normal(size=(3, 8, 11)).astype(np.float32)
     with every_cluster():
         laminar.function(attended)(q, k, w)
     (layout,) = made
-    _, second, third = (k.library for k in layout.kernels if k.library is not None)
+    _, second, third = (k.call for k in layout.kernels if k.call is not None)
     assert third.inputs[0].storage == second.writes[0]

@@ -11,9 +11,9 @@ from laminar.engine.compiler.ir.launch import Launch
 from laminar.engine.compiler.ir.program import Operand, View
 from laminar.engine.compiler.kernels.gemm import gemm_kernel
 from laminar.engine.compiler.lower.rules.contractions import product
-from laminar.engine.compiler.plan.compiled_program import Structure
+from laminar.engine.compiler.plan.compiled_program import CompiledProgram
 from laminar.engine.compiler.plan.launches import Launches
-from laminar.engine.compiler.schedule.buffer_assignment import lay_out
+from laminar.engine.compiler.schedule.buffer_assignment import assign_buffers
 from laminar.engine.graph import float32
 
 ROWS, INNER, COLUMNS = 128, 256, 784
@@ -23,7 +23,7 @@ def launch_of(b: Builder, y: View) -> Launch:
     """The launch that multiplies by y."""
     x = b.storage((ROWS, INNER), float32, "input")
     b.program.outputs = [whole(product(b, x, y, float32))]
-    structure = Structure(lay_out(b.program, b.copy), [], 64, "")
+    structure = CompiledProgram(assign_buffers(b.program, b.copy), [], 64, "")
     return Launches(structure, structure.sizes([]).real, Target(64, 2)).make()[-1].launch
 
 

@@ -17,7 +17,7 @@ from laminar.engine.compiler import NativeCompiler
 from laminar.engine.devices import CpuDevice, compiler_of, local_devices
 from laminar.engine.devices.factories import loaded_once
 from laminar.engine.graph import Operation
-from laminar.engine.ops.core.cluster import Body, run_steps
+from laminar.engine.ops.core.cluster import ClusterBody, run_steps
 from laminar.engine.runtime import SessionConfig
 from tests.engine.runtime.fake_gpu import registered, two_cpus
 
@@ -27,7 +27,7 @@ class ToyCompiler:
 
     def __init__(self) -> None:
         self.prepared = 0
-        self.built: list[Body] = []
+        self.built: list[ClusterBody] = []
         self.runs = 0
         self.shapes: list[Any] = []
 
@@ -37,13 +37,13 @@ class ToyCompiler:
     def accepts(self, operations: Sequence[Operation]) -> list[bool]:
         return [op.definition.async_kernel is None for op in operations]  # type: ignore[attr-defined]  # an OpDef
 
-    def build(self, body: Body) -> Callable[..., Any] | None:
+    def build(self, body: ClusterBody) -> Callable[..., Any] | None:
         self.built.append(body)
         return _Evaluated(self, body)
 
 
 class _Evaluated:
-    def __init__(self, compiler: ToyCompiler, body: Body) -> None:
+    def __init__(self, compiler: ToyCompiler, body: ClusterBody) -> None:
         self._compiler = compiler
         self._body = body
 

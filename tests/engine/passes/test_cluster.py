@@ -15,7 +15,7 @@ from laminar.engine.devices import local_devices
 from laminar.engine.devices.factories import factories
 from laminar.engine.graph import Graph, Operation, Tensor
 from laminar.engine.ops.core.basic import constant, placeholder
-from laminar.engine.ops.core.cluster import Body
+from laminar.engine.ops.core.cluster import ClusterBody
 from laminar.engine.ops.linalg.matmul import matmul
 from laminar.engine.ops.math.arithmetic import add, maximum, multiply, subtract
 from laminar.engine.ops.math.elementary import tanh
@@ -39,7 +39,7 @@ class Anything:
             for op in operations
         ]
 
-    def build(self, body: Body) -> Callable[..., Any] | None:
+    def build(self, body: ClusterBody) -> Callable[..., Any] | None:
         return None
 
 

@@ -20,7 +20,7 @@ from laminar.engine.errors import (
     UnimplementedError,
 )
 from laminar.engine.ops.core import cluster
-from laminar.engine.ops.core.cluster import Body
+from laminar.engine.ops.core.cluster import ClusterBody
 
 rng = np.random.default_rng(0)
 X = rng.uniform(0.1, 1, size=(64, 4)).astype("float32")
@@ -237,9 +237,9 @@ def test_a_profile_names_each_call_of_each_layer() -> None:
 def test_a_profile_runs_what_the_steps_run(
     jit_compile: bool, num_built: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built: list[Body] = []
+    built: list[ClusterBody] = []
 
-    def watched(body: Body) -> Callable[..., Any]:
+    def watched(body: ClusterBody) -> Callable[..., Any]:
         built.append(body)
         return make(body)
 

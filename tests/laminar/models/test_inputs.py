@@ -220,11 +220,11 @@ def test_waiting_for_data_is_reported(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_a_place_in_a_dataset_is_found_again() -> None:
-    from laminar.training.data import Passes, make_data
+    from laminar.training.data import Epochs, make_data
 
-    def passes(steps: int | None = None) -> Passes:
+    def passes(steps: int | None = None) -> Epochs:
         data = Dataset.from_tensor_slices(np.arange(20)).shuffle(seed=1).batch(3)
-        return Passes(make_data(data.map(lambda n: n * 2)), steps)
+        return Epochs(make_data(data.map(lambda n: n * 2)), steps)
 
     for steps in (None, 4):
         walk = passes(steps)

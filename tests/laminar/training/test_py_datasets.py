@@ -169,11 +169,11 @@ def test_large_batches_pass_through_processes() -> None:
 
 
 def laminar_data(data: Any) -> Any:
-    from laminar.training.data import Passes, make_data
+    from laminar.training.data import Epochs, make_data
 
     class Walk:
         def __enter__(self) -> Any:
-            self.passes = Passes(make_data(data, who="predict"))
+            self.passes = Epochs(make_data(data, who="predict"))
             return self.passes.epoch()
 
         def __exit__(self, *_: Any) -> None:

@@ -49,10 +49,10 @@ def test_a_loop_over_known_batches_does_not_make_do() -> None:
     for x, y in batches(model, sizes):
         model.train_on_batch(x, y)
     (cluster,) = clusters(model)
-    assert {key[0][0] for key, _ in cluster._making_do} <= {40}
+    assert {key[0][0] for key, _ in cluster._of_loaded_code} <= {40}
     ((x, y),) = batches(model, [120])
     model.fit(x, y, batch_size=40, verbose=0)
-    assert not cluster._making_do
+    assert not cluster._of_loaded_code
 
 
 def test_the_last_batch_of_other_data_makes_do() -> None:
@@ -60,10 +60,12 @@ def test_the_last_batch_of_other_data_makes_do() -> None:
     ((x, y),) = batches(model, [100])
     model.fit(x, y, batch_size=40, verbose=0)
     (cluster,) = clusters(model)
-    assert not cluster._making_do
+    assert not cluster._of_loaded_code
     assert {key[0][0] for key, _ in cluster._kept} == {40, 20}
     model.fit(x[:57], y[:57], batch_size=40, verbose=0)
-    assert {key[0][0] for key, _ in cluster._making_do} <= {17}  # all that is best may be loaded
+    assert {key[0][0] for key, _ in cluster._of_loaded_code} <= {
+        17
+    }  # all that is best may be loaded
     assert len(cluster.events) == 1
 
 

@@ -1,4 +1,4 @@
-"""Functions of values, without calls to a library, for any number of lanes.
+"""Functions of values, without calls to a kernel call, for any number of lanes.
 
 Those of floats are within 2 units in the last place of float32, and 4 of float64, everywhere:
 below the normal numbers, at the borders of overflow, with the limits at the infinities and the

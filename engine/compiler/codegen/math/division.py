@@ -8,7 +8,7 @@ from functools import partial
 from ....graph import float64
 from ..control import any_lane, repeat
 from ..conversions import fma
-from ..function import Function, Value
+from ..function import IRFunction, Value
 from .arithmetic import is_unsigned
 from .floats import in_double, magnitude, select, with_sign
 
@@ -18,7 +18,7 @@ def _differ(a: Value, b: Value) -> Value:
     return (a < 0) ^ (b < 0)
 
 
-def _quotient(fn: Function, a: Value, b: Value) -> tuple[Value, Value]:
+def _quotient(fn: IRFunction, a: Value, b: Value) -> tuple[Value, Value]:
     """a / b without its fraction, and the remainder, of integers; both 0 for b = 0.
 
     Divisors 0 and -1 are kept from the processor: they can trap.
@@ -32,7 +32,7 @@ def _quotient(fn: Function, a: Value, b: Value) -> tuple[Value, Value]:
     return q, select(fn, b == 0, 0, a - q * b)
 
 
-def _remainder(fn: Function, a: Value, b: Value, *, may_overflow: bool) -> Value:
+def _remainder(fn: IRFunction, a: Value, b: Value, *, may_overflow: bool) -> Value:
     """a - trunc(a / b) * b, exactly, in float64.
 
     What a rounded quotient leaves is a float: taken off repeatedly, it makes |r| 2**-52 of itself
@@ -55,18 +55,18 @@ def _remainder(fn: Function, a: Value, b: Value, *, may_overflow: bool) -> Value
     return with_sign(fn, fn.select(was_rounded_up, r + with_sign(fn, b, a), r), a)
 
 
-def _float_remainder(fn: Function, a: Value, b: Value) -> Value:
+def _float_remainder(fn: IRFunction, a: Value, b: Value) -> Value:
     return in_double(fn, partial(_remainder, may_overflow=a.dtype == float64), a, b)
 
 
-def trunc_mod(fn: Function, a: Value, b: Value) -> Value:
+def trunc_mod(fn: IRFunction, a: Value, b: Value) -> Value:
     """a - trunc(a / b) * b, with the sign of a; 0 for an integer b = 0."""
     if not a.is_float:
         return _quotient(fn, a, b)[1]
     return _float_remainder(fn, a, b)
 
 
-def floor_mod(fn: Function, a: Value, b: Value) -> Value:
+def floor_mod(fn: IRFunction, a: Value, b: Value) -> Value:
     """a - floor(a / b) * b, with the sign of b; 0 for an integer b = 0."""
     if a.is_float:
         r = _float_remainder(fn, a, b)
@@ -75,7 +75,7 @@ def floor_mod(fn: Function, a: Value, b: Value) -> Value:
     return r if is_unsigned(a) else fn.select((r != 0) & _differ(r, b), r + b, r)
 
 
-def floor_divide(fn: Function, a: Value, b: Value) -> Value:
+def floor_divide(fn: IRFunction, a: Value, b: Value) -> Value:
     """floor(a / b); 0 for an integer b = 0."""
     if not a.is_float:
         q, r = _quotient(fn, a, b)

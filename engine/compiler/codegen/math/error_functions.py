@@ -6,7 +6,7 @@ import math
 
 from ....graph import float32, float64
 from ..conversions import fma
-from ..function import Function, Value
+from ..function import IRFunction, Value
 from .exponentials import expm1_of_rest, power_of_two, reduced
 from .floats import at_most, format_of, magnitude, polynomial, select, with_sign
 
@@ -65,7 +65,7 @@ _ERF_FLAT = 3.93
 _ERFC_FLAT = {float32: 10.2, float64: 27.3}
 
 
-def erf(fn: Function, x: Value) -> Value:
+def erf(fn: IRFunction, x: Value) -> Value:
     """2 / sqrt(pi) * integral of exp(-t**2) from 0 to x."""
     layout = format_of(x)
     t = magnitude(fn, x)
@@ -79,7 +79,7 @@ def erf(fn: Function, x: Value) -> Value:
     return with_sign(fn, fma(fn, power, -expm1_of_rest(fn, r), 1.0 - power), x)
 
 
-def erfc(fn: Function, x: Value) -> Value:
+def erfc(fn: IRFunction, x: Value) -> Value:
     """1 - erf(x), with full relative accuracy where it is small."""
     layout = format_of(x)
     t = at_most(fn, magnitude(fn, x), _ERFC_FLAT[x.dtype])
@@ -102,7 +102,7 @@ def erfc(fn: Function, x: Value) -> Value:
     return fn.select(x < 0, 2.0 - y, y)
 
 
-def normal_cdf(fn: Function, x: Value) -> Value:
+def normal_cdf(fn: IRFunction, x: Value) -> Value:
     """The share of a normal distribution below x, erfc(-x / sqrt(2)) / 2.
 
     For float32 the error is that of rounding beside 1, not beside a small share: below -1, x is

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from ....graph import float32, float64
 from ..conversions import fma
-from ..function import Function, Value
+from ..function import IRFunction, Value
 from ..values import literal
 from .floats import (
     at_most,
@@ -69,7 +69,7 @@ _FLAT = {float32: 18.0, float64: 38.5}
 
 
 def reduced(
-    fn: Function, x: Value, bias: int, correction: Value | None = None
+    fn: IRFunction, x: Value, bias: int, correction: Value | None = None
 ) -> tuple[Value, Value]:
     """n + bias, in the lowest bits of an integer, and r: x = n * log(2) + r.
 
@@ -85,12 +85,12 @@ def reduced(
     return bits_of(fn, rounded), r - fma(fn, n, low, correction)
 
 
-def power_of_two(fn: Function, biased: Value, like: Value) -> Value:
+def power_of_two(fn: IRFunction, biased: Value, like: Value) -> Value:
     """2**n, given n + bias in the lowest bits of an integer; n must be that of a normal number."""
     return fn.bits(fn.binary("shl", biased, format_of(like).mantissa_bits), like.dtype)
 
 
-def scaled(fn: Function, x: Value, twice_biased: Value) -> Value:
+def scaled(fn: IRFunction, x: Value, twice_biased: Value) -> Value:
     """x * 2**n, rounded once, given n + 2 * bias in the lowest bits of an integer.
 
     In two factors: a result below the normal numbers, or above all, still has its bits.
@@ -100,12 +100,12 @@ def scaled(fn: Function, x: Value, twice_biased: Value) -> Value:
     return x * first * second
 
 
-def expm1_of_rest(fn: Function, r: Value) -> Value:
+def expm1_of_rest(fn: IRFunction, r: Value) -> Value:
     """exp(r) - 1 for |r| <= log(2) / 2."""
     return fma(fn, r * r, polynomial(fn, r, _EXPM1[r.dtype]), r)
 
 
-def exp(fn: Function, x: Value) -> Value:
+def exp(fn: IRFunction, x: Value) -> Value:
     """e ** x.
 
     What rounds to 0, such as the share of a place that is masked in softmax, is not computed: a
@@ -121,14 +121,14 @@ def exp(fn: Function, x: Value) -> Value:
     return select(fn, is_nothing, 0.0, scaled(fn, expm1_of_rest(fn, r) + 1.0, biased))
 
 
-def exp_of_two(fn: Function, x: Value, low: Value) -> Value:
+def exp_of_two(fn: IRFunction, x: Value, low: Value) -> Value:
     """e ** (x + low) of float64, where `low` is what x has lost in rounding."""
     lowest, highest = _LIMITS[x.dtype]
     biased, r = reduced(fn, clamp(fn, x, lowest, highest), 2 * format_of(x).bias, -low)
     return scaled(fn, expm1_of_rest(fn, r) + 1.0, biased)
 
 
-def _by_sixteens(fn: Function, function: Callable[[Function, Value], Value], x: Value) -> Value:
+def _by_sixteens(fn: IRFunction, function: Callable[[IRFunction, Value], Value], x: Value) -> Value:
     """A function of 16 lanes, of any number up to that, or of a power of two of them."""
     lanes = x.lanes
     if lanes == 16:
@@ -141,7 +141,7 @@ def _by_sixteens(fn: Function, function: Callable[[Function, Value], Value], x: 
     return fn.joined(*(_by_sixteens(fn, function, half) for half in halves))
 
 
-def _exp_by_table(fn: Function, x: Value) -> Value:
+def _exp_by_table(fn: IRFunction, x: Value) -> Value:
     """e ** x in half as many instructions, with those of AVX-512; of 16 lanes.
 
     Here n is a multiple of 1 / 16, so r is small, and 2**n is one of 16 numbers in a register times
@@ -174,7 +174,7 @@ def _exp_by_table(fn: Function, x: Value) -> Value:
     return select(fn, is_nothing, 0.0, y)
 
 
-def exp2(fn: Function, x: Value) -> Value:
+def exp2(fn: IRFunction, x: Value) -> Value:
     """2 ** x."""
     layout = format_of(x)
     x = clamp(fn, x, *_LIMITS_2[x.dtype])
@@ -185,21 +185,21 @@ def exp2(fn: Function, x: Value) -> Value:
     return scaled(fn, y, bits_of(fn, rounded))
 
 
-def _part_of_expm1(fn: Function, x: Value, halvings: int) -> Value:
+def _part_of_expm1(fn: IRFunction, x: Value, halvings: int) -> Value:
     """(exp(x) - 1) / 2**halvings, which does not overflow where exp just does."""
     biased, r = reduced(fn, x, format_of(x).bias - halvings)
     power = power_of_two(fn, biased, x)
     return fma(fn, power, expm1_of_rest(fn, r), power - 2.0**-halvings)
 
 
-def expm1(fn: Function, x: Value) -> Value:
+def expm1(fn: IRFunction, x: Value) -> Value:
     """e ** x - 1."""
     format_of(x)
     half = _part_of_expm1(fn, clamp(fn, x, -_FLAT[x.dtype], _LIMITS[x.dtype][1]), 1)
     return with_sign(fn, half + half, x)  # for that of 0
 
 
-def sigmoid(fn: Function, x: Value) -> Value:
+def sigmoid(fn: IRFunction, x: Value) -> Value:
     """1 / (1 + exp(-x)), as c / (c + c * exp(-x)) with a small c: exp may overflow, c * exp not."""
     layout = format_of(x)
     spare = layout.mantissa_bits + 1
@@ -212,7 +212,7 @@ def sigmoid(fn: Function, x: Value) -> Value:
     return numerator / fma(fn, power, expm1_of_rest(fn, r), power + c)
 
 
-def tanh(fn: Function, x: Value) -> Value:
+def tanh(fn: IRFunction, x: Value) -> Value:
     """The hyperbolic tangent: (1 - e) / (1 + e) with e = exp(-2 |x|), both halved."""
     layout = format_of(x)
     t = at_most(fn, magnitude(fn, x), 0.5 * _FLAT[x.dtype])
@@ -223,27 +223,27 @@ def tanh(fn: Function, x: Value) -> Value:
     return with_sign(fn, y, x)
 
 
-def _quarter_expm1(fn: Function, x: Value) -> Value:
+def _quarter_expm1(fn: IRFunction, x: Value) -> Value:
     """(exp(|x|) - 1) / 4, for what overflows later than exp."""
     return _part_of_expm1(fn, at_most(fn, magnitude(fn, x), 710.7), 2)
 
 
-def _double_sinh(fn: Function, x: Value) -> Value:
+def _double_sinh(fn: IRFunction, x: Value) -> Value:
     quarter = _quarter_expm1(fn, x)
     double = quarter + quarter
     return with_sign(fn, double + quarter / (double + 0.5), x)
 
 
-def _double_cosh(fn: Function, x: Value) -> Value:
+def _double_cosh(fn: IRFunction, x: Value) -> Value:
     quarter = _quarter_expm1(fn, x) + 0.25
     return quarter + quarter + 0.125 / quarter
 
 
-def sinh(fn: Function, x: Value) -> Value:
+def sinh(fn: IRFunction, x: Value) -> Value:
     """The hyperbolic sine."""
     return in_double(fn, _double_sinh, x)
 
 
-def cosh(fn: Function, x: Value) -> Value:
+def cosh(fn: IRFunction, x: Value) -> Value:
     """The hyperbolic cosine."""
     return in_double(fn, _double_cosh, x)

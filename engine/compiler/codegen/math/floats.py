@@ -10,7 +10,7 @@ from typing import Any
 from ....graph import DType, float32, float64, int32, int64
 from ...ir.not_lowered import NotLoweredError
 from ..conversions import convert, fma
-from ..function import Function, Value
+from ..function import IRFunction, Value
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,12 @@ def format_of(x: Value) -> Format:
     return found
 
 
-def bits_of(fn: Function, x: Value) -> Value:
+def bits_of(fn: IRFunction, x: Value) -> Value:
     """The bits of a floating value as an integer."""
     return fn.bits(x, format_of(x).integer)
 
 
-def select(fn: Function, condition: Value, a: Any, b: Any) -> Value:
+def select(fn: IRFunction, condition: Value, a: Any, b: Any) -> Value:
     """`a` where `condition`, `b` elsewhere; one of them may be a number."""
     if isinstance(a, Value):
         return fn.select(condition, a, fn.constant(b, a))
@@ -82,7 +82,7 @@ def select(fn: Function, condition: Value, a: Any, b: Any) -> Value:
     raise NotLoweredError(f"a choice of {a!r} and {b!r}, whose type is open")
 
 
-def polynomial(fn: Function, x: Value, coefficients: Sequence[float]) -> Value:
+def polynomial(fn: IRFunction, x: Value, coefficients: Sequence[float]) -> Value:
     """coefficients[0] + coefficients[1] * x + ..., by Horner's rule.
 
     Long ones are cut into the even powers and the odd ones, which can be computed side by side.
@@ -98,30 +98,30 @@ def polynomial(fn: Function, x: Value, coefficients: Sequence[float]) -> Value:
     return y
 
 
-def at_most(fn: Function, x: Value, limit: float) -> Value:
+def at_most(fn: IRFunction, x: Value, limit: float) -> Value:
     """`x`, or a limit above it; a NaN stays one."""
     return select(fn, fn.constant(limit, x) < x, limit, x)
 
 
-def clamp(fn: Function, x: Value, low: float, high: float) -> Value:
+def clamp(fn: IRFunction, x: Value, low: float, high: float) -> Value:
     """`x` within limits; a NaN stays one."""
     x = at_most(fn, x, high)
     return select(fn, fn.constant(low, x) > x, low, x)
 
 
-def with_sign(fn: Function, x: Value, sign: Value) -> Value:
+def with_sign(fn: IRFunction, x: Value, sign: Value) -> Value:
     """|x| with the sign of `sign`."""
     format_of(x)
     return fn.call("copysign", x, sign)
 
 
-def magnitude(fn: Function, x: Value) -> Value:
+def magnitude(fn: IRFunction, x: Value) -> Value:
     """|x|."""
     format_of(x)
     return fn.call("fabs", x)
 
 
-def in_double(fn: Function, function: Callable[..., Value], *values: Value) -> Value:
+def in_double(fn: IRFunction, function: Callable[..., Value], *values: Value) -> Value:
     """`function` computed in float64 and rounded to the type of the values."""
     format_of(values[0])
     dtype = values[0].dtype

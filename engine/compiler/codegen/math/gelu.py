@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....ops.nn.gelu import SLOPE_TAILS, TAIL_REACH, TAILS
 from ..conversions import fma
-from ..function import Function, Value
+from ..function import IRFunction, Value
 from .floats import magnitude, select
 from .piecewise import in_pieces
 
@@ -14,14 +14,14 @@ from .piecewise import in_pieces
 _TAIL_DEGREE, _SLOPE_DEGREE = 4, 5
 
 
-def gelu(fn: Function, x: Value, approximate: bool) -> Value:
+def gelu(fn: IRFunction, x: Value, approximate: bool) -> Value:
     """x times the share of a normal distribution below x."""
     t = magnitude(fn, x)
     t, tail = in_pieces(fn, t, TAILS[approximate], TAIL_REACH, _TAIL_DEGREE)
     return fma(fn, -t, tail, select(fn, x < -0.0, -0.0, x))
 
 
-def gelu_slope(fn: Function, x: Value, approximate: bool) -> Value:
+def gelu_slope(fn: IRFunction, x: Value, approximate: bool) -> Value:
     """The derivative of `gelu`."""
     t = magnitude(fn, x)
     _, tail = in_pieces(fn, t, SLOPE_TAILS[approximate], TAIL_REACH, _SLOPE_DEGREE)

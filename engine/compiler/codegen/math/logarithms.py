@@ -10,7 +10,7 @@ import struct
 
 from ....graph import float32, float64
 from ..conversions import fma
-from ..function import Function, Value
+from ..function import IRFunction, Value
 from .exponentials import LOG_2
 from .floats import bits_of, format_of, in_double, magnitude, polynomial, select, with_sign
 
@@ -54,7 +54,7 @@ def _bits(number: float, size: int) -> int:
     return int.from_bytes(struct.pack("<f" if size == 4 else "<d", number), "little")
 
 
-def _exponent(fn: Function, x: Value, base: Value) -> tuple[Value, Value]:
+def _exponent(fn: IRFunction, x: Value, base: Value) -> tuple[Value, Value]:
     """The exponent with its bias, less `base`, and the bits of 2**e, for a positive normal x."""
     layout = format_of(x)
     one = layout.bias << layout.mantissa_bits
@@ -66,12 +66,12 @@ def _exponent(fn: Function, x: Value, base: Value) -> tuple[Value, Value]:
     return e, raised & layout.exponent_mask
 
 
-def _rest(fn: Function, m: Value) -> Value:
+def _rest(fn: IRFunction, m: Value) -> Value:
     """log(1 + m) - m."""
     return m * m * polynomial(fn, m, _LOG1P[m.dtype])
 
 
-def split(fn: Function, x: Value) -> tuple[Value, Value]:
+def split(fn: IRFunction, x: Value) -> tuple[Value, Value]:
     """e and m: x = 2**e * (1 + m), for positive x."""
     layout = format_of(x)
     is_small = x < layout.least_normal
@@ -83,7 +83,7 @@ def split(fn: Function, x: Value) -> tuple[Value, Value]:
     return e, fn.bits(fraction, x.dtype) - 1.0
 
 
-def _in_domain(fn: Function, y: Value, x: Value, lowest: float) -> Value:
+def _in_domain(fn: IRFunction, y: Value, x: Value, lowest: float) -> Value:
     """`y`, which goes to -inf where x goes to `lowest`, with its limits, and NaN outside."""
     y = fn.select(x < math.inf, y, x)  # also where x is NaN
     outside = select(fn, x == lowest, -math.inf, fn.constant(math.nan, x))
@@ -91,7 +91,7 @@ def _in_domain(fn: Function, y: Value, x: Value, lowest: float) -> Value:
 
 
 def _logarithm(
-    fn: Function, x: Value, of_e: tuple[float, float], of_two: tuple[float, float]
+    fn: IRFunction, x: Value, of_e: tuple[float, float], of_two: tuple[float, float]
 ) -> Value:
     """The logarithm to the base in which e and 2 have the logarithms given."""
     e, m = split(fn, x)
@@ -103,25 +103,25 @@ def _logarithm(
     return _in_domain(fn, fma(fn, e, of_two[0], y), x, 0.0)
 
 
-def log(fn: Function, x: Value) -> Value:
+def log(fn: IRFunction, x: Value) -> Value:
     """The natural logarithm."""
     format_of(x)
     return _logarithm(fn, x, _NATURAL, LOG_2[x.dtype])
 
 
-def log2(fn: Function, x: Value) -> Value:
+def log2(fn: IRFunction, x: Value) -> Value:
     """The logarithm to base 2."""
     format_of(x)
     return _logarithm(fn, x, _LOG2_E[x.dtype], (1.0, 0.0))
 
 
-def log10(fn: Function, x: Value) -> Value:
+def log10(fn: IRFunction, x: Value) -> Value:
     """The logarithm to base 10."""
     format_of(x)
     return _logarithm(fn, x, _LOG10_E[x.dtype], _LOG10_2[x.dtype])
 
 
-def log1p(fn: Function, x: Value) -> Value:
+def log1p(fn: IRFunction, x: Value) -> Value:
     """log(1 + x): 1 + x, rounded, gives the exponent e alone; m = 2**-e * x + (2**-e - 1)."""
     layout = format_of(x)
     huge = 2.0 ** (layout.bias // 2)
@@ -136,7 +136,7 @@ def log1p(fn: Function, x: Value) -> Value:
     return with_sign(fn, _in_domain(fn, y, x, -1.0), x)  # for that of 0
 
 
-def _double_arcsinh(fn: Function, x: Value) -> Value:
+def _double_arcsinh(fn: IRFunction, x: Value) -> Value:
     # log(t + sqrt(t**2 + 1)), as log1p for small t; t**2 overflows where log(2 t) will do.
     t = magnitude(fn, x)
     is_large = t > 1e150
@@ -145,7 +145,7 @@ def _double_arcsinh(fn: Function, x: Value) -> Value:
     return with_sign(fn, select(fn, is_large, y + math.log(2), y), x)
 
 
-def _double_arccosh(fn: Function, x: Value) -> Value:
+def _double_arccosh(fn: IRFunction, x: Value) -> Value:
     # log(x + sqrt(x**2 - 1)) with x = 1 + d; d**2 overflows where log(2 x) will do.
     d = x - 1.0
     is_large = x > 1e150
@@ -153,22 +153,22 @@ def _double_arccosh(fn: Function, x: Value) -> Value:
     return select(fn, x < 1.0, math.nan, select(fn, is_large, y + math.log(2), y))
 
 
-def _double_arctanh(fn: Function, x: Value) -> Value:
+def _double_arctanh(fn: IRFunction, x: Value) -> Value:
     # log((1 + t) / (1 - t)) / 2
     t = magnitude(fn, x)
     return with_sign(fn, log1p(fn, (t + t) / (1.0 - t)) * 0.5, x)
 
 
-def arcsinh(fn: Function, x: Value) -> Value:
+def arcsinh(fn: IRFunction, x: Value) -> Value:
     """The inverse hyperbolic sine."""
     return in_double(fn, _double_arcsinh, x)
 
 
-def arccosh(fn: Function, x: Value) -> Value:
+def arccosh(fn: IRFunction, x: Value) -> Value:
     """The inverse hyperbolic cosine; NaN for x < 1."""
     return in_double(fn, _double_arccosh, x)
 
 
-def arctanh(fn: Function, x: Value) -> Value:
+def arctanh(fn: IRFunction, x: Value) -> Value:
     """The inverse hyperbolic tangent; NaN for |x| > 1."""
     return in_double(fn, _double_arctanh, x)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ....graph import float64
 from ..conversions import fma
-from ..function import Function, Value
+from ..function import IRFunction, Value
 from .exponentials import LOG_2, exp_of_two
 from .floats import magnitude, polynomial, select
 from .logarithms import split
@@ -38,14 +38,14 @@ def _sum(greater: Value, lesser: Value, low: Value) -> _Two:
     return _Two(high, (greater - high) + lesser + low)
 
 
-def _product(fn: Function, a: _Two, b: _Two) -> _Two:
+def _product(fn: IRFunction, a: _Two, b: _Two) -> _Two:
     """a * b."""
     high = a.high * b.high
     error = fma(fn, a.high, b.high, -high)
     return _Two(high, fma(fn, a.high, b.low, fma(fn, a.low, b.high, error)))
 
 
-def _logarithm(fn: Function, x: Value) -> _Two:
+def _logarithm(fn: IRFunction, x: Value) -> _Two:
     """log(x) for a positive number."""
     # x = 2**e * (1 + m), and s = m / (2 + m).
     e, m = split(fn, x)
@@ -65,7 +65,7 @@ def _logarithm(fn: Function, x: Value) -> _Two:
     return _sum(of_power, of_fraction.high, lost + of_fraction.low)
 
 
-def long_power(fn: Function, x: Value, y: Value) -> Value:
+def long_power(fn: IRFunction, x: Value, y: Value) -> Value:
     """x ** y for x >= 0; what is 1 for NaN, or for 1 ** infinity, is left to the caller."""
     logarithm = _logarithm(fn, x)
     # Of 0, infinity and NaN.

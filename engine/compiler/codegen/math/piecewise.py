@@ -16,7 +16,7 @@ import numpy as np
 from ....graph import float32
 from ...target import llvm
 from ..conversions import fma
-from ..function import Function, Value
+from ..function import IRFunction, Value
 from ..values import literal
 from .floats import at_most, bits_of, format_of
 
@@ -42,7 +42,7 @@ class _Pieces(NamedTuple):
     powers: tuple[tuple[float, ...], ...]
 
 
-def has_pieces(fn: Function, x: Value) -> bool:
+def has_pieces(fn: IRFunction, x: Value) -> bool:
     """Whether the processor has shuffles for what `x` is."""
     size = fn.module.vector_bytes
     if x.dtype != float32 or x.lanes not in (0, _LANES.get(size)):
@@ -51,7 +51,7 @@ def has_pieces(fn: Function, x: Value) -> bool:
 
 
 def in_pieces(
-    fn: Function, t: Value, function: Callable[[float], float], reach: float, degree: int
+    fn: IRFunction, t: Value, function: Callable[[float], float], reach: float, degree: int
 ) -> tuple[Value, Value]:
     """A function of t >= 0 that fades away: from about `reach` on the result is 0.
 
@@ -81,7 +81,7 @@ def in_pieces(
     return t, y
 
 
-def _picked(fn: Function, row: Sequence[float], piece: Value) -> Value:
+def _picked(fn: IRFunction, row: Sequence[float], piece: Value) -> Value:
     """The element of a table for each lane."""
     size, lanes = fn.module.vector_bytes, piece.lanes
     kind = f"<{lanes} x float>"

@@ -9,7 +9,7 @@ from functools import partial
 from ....graph import float32, float64, int64, uint64
 from ...ir.not_lowered import NotLoweredError
 from ..conversions import convert, fma
-from ..function import Function, Value
+from ..function import IRFunction, Value
 from .arithmetic import is_inf
 from .exponentials import exp
 from .floats import FORMATS, bits_of, format_of, in_double, magnitude, select, with_sign
@@ -17,7 +17,7 @@ from .logarithms import log
 from .long_power import long_power
 
 
-def sqrt(fn: Function, x: Value) -> Value:
+def sqrt(fn: IRFunction, x: Value) -> Value:
     """The square root."""
     format_of(x)
     return fn.call("sqrt", x)
@@ -27,7 +27,7 @@ def sqrt(fn: Function, x: Value) -> Value:
 _USUAL = 2.0**100
 
 
-def root_quotient(fn: Function, a: Value, v: Value, epsilon: float) -> Value:
+def root_quotient(fn: IRFunction, a: Value, v: Value, epsilon: float) -> Value:
     """a / (sqrt(v) + epsilon).
 
     A processor makes roots and quotients one after the other, and slowly. Those with AVX2 or
@@ -48,7 +48,7 @@ def root_quotient(fn: Function, a: Value, v: Value, epsilon: float) -> Value:
     return a * fn.select(divisor < math.inf, inverse, estimate)
 
 
-def _inverse_estimate(fn: Function, x: Value) -> Value | None:
+def _inverse_estimate(fn: IRFunction, x: Value) -> Value | None:
     """1 / x in 12 binary digits or more, if there is an instruction for a vector of such."""
     lanes = fn.module.vector_bytes // x.dtype.size
     if x.lanes != lanes or lanes < 8:
@@ -63,7 +63,7 @@ def _inverse_estimate(fn: Function, x: Value) -> Value | None:
     return fn.instruction(f"call {kind} @{name}({x}{more})", x.dtype, x.lanes)
 
 
-def _double_cbrt(fn: Function, x: Value) -> Value:
+def _double_cbrt(fn: IRFunction, x: Value) -> Value:
     t = magnitude(fn, x)
     y = exp(fn, log(fn, t) * (1 / 3))
     # A step of Newton's method; 0 and infinity stay.
@@ -71,12 +71,12 @@ def _double_cbrt(fn: Function, x: Value) -> Value:
     return with_sign(fn, fn.select(magnitude(fn, better) < math.inf, better, y), x)
 
 
-def cbrt(fn: Function, x: Value) -> Value:
+def cbrt(fn: IRFunction, x: Value) -> Value:
     """The cube root, with the sign of x."""
     return in_double(fn, _double_cbrt, x)
 
 
-def power(fn: Function, x: Value, y: Value) -> Value:
+def power(fn: IRFunction, x: Value, y: Value) -> Value:
     """x ** y as exp(y * log |x|), with more digits between the two than the type has.
 
     Raises:
@@ -93,13 +93,13 @@ def power(fn: Function, x: Value, y: Value) -> Value:
     return in_double(fn, partial(_signed_power, power_of=_double_power), x, y)
 
 
-def _double_power(fn: Function, x: Value, y: Value) -> Value:
+def _double_power(fn: IRFunction, x: Value, y: Value) -> Value:
     """As float32 takes it."""
     return exp(fn, y * log(fn, x))
 
 
 def _signed_power(
-    fn: Function, x: Value, y: Value, power_of: Callable[[Function, Value, Value], Value]
+    fn: IRFunction, x: Value, y: Value, power_of: Callable[[IRFunction, Value, Value], Value]
 ) -> Value:
     """x ** y for any x, by `power_of`, which is that of positive ones, 0 and infinity."""
     size = magnitude(fn, x)
@@ -116,7 +116,7 @@ def _signed_power(
     return select(fn, is_one, 1.0, z)
 
 
-def hypot(fn: Function, x: Value, y: Value) -> Value:
+def hypot(fn: IRFunction, x: Value, y: Value) -> Value:
     """sqrt(x**2 + y**2); infinite if either is, even beside NaN."""
     layout = format_of(x)
     x, y = magnitude(fn, x), magnitude(fn, y)
@@ -130,7 +130,7 @@ def hypot(fn: Function, x: Value, y: Value) -> Value:
     return select(fn, (x == math.inf) | (y == math.inf), math.inf, z)
 
 
-def next_after(fn: Function, x: Value, y: Value) -> Value:
+def next_after(fn: IRFunction, x: Value, y: Value) -> Value:
     """The number next to x on the way to y."""
     bits = bits_of(fn, x)
     # The bits, without that of the sign, count up with the magnitude.
@@ -141,7 +141,7 @@ def next_after(fn: Function, x: Value, y: Value) -> Value:
     return fn.select((x != x) | (y != y), x + y, z)
 
 
-def ldexp(fn: Function, x: Value, n: Value) -> Value:
+def ldexp(fn: IRFunction, x: Value, n: Value) -> Value:
     """x * 2**n for integers n, rounded once.
 
     Raises:

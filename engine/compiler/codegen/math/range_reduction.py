@@ -17,7 +17,7 @@ from functools import cache
 from ....graph import float32, float64, int32
 from ..control import any_lane, replaced
 from ..conversions import convert, fma
-from ..function import Function, Value
+from ..function import IRFunction, Value
 from ..memory import lookup
 from .floats import bits_of, format_of, magnitude, select
 
@@ -36,7 +36,7 @@ _DIGITS = 48
 _TERMS = 5
 
 
-def reduced(fn: Function, x: Value) -> tuple[Value, Value]:
+def reduced(fn: IRFunction, x: Value) -> tuple[Value, Value]:
     """q, in the lowest bits of an integer, and r."""
     q, r = _by_parts(fn, x)
     is_far = magnitude(fn, x) > _LIMIT[x.dtype]
@@ -49,12 +49,12 @@ def reduced(fn: Function, x: Value) -> tuple[Value, Value]:
     return q, r
 
 
-def reduced_in_double(fn: Function, x: Value) -> tuple[Value, Value]:
+def reduced_in_double(fn: IRFunction, x: Value) -> tuple[Value, Value]:
     """As `reduced`, with q and r of 64 bits."""
     return reduced(fn, convert(fn, x, float64))
 
 
-def _by_parts(fn: Function, x: Value) -> tuple[Value, Value]:
+def _by_parts(fn: IRFunction, x: Value) -> tuple[Value, Value]:
     rounder = format_of(x).rounder
     rounded = fma(fn, x, 2 / math.pi, rounder)
     n = rounded - rounder
@@ -63,7 +63,7 @@ def _by_parts(fn: Function, x: Value) -> tuple[Value, Value]:
     return bits_of(fn, rounded), x
 
 
-def _in_double(fn: Function, x: Value) -> Sequence[Value]:
+def _in_double(fn: IRFunction, x: Value) -> Sequence[Value]:
     q, r = reduced_in_double(fn, x)
     return convert(fn, q, int32), convert(fn, r, float32)
 
@@ -88,7 +88,7 @@ def _two_over_pi() -> tuple[float, ...]:
     return tuple(float(number >> shift & mask) for shift in range(bits - _DIGITS, -1, -_DIGITS))
 
 
-def _by_digits(fn: Function, x: Value) -> Sequence[Value]:
+def _by_digits(fn: IRFunction, x: Value) -> Sequence[Value]:
     layout = format_of(x)
     bits = bits_of(fn, magnitude(fn, x))
     exponent = fn.binary("lshr", bits, layout.mantissa_bits) - layout.bias
@@ -122,7 +122,7 @@ def _by_digits(fn: Function, x: Value) -> Sequence[Value]:
     return q, fn.select(magnitude(fn, x) < math.inf, r, x - x)
 
 
-def _modulo_4(fn: Function, x: Value) -> Value:
+def _modulo_4(fn: IRFunction, x: Value) -> Value:
     return fma(fn, fn.call("roundeven", x * 0.25), -4.0, x)
 
 
@@ -134,7 +134,7 @@ def _two_sum(a: Value, b: Value) -> tuple[Value, Value]:
 
 
 def _added(
-    fn: Function, total: tuple[Value, Value, Value], term: Value
+    fn: IRFunction, total: tuple[Value, Value, Value], term: Value
 ) -> tuple[Value, Value, Value]:
     """The sum of three numbers, each what the one before lost, and another one."""
     top, lost = _two_sum(total[0], term)

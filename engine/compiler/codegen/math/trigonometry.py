@@ -6,7 +6,7 @@ import math
 
 from ....graph import float32, float64
 from ..conversions import convert, fma
-from ..function import Function, Value
+from ..function import IRFunction, Value
 from .floats import bits_of, format_of, in_double, magnitude, polynomial, select, with_sign
 from .range_reduction import reduced, reduced_in_double
 
@@ -47,7 +47,7 @@ _ARCSIN = (
 _HALF_PI, _HALF_PI_REST = 1.5707963267948966, 6.123233995736766e-17
 
 
-def _sin_cos_of_rest(fn: Function, r: Value) -> tuple[Value, Value]:
+def _sin_cos_of_rest(fn: IRFunction, r: Value) -> tuple[Value, Value]:
     """The sine and the cosine for |r| < 0.82."""
     z = r * r
     sine = fma(fn, r * z, polynomial(fn, z, _SIN[r.dtype]), r)
@@ -55,7 +55,7 @@ def _sin_cos_of_rest(fn: Function, r: Value) -> tuple[Value, Value]:
     return sine, cosine
 
 
-def _turned(fn: Function, q: Value, r: Value) -> Value:
+def _turned(fn: IRFunction, q: Value, r: Value) -> Value:
     """sin(q * pi / 2 + r)."""
     sine, cosine = _sin_cos_of_rest(fn, r)
     y = fn.select((q & 1) != 0, cosine, sine)
@@ -65,20 +65,20 @@ def _turned(fn: Function, q: Value, r: Value) -> Value:
     return fn.bits(bits_of(fn, y) ^ sign, r.dtype)
 
 
-def sin(fn: Function, x: Value) -> Value:
+def sin(fn: IRFunction, x: Value) -> Value:
     """The sine."""
     format_of(x)
     return fn.select(x == 0, x, _turned(fn, *reduced(fn, x)))  # for the sign of 0
 
 
-def cos(fn: Function, x: Value) -> Value:
+def cos(fn: IRFunction, x: Value) -> Value:
     """The cosine: the sine a quarter of a turn further."""
     format_of(x)
     q, r = reduced(fn, x)
     return _turned(fn, q + 1, r)
 
 
-def tan(fn: Function, x: Value) -> Value:
+def tan(fn: IRFunction, x: Value) -> Value:
     """The tangent."""
     format_of(x)
     q, r = reduced_in_double(fn, x)
@@ -88,7 +88,7 @@ def tan(fn: Function, x: Value) -> Value:
     return fn.select(x == 0, x, convert(fn, y, x.dtype))
 
 
-def _arctan_to_1(fn: Function, t: Value) -> Value:
+def _arctan_to_1(fn: IRFunction, t: Value) -> Value:
     """arctan(t) for 0 <= t <= 1."""
     z = t * t
     return fma(fn, t * z, polynomial(fn, z, _ARCTAN), t)
@@ -99,14 +99,14 @@ def _complement(y: Value) -> Value:
     return _HALF_PI - y + _HALF_PI_REST
 
 
-def _double_arctan(fn: Function, x: Value) -> Value:
+def _double_arctan(fn: IRFunction, x: Value) -> Value:
     t = magnitude(fn, x)
     is_large = t > 1.0
     y = _arctan_to_1(fn, fn.select(is_large, 1.0 / t, t))
     return with_sign(fn, fn.select(is_large, _complement(y), y), x)
 
 
-def _double_arctan2(fn: Function, y: Value, x: Value) -> Value:
+def _double_arctan2(fn: IRFunction, y: Value, x: Value) -> Value:
     a, b = magnitude(fn, x), magnitude(fn, y)
     is_steep = b > a
     low, high = fn.select(is_steep, a, b), fn.select(is_steep, b, a)
@@ -120,7 +120,7 @@ def _double_arctan2(fn: Function, y: Value, x: Value) -> Value:
     return with_sign(fn, fn.select((x != x) | (y != y), x + y, angle), y)
 
 
-def _arcsin_parts(fn: Function, x: Value) -> tuple[Value, Value]:
+def _arcsin_parts(fn: IRFunction, x: Value) -> tuple[Value, Value]:
     """Whether |x| > 1/2; and arcsin |x|, or there half of arccos |x| = 2 arcsin(t)."""
     t = magnitude(fn, x)
     is_large = t > 0.5
@@ -129,39 +129,39 @@ def _arcsin_parts(fn: Function, x: Value) -> tuple[Value, Value]:
     return is_large, fma(fn, t * z, polynomial(fn, z, _ARCSIN), t)
 
 
-def _double_arcsin(fn: Function, x: Value) -> Value:
+def _double_arcsin(fn: IRFunction, x: Value) -> Value:
     is_large, y = _arcsin_parts(fn, x)
     return with_sign(fn, fn.select(is_large, _complement(y + y), y), x)
 
 
-def _double_arccos(fn: Function, x: Value) -> Value:
+def _double_arccos(fn: IRFunction, x: Value) -> Value:
     is_large, y = _arcsin_parts(fn, x)
     twice = y + y
     far = fn.select(x < 0, 2 * _HALF_PI - twice + 2 * _HALF_PI_REST, twice)
     return fn.select(is_large, far, _complement(with_sign(fn, y, x)))
 
 
-def arctan(fn: Function, x: Value) -> Value:
+def arctan(fn: IRFunction, x: Value) -> Value:
     """The inverse tangent, in [-pi/2, pi/2]."""
     return in_double(fn, _double_arctan, x)
 
 
-def arctan2(fn: Function, y: Value, x: Value) -> Value:
+def arctan2(fn: IRFunction, y: Value, x: Value) -> Value:
     """The angle of the point (x, y), in [-pi, pi]."""
     return in_double(fn, _double_arctan2, y, x)
 
 
-def arcsin(fn: Function, x: Value) -> Value:
+def arcsin(fn: IRFunction, x: Value) -> Value:
     """The inverse sine, in [-pi/2, pi/2]; NaN for |x| > 1."""
     return in_double(fn, _double_arcsin, x)
 
 
-def arccos(fn: Function, x: Value) -> Value:
+def arccos(fn: IRFunction, x: Value) -> Value:
     """The inverse cosine, in [0, pi]; NaN for |x| > 1."""
     return in_double(fn, _double_arccos, x)
 
 
-def angle(fn: Function, x: Value) -> Value:
+def angle(fn: IRFunction, x: Value) -> Value:
     """The angle of a real number: 0, or pi for a negative one."""
     turned = select(fn, with_sign(fn, fn.constant(1.0, x), x) < 0, math.pi, fn.constant(0.0, x))
     return fn.select(x != x, x, turned)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ....graph import float32
 from ...codegen.control import fold, loop, replaced, when
-from ...codegen.function import Function, Module, Value
+from ...codegen.function import IRFunction, Module, Value
 from ...codegen.memory import first_lanes, room
 from ...target.code import Code
 from ..addressing import Words, function, load, store, word
@@ -71,7 +71,7 @@ def _write(name: str, rows: int, vectors: int, masked: bool, depth: int) -> str:
 
 
 class _Writer:
-    def __init__(self, fn: Function, tile: AmxTile) -> None:
+    def __init__(self, fn: IRFunction, tile: AmxTile) -> None:
         self.fn = fn
         self.tile = tile
 

@@ -62,9 +62,9 @@ class PairFilterGradient(FilterGradientPlan):
         plane = height.output * dy_row
         self.dy = Rows(pairs, depth.output * plane, plane, dy_row, conv.filters * _SIZE)
         self.first = 0, 0, 0
-        self.band = None
-        # A band of both operands stays in the second cache.
-        self.bands, self.band_rows = cut_rows(
+        self.input_tile = None
+        # An input tile of both operands stays in the second cache.
+        self.input_tiles, self.input_tile_rows = cut_rows(
             height.output, max(1, host.in_second_cache(BAND_SHARE) // (row + dy_row))
         )
         self.blocks = 1
@@ -78,7 +78,7 @@ class PairFilterGradient(FilterGradientPlan):
             for w in range(width.window)
         ]
         vectors = -(-self.outside // target.lanes(float32))
-        sums = self.band_rows * self.pixels
+        sums = self.input_tile_rows * self.pixels
         self.grid = grid(unit, self.inside, vectors, sums, target, COST_OF_FILTERS)
 
     def launches(self) -> list[Launch]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from ....graph import uint16, uint32
 from ...codegen.control import loop, when
 from ...codegen.conversions import convert
-from ...codegen.function import Function, Module, Value
+from ...codegen.function import IRFunction, Module, Value
 from ...codegen.memory import first_lanes
 from ...target.code import Code
 from ..addressing import Words, function, load, minimum, quotient, share, store
@@ -49,7 +49,7 @@ def _write(by_pairs: bool, across: bool) -> str:
 
 
 class _Writer:
-    def __init__(self, fn: Function, words: Words, by_pairs: bool, across: bool) -> None:
+    def __init__(self, fn: IRFunction, words: Words, by_pairs: bool, across: bool) -> None:
         self.fn = fn
         self.words = words
         self.by_pairs = by_pairs

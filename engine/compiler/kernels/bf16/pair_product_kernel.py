@@ -17,12 +17,12 @@ from functools import partial
 
 from ....graph import float32
 from ...codegen.control import fold, loop, when
-from ...codegen.function import Function, Module, Value
+from ...codegen.function import IRFunction, Module, Value
 from ...codegen.memory import first_lanes
 from ...target.bfloat16_unit import PairUnit
 from ...target.code import Code
 from ..addressing import Words, function, invoke, load, minimum, quotient, share, store
-from ..gemm.epilogue_scratch import OWN_WORDS, OwnResult
+from ..gemm.epilogue_scratch import SCRATCH_WORDS, EpilogueScratch
 from ..gemm.microkernel import dot_of_pairs
 from . import amx_instructions
 from .amx_instructions import LINE_BYTES, LINES, REGISTERS
@@ -40,7 +40,7 @@ WORDS = (
     *("rows", "columns", "batches", "batches_2"),
     *("row_pairs", "column_pairs", "term_tiles"),
     *("block_rows", "block_columns"),  # in pairs of tiles
-    *("rest", "epilogue", "epilogue_words", *OWN_WORDS),
+    *("rest", "epilogue", "epilogue_words", *SCRATCH_WORDS),
 )
 REST_BYTES = TILE_BYTES  # for each thread: a tile of which a part goes to C
 
@@ -59,14 +59,14 @@ def _write(unit: str) -> str:
 
 
 class _Writer:
-    def __init__(self, fn: Function, words: Words) -> None:
+    def __init__(self, fn: IRFunction, words: Words) -> None:
         self.fn = fn
         self.words = words
 
     def write(self, tid: Value, nth: Value) -> None:
         fn, words = self.fn, self.words
         self.begin(tid)
-        self.own = OwnResult(fn, words, tid)
+        self.own = EpilogueScratch(fn, words, tid)
         row_blocks = self._blocks(words["row_pairs"], words["block_rows"])
         column_blocks = self._blocks(words["column_pairs"], words["block_columns"])
         units = words["batches"] * words["batches_2"] * row_blocks * column_blocks

@@ -6,7 +6,7 @@ import math
 
 from ...ir.launch import Epilogue, Launch, Matrix, Scratch, Word
 from ...target.bfloat16_unit import PairUnit
-from ..gemm.epilogue_scratch import plan_own
+from ..gemm.epilogue_scratch import plan_epilogue_scratch
 from . import pair_pack as pack
 from . import pair_product_kernel as kernel
 
@@ -58,7 +58,7 @@ def plan_pair_products(
     strides = _two(c.batch_strides, 0)
     row_bytes = c.row_stride * _C_SIZE
     lines = min(block_rows * kernel.PAIR, rows)
-    own = plan_own(epilogue, lines * row_bytes, threads)
+    own = plan_epilogue_scratch(epilogue, lines * row_bytes, threads)
     batches, batches_2 = _two(batch, 1)
     values: dict[str, Word] = {
         "a": a_tiles,

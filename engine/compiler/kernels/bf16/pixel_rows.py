@@ -13,7 +13,7 @@ from functools import partial
 from ....graph import uint16, uint32
 from ...codegen.control import loop, when
 from ...codegen.conversions import convert
-from ...codegen.function import Function, Module, Value
+from ...codegen.function import IRFunction, Module, Value
 from ...codegen.memory import first_lanes
 from ...target.code import Code
 from ..addressing import Words, function, load, minimum, quotient, share, store
@@ -48,7 +48,7 @@ def _write() -> str:
 
 
 class _Writer:
-    def __init__(self, fn: Function, words: Words) -> None:
+    def __init__(self, fn: IRFunction, words: Words) -> None:
         self.fn = fn
         self.words = words
         self.channel_bytes = words["step"] * words["to_pixels"] * _SIZE

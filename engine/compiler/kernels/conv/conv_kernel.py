@@ -3,37 +3,38 @@
     y[n, i, :] = sum over taps t and channels c of x[n, i * step + t, c] * filters[t, c, :]
 
 The rows of a tile are neighbours along the width, the sum runs over taps and channels, so the
-microkernel of matrix products does the work. A unit of work is a band: some rows of one plane of y.
-The part of x that it takes is copied, with zeros where it reaches beyond x, to memory that stays in
-cache; without padding x is read where it is. The gradient with respect to x is a convolution of dy
-for each phase: each remainder of the position in x divided by the stride has taps of its own.
+microkernel of matrix products does the work. A unit of work is an input tile: some rows of one
+plane of y. The part of x that it takes is copied, with zeros where it reaches beyond x, to memory
+that stays in cache; without padding x is read where it is. The gradient with respect to x is a
+convolution of dy for each phase: each remainder of the position in x divided by the stride has taps
+    of its own.
 """
 
 from __future__ import annotations
 
 from ....graph import DType
 from ...codegen.control import loop, when
-from ...codegen.function import Function, Module, Value
+from ...codegen.function import IRFunction, Module, Value
 from ...target.code import Code
 from ..addressing import WORD_BYTES, Words, function, invoke, minimum, quotient, share, word
-from ..gemm.epilogue_scratch import OWN_WORDS, OwnResult
+from ..gemm.epilogue_scratch import SCRATCH_WORDS, EpilogueScratch
 from ..gemm.pack import write_copy, write_zero
 from ..gemm.panels import column_of
-from .input_tile import BAND_WORDS, Band
+from .input_tile import INPUT_TILE_WORDS, InputTile
 
 SYMBOL = "convolve"
 
 WORDS = (
-    *BAND_WORDS,
+    *INPUT_TILE_WORDS,
     *("y", "y_image", "filters"),
     "images",
-    *("planes", "bands", "band_rows", "band_tiles", "tile_blocks"),
+    *("planes", "input_tiles", "input_tile_rows", "input_tile_tiles", "tile_blocks"),
     *("groups", "x_group", "y_group", "filter_group"),
     "x_column",  # bytes for each column of y: 0 unless channels of x and y belong to each other
     *("panel_columns", "num_wide_panels", "num_panels", "columns"),
     *("filter_panel", "filter_columns"),  # bytes for each panel, for each column: one of them is 0
     *("num_phases", "phases"),
-    *("epilogue", "epilogue_words", *OWN_WORDS),
+    *("epilogue", "epilogue_words", *SCRATCH_WORDS),
 )
 
 # For each phase.
@@ -65,7 +66,7 @@ def _write(dtype: DType, vector_bytes: int) -> str:
 
 
 class _Writer:
-    def __init__(self, fn: Function, args: Value, dtype: DType, lanes: int) -> None:
+    def __init__(self, fn: IRFunction, args: Value, dtype: DType, lanes: int) -> None:
         self.fn = fn
         self.words = Words(fn, args, WORDS)
         self.size = dtype.size
@@ -73,21 +74,21 @@ class _Writer:
 
     def write(self, tid: Value, nth: Value) -> None:
         fn, words = self.fn, self.words
-        band = Band(fn, words, tid, self.size)
-        self.own = OwnResult(fn, words, tid)
-        units = words["images"] * words["planes"] * words["bands"] * words["tile_blocks"]
+        input_tile = InputTile(fn, words, tid, self.size)
+        self.own = EpilogueScratch(fn, words, tid)
+        units = words["images"] * words["planes"] * words["input_tiles"] * words["tile_blocks"]
         first, last = share(fn, units, tid, nth)
         phases = words["phases"]
 
         def unit(u: Value) -> None:
             rest, block = quotient(fn, u, words["tile_blocks"])
-            rest, number = quotient(fn, rest, words["bands"])
+            rest, number = quotient(fn, rest, words["input_tiles"])
             image, plane = quotient(fn, rest, words["planes"])
             # Blocks of tiles are made when there is one phase only.
-            tiles = block * words["band_tiles"]
-            row = number * words["band_rows"]
+            tiles = block * words["input_tile_tiles"]
+            row = number * words["input_tile_rows"]
             one = Words(fn, phases, PHASE_WORDS)
-            a = band.ready(image, plane, row, _row_of(fn, one, tiles))
+            a = input_tile.ready(image, plane, row, _row_of(fn, one, tiles))
             self.unit = image, plane, row, tiles
 
             def phase(i: Value) -> None:
@@ -104,8 +105,8 @@ class _Writer:
         image, plane, row, tile = self.unit
         y = words["y"] + image * words["y_image"] + phase["y_offset"]
         self.y = y + plane * phase["y_plane"]
-        last_row = minimum(fn, row + words["band_rows"], phase["rows"])
-        last_tile = minimum(fn, tile + words["band_tiles"], phase["num_tiles"])
+        last_row = minimum(fn, row + words["input_tile_rows"], phase["rows"])
+        last_tile = minimum(fn, tile + words["input_tile_tiles"], phase["num_tiles"])
         # Output pixels before the first row of the plane, for the epilogue.
         pixels = ((image * phase["planes"] + plane) * phase["rows"]) * phase["pixels"]
 
@@ -161,7 +162,7 @@ class _Writer:
     ) -> None:
         """One row of y, panel by panel of its channels."""
         fn, words = self.fn, self.words
-        copied = words["band_width"] * words["pixel_elements"] * self.size
+        copied = words["input_tile_width"] * words["pixel_elements"] * self.size
         pitch = fn.select(words["copy"] != 0, copied, words["x_row"])
         a = a + (r - self.rows[0]) * words["step_h"] * pitch
         step = words["step_w"] * words["x_pixel"]
@@ -189,7 +190,7 @@ class _Writer:
         loop(fn, *self.tiles, 1, tile)
 
 
-def _row_of(fn: Function, phase: Words, tile: Value) -> Value:
+def _row_of(fn: IRFunction, phase: Words, tile: Value) -> Value:
     """The first pixel of a tile: those after the high ones have one pixel less."""
     high = minimum(fn, tile, phase["num_high_tiles"])
     return tile * phase["tile_rows"] - (tile - high)

@@ -1,4 +1,4 @@
-"""The launch of the kernel of convolutions: bands, tiles, and where their operands are."""
+"""The launch of the kernel of convolutions: input tiles, tiles, and where their operands are."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ....graph import DType
 from ...ir.kernel_target import Target
 from ...ir.launch import Epilogue, Launch, Word
 from ...target import host
-from ..gemm.epilogue_scratch import plan_own
+from ..gemm.epilogue_scratch import plan_epilogue_scratch
 from ..gemm.microkernel import SHAPE
 from ..gemm.operand_format import Factors
 from ..gemm.tiles import Cut, Grid, choose_lanewise_grid
 from . import conv_kernel as kernel
 from .filter_layout import Packed
-from .input_tile import Rows, plan_band
+from .input_tile import Rows, plan_input_tile
 from .window import Convolution, Phase, Reach, combined
 
-# A band of this size stays in the second cache, with filters and results beside it.
+# An input tile of this size stays in the second cache, with filters and results beside it.
 BAND_SHARE = 3 / 32
 # Cycles for a vector of filters, which are read again for each row of the result.
 COST_OF_FILTERS = 0.4
@@ -147,21 +147,21 @@ class ConvPlan:
     def launch(self, filters: Filters, epilogue: Epilogue | None) -> Launch:
         """The launch, with filters in the order of `tap_order`."""
         size = self.dtype.size
-        rows, tiles, band = self._bands()
+        rows, tiles, input_tile = self._input_tiles()
         x = Rows(self.source.data, *self.source.strides(self.dtype))
         lanes = self.target.lanes(self.dtype)
         num_tiles = -(-self.geometry.counts[2] // self.highest)
         blocks: list[Word] = []
         place = 0
         for phase in self.phases:
-            blocks.extend(self._phase(phase, place * filters.tap, filters, band))
+            blocks.extend(self._phase(phase, place * filters.tap, filters, input_tile))
             place += len(self._taps_of(phase))
         y_pixel = self.result.strides(self.dtype)[-1]
-        own = plan_own(epilogue, tiles * self.highest * y_pixel, self.target.threads)
+        own = plan_epilogue_scratch(epilogue, tiles * self.highest * y_pixel, self.target.threads)
         values: dict[str, Word] = {
-            **plan_band(
+            **plan_input_tile(
                 *(x, self.source.size, self.source.channels),
-                *(band if self.has_copy else None, self.geometry.steps, self.reach_first),
+                *(input_tile if self.has_copy else None, self.geometry.steps, self.reach_first),
                 self.target.threads,
             ),
             "y": 0 if own["own"] else self.result.data,
@@ -169,9 +169,9 @@ class ConvPlan:
             "filters": filters.data,
             "images": self.conv.images,
             "planes": self.geometry.counts[0],
-            "bands": -(-self.geometry.counts[1] // rows),
-            "band_rows": rows,
-            "band_tiles": tiles,
+            "input_tiles": -(-self.geometry.counts[1] // rows),
+            "input_tile_rows": rows,
+            "input_tile_tiles": tiles,
             "tile_blocks": -(-num_tiles // tiles),
             "groups": self.groups,
             "x_group": self.inside * size,
@@ -199,8 +199,8 @@ class ConvPlan:
         d, h, w = (reach.first for reach in self.geometry.reach)
         return d, h, w
 
-    def _bands(self) -> tuple[int, int, tuple[int, int, int]]:
-        """Rows of a band, tiles of a band, and the size of what is copied for it."""
+    def _input_tiles(self) -> tuple[int, int, tuple[int, int, int]]:
+        """Rows of an input tile, tiles of an input tile, and the size of what is copied for it."""
         num_rows, num_pixels = self.geometry.counts[1:]
         (_, step_h, step_w), (d, h, w) = self.geometry.steps, self.geometry.reach
         pixel = d.span * self.source.channels * self.dtype.size
@@ -224,12 +224,12 @@ class ConvPlan:
             rows -= 1
         units = self.conv.images * self.geometry.counts[0] * blocks
         threads = self.target.threads
-        bands = -(-num_rows // rows)
-        for more in range(bands, num_rows + 1):
+        input_tiles = -(-num_rows // rows)
+        for more in range(input_tiles, num_rows + 1):
             if units * more % threads == 0 or units * more >= _UNITS_PER_THREAD * threads:
-                bands = more
+                input_tiles = more
                 break
-        rows = -(-num_rows // bands)
+        rows = -(-num_rows // input_tiles)
         return rows, tiles, taken(rows, tiles)
 
     def _phase(
@@ -237,14 +237,14 @@ class ConvPlan:
         phase: tuple[Phase, ...],
         filter_offset: int,
         filters: Filters,
-        band: tuple[int, int, int],
+        input_tile: tuple[int, int, int],
     ) -> list[Word]:
         """The words of a phase."""
         d, h, w = phase
         size = self.dtype.size
         image, plane, row, pixel = self.result.strides(self.dtype)
         cut = Cut.of(w.count, self.highest)
-        offsets, run, spacing = self._offsets(phase, filters, band)
+        offsets, run, spacing = self._offsets(phase, filters, input_tile)
         count = run if self.is_lanewise else run * self.inside
         shape: dict[str, Word] = {
             "row_stride": w.step * self.source.channels * size,
@@ -307,7 +307,7 @@ class ConvPlan:
         return tuple(shapes), tuple(rows)
 
     def _offsets(
-        self, phase: tuple[Phase, ...], filters: Filters, band: tuple[int, int, int]
+        self, phase: tuple[Phase, ...], filters: Filters, input_tile: tuple[int, int, int]
     ) -> tuple[list[int], int, int]:
         """Where the taps of a phase are in the operand, how many are a run, and how far apart.
 
@@ -317,8 +317,8 @@ class ConvPlan:
         """
         _, plane, row, pixel = self.source.strides(self.dtype)
         if self.has_copy:
-            row = band[2] * pixel
-            plane = band[1] * row
+            row = input_tile[2] * pixel
+            plane = input_tile[1] * row
         d, h, w = phase
         widths = [offset for offset, _ in w.taps]
         spacings = {b - a for a, b in zip(widths, widths[1:], strict=False)}

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from ....graph import DType
 from ...codegen.control import fold, loop, when
-from ...codegen.function import Function, Module, Value
+from ...codegen.function import IRFunction, Module, Value
 from ...codegen.memory import first_lanes
 from ...target.code import Code
 from ...target.host import LINE
@@ -91,7 +91,7 @@ def _write(name: str, form: Form, is_gradient: bool) -> str:
 
 
 class _Writer:
-    def __init__(self, fn: Function, words: Words, form: Form) -> None:
+    def __init__(self, fn: IRFunction, words: Words, form: Form) -> None:
         self.fn = fn
         self.words = words
         self.form = form

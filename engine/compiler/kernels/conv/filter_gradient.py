@@ -85,7 +85,7 @@ def plan_conv_filter_gradient(
 
 
 class _BandedGradient(FilterGradientPlan):
-    """Of numbers, band by band."""
+    """Of numbers, input tile by input tile."""
 
     def __init__(
         self, x: Word, dy: Word, df: Word, conv: Convolution, dtype: DType, target: Target
@@ -113,12 +113,12 @@ class _BandedGradient(FilterGradientPlan):
         self.outside = conv.filters // self.groups
         self.channel = dtype.size
         self.a_stride = width.stride * self.x.pixel
-        taken = self._bands()
-        self.band = taken if has_copy else None
+        taken = self._input_tiles()
+        self.input_tile = taken if has_copy else None
         self._segments()
 
-    def _bands(self) -> tuple[int, int, int]:
-        """Rows of a band, pixels of a row that is too long alone; what one takes of x."""
+    def _input_tiles(self) -> tuple[int, int, int]:
+        """Rows of an input tile, pixels of a row that is too long alone; what one takes of x."""
         axes = self.conv.axes
         rows, pixels = axes[1].output, axes[2].output
         pixel = self.reach[0].span * self.x.pixel
@@ -141,8 +141,8 @@ class _BandedGradient(FilterGradientPlan):
         self.blocks = -(-pixels // self.block_pixels)
         while rows > 1 and not fits(rows, pixels):
             rows -= 1
-        self.bands, self.band_rows = cut_rows(axes[1].output, rows)
-        return taken(self.band_rows, self.block_pixels)
+        self.input_tiles, self.input_tile_rows = cut_rows(axes[1].output, rows)
+        return taken(self.input_tile_rows, self.block_pixels)
 
     def _segments(self) -> None:
         """Which rows of df follow each other in x, and the tiles they are cut into.
@@ -152,9 +152,9 @@ class _BandedGradient(FilterGradientPlan):
         """
         depth, height, width = self.conv.axes
         _, _, plane, row, pixel = self.x
-        if self.band is not None:
-            row = self.band[2] * pixel
-            plane = self.band[1] * row
+        if self.input_tile is not None:
+            row = self.input_tile[2] * pixel
+            plane = self.input_tile[1] * row
         is_run = self.is_lanewise or (self.groups == 1 and width.dilation == 1)
         run = width.window if is_run else 1
         self.row_step = width.dilation * pixel if self.is_lanewise else self.channel
@@ -174,7 +174,7 @@ class _BandedGradient(FilterGradientPlan):
         ]
         self.segment_rows = tall * length
         vectors = -(-self.outside // self.target.lanes(self.factors.dtype))
-        pixels = self.band_rows * self.block_pixels
+        pixels = self.input_tile_rows * self.block_pixels
         if self.is_lanewise:
             heights = Cut.of(tall * length, tall * min(length, _LANEWISE_ROWS))
             widest = max(1, (registers - 2) // (heights.large + 1))

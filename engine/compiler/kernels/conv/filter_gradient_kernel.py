@@ -2,16 +2,17 @@
 
     df[t, c, m] = sum over n, i of x[n, i * step + t, c] * dy[n, i, m]
 
-Bands (see `input_tile.py`) are dealt out to a fixed number of parts; each part adds up its bands in
-a sum of its own, and a second kernel adds up the parts in order. So results do not depend on the
-number of threads. The rows of a tile are taps and channels that follow each other, a segment.
+Input tiles (see `input_tile.py`) are dealt out to a fixed number of parts; each part adds up its
+input tiles in a sum of its own, and a second kernel adds up the parts in order. So results do not
+depend on the number of threads. The rows of a tile are taps and channels that follow each other, a
+segment.
 """
 
 from __future__ import annotations
 
 from ....graph import DType
 from ...codegen.control import fold, loop
-from ...codegen.function import Function, Module, Value
+from ...codegen.function import IRFunction, Module, Value
 from ...codegen.memory import first_lanes
 from ...target.code import Code
 from ..addressing import (
@@ -28,24 +29,24 @@ from ..addressing import (
 )
 from ..gemm.pack import write_copy, write_zero
 from ..gemm.panels import column_of
-from .input_tile import BAND_WORDS, Band
+from .input_tile import INPUT_TILE_WORDS, InputTile
 
 SYMBOL = "filter_gradient"
 SUM_SYMBOL = "sum_parts"
 
 WORDS = (
-    *BAND_WORDS,
+    *INPUT_TILE_WORDS,
     *("dy", "dy_image", "dy_plane", "dy_row", "dy_pixel"),
     *("sums", "sums_part"),
     *("images", "parts"),
-    *("planes", "bands", "band_rows", "rows"),
+    *("planes", "input_tiles", "input_tile_rows", "rows"),
     *("blocks", "block_pixels", "pixels"),  # of the width
     *("groups", "x_group", "dy_group", "sums_group"),
     "x_column",  # see conv_kernel
     *("segments", "offsets", "segment_sums"),
     *("tile_rows", "num_high_tiles", "num_tiles", "sums_row", "x_step"),  # x_step: of tile rows
     *("panel_columns", "num_wide_panels", "num_panels", "columns"),
-    *("shape", "last_shape"),  # of the microkernel; for the last band of a plane
+    *("shape", "last_shape"),  # of the microkernel; for the last input tile of a plane
     "microkernels",
 )
 
@@ -72,7 +73,7 @@ def _write(dtype: DType, vector_bytes: int) -> str:
 
 
 class _Writer:
-    def __init__(self, fn: Function, args: Value, dtype: DType, lanes: int) -> None:
+    def __init__(self, fn: IRFunction, args: Value, dtype: DType, lanes: int) -> None:
         self.fn = fn
         self.words = Words(fn, args, WORDS)
         self.size = dtype.size
@@ -80,8 +81,8 @@ class _Writer:
 
     def write(self, tid: Value, nth: Value) -> None:
         fn, words = self.fn, self.words
-        self.band = Band(fn, words, tid, self.size)
-        units = words["images"] * words["planes"] * words["bands"] * words["blocks"]
+        self.input_tile = InputTile(fn, words, tid, self.size)
+        units = words["images"] * words["planes"] * words["input_tiles"] * words["blocks"]
         first, last = share(fn, words["parts"], tid, nth)
 
         def part(p: Value) -> None:
@@ -94,13 +95,13 @@ class _Writer:
     def _unit(self, unit: Value, is_later: Value) -> None:
         fn, words = self.fn, self.words
         rest, block = quotient(fn, unit, words["blocks"])
-        rest, number = quotient(fn, rest, words["bands"])
+        rest, number = quotient(fn, rest, words["input_tiles"])
         image, plane = quotient(fn, rest, words["planes"])
-        row, pixel = number * words["band_rows"], block * words["block_pixels"]
-        a = self.band.ready(image, plane, row, pixel)
+        row, pixel = number * words["input_tile_rows"], block * words["block_pixels"]
+        a = self.input_tile.ready(image, plane, row, pixel)
         b = words["dy"] + image * words["dy_image"] + plane * words["dy_plane"]
         b = b + row * words["dy_row"] + pixel * words["dy_pixel"]
-        is_last = number + 1 >= words["bands"]
+        is_last = number + 1 >= words["input_tiles"]
         self.shape = fn.select(is_last, words["last_shape"], words["shape"])
         self.count = minimum(fn, words["pixels"] - pixel, words["block_pixels"])
         self.add = fn.select(is_later, fn.number(1), fn.number(0))

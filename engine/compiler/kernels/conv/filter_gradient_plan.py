@@ -12,7 +12,7 @@ from ..gemm.microkernel import SHAPE
 from ..gemm.operand_format import Factors
 from ..gemm.tiles import Grid
 from . import filter_gradient_kernel as kernel
-from .input_tile import Rows, plan_band
+from .input_tile import Rows, plan_input_tile
 from .window import Convolution
 
 # The parts of a sum have this much of the second cache together, if there are more than the fewest.
@@ -33,13 +33,13 @@ class FilterGradientPlan:
         size: depth, height and width of x, in elements.
         dy: the other operand.
         first: where the window begins in x.
-        band: depth, height and width of the part of x that is copied for a band; None: x is read
-            where it is.
+        input tile: depth, height and width of the part of x that is copied for an input tile; None:
+            x is read where it is.
         groups: how many there are.
         inside: channels of x in each.
         outside: columns of df in each.
-        bands: of a plane of dy.
-        band_rows: rows of a band.
+        input tiles: of a plane of dy.
+        input_tile_rows: rows of an input tile.
         pixels: elements of a row of dy.
         blocks: of a row.
         block_pixels: elements of a block.
@@ -63,12 +63,12 @@ class FilterGradientPlan:
     size: tuple[int, int, int]
     dy: Rows
     first: tuple[int, int, int]
-    band: tuple[int, int, int] | None
+    input_tile: tuple[int, int, int] | None
     groups: int
     inside: int
     outside: int
-    bands: int
-    band_rows: int
+    input_tiles: int
+    input_tile_rows: int
     pixels: int
     blocks: int
     block_pixels: int
@@ -87,7 +87,7 @@ class FilterGradientPlan:
         """The sums of the parts, and their sum."""
         depth = self.conv.axes[0]
         elements = math.prod(self.conv.window) * self.inside * self.conv.filters
-        units = self.conv.images * depth.output * self.bands * self.blocks
+        units = self.conv.images * depth.output * self.input_tiles * self.blocks
         dtype, vector_bytes = self.factors.dtype, self.target.vector_bytes
         parts = num_parts(elements * dtype.size, units)
         part_bytes = host.whole_lines(elements * dtype.size)
@@ -114,10 +114,10 @@ class FilterGradientPlan:
         lanes = self.target.lanes(self.factors.dtype)
         steps = depth.stride, height.stride, width.stride
         of_x = self.x, self.size, conv.channels
-        band = plan_band(*of_x, self.band, steps, self.first, self.target.threads)
+        input_tile = plan_input_tile(*of_x, self.input_tile, steps, self.first, self.target.threads)
         row = conv.filters * size
         values: dict[str, Word] = {
-            **band,
+            **input_tile,
             "dy": self.dy.data,
             "dy_image": self.dy.image,
             "dy_plane": self.dy.plane,
@@ -128,8 +128,8 @@ class FilterGradientPlan:
             "images": conv.images,
             "parts": parts,
             "planes": depth.output,
-            "bands": self.bands,
-            "band_rows": self.band_rows,
+            "input_tiles": self.input_tiles,
+            "input_tile_rows": self.input_tile_rows,
             "rows": height.output,
             "blocks": self.blocks,
             "block_pixels": self.block_pixels,
@@ -151,8 +151,10 @@ class FilterGradientPlan:
             "num_wide_panels": grid.vectors.num_large,
             "num_panels": grid.vectors.parts,
             "columns": self.outside,
-            "shape": self._shape(self.band_rows),
-            "last_shape": self._shape(height.output - (self.bands - 1) * self.band_rows),
+            "shape": self._shape(self.input_tile_rows),
+            "last_shape": self._shape(
+                height.output - (self.input_tiles - 1) * self.input_tile_rows
+            ),
             "microkernels": self.factors.microkernels(
                 grid.rows,
                 grid.vectors,
@@ -166,7 +168,7 @@ class FilterGradientPlan:
         return tuple(values[name] for name in kernel.WORDS)
 
     def _shape(self, rows: int) -> tuple[Word, ...]:
-        """What the microkernel reads for a band of so many rows: a sum over pixels."""
+        """What the microkernel reads for an input tile of so many rows: a sum over pixels."""
         row = self.conv.filters * self.factors.dtype.size
         step = self.conv.axes[1].stride * self.row_pitch
         values: dict[str, Word] = {
@@ -183,14 +185,14 @@ class FilterGradientPlan:
 
 
 def num_parts(sum_bytes: int, units: int) -> int:
-    """How many parts there are of a sum of so many bytes over so many bands."""
+    """How many parts there are of a sum of so many bytes over so many input tiles."""
     found = host.in_second_cache(_PARTS_SHARE) // sum_bytes
     found = max(_FEWEST_PARTS, min(_MOST_PARTS, found))
     return min(units, 1 << found.bit_length() - 1)  # even for 2, 4, 8, ... threads
 
 
 def cut_rows(rows: int, most: int) -> tuple[int, int]:
-    """How many bands there are of at most so many rows, and the rows of one."""
-    bands = -(-rows // most)
-    rows_of_band = -(-rows // bands)
-    return -(-rows // rows_of_band), rows_of_band
+    """How many input tiles there are of at most so many rows, and the rows of one."""
+    input_tiles = -(-rows // most)
+    rows_of_input_tile = -(-rows // input_tiles)
+    return -(-rows // rows_of_input_tile), rows_of_input_tile

@@ -14,7 +14,7 @@ import math
 
 from ....graph import DType
 from ...codegen.control import fold, loop, replaced, when
-from ...codegen.function import Function, Module, Value
+from ...codegen.function import IRFunction, Module, Value
 from ...codegen.memory import first_lanes, store_strided
 from ...ir.kernel_target import Target
 from ...ir.launch import Buffer, Launch, Matrix, Scratch, Word
@@ -134,7 +134,9 @@ def _write(dtype: DType, vector_bytes: int, channels: int) -> str:
 
 
 class _Writer:
-    def __init__(self, fn: Function, args: Value, dtype: DType, lanes: int, channels: int) -> None:
+    def __init__(
+        self, fn: IRFunction, args: Value, dtype: DType, lanes: int, channels: int
+    ) -> None:
         self.fn = fn
         self.channels = channels
         # AVX-512 has registers for them; a branch would cost more.

@@ -19,7 +19,7 @@ from functools import partial
 
 from ....graph import DType
 from ...codegen.control import fold, loop, when
-from ...codegen.function import Function, Module, Value
+from ...codegen.function import IRFunction, Module, Value
 from ...target.code import Code
 from ...target.host import LINE
 from ..addressing import (
@@ -115,7 +115,7 @@ def _write(symbol: str, dtype: DType, vector_bytes: int) -> str:
 
 
 class _Writer:
-    def __init__(self, fn: Function, words: Words, dtype: DType, vector_bytes: int) -> None:
+    def __init__(self, fn: IRFunction, words: Words, dtype: DType, vector_bytes: int) -> None:
         self.fn = fn
         self.words = words
         self.dtype = dtype

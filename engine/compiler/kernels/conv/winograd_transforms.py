@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from ...codegen.conversions import fma
-from ...codegen.function import Function, Value
+from ...codegen.function import IRFunction, Value
 
 # Points of an axis, and results of a tile.
 POINTS = 6
@@ -31,15 +31,15 @@ _B = 2.0**0.5
 _OF_A = -2.0 / 3.0
 _OF_B = 1.0 / 6.0
 
-Transform: TypeAlias = Callable[[Function, Sequence[Value]], list[Value]]
+Transform: TypeAlias = Callable[[IRFunction, Sequence[Value]], list[Value]]
 
 
-def _pair(fn: Function, even: Value, odd: Value, at: float) -> list[Value]:
+def _pair(fn: IRFunction, even: Value, odd: Value, at: float) -> list[Value]:
     """even + at * odd, even - at * odd."""
     return [fma(fn, odd, at, even), fma(fn, odd, -at, even)]
 
 
-def patch(fn: Function, x: Sequence[Value]) -> list[Value]:
+def patch(fn: IRFunction, x: Sequence[Value]) -> list[Value]:
     """Of six elements of x."""
     return [
         fma(fn, x[2], -2.5, x[0] + x[4]),
@@ -49,7 +49,7 @@ def patch(fn: Function, x: Sequence[Value]) -> list[Value]:
     ]
 
 
-def results(fn: Function, dy: Sequence[Value]) -> list[Value]:
+def results(fn: IRFunction, dy: Sequence[Value]) -> list[Value]:
     """Of four elements of dy; `taps` has the factors of the points."""
     return [
         dy[0],
@@ -59,7 +59,7 @@ def results(fn: Function, dy: Sequence[Value]) -> list[Value]:
     ]
 
 
-def filters(fn: Function, f: Sequence[Value]) -> list[Value]:
+def filters(fn: IRFunction, f: Sequence[Value]) -> list[Value]:
     """Of three taps."""
     return [
         f[0],
@@ -69,7 +69,7 @@ def filters(fn: Function, f: Sequence[Value]) -> list[Value]:
     ]
 
 
-def output(fn: Function, m: Sequence[Value]) -> list[Value]:
+def output(fn: IRFunction, m: Sequence[Value]) -> list[Value]:
     """Four results from the six points."""
     sum_a, sum_b = m[1] + m[2], m[3] + m[4]
     less_a, less_b = m[1] - m[2], m[3] - m[4]
@@ -81,7 +81,7 @@ def output(fn: Function, m: Sequence[Value]) -> list[Value]:
     ]
 
 
-def taps(fn: Function, m: Sequence[Value]) -> list[Value]:
+def taps(fn: IRFunction, m: Sequence[Value]) -> list[Value]:
     """Three taps from the six points."""
     sum_a, sum_b = (m[1] + m[2]) * _OF_A, (m[3] + m[4]) * _OF_B
     less_a, less_b = (m[1] - m[2]) * _OF_A, (m[3] - m[4]) * _OF_B

@@ -12,7 +12,7 @@ from functools import partial
 
 from ....graph import DType, int64
 from ...codegen.control import fold, loop, replaced
-from ...codegen.function import Function, Module, Value
+from ...codegen.function import IRFunction, Module, Value
 from ...codegen.memory import first_lanes
 from ...target.code import Code
 from ...target.llvm import has_masks
@@ -44,7 +44,7 @@ def _write(dtype: DType, vector_bytes: int) -> str:
 
 class _Writer:
     def __init__(
-        self, fn: Function, dtype: DType, vector_bytes: int, arguments: Sequence[Value]
+        self, fn: IRFunction, dtype: DType, vector_bytes: int, arguments: Sequence[Value]
     ) -> None:
         self.fn = fn
         self.dtype = dtype

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ....graph import DType
 from ...codegen.control import fold, loop, replaced, when
-from ...codegen.function import Function, Module, Value
+from ...codegen.function import IRFunction, Module, Value
 from ...codegen.memory import first_lanes, load_strided, store_strided
 from ...target.code import Code
 from ..addressing import Words, function, invoke, load, minimum, place, quotient, share
@@ -43,7 +43,7 @@ def _write(dtype: DType, vector_bytes: int) -> str:
 
 
 class _Writer:
-    def __init__(self, fn: Function, args: Value, dtype: DType, lanes: int) -> None:
+    def __init__(self, fn: IRFunction, args: Value, dtype: DType, lanes: int) -> None:
         self.fn = fn
         self.words = Words(fn, args, WORDS)
         self.dtype = dtype

@@ -8,25 +8,27 @@ copies in front of the block.
 from __future__ import annotations
 
 from ...codegen.control import loop, replaced
-from ...codegen.function import Function, Value
+from ...codegen.function import IRFunction, Value
 from ...ir.launch import Epilogue, Scratch, Word
 from ...target import host
 from ..addressing import WORD_BYTES, Words, store, word
 
 # A kernel with these has "epilogue_words", too.
-OWN_WORDS = ("own", "own_bytes", "num_epilogue_words", "result_word")
+SCRATCH_WORDS = ("own", "own_bytes", "num_epilogue_words", "result_word")
 
 
-def plan_own(epilogue: Epilogue | None, num_bytes: int, threads: int) -> dict[str, Word]:
+def plan_epilogue_scratch(
+    epilogue: Epilogue | None, num_bytes: int, threads: int
+) -> dict[str, Word]:
     """The words for blocks of so many bytes, or for a result that is needed in its own place."""
     if epilogue is None or epilogue.result is None:
-        return dict.fromkeys(OWN_WORDS, 0)
+        return dict.fromkeys(SCRATCH_WORDS, 0)
     count = host.whole_lines(len(epilogue.words) * WORD_BYTES) // WORD_BYTES
     each = count * WORD_BYTES + host.whole_lines(num_bytes)
     words = [*epilogue.words, *(0,) * (count - len(epilogue.words))]
     words[epilogue.result] = 0
     return {
-        "own": Scratch(each * threads, "own_result"),
+        "own": Scratch(each * threads, "epilogue_scratch"),
         "own_bytes": each,
         "num_epilogue_words": count,
         "result_word": epilogue.result,
@@ -34,10 +36,10 @@ def plan_own(epilogue: Epilogue | None, num_bytes: int, threads: int) -> dict[st
     }
 
 
-class OwnResult:
-    """The memory of thread `tid`; `words` has OWN_WORDS."""
+class EpilogueScratch:
+    """The memory of thread `tid`; `words` has SCRATCH_WORDS."""
 
-    def __init__(self, fn: Function, words: Words, tid: Value) -> None:
+    def __init__(self, fn: IRFunction, words: Words, tid: Value) -> None:
         self._fn = fn
         self._words = words
         self._copies = copies = words["own"] + words["own_bytes"] * tid

@@ -23,7 +23,7 @@ from .blocking import (
     is_turned_first,
     may_be_turned_first,
 )
-from .epilogue_scratch import plan_own
+from .epilogue_scratch import plan_epilogue_scratch
 from .microkernel import microkernels
 from .tiles import Cut, Grid
 
@@ -448,7 +448,7 @@ def _plan_own(
     """The words about parts of C in memory of the thread: whole rows, each made at one time."""
     part = blocks.part * grid.rows.large * c.row_stride * dtype.size
     is_whole = blocks.streams and not accumulate
-    return plan_own(epilogue if is_whole else None, part, target.threads)
+    return plan_epilogue_scratch(epilogue if is_whole else None, part, target.threads)
 
 
 def _packed_a(

@@ -16,11 +16,11 @@ from functools import partial
 
 from ....graph import DType
 from ...codegen.control import fold, loop, when
-from ...codegen.function import Function, Module, Value
+from ...codegen.function import IRFunction, Module, Value
 from ...target.code import Code
 from ...target.host import LINE
 from ..addressing import WORD_BYTES, Words, function, invoke, minimum, quotient, share, word
-from .epilogue_scratch import OWN_WORDS, OwnResult
+from .epilogue_scratch import SCRATCH_WORDS, EpilogueScratch
 from .microkernel import UNROLL
 from .pack import COPY, TRANSPOSE, write_copy, write_transpose
 
@@ -46,7 +46,7 @@ WORDS = (
     # bytes for each row of C. Then units are of whole rows.
     *("num_streams", "streams"),
     "fetch_a",  # how what the next part takes of A is fetched while tiles are made
-    *OWN_WORDS,  # blocks are parts
+    *SCRATCH_WORDS,  # blocks are parts
 )
 
 # "pack_a" says whether A is copied: the rows of a tile for each k. Rows of A are 1 element apart.
@@ -73,7 +73,7 @@ def _write(dtype: DType, vector_bytes: int) -> str:
 
 
 class _Writer:
-    def __init__(self, fn: Function, words: Words, dtype: DType, lanes: int) -> None:
+    def __init__(self, fn: IRFunction, words: Words, dtype: DType, lanes: int) -> None:
         self.fn = fn
         self.words = words
         self.size = dtype.size
@@ -87,7 +87,7 @@ class _Writer:
         self.of_product = words["num_tiles"] * words["columns"]
         total = words["batches"] * words["batches_2"] * self.of_product
         begin, end = self.share = share(fn, total, tid, nth)
-        self.own = OwnResult(fn, words, tid)
+        self.own = EpilogueScratch(fn, words, tid)
 
         def product(batch: Value) -> None:
             size = words["block_panels"]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from ....graph import DType, int64
 from ...codegen.control import fold, replaced, when
-from ...codegen.function import Function, Module, Value
+from ...codegen.function import IRFunction, Module, Value
 from ...codegen.memory import first_lanes
 from ...ir.kernel_target import Target
 from ...target.code import Code
@@ -147,7 +147,7 @@ def microkernels(
     )
 
 
-def dot_of_pairs(fn: Function, x: Value, y: Value, to: Value) -> Value:
+def dot_of_pairs(fn: IRFunction, x: Value, y: Value, to: Value) -> Value:
     """x[0] * y[0] + x[1] * y[1] + to, for pairs of bfloat16 that are in float32 registers.
 
     Source: "Intel 64 and IA-32 Architectures Software Developer's Manual", volume 2, VDPBF16PS.
@@ -160,7 +160,7 @@ def dot_of_pairs(fn: Function, x: Value, y: Value, to: Value) -> Value:
 
 
 class _Writer:
-    def __init__(self, fn: Function, tile: Tile) -> None:
+    def __init__(self, fn: IRFunction, tile: Tile) -> None:
         self.fn = fn
         self.tile = tile
 

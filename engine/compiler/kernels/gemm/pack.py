@@ -6,7 +6,7 @@ from functools import partial
 
 from ....graph import DType
 from ...codegen.control import fold, loop, replaced, when
-from ...codegen.function import Function, Module, Value
+from ...codegen.function import IRFunction, Module, Value
 from ...codegen.memory import first_lanes
 from ..addressing import function, load, minimum, store
 
@@ -155,7 +155,7 @@ def write_transpose(
     loop(fn, fn.number(0), rows, lanes, block_row)
 
 
-def transposed(fn: Function, rows: list[Value]) -> list[Value]:
+def transposed(fn: IRFunction, rows: list[Value]) -> list[Value]:
     """The columns of a square block, given its rows: blocks of half the size change places."""
     rows = list(rows)
     lanes = len(rows)
@@ -172,7 +172,7 @@ def transposed(fn: Function, rows: list[Value]) -> list[Value]:
     return rows
 
 
-def _shuffle(fn: Function, a: Value, b: Value, lanes: list[int]) -> Value:
+def _shuffle(fn: IRFunction, a: Value, b: Value, lanes: list[int]) -> Value:
     """Lanes of `a`, then of `b`, by number."""
     numbers = ", ".join(f"i32 {lane}" for lane in lanes)
     return fn.instruction(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ....graph import DType, uint8, uint32, uint64
 from ...codegen.control import loop, when
 from ...codegen.conversions import convert
-from ...codegen.function import Function, Module, Value
+from ...codegen.function import IRFunction, Module, Value
 from ...codegen.memory import first_lanes
 from ...ir.kernel_target import Target
 from ...ir.launch import Buffer, Launch
@@ -93,7 +93,7 @@ def _write(kind: str, vector_bytes: int) -> str:
 class _Draw:
     """The blocks of one draw, `lanes` at a time."""
 
-    def __init__(self, fn: Function, words: Words, lanes: int) -> None:
+    def __init__(self, fn: IRFunction, words: Words, lanes: int) -> None:
         self.fn = fn
         self.lanes = lanes
         state = words["state"]
@@ -130,7 +130,7 @@ class _Draw:
         return [upper1 ^ c1 ^ key[0], p1, upper0 ^ c3 ^ key[1], p0]
 
 
-def _words(fn: Function, words: Words, blocks: Sequence[Value]) -> list[Value]:
+def _words(fn: IRFunction, words: Words, blocks: Sequence[Value]) -> list[Value]:
     """Block after block: pairs of words side by side in a lane, then lanes of both alternating."""
     lanes = blocks[0].lanes
     pairs = [(blocks[i] & _LOW) | fn.binary("shl", blocks[i + 1], 32) for i in range(0, _WORDS, 2)]
@@ -147,7 +147,7 @@ def _words(fn: Function, words: Words, blocks: Sequence[Value]) -> list[Value]:
     return found
 
 
-def _bools(fn: Function, words: Words, blocks: Sequence[Value]) -> list[Value]:
+def _bools(fn: IRFunction, words: Words, blocks: Sequence[Value]) -> list[Value]:
     """A byte for each word, those of a block side by side in 32 bits."""
     # A word below 2**32 plus 2**32 - least has bit 32 where it is `least` or more.
     lanes = blocks[0].lanes
@@ -160,7 +160,7 @@ def _bools(fn: Function, words: Words, blocks: Sequence[Value]) -> list[Value]:
     return [convert(fn, found, uint32)]
 
 
-def _as_elements(fn: Function, x: Value, dtype: DType) -> Value:
+def _as_elements(fn: IRFunction, x: Value, dtype: DType) -> Value:
     """The same bits as smaller elements."""
     lanes = x.lanes * x.dtype.size // dtype.size
     return fn.instruction(f"bitcast {x} to <{lanes} x i{8 * dtype.size}>", dtype, lanes)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ....graph import DType
 from ...codegen.control import fold, loop
-from ...codegen.function import Function, Module, Value
+from ...codegen.function import IRFunction, Module, Value
 from ...codegen.memory import first_lanes
 from ...ir.kernel_target import Target
 from ...ir.launch import Buffer, Launch
@@ -79,7 +79,7 @@ def _write(kind: str, dtype: DType, vector_bytes: int) -> str:
 
 
 def _combined(
-    fn: Function, kind: str, before: Value, new: Value, factor: Value, mask: Value
+    fn: IRFunction, kind: str, before: Value, new: Value, factor: Value, mask: Value
 ) -> Value:
     if kind == "sum":
         return before + new

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ....graph import DType, int64
 from ...codegen.control import loop, when
 from ...codegen.conversions import convert
-from ...codegen.function import Function, Module, Value
+from ...codegen.function import IRFunction, Module, Value
 from ...codegen.math import maximum, minimum
 from ...codegen.memory import first_lanes
 from ...ir.kernel_target import Target
@@ -21,7 +21,7 @@ from ..addressing import Words, function, load, share, store
 
 _SYMBOL = "scatter"
 _NAMES = ("rows", "indices", "start", "out", "tables", "count", "size", "width")
-_COMBINED: dict[str, Callable[[Function, Value, Value], Value]] = {
+_COMBINED: dict[str, Callable[[IRFunction, Value, Value], Value]] = {
     "update": lambda fn, old, new: new,
     "add": lambda fn, old, new: old + new,
     "mul": lambda fn, old, new: old * new,
@@ -132,7 +132,7 @@ def _write(
 
 
 def _columns(
-    fn: Function,
+    fn: IRFunction,
     begin: Value,
     end: Value,
     lanes: int,

@@ -11,7 +11,7 @@ import numpy as np
 from ....graph import int32
 from ...ir.builder import Builder, as_it_is
 from ...ir.not_lowered import NotLoweredError
-from ...ir.program import Gathered, Operand, View
+from ...ir.program import IndirectLoad, Operand, View
 from ...ir.sizes import is_known
 from .indexing import as_view
 from .table import Lowered, lowers
@@ -44,7 +44,7 @@ class _Windows:
         b, shape = self._b, (*places.shape[: -len(self.rest) or None], *self.rest)
         lead = len(shape) - len(self.rest)
         start = x._replace(shape=shape, strides=(*[0] * lead, *x.strides[1:]))
-        found = Gathered(start, (b.broadcast(places, shape),), x.strides[:1], x.shape[:1])
+        found = IndirectLoad(start, (b.broadcast(places, shape),), x.strides[:1], x.shape[:1])
         return b.map(as_it_is, [found], b.dtype(x), shape)
 
     def place_of_maximum(self) -> View:

@@ -14,7 +14,7 @@ from ...ir.kernel import squeezed
 from ...ir.kernel_target import Target
 from ...ir.launch import Buffer, Matrix
 from ...ir.not_lowered import NotLoweredError
-from ...ir.program import Library, Operand, Pieces, Shape, View, contiguous, piece
+from ...ir.program import KernelCall, Operand, Pieces, Shape, View, contiguous, piece
 from ...kernels.gemm.operand_format import Factors
 from ...kernels.gemm.products import plan_product
 from ...target.bfloat16_unit import PairUnit, pair_unit
@@ -85,7 +85,7 @@ def product(b: Builder, x: View, y: View, dtype: DType) -> Operand:
         rows = _joined(x)
         if rows is not None:  # one product, of all rows
             right = y._replace(shape=y.shape[-2:], strides=y.strides[-2:])
-            return _library(b, rows, _readable(b, right), (), dtype, (*lead, m, n))
+            return _kernel_call(b, rows, _readable(b, right), (), dtype, (*lead, m, n))
     return _batched(b, x, y, lead, dtype)
 
 
@@ -126,7 +126,7 @@ def product_into(b: Builder, x: View, y: View, shape: Shape, strides: Shape) -> 
         for i, v in ((1, x), (2, y))
     )
     steps = (*(axis[3] for axis in axes), *strides[-2:])
-    return _library(b, left, right, sizes, wide(b.dtype(x)), shape, steps)
+    return _kernel_call(b, left, right, sizes, wide(b.dtype(x)), shape, steps)
 
 
 def _product_in_order(b: Builder, x: View, y: View, order: Shape) -> View | None:
@@ -169,7 +169,7 @@ def _batched(b: Builder, x: View, y: View, lead: Shape, dtype: DType) -> Operand
         shape=(*sizes, *y.shape[-2:]),
         strides=(*(s for _, _, s in axes), *wide_y.strides[-2:]),
     )
-    return _library(b, left, right, sizes, dtype, (*lead, m, n))
+    return _kernel_call(b, left, right, sizes, dtype, (*lead, m, n))
 
 
 def _joined_batch(lead: Shape, *operands: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -193,7 +193,7 @@ def _joined_batch(lead: Shape, *operands: tuple[int, ...]) -> list[tuple[int, ..
     return found
 
 
-def _library(
+def _kernel_call(
     b: Builder,
     x: View,
     y: View,
@@ -218,7 +218,7 @@ def _library(
         x = _readable(b, x)
     steps = contiguous((*batch, x.shape[-2], y.shape[-1])) if places is None else places
     made = _Product(x, y, batch, steps, b.dtype(x), dtype, unit)
-    return b.library_on(
+    return b.kernel_call_on(
         "matmul",
         (x, y),
         shape,
@@ -285,17 +285,17 @@ class _Product(NamedTuple):
         multiplied = Factors(self.dtype, self.unit)
         return plan_product(*factors, c, *sizes, multiplied, target, batch=batch, epilogue=epilogue)
 
-    def pieces(self, whole: Library) -> Pieces | None:
+    def pieces(self, whole: KernelCall) -> Pieces | None:
         """The product by pieces of its first batch axis."""
         if not self.batch:
             return None
 
-        def make(numbers: Mapping[int, int]) -> Library:
+        def make(numbers: Mapping[int, int]) -> KernelCall:
             x, y = piece(self.x, numbers), piece(self.y, numbers)
             made = self._replace(x=x, y=y, batch=self.batch[1:], steps=self.steps[1:])
             writes = (numbers[whole.writes[0]],)
             rows = None if whole.shape is None else squeezed(whole.shape)[1:]
             plan = partial(made.plan, inputs=(), outputs=writes)
-            return Library(whole.name, (x, y), writes, plan, rows, made.work)
+            return KernelCall(whole.name, (x, y), writes, plan, rows, made.work)
 
         return Pieces(self.batch[0], self.steps[0], make)

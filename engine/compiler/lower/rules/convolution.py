@@ -104,7 +104,7 @@ def forward(b: Builder, step: Lowered, x: Operand, kernel: Operand) -> Operand:
 
     shape = (images, *out, filters)
     work = math.prod(shape) * math.prod(b.shape(kernel)[:-1])
-    return b.library_on("convolution", views, shape, dtype, plan, work=work)
+    return b.kernel_call_on("convolution", views, shape, dtype, plan, work=work)
 
 
 @lowers("ConvInputGrad")
@@ -133,8 +133,8 @@ def input_gradient(
     shape = (images, *spatial, channels)
     work = math.prod(b.shape(dy)) * math.prod(b.shape(kernel)[:-1])
     if is_one_phase:
-        return b.library_on("convolution gradient", views, shape, dtype, plan, work=work)
-    return b.library("convolution gradient", views, [(shape, dtype)], plan, work=work)[0]
+        return b.kernel_call_on("convolution gradient", views, shape, dtype, plan, work=work)
+    return b.kernel_call("convolution gradient", views, [(shape, dtype)], plan, work=work)[0]
 
 
 @lowers("ConvKernelGrad")
@@ -158,7 +158,7 @@ def filter_gradient(b: Builder, step: Lowered, x: Operand, dy: Operand, *dims: O
 
     shape = (*window, channels // step.attrs["groups"], filters)
     work = math.prod(b.shape(dy)) * math.prod(shape[:-1])
-    return b.library("filter gradient", views, [(shape, dtype)], plan, work=work)[0]
+    return b.kernel_call("filter gradient", views, [(shape, dtype)], plan, work=work)[0]
 
 
 @lowers("ConvTranspose")

@@ -63,4 +63,4 @@ def running(
             reverse=reverse,
         )
 
-    return b.library(kind, [x, *factors], [(shape, dtype)], plan)[0]
+    return b.kernel_call(kind, [x, *factors], [(shape, dtype)], plan)[0]

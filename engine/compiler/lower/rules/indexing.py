@@ -8,7 +8,7 @@ from typing import Any
 from ....graph import bool_, int32, int64
 from ...ir.builder import Builder, as_it_is, broadcast
 from ...ir.not_lowered import NotLoweredError
-from ...ir.program import Gathered, Operand, Shape, Size, View
+from ...ir.program import IndirectLoad, Operand, Shape, Size, View
 from ...ir.sizes import is_known
 from .table import Lowered, lowers
 
@@ -46,7 +46,7 @@ def _take_along(b: Builder, step: Lowered, x: Operand, indices: Operand) -> Oper
     )
     start = b.broadcast(one, shape)
     assert isinstance(start, View)
-    found = Gathered(start, (places,), (view.strides[axis],), (size,))
+    found = IndirectLoad(start, (places,), (view.strides[axis],), (size,))
     return b.map(as_it_is, [found], b.dtype(x), shape)
 
 
@@ -102,7 +102,7 @@ def _picked(
     spread = tuple(
         b.broadcast(b.reshape(p, (*b.shape(p), *[1] * after)), start.shape) for p in places
     )
-    found = Gathered(
+    found = IndirectLoad(
         start,
         spread,
         tuple(strides[a] for a in axes),
@@ -166,7 +166,7 @@ def _element_at(b: Builder, x: Operand, places: Operand) -> View:
     """Elements of a vector; 0 outside of it."""
     view = as_view(b, x)
     start = view._replace(shape=b.shape(places), strides=(0,) * len(b.shape(places)))
-    found = Gathered(start, (places,), view.strides, view.shape)
+    found = IndirectLoad(start, (places,), view.strides, view.shape)
     return b.map(as_it_is, [found], b.dtype(x), start.shape)
 
 

@@ -65,7 +65,7 @@ def _bools(b: Builder, state: Operand, shape: Shape, least: int) -> View:
     def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
         return plan_random_bools(Buffer(inputs[0]), Buffer(outputs[0]), real(count), least, target)
 
-    return b.library("random bools", [state], [(shape, bool_)], plan, early=True)[0]
+    return b.kernel_call("random bools", [state], [(shape, bool_)], plan, early=True)[0]
 
 
 def _words(b: Builder, state: Operand, count: int) -> View:
@@ -75,7 +75,7 @@ def _words(b: Builder, state: Operand, count: int) -> View:
         def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
             return plan_random_words(Buffer(inputs[0]), Buffer(outputs[0]), real(count), target)
 
-        return b.library("random words", [state], [((count,), uint32)], plan, early=True)[0]
+        return b.kernel_call("random words", [state], [((count,), uint32)], plan, early=True)[0]
 
     return b.once(("words", state, count), make)
 

@@ -11,7 +11,7 @@ from ....graph import Array, float32, float64, int32
 from ....ops.nn.resample import resampling
 from ...ir.builder import Builder, as_it_is
 from ...ir.not_lowered import NotLoweredError
-from ...ir.program import Gathered, Operand, View
+from ...ir.program import IndirectLoad, Operand, View
 from ...ir.sizes import is_known
 from .contractions import product
 from .table import Lowered, filled, lowers
@@ -61,7 +61,9 @@ def _apply(
 
     start = view._replace(shape=shape, strides=(*view.strides[:axis], 0, *view.strides[axis + 1 :]))
     cells = [
-        Gathered(start, (constant(order[:, i], int32),), (view.strides[axis],), (view.shape[axis],))
+        IndirectLoad(
+            start, (constant(order[:, i], int32),), (view.strides[axis],), (view.shape[axis],)
+        )
         for i in range(most)
     ]
     if is_choice:

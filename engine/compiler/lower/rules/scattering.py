@@ -182,4 +182,4 @@ def _scattered(
         )
 
     inputs = [rows, places] if start is None else [rows, places, start]
-    return b.library("scatter", inputs, [(tables, dtype)], plan)[0]
+    return b.kernel_call("scatter", inputs, [(tables, dtype)], plan)[0]

@@ -11,7 +11,7 @@ from typing import Any
 from ....graph import bool_, int64
 from ...ir.builder import Builder, as_it_is
 from ...ir.not_lowered import NotLoweredError
-from ...ir.program import Gathered, Literal, Operand, Shape, View
+from ...ir.program import IndirectLoad, Literal, Operand, Shape, View
 from ...ir.sizes import is_known
 from .joining import copy_into, part
 from .table import Lowered, filled, known_size, lowers
@@ -109,7 +109,7 @@ def _at(
     moved = tuple(x.strides[a] for a in axes)
     shape = b.shape(places[0])
     start = x._replace(shape=shape, strides=strides)
-    found = Gathered(start, tuple(places), moved, tuple(limits))
+    found = IndirectLoad(start, tuple(places), moved, tuple(limits))
     return b.map(as_it_is, [found], b.dtype(x), shape)
 
 

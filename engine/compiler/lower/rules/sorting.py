@@ -15,7 +15,7 @@ from ...ir.builder import Builder, as_it_is
 from ...ir.kernel_target import Target
 from ...ir.launch import Buffer
 from ...ir.not_lowered import NotLoweredError
-from ...ir.program import Gathered, Operand, View
+from ...ir.program import IndirectLoad, Operand, View
 from ...ir.sizes import is_known
 from ...ir.sort_keys import in_order, order_type
 from ...kernels.other.top_k import plan_top_k
@@ -73,7 +73,7 @@ def _axis_back(b: Builder, x: View, axis: int) -> View:
 def _picked(b: Builder, x: View, places: View) -> View:
     """Elements of lines, by places that are within them."""
     start = x._replace(shape=places.shape, strides=(*x.strides[:-1], 0))
-    found = Gathered(start, (places,), (x.strides[-1],), (x.shape[-1],))
+    found = IndirectLoad(start, (places,), (x.strides[-1],), (x.shape[-1],))
     return b.map(as_it_is, [found], b.dtype(x), places.shape)
 
 
@@ -134,4 +134,4 @@ def _greatest(b: Builder, x: View, count: int) -> View:
 
     shape = (*outer, count)
     made = [(shape, order_type(dtype)), (shape, int32)]
-    return b.library("the greatest", [x], made, plan)[1]
+    return b.kernel_call("the greatest", [x], made, plan)[1]

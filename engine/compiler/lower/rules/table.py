@@ -37,8 +37,8 @@ class Lowered(NamedTuple):
 
 # Takes the builder, what is asked, and the operands; gives the output, or all of several, None for
 # one that nobody takes.
-Lowering: TypeAlias = Callable[..., Operand | Sequence[Operand | None]]
-_Lowering = TypeVar("_Lowering", bound=Lowering)
+ClusterLowering: TypeAlias = Callable[..., Operand | Sequence[Operand | None]]
+_Lowering = TypeVar("_Lowering", bound=ClusterLowering)
 
 
 class Rule(NamedTuple):
@@ -53,7 +53,7 @@ class Rule(NamedTuple):
         ignores_attributes: none of them gets into native code.
     """
 
-    lower: Lowering
+    lower: ClusterLowering
     takes_halves: bool = False
     places_from_data: bool = False
     any_attributes: bool = False

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from laminar.engine.compiler.codegen.control import any_lane, loop, repeat, replaced
-from laminar.engine.compiler.codegen.function import Function, Value
+from laminar.engine.compiler.codegen.function import IRFunction, Value
 from laminar.engine.compiler.codegen.memory import load, lookup, store
 from laminar.engine.graph import float64, int64
 
@@ -17,7 +17,7 @@ LANES = pytest.mark.parametrize("lanes", [0, 4, 16])
 
 @LANES
 def test_replaced(lanes: int) -> None:
-    def body(fn: Function, x: Value) -> Value:
+    def body(fn: IRFunction, x: Value) -> Value:
         def negative() -> list[Value]:
             def far() -> list[Value]:
                 return [x * 100.0]
@@ -38,7 +38,7 @@ def test_replaced(lanes: int) -> None:
 
 @LANES
 def test_repeat(lanes: int) -> None:
-    def body(fn: Function, x: Value) -> Value:
+    def body(fn: IRFunction, x: Value) -> Value:
         def halved(y: Value) -> tuple[Value, Value]:
             y = fn.select(y >= 1.0, y * 0.5, y)
             return y, any_lane(fn, y >= 1.0)
@@ -54,7 +54,7 @@ def test_repeat(lanes: int) -> None:
 def test_lookup(lanes: int) -> None:
     table = [np.pi, -1.0, np.inf, 1e-300]
 
-    def body(fn: Function, i: Value) -> Value:
+    def body(fn: IRFunction, i: Value) -> Value:
         return lookup(fn, "table", table, i)
 
     i = np.arange(37) % 4
@@ -68,7 +68,7 @@ def test_constants_beyond_the_type_are_infinite() -> None:
 
 
 def test_loops_nest_in_branches() -> None:
-    def body(fn: Function, n: Value) -> Value:
+    def body(fn: IRFunction, n: Value) -> Value:
         def counted() -> list[Value]:
             place = fn.named("alloca i64")
             store(fn, n, place)

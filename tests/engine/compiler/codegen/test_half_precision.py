@@ -12,7 +12,7 @@ import pytest
 import laminar
 from laminar import ops
 from laminar.engine.compiler.codegen.conversions import convert
-from laminar.engine.compiler.codegen.function import Function, Value
+from laminar.engine.compiler.codegen.function import IRFunction, Value
 from laminar.engine.compiler.ir.builder import Builder
 from laminar.engine.compiler.ir.not_lowered import NotLoweredError
 from laminar.engine.compiler.ir.program import View
@@ -20,7 +20,7 @@ from laminar.engine.compiler.kernels import PairUnit
 from laminar.engine.compiler.lower.rules import contractions
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 from laminar.engine.compiler.plan import plan_cache
-from laminar.engine.compiler.schedule.buffer_assignment import lay_out
+from laminar.engine.compiler.schedule.buffer_assignment import assign_buffers
 from laminar.engine.graph import as_dtype, bfloat16, float16, float32
 
 from ..modules import elementwise
@@ -108,7 +108,7 @@ def test_a_value_that_is_rounded_is_not_rounded_again(name: str) -> None:
     dtype = as_dtype(name)
     lines = []
 
-    def body(fn: Function, v: Value) -> Value:
+    def body(fn: IRFunction, v: Value) -> Value:
         once = convert(fn, v, dtype)
         before = len(fn.text())
         twice = convert(fn, convert(fn, once, float32), dtype)
@@ -226,7 +226,7 @@ def test_a_product_takes_the_halves_that_its_factors_were(
     found = contractions.product(b, *factors, float32)
     outputs = [found, left] if is_used else [found]
     b.program.outputs = [v for v in outputs if isinstance(v, View)]
-    kernels = lay_out(b.program, b.copy).kernels
+    kernels = assign_buffers(b.program, b.copy).kernels
     assert len(kernels) == 1 + is_used
     b.program.verify()
     # What is not in order, or is of another type, is taken as it is.

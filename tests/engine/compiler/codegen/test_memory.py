@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laminar.engine.compiler.ir.not_lowered import NotLoweredError
-from laminar.engine.compiler.ir.program import Literal, Map, Program, Storage, View
+from laminar.engine.compiler.ir.program import Literal, LoopProgram, Pointwise, Storage, View
 from laminar.engine.compiler.ir.recording_scalars import same
-from laminar.engine.compiler.ir.sizes import Sizes, is_known, stand_in
+from laminar.engine.compiler.ir.sizes import Sizes, is_known, symbolic_size
 from laminar.engine.compiler.schedule.buffer_assignment import arrange
 from laminar.engine.errors import InternalError
 from laminar.engine.graph import DType, as_dtype
@@ -28,7 +28,7 @@ def test_a_number_made_of_stand_ins_is_read_back(values: list[int], data: st.Dat
     factors = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=3))
     number, real = (data.draw(st.integers(1, 1 << 20)),) * 2
     for k in factors:
-        number, real = number * stand_in(k), real * values[k]
+        number, real = number * symbolic_size(k), real * values[k]
     extra = data.draw(st.integers(-1000, 1000))
     assert sizes.real(number) == real
     assert sizes.real(number + extra) == real + extra
@@ -37,9 +37,9 @@ def test_a_number_made_of_stand_ins_is_read_back(values: list[int], data: st.Dat
 
 def test_a_number_made_otherwise_is_refused() -> None:
     with pytest.raises(NotLoweredError, match="not known"):
-        Sizes([7]).real(stand_in(0) // 2)
+        Sizes([7]).real(symbolic_size(0) // 2)
     with pytest.raises(NotLoweredError, match="more than 4096 unknown sizes"):
-        stand_in(4096)
+        symbolic_size(4096)
 
 
 @given(
@@ -69,8 +69,8 @@ def test_pieces_alive_together_do_not_overlap(pieces: list[tuple[int, int, int]]
     assert total >= largest
 
 
-def _program() -> tuple[Program, int, int]:
-    program = Program()
+def _program() -> tuple[LoopProgram, int, int]:
+    program = LoopProgram()
     x = program.add(Storage(FLOAT, (4,), "input"))
     y = program.add(Storage(FLOAT, (4,)))
     return program, x, y
@@ -82,16 +82,16 @@ def test_verify_finds_what_is_read_before_it_is_written() -> None:
     with pytest.raises(InternalError, match="never written"):
         program.verify()
     z = program.add(Storage(FLOAT, (4,)))
-    program.statements = [Map(program.whole(z), (program.whole(y),), same(FLOAT))]
+    program.statements = [Pointwise(program.whole(z), (program.whole(y),), same(FLOAT))]
     with pytest.raises(InternalError, match="read before it is written"):
         program.verify()
 
 
 def test_verify_finds_views_that_reach_outside() -> None:
     program, x, y = _program()
-    program.statements = [Map(program.whole(y), (View(x, (4,), (1,), 1),), same(FLOAT))]
+    program.statements = [Pointwise(program.whole(y), (View(x, (4,), (1,), 1),), same(FLOAT))]
     with pytest.raises(InternalError, match="reaches outside"):
         program.verify()
-    program.statements = [Map(program.whole(x), (Literal(1.0, FLOAT),), same(FLOAT))]
+    program.statements = [Pointwise(program.whole(x), (Literal(1.0, FLOAT),), same(FLOAT))]
     with pytest.raises(InternalError, match="is given, and written to"):
         program.verify()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from laminar import engine
-from laminar.engine.compiler.codegen.function import Function, Module, Value
+from laminar.engine.compiler.codegen.function import IRFunction, Module, Value
 from laminar.engine.compiler.codegen.scalars import FUNCTIONS, write
 from laminar.engine.compiler.ir.not_lowered import NotLoweredError
 from laminar.engine.compiler.ir.recording_scalars import NATIVE_FUNCTIONS, RecordingScalars, record
@@ -89,7 +89,7 @@ def body_of(op: OpDef, attrs: Mapping[str, Any]) -> Any:
     scalar = op.scalar
     assert scalar is not None
 
-    def body(fn: Function, *values: Value) -> Any:
+    def body(fn: IRFunction, *values: Value) -> Any:
         dtypes = [v.dtype for v in values]
         return write(fn, record(scalar, dtypes, result_dtype(op, dtypes, attrs), attrs), values)
 
@@ -109,7 +109,7 @@ def lowered(op: OpDef, dtype: DType) -> bool:
     """Whether native code can be written."""
     dtypes = input_dtypes(op, dtype)
     assert dtypes is not None
-    fn = Function(Module(), "trial", [])
+    fn = IRFunction(Module(), "trial", [])
     try:
         for attrs in attributes(op):
             body_of(op, attrs)(fn, *(Value(fn, f"%x{i}", d, 4) for i, d in enumerate(dtypes)))

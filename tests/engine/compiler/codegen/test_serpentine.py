@@ -11,12 +11,12 @@ import pytest
 import laminar
 from laminar import ops
 from laminar.engine.compiler.codegen import driver
-from laminar.engine.compiler.codegen.function import POINTER, Function, Module, Value
+from laminar.engine.compiler.codegen.function import POINTER, IRFunction, Module, Value
 from laminar.engine.compiler.codegen.memory import address_at, store
 from laminar.engine.compiler.codegen.memory import load as load_elements
-from laminar.engine.compiler.codegen.serpentine import turning
-from laminar.engine.compiler.native import executable as instance
-from laminar.engine.compiler.native.executable import Instance
+from laminar.engine.compiler.codegen.serpentine import serpentine_loop
+from laminar.engine.compiler.native import executable as executable
+from laminar.engine.compiler.native.executable import Executable
 from laminar.engine.compiler.native.threads import set_threads
 from laminar.engine.compiler.plan.executable_plan import PLAN
 from laminar.engine.compiler.target.thread_count import num_threads
@@ -41,30 +41,30 @@ def native() -> Iterator[None]:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[Instance]:
-    """The instances that are made."""
-    found: list[Instance] = []
-    original = Instance.__init__
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Executable]:
+    """The executables that are made."""
+    found: list[Executable] = []
+    original = Executable.__init__
 
-    def init(self: Instance, *arguments: Any) -> None:
+    def init(self: Executable, *arguments: Any) -> None:
         original(self, *arguments)
         found.append(self)
 
-    monkeypatch.setattr(instance.Instance, "__init__", init)
+    monkeypatch.setattr(executable.Executable, "__init__", init)
     return found
 
 
-def directions(instance: Instance) -> list[int]:
+def directions(executable: Executable) -> list[int]:
     """Which of the plan's words the kernels ask for their direction."""
-    places = [place for place, base in instance.recipe.moves.tolist() if base == PLAN]
-    numbers = [int(instance.recipe.memory[place]) // 8 for place in places]
+    places = [place for place, base in executable.executable_plan.moves.tolist() if base == PLAN]
+    numbers = [int(executable.executable_plan.memory[place]) // 8 for place in places]
     return [number for number in numbers if number in TURNS]
 
 
 @pytest.mark.parametrize("back", [False, True])
 @pytest.mark.parametrize(("start", "stop", "step"), [(0, 12, 4), (3, 8, 1), (8, 12, 4), (5, 5, 1)])
 def test_all_rounds_are_run_in_order(start: int, stop: int, step: int, back: bool) -> None:
-    fn = Function(Module(), "kernel", [POINTER, "i64", "i64", "i64"])
+    fn = IRFunction(Module(), "kernel", [POINTER, "i64", "i64", "i64"])
     place = fn.arguments[0]
     first, last, turned = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
 
@@ -73,14 +73,14 @@ def test_all_rounds_are_run_in_order(start: int, stop: int, step: int, back: boo
         store(fn, count, place)
         store(fn, i, address_at(fn, place, count, 8))
 
-    turning(fn, turned != 0, first, last, step, note)
+    serpentine_loop(fn, turned != 0, first, last, step, note)
     found = np.zeros(16, np.int64)
     load(fn.module, "kernel")(found, start, stop, int(back))
     expected = list(range(start, stop, step))[:: -1 if back else 1]
     assert found[1 : 1 + found[0]].tolist() == expected
 
 
-def test_each_run_begins_where_the_last_one_stopped(made: list[Instance]) -> None:
+def test_each_run_begins_where_the_last_one_stopped(made: list[Executable]) -> None:
     function = laminar.function(lambda x: ops.exp(x) * 0.5)
     x = rng.normal(size=1 << 18).astype("float32")
     function(x)
@@ -101,14 +101,16 @@ def test_each_run_begins_where_the_last_one_stopped(made: list[Instance]) -> Non
         ((3000, 100), []),  # several rows are in a page
     ],
 )
-def test_large_rows_turn(shape: tuple[int, ...], expected: list[int], made: list[Instance]) -> None:
+def test_large_rows_turn(
+    shape: tuple[int, ...], expected: list[int], made: list[Executable]
+) -> None:
     x = rng.normal(size=shape).astype("float32")
     function = ops.exp if len(shape) == 1 else ops.softmax
     laminar.function(lambda x: function(x))(x)
     assert directions(made[0]) == expected
 
 
-def test_kernels_of_a_run_take_turns(made: list[Instance]) -> None:
+def test_kernels_of_a_run_take_turns(made: list[Executable]) -> None:
     x, y = (rng.normal(size=shape).astype("float32") for shape in ((300, 1024), (1 << 19,)))
     laminar.function(lambda x, y: (ops.softmax(x), ops.exp(y)))(x, y)
     assert directions(made[0]) == [driver.THERE, driver.BACK]
@@ -133,7 +135,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_both_directions_give_the_same_bits(case: str, made: list[Instance]) -> None:
+def test_both_directions_give_the_same_bits(case: str, made: list[Executable]) -> None:
     function, shape = CASES[case]
     x = rng.normal(size=shape).astype("float32")
     found = []
@@ -147,7 +149,7 @@ def test_both_directions_give_the_same_bits(case: str, made: list[Instance]) -> 
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_a_variable_is_updated_in_both_directions(threads: int, made: list[Instance]) -> None:
+def test_a_variable_is_updated_in_both_directions(threads: int, made: list[Executable]) -> None:
     set_threads(threads)
     start = rng.normal(size=300_007).astype("float32")
     variable = Variable(start)

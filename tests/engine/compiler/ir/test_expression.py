@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laminar.engine.compiler.codegen.function import Function, Module, Value
+from laminar.engine.compiler.codegen.function import IRFunction, Module, Value
 from laminar.engine.compiler.codegen.scalars import write
 from laminar.engine.compiler.ir.expression import Expression
 from laminar.engine.compiler.ir.not_lowered import NotLoweredError
@@ -49,7 +49,7 @@ class NumPyScalars(ArrayScalars):
 
 def lines_of(expression: Expression) -> list[str]:
     """The instructions of the code."""
-    fn = Function(Module(), "f", [])
+    fn = IRFunction(Module(), "f", [])
     write(fn, expression, [Value(fn, f"%x{i}", d, 8) for i, d in enumerate(expression.dtypes)])
     return fn.lines[1:]
 

@@ -11,12 +11,12 @@ import laminar
 from laminar import layers
 from laminar.engine.compiler.ir.builder import Builder
 from laminar.engine.compiler.ir.printing import describe, program_text
-from laminar.engine.compiler.ir.program import Gathered, Loop, Storage, View, Window
-from laminar.engine.compiler.ir.sizes import stand_in
+from laminar.engine.compiler.ir.program import IndirectLoad, Loop, Storage, View, Window
+from laminar.engine.compiler.ir.sizes import symbolic_size
 from laminar.engine.compiler.schedule.fusion import fuse
 from laminar.engine.graph import float32, int32
 
-N = stand_in(0)
+N = symbolic_size(0)
 
 
 def lines(text: str) -> list[str]:
@@ -40,7 +40,7 @@ def test_views_and_statements() -> None:
     )
     rows = b.storage((N,), int32, "input")
     start = View(x.storage, (N, 6), (0, 1))
-    b.copy(Gathered(start, (b.broadcast(b.reshape(rows, (N, 1)), (N, 6)),), (6,), (N,)))
+    b.copy(IndirectLoad(start, (b.broadcast(b.reshape(rows, (N, 1)), (N, 6)),), (6,), (N,)))
     b.check(b.compute(lambda s, r: r < 0, rows, dtype=laminar.engine.graph.bool_))
     text = program_text(b.program)
     assert "t2[n0, 6] = max(x0 + v1, 0.0)  # dense/Add" in text.splitlines()

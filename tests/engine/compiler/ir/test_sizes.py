@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from laminar.engine.compiler.ir.sizes import shown, shown_size, stand_in
+from laminar.engine.compiler.ir.sizes import shown, shown_size, symbolic_size
 
-A, B, C = (stand_in(k) for k in range(3))
+A, B, C = (symbolic_size(k) for k in range(3))
 
 
 @pytest.mark.parametrize(

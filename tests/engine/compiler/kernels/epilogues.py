@@ -57,7 +57,7 @@ def check_epilogue(
     np.testing.assert_allclose(found, wanted, rtol=rtol, atol=atol)
 
 
-def check_own_result(
+def check_epilogue_scratch(
     plan: Callable[[Epilogue], list[Launch]],
     operands: list[Array],
     wanted: Array,

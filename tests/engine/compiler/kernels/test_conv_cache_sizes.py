@@ -34,7 +34,7 @@ PLANS: tuple[Callable[..., list[Launch]], ...] = (
 KINDS = "forward", "input-gradient", "filter-gradient"
 TARGET = Target(VECTOR_BYTES[-1], MOST_THREADS)
 CASES = {
-    "bands": same(2, (60, 50), 24, 20, 3, 2),
+    "input_tiles": same(2, (60, 50), 24, 20, 3, 2),
     "blocks-of-a-row": same(1, (3000,), 70, 20, 5),
     "parts": same(5, (12, 12), 40, 72, 3, 1, 2),
     "winograd": same(5, (16, 16), 64, 64, 3),

@@ -15,7 +15,7 @@ from laminar.engine.graph import float32
 ROWS = [1, 2, 4, 5, 9, 16, 17, 40, 64, 300]
 
 
-class Loaded(frozenset[Code]):
+class LoadedCode(frozenset[Code]):
     """The codes that are loaded."""
 
     def has(self, code: Code) -> bool:
@@ -38,6 +38,6 @@ def test_other_rows_need_no_other_code(
 ) -> None:
     target = Target(vector_bytes, 2, has_sizes=True)
     for first, rows in itertools.permutations(ROWS, 2):
-        loaded = Loaded(codes_in(planned(first, columns, inner, how, target)))
+        loaded = LoadedCode(codes_in(planned(first, columns, inner, how, target)))
         needed = codes_in(planned(rows, columns, inner, how, target._replace(stock=loaded)))
         assert loaded >= set(needed), (first, rows)

@@ -25,7 +25,7 @@ from laminar.engine.graph import float32
 
 from ....sampling import examples
 from .convolutions import expected, numbers, same
-from .epilogues import check_epilogue, check_own_result
+from .epilogues import check_epilogue, check_epilogue_scratch
 from .pair_convolutions import VECTOR_BYTES, cases
 from .pair_products import UNITS
 from .running import MOST_THREADS, results
@@ -156,7 +156,7 @@ def test_the_epilogue_sees_each_element_once_be_the_result_stored_or_not(
             return found
 
         check_epilogue(with_epilogue, operands, wanted, VECTOR_BYTES, threads)
-        check_own_result(with_epilogue, operands, wanted, VECTOR_BYTES, threads)
+        check_epilogue_scratch(with_epilogue, operands, wanted, VECTOR_BYTES, threads)
 
 
 @EACH_UNIT

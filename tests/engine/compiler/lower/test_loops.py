@@ -210,7 +210,7 @@ def test_other_sizes_run_the_same_loop() -> None:
         np.testing.assert_allclose(last, state, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(ys, np.stack(expected), rtol=1e-4, atol=1e-5)
         (native,) = natives(f, *args)
-        assert len(native._structures) <= 1
+        assert len(native._specializations) <= 1
         assert len(native._kept) == count + 1
         assert len(native.events) == 1  # nothing else is compiled
 

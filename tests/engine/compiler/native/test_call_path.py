@@ -193,4 +193,4 @@ def test_variables_are_written_in_place_through_ctypes(monkeypatch: pytest.Monke
     assert isinstance(body.native, NativeCluster)
     ready = body.native._places[0].last
     assert ready is not None
-    assert isinstance(ready.instance._alone, ctypes_calls.CtypesPlan)
+    assert isinstance(ready.executable._alone, ctypes_calls.CtypesPlan)

@@ -17,7 +17,7 @@ import pytest
 from laminar import engine as eng
 from laminar.engine.compiler.codegen import cpython_code, driver
 from laminar.engine.compiler.codegen.control import repeat
-from laminar.engine.compiler.codegen.function import POINTER, Function, Module, Value
+from laminar.engine.compiler.codegen.function import POINTER, IRFunction, Module, Value
 from laminar.engine.compiler.codegen.memory import address_at, store
 from laminar.engine.compiler.native import cpython_calls
 from laminar.engine.compiler.native.cpython_calls import callable_plan
@@ -42,7 +42,7 @@ either_way = pytest.mark.usefixtures("_either_way")
 def _waiting() -> str:
     """words[1] = 1, then wait until words[0] is not 0."""
     module = Module()
-    fn = Function(module, "await", [POINTER, "i64", "i64"])
+    fn = IRFunction(module, "await", [POINTER, "i64", "i64"])
     words = fn.arguments[0]
     store(fn, fn.number(1), address_at(fn, words, fn.number(1), 8))
 

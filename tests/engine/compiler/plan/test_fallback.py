@@ -72,11 +72,11 @@ def _break(place: str, patch: pytest.MonkeyPatch, error: Exception) -> None:
         patch.setattr(supported_ops.Acceptance, "__call__", mistaken)
     elif place == "layout":
         patch.setattr(
-            plan_cache.Recipes, "read", lambda *_, **__: None
+            plan_cache.PlanCache, "read", lambda *_, **__: None
         )  # nothing is planned already
-        patch.setattr(specializations, "lay_out", mistaken)
+        patch.setattr(specializations, "assign_buffers", mistaken)
     elif place == "memory":
-        patch.setattr(cluster_kernel, "Instance", mistaken)
+        patch.setattr(cluster_kernel, "Executable", mistaken)
     else:
         patch.setattr(executable, "addresses_of", mistaken)
 
@@ -139,7 +139,7 @@ def test_a_second_run_at_the_same_time_needs_no_memory_of_its_own(
     expected = f(x)
     (body,) = f.concrete(x).clusters
     assert isinstance(body.native, cluster_kernel.NativeCluster)
-    monkeypatch.setattr(cluster_kernel, "Instance", _raiser(MemoryError()))
+    monkeypatch.setattr(cluster_kernel, "Executable", _raiser(MemoryError()))
     place = body.native._places.pop()  # as a thread that runs it
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(f(x)))

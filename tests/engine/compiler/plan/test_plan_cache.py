@@ -17,7 +17,7 @@ import laminar
 from laminar.engine.compiler import (
     NativeCompiler,
 )
-from laminar.engine.compiler.codegen.function import Function, Module
+from laminar.engine.compiler.codegen.function import IRFunction, Module
 from laminar.engine.compiler.codegen.memory import store
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 from laminar.engine.compiler.plan import (
@@ -37,7 +37,7 @@ from laminar.engine.compiler.target.fingerprint import NoDigestError, encoded
 from laminar.engine.devices import local_devices
 from laminar.engine.graph import DType, Graph, Operation, TensorShape, TensorSpec
 from laminar.engine.ops.core.basic import constant, placeholder
-from laminar.engine.ops.core.cluster import Body, run_steps
+from laminar.engine.ops.core.cluster import ClusterBody, run_steps
 from laminar.engine.ops.core.elementwise import elementwise
 from laminar.engine.ops.linalg.matmul import matmul
 from laminar.engine.ops.math.arithmetic import add, multiply
@@ -65,7 +65,7 @@ def operations_of(build: Build, scope: str = "") -> tuple[Graph, Any, list[Any],
     return graph, x, ys, needed_operations(ys, (), [x])
 
 
-def body_of(build: Build, scope: str = "") -> Body:
+def body_of(build: Build, scope: str = "") -> ClusterBody:
     _, x, ys, operations = operations_of(build, scope)
     clustered, _ = cluster(operations, ys, [x], local_devices().client)
     (body,) = [op.attrs["body"] for op in clustered if op.type == "Cluster"]
@@ -95,7 +95,7 @@ def test_a_plan_is_read(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, made = run(layer)
     assert made.events[0].reason == "first run"
     assert len(plans(place)) == 1
-    monkeypatch.setattr(specializations, "Lowering", refuse)
+    monkeypatch.setattr(specializations, "ClusterLowering", refuse)
     again, read = run(layer)
     for a, b in zip(first, again, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -113,7 +113,7 @@ def test_a_size_without_a_plan_is_compiled(monkeypatch: pytest.MonkeyPatch) -> N
     expected = np.tanh(X[:3] @ np.linspace(-1, 1, 20).reshape(5, 4) + 0.5)
     np.testing.assert_allclose(found[0], expected, rtol=1e-5)
     assert made.events[1].reason == "sizes for which there is no plan on disk"
-    monkeypatch.setattr(specializations, "Lowering", refuse)
+    monkeypatch.setattr(specializations, "ClusterLowering", refuse)
     _, read = run(layer)
     np.testing.assert_array_equal(read(StepContext(), X[:3])[0], found[0])
     assert len(read.events) == 1
@@ -130,8 +130,8 @@ def test_a_plan_that_makes_do_brings_its_code(monkeypatch: pytest.MonkeyPatch) -
     forget(())  # so all of it is compiled, and on disk
     _, made = run(layer)
     found = made(StepContext(), X[:3])
-    used = {f for recipe in made._kept.values() for f in recipe.codes}
-    monkeypatch.setattr(specializations, "Lowering", refuse)
+    used = {f for executable_plan in made._kept.values() for f in executable_plan.codes}
+    monkeypatch.setattr(specializations, "ClusterLowering", refuse)
     driver = [f for f in used if f.symbol in ("run", "share", "call")]
     for keep in (driver, ()):
         forget(keep)
@@ -311,7 +311,7 @@ def test_what_is_accepted_is_read(place: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def _text(number: int) -> str:
     module = Module()
-    fn = Function(module, "same_name", ["ptr"])
+    fn = IRFunction(module, "same_name", ["ptr"])
     store(fn, fn.number(number), fn.arguments[0])
     return module.text()
 

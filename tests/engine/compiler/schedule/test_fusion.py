@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from laminar.engine.compiler.ir.builder import Builder
-from laminar.engine.compiler.ir.program import Map, Operand, View, views_of
+from laminar.engine.compiler.ir.program import Operand, Pointwise, View, views_of
 from laminar.engine.compiler.lower.rules.contractions import product
 from laminar.engine.compiler.schedule import fusion as fuse_module
-from laminar.engine.compiler.schedule.buffer_assignment import Layout, lay_out
+from laminar.engine.compiler.schedule.buffer_assignment import BufferAssignment, assign_buffers
 from laminar.engine.compiler.schedule.fusion import fuse, regrouped
 from laminar.engine.graph import float32, uint32
 
@@ -20,8 +20,8 @@ def add(b: Builder, x: View, y: View) -> View:
     return b.compute(lambda s, p, q: p + q, x, y)
 
 
-def laid_out(b: Builder) -> Layout:
-    layout = lay_out(b.program, b.copy)
+def laid_out(b: Builder) -> BufferAssignment:
+    layout = assign_buffers(b.program, b.copy)
     b.program.verify()
     return layout
 
@@ -33,7 +33,7 @@ def test_an_epilogue_of_more_axes_than_the_product() -> None:
     y = b.reshape(product(b, x, w, float32), (4, 6, 2, 5))
     b.program.outputs = [add(b, y, bias)]
     (kernel,) = laid_out(b).kernels
-    assert kernel.library is not None
+    assert kernel.call is not None
     assert len(kernel.statements) == 1
 
 
@@ -43,7 +43,7 @@ def test_columns_that_are_not_evenly_apart_stay_apart() -> None:
     turned = b.transpose(b.storage((5, 2), float32, "input"), (1, 0))
     add(b, x, turned)
     (statement,) = b.program.statements
-    assert isinstance(statement, Map)
+    assert isinstance(statement, Pointwise)
     assert regrouped(statement, (4, 10)) is None
     assert regrouped(statement, (8, 5)) is None
     assert regrouped(statement, (4, 2, 5)) is statement
@@ -155,8 +155,8 @@ def test_early_kernels_come_first() -> None:
     x, y = (b.storage((20, 30), float32, "input") for _ in range(2))
     state = b.array(np.zeros(4, np.uint32), uint32)
     add(b, x, y)
-    b.library("draw", [state], [((20, 30), float32)], lambda *_: [], early=True)
-    assert fuse(b.program)[0].library is not None
+    b.kernel_call("draw", [state], [((20, 30), float32)], lambda *_: [], early=True)
+    assert fuse(b.program)[0].call is not None
 
 
 def test_what_an_epilogue_stores_is_read_again_instead_of_what_is_made_of_it() -> None:
@@ -170,8 +170,8 @@ def test_what_an_epilogue_stores_is_read_again_instead_of_what_is_made_of_it() -
     b.program.outputs = [dx]
     layout = laid_out(b)
     first, in_parts, of_parts, last = layout.kernels
-    assert first.library is not None
-    assert first.writes == {*first.library.writes, dy.storage}
+    assert first.call is not None
+    assert first.writes == {*first.call.writes, dy.storage}
     assert products.storage not in layout.stored
     assert {products.storage, *(v.storage for v in of_parts.views)} == in_parts.writes
     assert {s.storage for s in sums} == of_parts.writes

@@ -12,9 +12,9 @@ import pytest
 import laminar
 from laminar import ops
 from laminar.engine.compiler.ir.builder import Builder
-from laminar.engine.compiler.ir.program import Library, Size, View
+from laminar.engine.compiler.ir.program import KernelCall, Size, View
 from laminar.engine.compiler.lower.rules.contractions import product
-from laminar.engine.compiler.schedule.buffer_assignment import Layout, lay_out
+from laminar.engine.compiler.schedule.buffer_assignment import BufferAssignment, assign_buffers
 from laminar.engine.graph import float32, int32
 from tests.engine.ops.native import every_cluster
 
@@ -37,8 +37,8 @@ def softmax_of_a_product(b: Builder, length: int) -> tuple[View, View, View]:
     return z, e, p
 
 
-def laid_out(b: Builder) -> Layout:
-    layout = lay_out(b.program, b.copy)
+def laid_out(b: Builder) -> BufferAssignment:
+    layout = assign_buffers(b.program, b.copy)
     b.program.verify()
     return layout
 
@@ -92,7 +92,7 @@ def test_numbers_made_of_sizes_come_first() -> None:
     numbers, *others = laid_out(b).kernels
     assert numbers.writes >= {factor.storage}
     assert [k.writes >= {rows.storage, y.storage} for k in others] == [True, False]
-    assert not any(isinstance(s, Library) for k in others for s in k.all_statements)
+    assert not any(isinstance(s, KernelCall) for k in others for s in k.all_statements)
 
 
 def normalized(x: Any, w: Any, b: Any, v: Any) -> tuple[Any, Any]:

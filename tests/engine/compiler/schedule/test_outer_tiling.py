@@ -17,7 +17,7 @@ from laminar.engine.compiler.ir.program import Operand, View
 from laminar.engine.compiler.lower.rules.contractions import product
 from laminar.engine.compiler.native import threads
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
-from laminar.engine.compiler.schedule.buffer_assignment import arrange_for_threads, lay_out
+from laminar.engine.compiler.schedule.buffer_assignment import arrange_for_threads, assign_buffers
 from laminar.engine.compiler.target.thread_count import num_threads
 from laminar.engine.graph import TensorSpec, bool_, float32
 
@@ -47,7 +47,7 @@ def attention(b: Builder, *shape: int) -> tuple[View, View]:
 
 
 def kernels(b: Builder) -> list[Kernel]:
-    found = lay_out(b.program, b.copy).kernels
+    found = assign_buffers(b.program, b.copy).kernels
     b.program.verify()
     return found
 
@@ -58,7 +58,7 @@ def test_attention_is_one_loop() -> None:
     (kernel,) = kernels(b)
     assert kernel.loop is not None
     assert kernel.loop.count == 64
-    assert [k.library is not None for k in kernel.body] == [True, False, True]
+    assert [k.call is not None for k in kernel.body] == [True, False, True]
 
 
 def test_what_others_read_is_a_window() -> None:
@@ -70,7 +70,7 @@ def test_what_others_read_is_a_window() -> None:
     assert loop.loop is not None
     windows = {w.base for n in loop.loop.windows if (w := b.program.storages[n].window)}
     assert {shares.storage, values.storage} < windows
-    made = {n for k in loop.body if k.library for n in k.library.writes}
+    made = {n for k in loop.body if k.call for n in k.call.writes}
     sizes = {b.program.storages[n].num_elements for n in made}
     assert sizes == {4 * 32 * 32, 4 * 32 * 16}
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from laminar.engine.compiler.ir.builder import Builder, as_it_is
-from laminar.engine.compiler.ir.program import Gathered, View
-from laminar.engine.compiler.schedule.buffer_assignment import Layout, lay_out
+from laminar.engine.compiler.ir.program import IndirectLoad, View
+from laminar.engine.compiler.schedule.buffer_assignment import BufferAssignment, assign_buffers
 from laminar.engine.graph import DType, bfloat16, float16, float32, int32
 
 SHAPE = (4000, 16)
 
 
-def laid_out(b: Builder, *outputs: View) -> Layout:
+def laid_out(b: Builder, *outputs: View) -> BufferAssignment:
     b.program.outputs = list(outputs)
-    layout = lay_out(b.program, b.copy)
+    layout = assign_buffers(b.program, b.copy)
     b.program.verify()
     return layout
 
@@ -27,7 +27,7 @@ def halves(b: Builder, dtype: DType = bfloat16) -> tuple[View, View]:
     return made, b.widened(made)
 
 
-def in_float32(layout: Layout) -> list[int]:
+def in_float32(layout: BufferAssignment) -> list[int]:
     """The temporaries in memory that are as large, and of twice the bytes."""
     storages = layout.program.storages
     return [
@@ -65,7 +65,7 @@ def test_gathered_elements_are_those_of_the_halves() -> None:
     made, wide = halves(b)
     rows = b.storage((7,), int32, "input")
     place = View(wide.storage, (7, 16), (0, 1))
-    picked = Gathered(place, (b.broadcast(b.reshape(rows, (7, 1)), (7, 16)),), (16,), (4000,))
+    picked = IndirectLoad(place, (b.broadcast(b.reshape(rows, (7, 1)), (7, 16)),), (16,), (4000,))
     layout = laid_out(b, b.total(wide, (0,)), b.copy(picked))
     assert not in_float32(layout)
     reads = {view.storage for kernel in layout.kernels for view in kernel.views}
@@ -75,7 +75,7 @@ def test_gathered_elements_are_those_of_the_halves() -> None:
 def test_a_copy_that_a_library_takes_stays() -> None:
     b = Builder()
     _, wide = halves(b)
-    b.library("reads", [wide], [((16,), float32)], lambda *_: [])
+    b.kernel_call("reads", [wide], [((16,), float32)], lambda *_: [])
     layout = laid_out(b, b.total(wide, (0,)))
     assert in_float32(layout) == [wide.storage]
 

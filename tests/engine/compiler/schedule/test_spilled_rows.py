@@ -13,7 +13,7 @@ import laminar
 from laminar import ops
 from laminar.engine.compiler.ir.builder import Builder
 from laminar.engine.compiler.ir.program import View
-from laminar.engine.compiler.schedule.buffer_assignment import Layout, lay_out
+from laminar.engine.compiler.schedule.buffer_assignment import BufferAssignment, assign_buffers
 from laminar.engine.compiler.target.thread_count import num_threads
 from laminar.engine.graph import float32
 from tests.engine.ops.native import every_cluster
@@ -23,8 +23,8 @@ Array = np.ndarray[Any, Any]
 rng = np.random.default_rng(0)
 
 
-def laid_out(b: Builder) -> Layout:
-    layout = lay_out(b.program, b.copy)
+def laid_out(b: Builder) -> BufferAssignment:
+    layout = assign_buffers(b.program, b.copy)
     b.program.verify()
     assert len(layout.kernels) == 1
     return layout

@@ -12,7 +12,7 @@ import pytest
 from scipy import special
 
 from laminar.engine.compiler.codegen import math as v
-from laminar.engine.compiler.codegen.function import Function, Module, Value
+from laminar.engine.compiler.codegen.function import IRFunction, Module, Value
 from laminar.engine.compiler.ir.not_lowered import NotLoweredError
 from laminar.engine.compiler.target.llvm import compile_object, vector_bytes
 from laminar.engine.graph import as_dtype, float32, float64
@@ -145,14 +145,14 @@ def test_powers_whose_exponents_are_large() -> None:
 
 @pytest.mark.parametrize("exponent", [2.0, 3.0, 4.0, -0.5])
 def test_power_of_a_constant(exponent: float) -> None:
-    def body(fn: Function, x: Value) -> Value:
+    def body(fn: IRFunction, x: Value) -> Value:
         return v.power(fn, x, fn.constant(exponent, x))
 
     check(body, lambda x: np.power(x, exponent), [everywhere("float32", 100)], 1.6)
 
 
 def test_what_is_not_offered() -> None:
-    fn = Function(Module(), "f", [])
+    fn = IRFunction(Module(), "f", [])
     x = Value(fn, "%x", as_dtype("int32"), 8)
     with pytest.raises(NotLoweredError, match="power of int32"):
         v.power(fn, x, x)
@@ -169,7 +169,7 @@ ONE: list[Any] = [case.values[0] for case in FUNCTIONS]
 def test_root_quotient(epsilon: float) -> None:
     lanes = max(4, vector_bytes() // 4)  # for whole vectors there may be estimates
 
-    def body(fn: Function, a: Value, x: Value) -> Value:
+    def body(fn: IRFunction, a: Value, x: Value) -> Value:
         return v.root_quotient(fn, a, x, epsilon)
 
     a = everywhere("float32", 40)

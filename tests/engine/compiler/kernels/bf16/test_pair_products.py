@@ -13,7 +13,7 @@ from laminar.engine.compiler.kernels import PairUnit
 from laminar.engine.graph import bfloat16
 
 from .....sampling import examples
-from ..epilogues import check_epilogue, check_own_result
+from ..epilogues import check_epilogue, check_epilogue_scratch
 from ..pair_products import UNITS, arrays_of, plan
 from ..products import Product, products
 from ..running import results
@@ -80,7 +80,9 @@ def test_a_result_that_only_the_epilogue_reads_is_not_stored(
 ) -> None:
     a, b, c = arrays_of(product)
     wanted = product.expected(a, b, c)
-    check_own_result(lambda epilogue: plan(product, unit, epilogue), [a, b], wanted, 64, threads)
+    check_epilogue_scratch(
+        lambda epilogue: plan(product, unit, epilogue), [a, b], wanted, 64, threads
+    )
 
 
 @EACH_UNIT

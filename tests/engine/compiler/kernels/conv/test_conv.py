@@ -23,7 +23,7 @@ from laminar.engine.graph import DType, float32, float64
 
 from .....sampling import examples
 from ..convolutions import expected, numbers, same
-from ..epilogues import check_epilogue, check_own_result
+from ..epilogues import check_epilogue, check_epilogue_scratch
 from ..running import MOST_THREADS, VECTOR_BYTES, Prepared, aligned, results
 
 PLANS: dict[str, Callable[..., list[Launch]]] = {
@@ -100,7 +100,7 @@ def test_convolutions_of_any_size(conv: Convolution, dtype: DType, vector_bytes:
         pytest.param(same(2, (32, 32), 16, 16, 3), id="16-channels"),
         pytest.param(same(2, (32, 32), 16, 32, 3, 2, padding=(0, 1)), id="strides"),
         pytest.param(same(1, (8, 8), 64, 64, 3), id="64-channels"),
-        pytest.param(same(1, (56, 56), 64, 8, 3), id="bands"),
+        pytest.param(same(1, (56, 56), 64, 8, 3), id="input_tiles"),
         pytest.param(same(2, (4, 4), 8, 300, 3), id="copied-filters"),
         pytest.param(same(1, (40, 40), 3, 24, 7, 2, padding=(3, 3)), id="7x7"),
         pytest.param(same(1, (4000,), 24, 20, 9), id="long-signal"),
@@ -207,7 +207,7 @@ def test_a_result_that_only_the_epilogue_reads_is_not_stored(
     plan = plan_conv_input_gradient if is_gradient else plan_conv_forward
     operand, wanted = (dy, dx) if is_gradient else (x, y)
     target = Target(VECTOR_BYTES[-1], MOST_THREADS)
-    check_own_result(
+    check_epilogue_scratch(
         lambda epilogue: plan(
             *(Buffer(0), Buffer(1), Buffer(2), conv, float32, target), epilogue=epilogue
         ),
