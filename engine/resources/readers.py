@@ -28,7 +28,7 @@ Format: TypeAlias = Callable[[bytes], Iterator[Record]]
 
 
 class _Read:
-    """One call of `read`: what it has got, and what is called at its end; of a reset, with nothing `wanted`."""
+    """One call of `read`: what it has got, what it ends by; of a reset, with nothing `wanted`."""
 
     __slots__ = ("cancelled", "done", "queue", "reader", "records", "ticket", "wanted")
 

@@ -280,7 +280,7 @@ class NativeCluster:
         self._places.append(place)
 
     def _make_ready(self, keys: Sequence[Any], place: _Place, *, uses_loaded: bool = False) -> None:
-        """Make executables for shapes, of loaded code alone where that is said; the lock is held."""
+        """Make executables for shapes, of loaded code alone where so told; the lock is held."""
         start = time.perf_counter()
         compile_log.begin()
         with compile_log.LongCompileNote(self._body.name):

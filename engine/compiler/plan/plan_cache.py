@@ -30,7 +30,7 @@ _SUFFIX = ".plan"
 _HEADER_BYTES = 8
 # What JSON can say of an executable plan.
 _PLAIN = ("places", "counts", "arena_bytes", "outputs", "variables", "is_parallel")
-# That a process keeps for one body: a program may come by very many. Plans of loaded code are short.
+# That a process keeps for one body: a program may come by many. Plans of loaded code are short.
 _MOST_SIZES = 8
 _MOST_OF_LOADED = 64
 _MOST_BYTES = 1 << 22  # of constants; what holds more is not kept
