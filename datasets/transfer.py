@@ -121,7 +121,7 @@ class Transfer:
     def check_complete(self, size: int, content_range: str) -> None:
         """Nothing lies beyond our last byte: either we have all, or not of this file."""
         if content_range.strip() != f"bytes */{size}":
-            self.start_again("the part at hand is not of this file")
+            self.start_again("the part that is there is not of this file")
 
     def receive(self, response: HTTPResponse, size: int) -> None:
         total = None

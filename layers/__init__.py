@@ -15,12 +15,6 @@ from .augmentation_policies import AugMix as AugMix
 from .augmentation_policies import RandAugment as RandAugment
 from .batch_normalization import BatchNormalization as BatchNormalization
 from .bidirectional import Bidirectional as Bidirectional
-from .borders import Cropping1D as Cropping1D
-from .borders import Cropping2D as Cropping2D
-from .borders import Cropping3D as Cropping3D
-from .borders import ZeroPadding1D as ZeroPadding1D
-from .borders import ZeroPadding2D as ZeroPadding2D
-from .borders import ZeroPadding3D as ZeroPadding3D
 from .bounding_boxes import MaxNumBoundingBoxes as MaxNumBoundingBoxes
 from .category_encoding import CategoryEncoding as CategoryEncoding
 from .conv_lstm import ConvLSTM1D as ConvLSTM1D
@@ -106,6 +100,12 @@ from .merging import multiply as multiply
 from .merging import subtract as subtract
 from .multi_head_attention import MultiHeadAttention as MultiHeadAttention
 from .normalization import Normalization as Normalization
+from .padding_cropping import Cropping1D as Cropping1D
+from .padding_cropping import Cropping2D as Cropping2D
+from .padding_cropping import Cropping3D as Cropping3D
+from .padding_cropping import ZeroPadding1D as ZeroPadding1D
+from .padding_cropping import ZeroPadding2D as ZeroPadding2D
+from .padding_cropping import ZeroPadding3D as ZeroPadding3D
 from .pipeline import Pipeline as Pipeline
 from .pooling import AveragePooling1D as AveragePooling1D
 from .pooling import AveragePooling2D as AveragePooling2D

@@ -89,7 +89,8 @@ class Dense(MainWeight):
         self.input_spec = InputSpec(min_ndim=2, axes={-1: features})
 
     def call(self, inputs: Tensor, training: bool | None = None) -> Any:
-        y = self._divided(ops.matmul(self._rounded(inputs, [-1]), self._main_value()))
+        rounded = self._quantize_inputs(inputs, [-1])
+        y = self._dequantize(ops.matmul(rounded, self._effective_kernel()))
         if self.bias is not None:
             y = ops.add(y, self.bias)
         return y if self.activation is None else self.activation(y)

@@ -200,8 +200,8 @@ class EinsumDense(MainWeight):
             for i, axis in enumerate(self._input_axes)
             if axis not in self._output_axes
         ]
-        rounded = self._rounded(inputs, summed)
-        y = self._divided(ops.einsum(self.equation, rounded, self._main_value()))
+        rounded = self._quantize_inputs(inputs, summed)
+        y = self._dequantize(ops.einsum(self.equation, rounded, self._effective_kernel()))
         if self.bias is not None:
             y = ops.add(y, self.bias)
         return y if self.activation is None else self.activation(y)

@@ -27,7 +27,7 @@ class MainWeight(Layer):
     row; gradients pass the rounding as if it were not there.
 
     A class says with `_main` which attribute W is, builds it with `_make_main`, uses
-    `_main_value()` and, in 8 bits, `_divided(y)`.
+    `_effective_kernel()` and, in 8 bits, `_dequantize(y)`.
 
     Source: Hu et al., "LoRA: low-rank adaptation of large language models", 2021,
         arXiv:2106.09685, section 4.1.
@@ -182,7 +182,7 @@ class MainWeight(Layer):
 
     # In use
 
-    def _main_value(self) -> Any:
+    def _effective_kernel(self) -> Any:
         """What takes the place of W in the computation."""
         if self._scale is not None:
             return ops.cast(self._weight, self.compute_dtype)
@@ -196,7 +196,7 @@ class MainWeight(Layer):
             return self._weight.read_value()
         return ops.add(self._weight, self._lora_update(self._lora_a))
 
-    def _rounded(self, x: Tensor, axes: Sequence[int]) -> Any:
+    def _quantize_inputs(self, x: Tensor, axes: Sequence[int]) -> Any:
         """Inputs as 8 bits keep them, with one scale along `axes`."""
         if self._scale is None:
             return x
@@ -207,7 +207,7 @@ class MainWeight(Layer):
         kept = ops.divide(ops.cast(outputs, x.dtype), scale)
         return ops.add(x, ops.stop_gradient(ops.subtract(kept, x)))
 
-    def _divided(self, y: Tensor) -> Any:
+    def _dequantize(self, y: Tensor) -> Any:
         """Outputs by the scale of W."""
         return y if self._scale is None else ops.divide(y, self._scale)
 

@@ -93,10 +93,10 @@ class ReversibleEmbedding(Embedding):
             return y
         dtype = self.reverse_dtype or self.compute_dtype
         tied = self.tie_weights
-        table = ops.transpose(self._main_value()) if tied else self.reverse_embeddings
+        table = ops.transpose(self._effective_kernel()) if tied else self.reverse_embeddings
         y = ops.matmul(ops.cast(inputs, dtype), ops.cast(table, dtype))
         if tied:
-            y = self._divided(y)
+            y = self._dequantize(y)
         cap = self.logit_soft_cap
         return y if cap is None else ops.tanh(y / cap) * cap
 

@@ -399,7 +399,7 @@ class _CallWithoutGradient:
 
 
 def is_resource(tensor: Tensor) -> TypeGuard[EagerTensor]:
-    """Whether `tensor` is a handle with its resource at hand."""
+    """Whether `tensor` is a handle whose resource is known."""
     return isinstance(tensor, EagerTensor) and tensor.dtype == resource
 
 

@@ -1,4 +1,4 @@
-"""Conditions: Python's choice on values at hand, one operation while a graph is built."""
+"""Conditions: Python's choice on eager values, one operation while a graph is built."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cond(
 ) -> Any:
     """The result of `true_fn()` if `pred` holds, of `false_fn()` if not.
 
-    On a value at hand this is Python's choice; on a tensor of a graph, one operation of which only
+    On an eager value this is Python's choice; on a tensor of a graph, one operation of which only
     the branch that is taken runs.
 
     Args:
@@ -102,7 +102,7 @@ def case(
     Args:
         pairs: (condition, function), in order; see `cond`.
         default: without one, the last function serves.
-        exclusive: on values at hand, refuse more than one condition that holds.
+        exclusive: on eager values, refuse more than one condition that holds.
 
     Raises:
         InvalidArgumentError: there are no pairs, or several conditions hold and may not.
@@ -122,7 +122,7 @@ def case(
 
 
 def _scalar(who: str, what: str, value: Any) -> Any:
-    """A tensor of a graph as it is, a value at hand as a Python number."""
+    """A tensor of a graph as it is, an eager value as a Python number."""
     if hasattr(value, "__laminar_tensor__"):
         value = value.__laminar_tensor__()
     if isinstance(value, Tensor):

@@ -1,7 +1,7 @@
 """`function`: a Python function as a callable that builds a graph once and runs it many times.
 
 State of a `Function`: `_concrete[key]` is the graph of a trace key (see signature.py), replaced as
-a whole under `_lock` and read without it; `_known[form]` is what a call on tensors at hand, arrays
+a whole under `_lock` and read without it; `_known[form]` is what a call on eager tensors, arrays
 and plain values has found before, and `_last` the form of the last such call with what it found, as
 most are like the one before; `_made` are the variables that its first trace made;
 `_methods[id]` is the function of an instance; `_calls` counts for the warning alone, roughly.

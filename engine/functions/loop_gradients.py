@@ -68,7 +68,7 @@ def operation_of(op: OpView) -> Operation:
     first = op.outputs[0]
     if not isinstance(first, GraphTensor):
         raise UnimplementedError(
-            "control flow that was applied to values at hand has no gradient",
+            "control flow that was applied to eager values has no gradient",
             remedy="call it inside a function, or use while_loop, scan and cond",
         )
     return first.op

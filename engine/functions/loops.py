@@ -1,4 +1,4 @@
-"""Loops: in Python on values at hand, as one operation while a graph is built.
+"""Loops: in Python on eager values, as one operation while a graph is built.
 
 `while_loop` becomes a While, everything whose number of iterations is known before it starts a
 Scan (see ops/control/structured.py).
@@ -151,7 +151,7 @@ def while_loop(
 ) -> Any:
     """Apply `body` to the variables of a loop while `cond` holds for them.
 
-    On values at hand this is a Python loop; while a graph is built, it is one operation, for any
+    On eager values this is a Python loop; while a graph is built, it is one operation, for any
     number of iterations. Both functions may use tensors and variables from outside, and update
     variables: in the order of the program.
 
@@ -288,7 +288,7 @@ def scan(
 ) -> tuple[Any, Any]:
     """Carry a value through a sequence: (carry, y) = f(carry, x) for each x of `xs`.
 
-    On values at hand this is a Python loop; while a graph is built, it is one operation, for
+    On eager values this is a Python loop; while a graph is built, it is one operation, for
     sequences of any length.
 
     Args:

@@ -1,4 +1,4 @@
-"""Tensors: a value at hand (EagerTensor), or the edge of a graph that will carry one."""
+"""Tensors: an eager value (EagerTensor), or the edge of a graph that will carry one."""
 
 from __future__ import annotations
 

@@ -267,7 +267,7 @@ class Variable(Operators):
 
     @property
     def graph(self) -> Graph | None:
-        """The plain graph it belongs to, None for a variable that has its value at hand."""
+        """The plain graph it belongs to, None for a variable that has an eager value."""
         return self._graph
 
     @property

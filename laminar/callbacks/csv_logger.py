@@ -63,7 +63,7 @@ class CSVLogger(Callback):
         self._keys = state["keys"]
 
     def _header(self, path: Path) -> list[str] | None:
-        """The names of the values in the table at hand, None when there is none."""
+        """The names of the values in the table that there is, None when there is none."""
         if not path.exists():
             return None
         with path.open(newline="") as file:

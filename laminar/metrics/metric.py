@@ -25,7 +25,7 @@ class Metric(Tracked, Recorded):
 
     `__init__` makes variables with `add_variable`, `update_state` adds what a batch contributes,
     `result` computes the quantity from the variables, and `reset_state` sets them to 0 again. All
-    of it works on values at hand and inside a function that is being traced.
+    of it works on eager values and inside a function that is being traced.
 
     Args:
         dtype: type of the variables and of the computation, by default `config.floatx()`.

@@ -1,6 +1,6 @@
 """Conditions and loops as functions.
 
-On values at hand they run in Python. While a graph is built, what depends on a tensor becomes one
+On eager values they run in Python. While a graph is built, what depends on a tensor becomes one
 operation, for any number of iterations and sequences of any length.
 """
 

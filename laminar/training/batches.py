@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from laminar import config
-from laminar.datasets.parts import pack_x_y_sample_weight as pack_x_y_sample_weight
-from laminar.datasets.parts import unpack_x_y_sample_weight as unpack_x_y_sample_weight
+from laminar.datasets.unpack import pack_x_y_sample_weight as pack_x_y_sample_weight
+from laminar.datasets.unpack import unpack_x_y_sample_weight as unpack_x_y_sample_weight
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import EagerTensor, Tensor
 from laminar.engine.ops.core.convert import convert_to_tensor

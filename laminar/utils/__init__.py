@@ -3,9 +3,9 @@
 from laminar.config import disable_interactive_logging as disable_interactive_logging
 from laminar.config import enable_interactive_logging as enable_interactive_logging
 from laminar.config import is_interactive_logging_enabled as is_interactive_logging_enabled
-from laminar.datasets.parts import pack_x_y_sample_weight as pack_x_y_sample_weight
-from laminar.datasets.parts import unpack_x_y_sample_weight as unpack_x_y_sample_weight
 from laminar.datasets.py_dataset import PyDataset as PyDataset
+from laminar.datasets.unpack import pack_x_y_sample_weight as pack_x_y_sample_weight
+from laminar.datasets.unpack import unpack_x_y_sample_weight as unpack_x_y_sample_weight
 from laminar.layers.symbolic import is_keras_tensor as is_keras_tensor
 from laminar.random import set_random_seed as set_random_seed
 from laminar.serialization import CustomObjectScope as CustomObjectScope

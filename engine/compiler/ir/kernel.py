@@ -1,4 +1,4 @@
-"""A kernel of a fused program: its statements, its axes, and which values it has at hand."""
+"""A kernel of a fused program: its statements, its axes, and which values it has in registers."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from .launch import Buffer, Word
 
 
 class Stock(Protocol):
-    """The codes that are at hand, so that they need not be compiled."""
+    """The codes that are loaded, so that they need not be compiled."""
 
     def has(self, code: Code) -> bool:
         """Whether a code is among them."""

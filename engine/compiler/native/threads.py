@@ -55,7 +55,7 @@ class Pool:
         self._start(self.address, plan)
 
     def close(self) -> None:
-        """End the threads; `lock` is kept, so whoever has the pool at hand runs without it."""
+        """End the threads; `lock` is kept, so whoever holds the pool runs without it."""
         atexit.unregister(self.close)
         self.lock.acquire()
         self._words[driver.QUIT] = 1

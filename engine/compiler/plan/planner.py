@@ -173,7 +173,7 @@ class Planner:
         return self._offset(number), ARENA
 
     def _offset(self, piece: object) -> int:
-        """Where a piece of the arena begins, for the thread at hand."""
+        """Where a piece of the arena begins, for a thread."""
         return self._offsets[piece] + self._thread * self._own.get(piece, 0)
 
     def _table(self, launches: Sequence[Planned], thread: int | None) -> int:

@@ -2,8 +2,8 @@
 
 Kernels run one after the other. A statement joins the last kernel it can: one over the same
 elements, with which it shares memory, in which all that it reads is either complete or made for the
-very element at hand. A reduction turns a kernel over its elements into one over rows, in which the
-reduced values can be used again at once (softmax is one kernel). A contraction is a kernel that
+very element in registers. A reduction turns a kernel over its elements into one over rows, in which
+the reduced values can be used again at once (softmax is one kernel). A contraction is a kernel that
 statements on its finished rows join (its epilogue).
 """
 
@@ -334,7 +334,7 @@ class _Fuser:
         return fills(self.program, target)
 
     def _available(self, kernel: Kernel, operands: Sequence[Operand]) -> bool:
-        """Whether what a statement reads of the kernel's own values is at hand."""
+        """Whether what a statement reads of the kernel's own values is in registers."""
         made = kernel.writes
         partial = {
             s.target.storage

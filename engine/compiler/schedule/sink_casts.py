@@ -1,8 +1,8 @@
 """Kernels that read halves where they are, instead of a float32 copy of them in memory.
 
 A half that is used as float32 is widened once, by a map that runs in the first kernel which has it
-at hand. What another kernel needs of it would come through memory, in twice the bytes: so that one
-reads the half, too, and widens it in registers.
+in registers. What another kernel needs of it would come through memory, in twice the bytes: so that
+one reads the half, too, and widens it in registers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows so short that their code is written out: what a phase has made, later ones have at hand."""
+"""Rows so short that their code is written out: what a phase has made stays in registers."""
 
 from __future__ import annotations
 

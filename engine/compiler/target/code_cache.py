@@ -105,7 +105,7 @@ def addresses_of(
 
     Args:
         natives: the functions.
-        contents: object code that is at hand, by its key.
+        contents: object code that has been read, by its key.
     """
     if not are_loaded(natives):
         with _lock:

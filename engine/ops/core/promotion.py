@@ -103,7 +103,7 @@ def promote(*values: Any, floating: bool = False) -> tuple[Tensor, ...]:
 
 
 def _plain_type(x: Any, y: Any) -> DType | None:
-    """The common type of a tensor at hand and of what needs no lattice: its like, or a number."""
+    """The common type of an eager tensor and of what needs no lattice: its like, or a number."""
     if type(x) is not EagerTensor:
         return None
     dtype, kind = x.dtype, type(y)

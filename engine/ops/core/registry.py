@@ -42,7 +42,7 @@ Preparation: TypeAlias = Callable[
 _NO_TRAITS = Traits()
 # How many inferences one op remembers; a trace repeats few, an eager loop a handful.
 _MEMORY = 512
-_like = operator.attrgetter("_value.shape", "_value.dtype")  # of a tensor at hand, no handle
+_like = operator.attrgetter("_value.shape", "_value.dtype")  # of an eager tensor, no handle
 
 
 class PlanOptions(NamedTuple):
@@ -231,7 +231,7 @@ class OpDef:
     def infer_eager(
         self, tensors: Sequence[Tensor], attrs: Mapping[str, Any]
     ) -> tuple[tuple[TensorSpec, ...], Mapping[str, Any]]:
-        """As `infer`, for values at hand: by the shapes and types of their arrays."""
+        """As `infer`, for eager values: by the shapes and types of their arrays."""
         key: Any
         try:
             if self._takes_handles:

@@ -1,4 +1,4 @@
-"""Tiles of a product made of the microkernels that are at hand, where none is to be compiled.
+"""Tiles of a product made of the microkernels that are loaded, where none is to be compiled.
 
 What tiles a result is cut into changes no bit of it: each element is the same sum. So a product of
 a new size takes the best of those that products before it have had, and `any_tile` for the rest.
@@ -46,7 +46,7 @@ def of_one_thread(
     *,
     keep_vectors: bool = False,
 ) -> Tiles:
-    """The tiles of a grid, or of another one whose microkernels are at hand.
+    """The tiles of a grid, or of another one whose microkernels are loaded.
 
     Args:
         grid: the best one.
@@ -54,7 +54,7 @@ def of_one_thread(
         columns: of that.
         inner: number of products in each sum.
         dtype: of the operands.
-        target: the vectors, and what is at hand.
+        target: the vectors, and what is loaded.
         keep_vectors: whether the widths must be those of `grid`.
     """
     codes = microkernels(grid.rows, grid.vectors, columns, dtype, target)
@@ -99,9 +99,9 @@ def choose_tiles(
         inner: number of products in each sum.
         num_batches: how many such products there are.
         dtype: of the operands.
-        target: the vectors, the threads, and what is at hand.
+        target: the vectors, the threads, and what is loaded.
         ahead: see Tile.
-        num_codes: how many are at hand: with more, another choice may be better.
+        num_codes: how many are loaded: with more, another choice may be better.
         vectors: the widths, if they are known.
     """
     lanes = target.lanes(dtype)
@@ -136,7 +136,7 @@ def parts_of(cut: Cut, length: int) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def _grids(rows: int, vectors: int, forms: tuple[tuple[int, int], ...]) -> Iterator[Grid]:
-    """The grids to choose from: of forms that are at hand, and for `any_tile` alone."""
+    """The grids to choose from: of forms that are loaded, and for `any_tile` alone."""
     alone = [(min(rows, _ROWS_ALONE), min(vectors, n)) for n in _VECTORS_ALONE]
     for height, width in dict.fromkeys((*forms, *alone)):
         if height <= rows and width <= vectors:
@@ -154,7 +154,7 @@ def _with_rest(length: int, large: int) -> Cut:
 def _forms(
     dtype: DType, target: Target, masked: bool, ahead: bool, num_codes: int
 ) -> dict[tuple[int, int], Code]:
-    """The microkernels at hand by height and width.
+    """The loaded microkernels by height and width.
 
     One that fetches nothing ahead can be called as one that does, and one that paces as any.
     """

@@ -1,4 +1,4 @@
-"""How a product is walked through, by the sizes at hand: tiles, blocks, and what is copied."""
+"""How a product is walked through, by its sizes: tiles, blocks, and what is copied."""
 
 from __future__ import annotations
 
