@@ -104,7 +104,7 @@ class StepGraph:
             [twins[op.id] for op in self.targets],
             graph,
         )
-        made.compiled = self.compiled
+        made.compiled, made.device = self.compiled, self.device
         return made
 
     @property
