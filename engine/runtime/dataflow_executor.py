@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +22,10 @@ from ..errors import CancelledError, InternalError, LaminarError
 from ..ops.core.dispatch import as_array
 from ..ops.core.failures import located
 from .frames import FrameLayouts
+from .node import Node
 from .pool import inter_op_pool, is_expensive
 from .step import StepContext
 from .step_state import Runnable, StepState
-
-if TYPE_CHECKING:
-    from .plan import Node
 
 
 class _Done:

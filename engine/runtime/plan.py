@@ -22,59 +22,16 @@ from ..ops.control.dataflow import STEERING
 from ..ops.core.cluster import ClusterBody, cluster_op
 from ..ops.core.dispatch import as_array
 from ..ops.core.failures import located
-from ..ops.core.registry import OpDef, PlanOptions
+from ..ops.core.registry import PlanOptions
 from ..passes import Preparation, StepGraph, is_unfed_constant, lower, update_waits
 from ..quiet import hush, restore
 from .dataflow_executor import DataflowRun
 from .frames import FrameLayouts
+from .node import Node
 from .pool import inter_op_pool, is_worth_threads
 from .step import StepContext
 
 _ndarray = np.ndarray
-
-
-class Node:
-    """An operation of a plan, ready to run.
-
-    Attributes:
-        op: the operation.
-        inputs: slots of its inputs.
-        outputs: slots of its outputs, -1 for what nobody takes.
-        call: its kernel, with the attributes bound; `waits` tells that it is asynchronous,
-            `needs_context` that it takes the step's context first.
-        drops: slots that nobody takes after it.
-    """
-
-    __slots__ = (
-        "call",
-        "definition",
-        "drops",
-        "inputs",
-        "needs_context",
-        "op",
-        "outputs",
-        "waits",
-    )
-
-    def __init__(self, op: Operation, inputs: list[int], device: Any) -> None:
-        definition: OpDef = op.definition  # type: ignore[assignment]  # the table's only kind
-        self.op = op
-        self.definition = definition
-        self.inputs = inputs
-        self.outputs: list[int] = []
-        self.drops: tuple[int, ...] = ()
-        self.waits = definition.async_kernel is not None
-        self.needs_context = self.waits or definition.context_kernel is not None
-        kernel: Callable[..., Any]
-        if definition.async_kernel is not None:
-            kernel = definition.async_kernel
-        elif device is not None:
-            kernel = device.bind(definition)
-        elif definition.context_kernel is not None:
-            kernel = definition.context_kernel
-        else:
-            kernel = definition.on_host()
-        self.call = functools.partial(kernel, **op.attrs) if op.attrs else kernel
 
 
 # A cluster, and what picks its inputs out of the feeds, and the fetches out of its outputs if they

@@ -20,7 +20,8 @@ from .step import StepContext
 if TYPE_CHECKING:
     from ..graph import Operation
     from .cost import CostModel
-    from .plan import Node, Plan
+    from .node import Node
+    from .plan import Plan
 
 
 def run_cancellable(plan: Plan, context: StepContext, feeds: Sequence[Any]) -> list[Any]:

@@ -8,15 +8,28 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ..errors import InvalidArgumentError, ShapeError
-from ..graph import Tensor
+from ..graph import DType, Tensor, TensorShape
 from ..ops.core.convert import convert_to_tensor
 from ..ops.math.cast import cast
 
-if TYPE_CHECKING:
-    from .variable import Variable
+
+class Held(Protocol):
+    """What a scope needs of a variable."""
+
+    @property
+    def path(self) -> str:
+        """Its name with its scopes."""
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape of its value."""
+
+    @property
+    def stored_dtype(self) -> DType:
+        """The element type of what it keeps."""
 
 
 class _Local(threading.local):
@@ -56,20 +69,20 @@ class StatelessScope:
 
     def __init__(
         self,
-        state_mapping: Iterable[tuple[Variable, Any]] | None = None,
+        state_mapping: Iterable[tuple[Held, Any]] | None = None,
         collect_losses: bool = False,
         initialize_variables: bool = True,
     ) -> None:
         self.collect_losses = collect_losses
         self.initialize_variables = initialize_variables
         self.losses: list[Tensor] = []
-        self._variables: dict[int, Variable] = {}
+        self._variables: dict[int, Held] = {}
         self._values: dict[int, Tensor] = {}
         self._outer: StatelessScope | None = None
         for pair in _pairs(state_mapping):
             self.add_update(pair)
 
-    def add_update(self, update: tuple[Variable, Any]) -> None:
+    def add_update(self, update: tuple[Held, Any]) -> None:
         """Give a variable a value: `(variable, value)`."""
         variable, value = update
         tensor = convert_to_tensor(value)
@@ -88,11 +101,11 @@ class StatelessScope:
         """Take note of a loss."""
         self.losses.append(loss)
 
-    def get_current_value(self, variable: Variable) -> Tensor | None:
+    def get_current_value(self, variable: Held) -> Tensor | None:
         """What a variable is in the scope; None if the scope does not know it."""
         return self._values.get(id(variable))
 
-    def value_of(self, variable: Variable) -> Tensor | None:
+    def value_of(self, variable: Held) -> Tensor | None:
         """What a variable is in this scope or in those around it."""
         scope: StatelessScope | None = self
         while scope is not None:
@@ -110,7 +123,7 @@ class StatelessScope:
         _local.scope, self._outer = self._outer, None
 
 
-def _pairs(state_mapping: Any) -> Iterator[tuple[Variable, Any]]:
+def _pairs(state_mapping: Any) -> Iterator[tuple[Held, Any]]:
     """The (variable, value) pairs of a mapping.
 
     Raises:
