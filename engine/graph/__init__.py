@@ -5,7 +5,6 @@ from .default import building as building
 from .default import eager_scope as eager_scope
 from .default import get_default_graph as get_default_graph
 from .default import reset_default_graph as reset_default_graph
-from .default import stack as stack
 from .device import DeviceSpec as DeviceSpec
 from .device import EagerPlace as EagerPlace
 from .dtypes import ANY as ANY
@@ -39,6 +38,7 @@ from .dtypes import uint16 as uint16
 from .dtypes import uint32 as uint32
 from .dtypes import uint64 as uint64
 from .graph import Graph as Graph
+from .graph import stack as stack
 from .operation import Operation as Operation
 from .operation import OpView as OpView
 from .operators import Operators as Operators

@@ -8,33 +8,16 @@ no output needs it. An attribute names the function.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, TypeAlias
 
 from ..errors import InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from .attr_values import Message, write_value
 from .graph import Graph
 from .library import MOST_NESTED, MOST_NODES, tensor_name
-from .operation import Operation
+from .operation import GraphBody, Operation
 from .tensor import GraphTensor
 
 _PLACEHOLDER = "Placeholder"
-
-
-@runtime_checkable
-class GraphBody(Protocol):
-    """A graph as an attribute; see ops/control/structured.py."""
-
-    @property
-    def inputs(self) -> Sequence[GraphTensor]:
-        """Tensors of the graph whose values are given."""
-
-    @property
-    def outputs(self) -> Sequence[GraphTensor | None]:
-        """Tensors of the graph; None for what only another branch has."""
-
-    @property
-    def effects(self) -> Sequence[Operation]:
-        """Operations that run although no output needs them."""
 
 
 # Adds the nodes of a function to a graph; gives those of its elements that have the names given.

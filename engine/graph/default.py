@@ -7,31 +7,12 @@ inside whatever is being traced. `stack.place` is where the thread computes what
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..errors import FailedPreconditionError
-from .device import EagerPlace
-from .graph import Graph
+from .graph import Graph, stack
 
-
-class _Stack(threading.local):
-    place: EagerPlace | None = None
-
-    def __init__(self) -> None:
-        self.items: list[Graph | None] = []
-
-    def push(self, graph: Graph | None) -> None:
-        self.items.append(graph)
-
-    def pop(self, graph: Graph | None) -> None:
-        if not self.items or self.items[-1] is not graph:
-            raise FailedPreconditionError("default graphs must be left in the order of entering")
-        self.items.pop()
-
-
-stack = _Stack()
 _implicit = [Graph()]
 
 

@@ -17,19 +17,17 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from .. import forks
 from ..errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from ..source import layer_path, user_location
-from .device import DeviceSpec
+from .device import DeviceSpec, EagerPlace
+from .graphdef import GraphDef
 from .operation import OpDefinition, Operation
 from .scopes import DeviceRule, Scopes
 from .spec import TensorSpec
 from .tensor import EagerTensor, GraphTensor, Tensor
-
-if TYPE_CHECKING:
-    from .graphdef import GraphDef
 
 _NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*")
 
@@ -51,6 +49,8 @@ class Graph:
 
     # Whether eager tensors used inside become inputs (a function) or constants (a plain graph).
     captures_values = False
+    # What the operations are as data; exchange.py sets it.
+    exported: ClassVar[Callable[[Graph], GraphDef]]
 
     def __init__(self) -> None:
         self._lock = forks.recursive_lock()
@@ -237,9 +237,7 @@ class Graph:
 
     def as_graph_def(self) -> GraphDef:
         """The operations as data, for files and other processes."""
-        from .graphdef import export_graph  # graphdef.py reads graphs
-
-        return export_graph(self)
+        return Graph.exported(self)
 
     def get_operation_by_name(self, name: str) -> Operation:
         """The operation of that name; NotFoundError (a KeyError) when there is none."""
@@ -329,8 +327,6 @@ class Graph:
     @contextmanager
     def as_default(self) -> Iterator[Graph]:
         """Make this the graph that the calls of this thread build."""
-        from .default import stack  # default.py makes graphs
-
         stack.push(self)
         try:
             yield self
@@ -417,3 +413,23 @@ class Graph:
                 with self.control_dependencies(None):
                     found = table[id(tensor)] = (tensor, make())
             return found[1]
+
+
+class _Stack(threading.local):
+    """What a thread builds, the innermost last; see default.py."""
+
+    place: EagerPlace | None = None
+
+    def __init__(self) -> None:
+        self.items: list[Graph | None] = []
+
+    def push(self, graph: Graph | None) -> None:
+        self.items.append(graph)
+
+    def pop(self, graph: Graph | None) -> None:
+        if not self.items or self.items[-1] is not graph:
+            raise FailedPreconditionError("default graphs must be left in the order of entering")
+        self.items.pop()
+
+
+stack = _Stack()

@@ -9,12 +9,10 @@ for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import AlreadyExistsError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
-
-if TYPE_CHECKING:
-    from .graphdef import GraphDef
+from .graphdef import GraphDef
 
 # More than any graph has: functions that call functions can multiply without bound.
 MOST_NODES = 1_000_000

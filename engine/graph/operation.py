@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ..source import Location
 from .spec import TensorSpec
@@ -124,3 +124,20 @@ class Operation:
 
     def __repr__(self) -> str:
         return operation_text(self)
+
+
+@runtime_checkable
+class GraphBody(Protocol):
+    """A graph as an attribute; see ops/control/structured.py."""
+
+    @property
+    def inputs(self) -> Sequence[GraphTensor]:
+        """Tensors of the graph whose values are given."""
+
+    @property
+    def outputs(self) -> Sequence[GraphTensor | None]:
+        """Tensors of the graph; None for what only another branch has."""
+
+    @property
+    def effects(self) -> Sequence[Operation]:
+        """Operations that run although no output needs them."""

@@ -19,8 +19,7 @@ from .dtypes import resource
 from .spec import TensorSpec
 
 if TYPE_CHECKING:
-    from .bodies import GraphBody
-    from .operation import Operation
+    from .operation import GraphBody, Operation
     from .tensor import GraphTensor
 
 _SHORT = {

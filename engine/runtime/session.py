@@ -33,7 +33,7 @@ from ..graph import (
     resource,
     string,
 )
-from ..graph.default import stack as graphs
+from ..graph.graph import stack as graphs
 from ..graph.graphdef import GraphDef, parse_input
 from ..ops.core.convert import to_array
 from ..ops.core.graphs import import_graph_def

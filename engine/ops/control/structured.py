@@ -17,7 +17,7 @@ import numpy as np
 
 from ...errors import InternalError, ShapeError
 from ...graph import GraphTensor, Operation, TensorShape, TensorSpec, as_dtype, int32, resource
-from ...graph.bodies import GraphBody
+from ...graph.operation import GraphBody
 from ..core.dispatch import as_array
 from ..core.registry import OpDef, PlanOptions, define, no_gradient
 

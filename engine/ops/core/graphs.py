@@ -8,8 +8,10 @@ from typing import Any
 
 from ...errors import InvalidArgumentError
 from ...graph import Graph, GraphTensor, Operation, get_default_graph
-from ...graph.bodies import Fill, GraphBody, MakeBody
-from ...graph.graphdef import GraphDef, import_graph
+from ...graph.bodies import Fill, MakeBody
+from ...graph.exchange import import_graph
+from ...graph.graphdef import GraphDef
+from ...graph.operation import GraphBody
 from .convert import convert_to_tensor
 from .dispatch import as_input
 from .registry import lookup

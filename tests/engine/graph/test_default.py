@@ -9,7 +9,7 @@ import pytest
 from laminar import engine as eng
 from laminar.engine.errors import FailedPreconditionError
 from laminar.engine.graph import building
-from laminar.engine.graph.default import stack
+from laminar.engine.graph.graph import stack
 
 
 def test_default_graphs_nest() -> None:

@@ -1,0 +1,325 @@
+"""Graphs written as GraphDefs, and read from them.
+
+Nothing in a GraphDef can run code: an attribute is a number, text, a type, a shape, a tensor, a
+graph of the library (see bodies.py), or a list of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ..errors import (
+    AlreadyExistsError,
+    InvalidArgumentError,
+    LaminarError,
+    NotFoundError,
+    UnimplementedError,
+)
+from .attr_values import Message, read_value, write_value
+from .bodies import BodyReader, BodyWriter, MakeBody
+from .device import DeviceSpec
+from .graph import Graph
+from .graphdef import GraphDef, parse_input
+from .library import inline_library
+from .operation import OpDefinition, Operation
+from .order import topological
+from .spec import TensorSpec
+from .tensor import GraphTensor, Tensor
+
+# The version of the format; a reader refuses what asks for a later one.
+VERSION = 1
+_COLOCATED = "loc:@"
+
+
+# Writing
+
+
+def export_graph(graph: Graph) -> GraphDef:
+    """The operations of `graph` as data.
+
+    What a function captures becomes placeholders; attributes that are Python functions are left
+    out.
+
+    Raises:
+        InvalidArgumentError: an attribute is of a kind that the format does not have.
+    """
+    found = GraphDef()
+    found.message.versions.producer = VERSION
+    found.message.versions.min_consumer = 1
+    writer = BodyWriter(
+        found.message,
+        lambda nodes, operations, names: _write_nodes(nodes, operations, names, writer),
+    )
+    _write_nodes(found.message.node, graph.operations, {}, writer)
+    found.message.node_count = len(found.message.node)
+    return found
+
+
+Graph.exported = export_graph  # a graph knows nothing of files
+
+
+def _write_nodes(
+    nodes: Any, operations: Sequence[Operation], names: Mapping[int, str], writer: BodyWriter
+) -> None:
+    """Write operations as nodes; `names` are those of tensors that others give."""
+    known = {op.id for op in operations}
+    for op in operations:
+        node = nodes.add(name=op.name, op=op.type, device=op.device)
+        node.input.extend(names.get(id(x)) or _input_name(x) for x in op.inputs)
+        node.input.extend(f"^{c.name}" for c in op.control_inputs if c.id in known)
+        node.colocation.extend(_COLOCATED + name for name in op.colocation)
+        for name, value in sorted(op.attrs.items()):
+            if not callable(value):
+                try:
+                    write_value(node.attr[name], value, partial(writer.name_of, op=op))
+                except (TypeError, ValueError) as cause:
+                    raise InvalidArgumentError(
+                        f"{op.type} {op.name!r}: the attribute {name!r} cannot be written, "
+                        f"it is {value!r}: {cause}",
+                        remedy="attributes are numbers, text, dtypes, shapes, arrays, or tuples",
+                    ) from cause
+
+
+def _input_name(x: GraphTensor) -> str:
+    return f"{x.op.name}:{x.value_index}" if x.value_index else x.op.name
+
+
+# Reading
+
+
+class _Node:
+    """A node that is about to be added, with its names resolved."""
+
+    def __init__(self, message: Message, definition: OpDefinition, attrs: dict[str, Any]) -> None:
+        self.name: str = message.name
+        self.message = message
+        self.device = DeviceSpec.from_string(message.device)
+        self.definition = definition
+        self.attrs = attrs
+        self.inputs: list[tuple[str, int]] = []
+        self.controls: list[str] = []
+        for text in message.input:
+            name, index = parse_input(text)
+            if index is None:
+                self.controls.append(name)
+            elif self.controls:
+                raise InvalidArgumentError(f"the data input {text!r} stands after a control input")
+            else:
+                self.inputs.append((name, index))
+        for text in message.colocation:
+            if not text.startswith(_COLOCATED):
+                raise InvalidArgumentError(f'colocation is written "loc:@node", got {text!r}')
+        self.colocation = [text.removeprefix(_COLOCATED) for text in message.colocation]
+
+
+def import_graph(
+    graph: Graph,
+    graph_def: GraphDef,
+    lookup: Callable[[str], OpDefinition],
+    *,
+    as_input: Callable[[Tensor], GraphTensor],
+    input_map: Mapping[str, Tensor | Operation],
+    return_elements: Sequence[str],
+    name: str,
+    allow_internal: bool,
+    make_body: MakeBody,
+) -> list[GraphTensor | Operation]:
+    """Add the nodes of `graph_def` to `graph`; see `laminar.engine.import_graph_def`.
+
+    Args:
+        lookup: the op of a name; NotFoundError when there is none.
+        as_input: brings a tensor of `input_map` into the graph.
+        make_body: makes a graph that is an attribute.
+    """
+    _check_version(graph_def)
+    for function in graph_def.message.function:
+        if _is_op(function.name, lookup):
+            raise AlreadyExistsError(
+                f"a function of the GraphDef has an op's name: {function.name!r}"
+            )
+
+    def fill(
+        bodies: BodyReader, function: Message, inner: Graph, names: Sequence[str]
+    ) -> list[GraphTensor | Operation]:
+        body = GraphDef()
+        body.message.node.extend(function.node)
+        return _add_nodes(inner, body, bodies, lookup, as_input, {}, names, "", allow_internal)
+
+    bodies = BodyReader(graph_def.message.function, graph, make_body, fill)
+    return _add_nodes(
+        graph, graph_def, bodies, lookup, as_input, input_map, return_elements, name, allow_internal
+    )
+
+
+def _add_nodes(
+    graph: Graph,
+    graph_def: GraphDef,
+    bodies: BodyReader,
+    lookup: Callable[[str], OpDefinition],
+    as_input: Callable[[Tensor], GraphTensor],
+    input_map: Mapping[str, Tensor | Operation],
+    return_elements: Sequence[str],
+    name: str,
+    allow_internal: bool,
+) -> list[GraphTensor | Operation]:
+    if bodies.functions:
+        graph_def, return_elements = inline_library(graph_def, bodies.functions, return_elements)
+        if graph is not bodies.outer:
+            bodies.count(len(graph_def.message.node))
+    nodes = _read_nodes(graph_def, lookup, bodies, allow_internal)
+    mapped = {parse_input(key): value for key, value in input_map.items()}
+    order = _in_order(nodes, mapped)
+    _check_specs(order, mapped)
+    with graph.name_scope(name or graph.scopes.name) as prefix:
+        for node in nodes.values():
+            if prefix + node.name in graph:
+                raise AlreadyExistsError(
+                    f"the graph has an operation {prefix + node.name!r} already",
+                    remedy="import under another name",
+                )
+        made: dict[str, Operation] = {}
+
+        def element(source: str, index: int | None) -> Any:
+            given = mapped.get((source, index))
+            if given is not None:
+                return as_input(given) if isinstance(given, Tensor) else given
+            op = made.get(source)
+            if op is None:
+                raise NotFoundError(f"the GraphDef has no node {source!r}")
+            if index is not None and index >= len(op.outputs):
+                raise NotFoundError(f"node {source!r} has no output {index}")
+            return op if index is None else op.outputs[index]
+
+        for node in order:
+            controls = [element(c, None) for c in node.controls]
+            with (
+                graph.control_dependencies(controls),
+                graph.device(node.device),
+                graph.name_scope(None),
+            ):
+                op = graph.add(
+                    node.definition,
+                    [element(*source) for source in node.inputs],
+                    node.attrs,
+                    name=f"{prefix}{node.name}/",
+                )
+            op.colocation += tuple(prefix + n for n in node.colocation if n in nodes)
+            made[node.name] = op
+        return [element(*_element_of(text)) for text in return_elements]
+
+
+def _element_of(text: str) -> tuple[str, int | None]:
+    """What a return element names: a tensor with ":", else an operation."""
+    return parse_input(text) if ":" in text else (text.removeprefix("^"), None)
+
+
+def _check_version(graph_def: GraphDef) -> None:
+    versions = graph_def.message.versions
+    if versions.min_consumer > VERSION:
+        raise UnimplementedError(
+            f"the GraphDef was written by version {versions.producer} of the format and needs "
+            f"version {versions.min_consumer} to be read; this is version {VERSION}",
+            remedy="update laminar",
+        )
+
+
+def _is_op(name: str, lookup: Callable[[str], OpDefinition]) -> bool:
+    try:
+        lookup(name)
+    except NotFoundError:
+        return False
+    return True
+
+
+def _read_nodes(
+    graph_def: GraphDef,
+    lookup: Callable[[str], OpDefinition],
+    bodies: BodyReader,
+    allow_internal: bool,
+) -> dict[str, _Node]:
+    nodes: dict[str, _Node] = {}
+    for message in graph_def.message.node:
+        if message.name in nodes:
+            raise InvalidArgumentError(f"the GraphDef has two nodes {message.name!r}")
+        Graph.check_name(message.name)
+        if message.name.endswith("/"):
+            raise InvalidArgumentError(f"{message.name!r} names a scope, not a node")
+        if message.op.startswith("_") and not allow_internal:
+            raise InvalidArgumentError(
+                f"node {message.name!r}: {message.op!r} is an internal op, which only laminar adds"
+            )
+        try:
+            definition = lookup(message.op)
+            attrs = {
+                key: read_value(message.attr[key], bodies.body) for key in sorted(message.attr)
+            }
+            nodes[message.name] = _Node(message, definition, attrs)
+        except LaminarError as cause:
+            raise _at(message, cause) from cause
+    return nodes
+
+
+def _at(message: Message, cause: LaminarError) -> LaminarError:
+    """The error with the node that it is about."""
+    text = f"node {message.name!r} ({message.op}): {cause.message}"
+    return type(cause)(text, remedy=cause.remedy)
+
+
+def _in_order(nodes: Mapping[str, _Node], mapped: Mapping[Any, Any]) -> list[_Node]:
+    """The nodes with inputs before consumers, otherwise as they stand.
+
+    Raises:
+        InvalidArgumentError: an input is missing, nodes form a cycle, or a mapped input is not
+            used.
+    """
+    unused = set(mapped)
+    place = {name: i for i, name in enumerate(nodes)}
+    sources: list[set[int]] = []
+    for node in nodes.values():
+        taken = {*node.inputs, *((c, None) for c in node.controls)}
+        unused -= taken
+        names = {name for name, index in taken if (name, index) not in mapped}
+        for name in names:
+            if name not in nodes:
+                raise InvalidArgumentError(
+                    f"node {node.name!r} takes {name!r}, which the GraphDef does not have",
+                    remedy="write the whole graph, or give the tensor in input_map",
+                )
+        sources.append({place[name] for name in names})
+    if unused:
+        names_of = ", ".join(n if i is not None else f"^{n}" for n, i in sorted(unused, key=str))
+        raise InvalidArgumentError(f"input_map: no node takes {names_of}")
+    order = topological(sources)
+    if len(order) < len(nodes):
+        ordered = set(order)
+        stuck = [name for name, i in place.items() if i not in ordered]
+        raise InvalidArgumentError(f"the GraphDef has a cycle through {', '.join(stuck[:5])}")
+    by_place = list(nodes.values())
+    return [by_place[i] for i in order]
+
+
+def _check_specs(order: Sequence[_Node], mapped: Mapping[Any, Any]) -> None:
+    """Infer all shapes and dtypes before anything is added."""
+    specs: dict[str, tuple[TensorSpec, ...]] = {}
+    for node in order:
+        inputs = []
+        for source, index in node.inputs:
+            given = mapped.get((source, index))
+            if given is not None:
+                inputs.append(given.spec)
+            elif index < len(specs[source]):
+                inputs.append(specs[source][index])
+            else:
+                raise InvalidArgumentError(
+                    f"node {node.name!r} takes output {index} of {source!r}, "
+                    f"which has {len(specs[source])}"
+                )
+        try:
+            specs[node.name], _ = node.definition.infer(inputs, node.attrs)
+        except LaminarError as cause:
+            raise _at(node.message, cause) from cause
+        except Exception as cause:  # a rule that meets attributes of kinds it does not expect
+            message = f"node {node.name!r} ({node.message.op}): {cause}"
+            raise InvalidArgumentError(message) from cause
