@@ -12,7 +12,7 @@ import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import EagerTensor, TensorSpec
-from laminar.engine.ops.core.convert import to_array
+from laminar.engine.ops.core.arrays import to_array
 from laminar.tree import flatten, flatten_with_path, is_nested, map_structure, pack_sequence_as
 
 

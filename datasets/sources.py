@@ -9,7 +9,7 @@ import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import TensorSpec
-from laminar.engine.ops.core.convert import to_array
+from laminar.engine.ops.core.arrays import to_array
 from laminar.tree import flatten, flatten_with_path, is_nested, map_structure
 
 from .elements import as_element, spec_of

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from laminar.engine.graph import as_dtype
-from laminar.engine.ops.core.promotion import result_type as _result_type
+from laminar.engine.ops.core.lattice import result_type as _result_type
 from laminar.layers.symbolic import is_keras_tensor as is_keras_tensor
 
 from .config import backend as backend

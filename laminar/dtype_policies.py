@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 
 from laminar.engine.errors import AlreadyExistsError, DTypeError, InvalidArgumentError
 from laminar.engine.graph import Tensor, as_dtype
-from laminar.engine.ops.core.convert import Defaults, convert_to_tensor
+from laminar.engine.ops.core.arrays import Defaults
+from laminar.engine.ops.core.convert import convert_to_tensor
 
 from .ops.core import cast
 from .serialization import deserialize_keras_object, list_builtins, serialize_keras_object

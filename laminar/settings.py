@@ -9,7 +9,7 @@ from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import FLOATING, as_dtype
-from laminar.engine.ops.core.convert import Defaults
+from laminar.engine.ops.core.arrays import Defaults
 
 from .typing import DataFormat
 

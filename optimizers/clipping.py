@@ -11,7 +11,7 @@ from typing import Any
 
 from laminar import ops
 from laminar.engine.graph import Tensor
-from laminar.engine.ops.core.promotion import result_type
+from laminar.engine.ops.core.lattice import result_type
 from laminar.typing import TensorLike
 
 from .checks import positive

@@ -16,7 +16,7 @@ from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError,
 from laminar.engine.functions import function
 from laminar.engine.graph import Graph, Operation, Tensor, building
 from laminar.engine.ops.core.basic import group
-from laminar.engine.ops.core.promotion import result_type
+from laminar.engine.ops.core.lattice import result_type
 from laminar.engine.source import warn
 from laminar.engine.state import StatelessScope, Variable
 from laminar.serialization import deserialize_keras_object, serialize_keras_object

@@ -35,7 +35,7 @@ from ..graph import (
 )
 from ..graph.graph import stack as graphs
 from ..graph.graphdef import GraphDef, parse_input
-from ..ops.core.convert import to_array
+from ..ops.core.arrays import to_array
 from ..ops.core.graphs import import_graph_def
 from ..tree import flatten, is_nested, pack_sequence_as
 from .config import SessionConfig

@@ -15,8 +15,10 @@ from laminar.engine.graph import (
     bool_,
     int32,
 )
-from laminar.engine.ops.core.convert import Defaults, convert_to_tensor
-from laminar.engine.ops.core.promotion import promote, result_type
+from laminar.engine.ops.core.arrays import Defaults
+from laminar.engine.ops.core.convert import convert_to_tensor
+from laminar.engine.ops.core.lattice import result_type
+from laminar.engine.ops.core.promotion import promote
 from laminar.engine.ops.math.cast import cast
 
 from ..typing import DTypeLike, TensorLike

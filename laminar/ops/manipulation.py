@@ -15,7 +15,7 @@ from laminar.engine.ops.array import padding
 from laminar.engine.ops.array import rearrange as _array
 from laminar.engine.ops.array import shape as engine_shape
 from laminar.engine.ops.array.axes import canonical_axes
-from laminar.engine.ops.core.convert import to_array
+from laminar.engine.ops.core.arrays import to_array
 from laminar.engine.ops.math.bits import bitcast
 
 from ..typing import DTypeLike, ShapeLike, TensorLike

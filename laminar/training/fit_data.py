@@ -9,7 +9,7 @@ import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import EagerTensor
-from laminar.engine.ops.core.convert import Defaults
+from laminar.engine.ops.core.arrays import Defaults
 from laminar.engine.source import warn
 
 from ..typing import DataLike, TensorStructure

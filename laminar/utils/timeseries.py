@@ -12,7 +12,7 @@ from laminar.datasets.indexing import Block, Rows
 from laminar.datasets.sources import in_memory
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import TensorSpec, as_dtype
-from laminar.engine.ops.core.convert import to_array
+from laminar.engine.ops.core.arrays import to_array
 from laminar.random import make_default_seed
 
 _WHO = "timeseries_dataset_from_array"

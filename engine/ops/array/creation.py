@@ -23,8 +23,9 @@ from ...graph import (
 )
 from ..core.basic import constant
 from ..core.convert import convert_to_tensor
+from ..core.lattice import result_type
 from ..core.precision import computing_dtype
-from ..core.promotion import promote, result_type
+from ..core.promotion import promote
 from ..core.registry import Grads, define, no_gradient
 from ..core.traits import Traits
 from ..math.arithmetic import multiply, subtract

@@ -20,8 +20,7 @@ from ...graph import (
     get_default_graph,
     graph_of,
 )
-from .convert import to_array
-from .dispatch import apply
+from .arrays import to_array
 from .registry import Grads, define, no_gradient
 from .traits import Traits, Work
 
@@ -47,7 +46,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     array, found = to_array(value, None if dtype is None else as_dtype(dtype))
     if shape is not None:
         array = np.broadcast_to(array, tuple(shape))
-    return apply(const_op, (), {"value": array, "dtype": found}, name)[0]
+    return const_op(name=name, value=array, dtype=found)
 
 
 @define("Placeholder", traits=Traits(work=Work.NONE))

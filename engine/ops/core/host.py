@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import ShapeError
 from ...graph import Array, Tensor, TensorSpec
-from .convert import to_array
+from .arrays import to_array
 from .registry import define, no_gradient
 
 

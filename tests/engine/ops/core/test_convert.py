@@ -12,7 +12,7 @@ import pytest
 from laminar import engine as eng
 from laminar.engine.errors import DTypeError, InvalidArgumentError
 from laminar.engine.graph import EagerTensor, Literal, TensorSpec
-from laminar.engine.ops.core.convert import Defaults, to_array
+from laminar.engine.ops.core.arrays import Defaults, to_array
 
 
 class Number(enum.IntEnum):

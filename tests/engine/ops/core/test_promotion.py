@@ -9,9 +9,11 @@ import pytest
 
 from laminar.engine.errors import DTypeError, InvalidArgumentError
 from laminar.engine.graph import COMPLEX, DENSE, Graph, Tensor
+from laminar.engine.ops.core.arrays import Defaults
 from laminar.engine.ops.core.basic import placeholder
-from laminar.engine.ops.core.convert import Defaults, convert_to_tensor
-from laminar.engine.ops.core.promotion import promote, result_type, to_floating
+from laminar.engine.ops.core.convert import convert_to_tensor
+from laminar.engine.ops.core.lattice import result_type, to_floating
+from laminar.engine.ops.core.promotion import promote
 
 # The lattice of JEP 9407, without the types that only JAX has.
 PAIRS = [
