@@ -7,7 +7,7 @@ of the result alone, and leaves a `Node` behind. A functional model is the graph
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol
 
 from laminar import ops
 from laminar.dtype_policies import PolicyLike
@@ -17,14 +17,25 @@ from laminar.naming import auto_name
 from laminar.tree import flatten, map_structure
 from laminar.typing import Shape
 
-if TYPE_CHECKING:
-    from .operation import Operation
+
+class Callee(Protocol):
+    """What can be called on symbolic tensors: an `Operation`, which remembers its calls."""
+
+    inbound_nodes: list[Node]
+    outbound_nodes: list[Node]
+
+    @property
+    def name(self) -> str:
+        """Its name: unique in a model."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the result, or record a symbolic call."""
 
 
 class KerasHistory(NamedTuple):
     """Who made a symbolic tensor: an operation, which of its calls, which output."""
 
-    operation: Operation
+    operation: Callee
     node_index: int
     tensor_index: int
 
@@ -170,7 +181,7 @@ class Node:
     """
 
     def __init__(
-        self, operation: Operation, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any
+        self, operation: Callee, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any
     ) -> None:
         self.operation = operation
         self.args = args

@@ -130,6 +130,10 @@ class Weighted(Tracked):
         """The layers among its attributes."""
         return self._find(Weighted)
 
+    def _summarized(self) -> list[Any]:
+        """The layers and ops that a summary lists."""
+        return list(self.sublayers)
+
     def flatten_layers(self, include_self: bool = True) -> list[Weighted]:
         """Itself and the layers inside it, at any depth, each once."""
         found: dict[int, Weighted] = {}

@@ -13,7 +13,7 @@ from ..training.profile import Profile as Profile
 from .cloning import clone_model as clone_model
 from .cloning import model_from_json as model_from_json
 from .function import Function as Function
-from .functional import Functional as Functional
+from .model import Functional as Functional
 from .model import Model as Model
 from .sequential import Sequential as Sequential
 

@@ -12,8 +12,7 @@ from laminar.layers.symbolic import is_keras_tensor
 from laminar.serialization import config_of, custom_object_scope
 from laminar.tree import flatten, map_structure, pack_sequence_as
 
-from .functional import Functional
-from .model import Model
+from .model import Functional, Model
 from .sequential import Sequential
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from laminar.layers.layer import map_structure_shapes
 from laminar.layers.operation import Operation
-from laminar.layers.symbolic import KerasTensor, any_symbolic
+from laminar.layers.symbolic import Callee, KerasTensor, any_symbolic
 from laminar.tree import map_structure
 
 from .network import Network
@@ -40,7 +40,7 @@ class Function(Operation):
         return self._network.outputs
 
     @property
-    def operations(self) -> list[Operation]:
+    def operations(self) -> list[Callee]:
         """The layers and ops that are called."""
         return list(self._network.operations)
 

@@ -21,6 +21,7 @@ from ..quantizers import QuantizationLike
 from ..training.trainer import Trainer
 from ..typing import PathLike
 from .network import Network
+from .network_config import network_config, network_from_config
 from .quantizing import Filters, quantize_layers
 
 
@@ -42,9 +43,7 @@ class Model(Trainer):
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """`Model(inputs, outputs)` is a Functional."""
         if cls is Model and (args or "inputs" in kwargs or "outputs" in kwargs):
-            from .functional import Functional
-
-            return Functional.__new__(Functional, *args, **kwargs)
+            cls = Functional
         return super().__new__(cls, *args, **kwargs)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -87,6 +86,9 @@ class Model(Trainer):
 
     def _listed_layers(self) -> list[Layer]:
         return self.sublayers
+
+    def _summarized(self) -> list[Any]:
+        return list(self._network.operations) if self._network else super()._summarized()
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
         """The layer of that name, or at that place.
@@ -317,11 +319,10 @@ class Model(Trainer):
         cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
     ) -> Self:
         """Make a model from what `get_config` gave."""
-        from .functional import Functional, functional_from_config
-
         if "input_layers" in config and "layers" in config:
-            kind = Functional if cls is Model else cls
-            return functional_from_config(kind, config, custom_objects)  # type: ignore[return-value]  # a Model either way
+            inputs, outputs = network_from_config(config, custom_objects)
+            options = {k: config[k] for k in ("name", "trainable") if k in config}
+            return cls(inputs=inputs, outputs=outputs, **options)
         return super().from_config(dict(config))
 
     def get_state_tree(self, value_format: str = "backend_tensor") -> dict[str, Any]:
@@ -357,6 +358,26 @@ class Model(Trainer):
             "optimizer_variables": [] if optimizer is None else list(optimizer.variables),
             "metrics_variables": self.metrics_variables,
         }
+
+
+class Functional(Model):
+    """What `Model(inputs, outputs)` makes; see `Model`."""
+
+    _keras_module = "keras.src.models.functional"
+
+    def get_config(self) -> dict[str, Any]:
+        """The layers, their calls, and which tensors go in and out.
+
+        A subclass with another constructor gets the arguments of that constructor.
+        """
+        if type(self) is not Functional:
+            return super().get_config()
+        assert self._network is not None
+        return {"name": self.name, "trainable": self.trainable, **network_config(self._network)}
+
+    def get_build_config(self) -> dict[str, Any]:
+        """As Keras writes it: a functional model is built by its layers."""
+        return {"input_shape": None}
 
 
 def _functional_arguments(

@@ -17,8 +17,7 @@ from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.ops.math.cast import cast
 from laminar.layers.input import InputLayer
 from laminar.layers.layer import Layer
-from laminar.layers.operation import Operation
-from laminar.layers.symbolic import KerasTensor, Node, unique
+from laminar.layers.symbolic import Callee, KerasTensor, Node, unique
 from laminar.tree import flatten, pack_sequence_as
 
 
@@ -97,7 +96,7 @@ class Network:
         operations = {id(n.operation): n.operation for n in nodes}
         for x in self.inputs:  # an input that nothing uses is still fed
             operations.setdefault(id(x.history.operation), x.history.operation)
-        self.operations: list[Operation] = sorted(
+        self.operations: list[Callee] = sorted(
             operations.values(),
             key=lambda op: (-of_operation.get(id(op), 0), first_seen.get(id(op), -1)),
         )
@@ -127,7 +126,7 @@ class Network:
         """The name of the operation behind each output."""
         return [y.history.operation.name for y in self.outputs]
 
-    def calls_of(self, operation: Operation) -> list[Node]:
+    def calls_of(self, operation: Callee) -> list[Node]:
         """The calls of an operation that belong to the network, in order."""
         return [node for node in operation.inbound_nodes if id(node) in self._own_nodes]
 

@@ -106,6 +106,9 @@ class Sequential(Model):
         """The layers of the stack, without the Input."""
         return [layer for layer in self._stack if not isinstance(layer, InputLayer)]
 
+    def _summarized(self) -> list[Any]:
+        return list(self._listed_layers())
+
     def _connect_or_drop(self, added: slice) -> None:
         """Connect the stack; when a layer refuses its input, take those that were added off."""
         try:

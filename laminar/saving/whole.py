@@ -20,7 +20,6 @@ from laminar import (
     models,
     optimizers,
     regularizers,
-    utils,
 )
 from laminar.engine.errors import (
     DataLossError,
@@ -32,6 +31,7 @@ from laminar.file_reading import FileReading, reading_file
 from laminar.layers.layer import Layer
 from laminar.layers.lora_int8 import MainWeight
 from laminar.serialization import custom_object_scope, deserialize_keras_object, unknown_names
+from laminar.utils import feature_space
 
 from .archive import ArchiveReader
 from .keras2 import modern_model, with_functions
@@ -61,7 +61,7 @@ _ROOMS = (
     models,
     optimizers,
     regularizers,
-    utils,
+    feature_space,
 )
 # A model may have weights that are not in its file: counters, updates of low rank beside the
 # weights that they were added to; as many again at most, and a few more.

@@ -19,7 +19,6 @@ from laminar.callbacks.display import is_live, say
 from laminar.engine.errors import InvalidArgumentError, NotFoundError
 from laminar.layers.layer import Layer
 from laminar.layers.symbolic import Node
-from laminar.models.sequential import Sequential
 from laminar.tree import flatten, map_shape_structure
 
 # The width where nothing bounds it (a file, a function): names are not broken there.
@@ -109,11 +108,7 @@ def _rows(parent: Any, expand: bool, depth: int = 0) -> Iterator[Row]:
     """The parts of a model or layer, and with `expand` the parts of these."""
     network = getattr(parent, "network", None)
     nodes = [] if network is None else network.nodes
-    if isinstance(parent, Sequential):
-        operations = parent.layers  # without the input, as one writes it
-    else:
-        operations = parent.sublayers if network is None else network.operations
-    for operation in operations:
+    for operation in parent._summarized():
         yield Row(operation, depth, tuple(n for n in nodes if n.operation is operation))
         if expand and isinstance(operation, Layer):
             yield from _rows(operation, expand, depth + 1)

@@ -1,4 +1,4 @@
-"""Functional models: made of symbolic calls, saved as the list of their layers and calls."""
+"""Networks as data: functional models are saved as the list of their layers and calls."""
 
 from __future__ import annotations
 
@@ -15,28 +15,7 @@ from laminar.serialization import (
 )
 from laminar.tree import map_structure
 
-from .model import Model
 from .network import Network
-
-
-class Functional(Model):
-    """What `Model(inputs, outputs)` makes; see `Model`."""
-
-    _keras_module = "keras.src.models.functional"
-
-    def get_config(self) -> dict[str, Any]:
-        """The layers, their calls, and which tensors go in and out.
-
-        A subclass with another constructor gets the arguments of that constructor.
-        """
-        if type(self) is not Functional:
-            return super().get_config()
-        assert self._network is not None
-        return {"name": self.name, "trainable": self.trainable, **network_config(self._network)}
-
-    def get_build_config(self) -> dict[str, Any]:
-        """As Keras writes it: a functional model is built by its layers."""
-        return {"input_shape": None}
 
 
 def network_config(network: Network) -> dict[str, Any]:
@@ -85,10 +64,10 @@ def _structure(value: Any, leaf: Any) -> Any:
     return leaf(value)
 
 
-def functional_from_config(
-    kind: type[Model], config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
-) -> Model:
-    """A functional model from what `get_config` gave.
+def network_from_config(
+    config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None
+) -> tuple[Any, Any]:
+    """The symbolic inputs and outputs of a network, from what `network_config` gave.
 
     Raises:
         DataLossError: the config refers to a layer or call that it does not contain.
@@ -107,10 +86,7 @@ def functional_from_config(
             for node in entry.get("inbound_nodes") or ():
                 waiting.append((operation, node))
     _replay(waiting, made)
-    inputs = _places(config["input_layers"], made)
-    outputs = _places(config["output_layers"], made)
-    options = {k: config[k] for k in ("name", "trainable") if k in config}
-    return kind(inputs=inputs, outputs=outputs, **options)
+    return _places(config["input_layers"], made), _places(config["output_layers"], made)
 
 
 def _replay(waiting: list[tuple[Operation, dict[str, Any]]], made: dict[str, Operation]) -> None:
