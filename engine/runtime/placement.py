@@ -1,10 +1,9 @@
 """Placement: a device for each operation.
 
-Operations that must stand together (those that share a resource, and those that `colocate_with`
-joins) are groups, found by union-find. A group may go where every member has a kernel and may be.
-Then the step is simulated, operation by operation as their inputs come to be there, and each
-group gets its device when its first member's turn comes: by the policy "priority", the device of
-the highest type that has room; by "simulated", the one where the operation finishes first.
+The step is simulated, operation by operation as their inputs come to be there, and each group of
+operations that stand together (see colocation.py) gets its device when its first member's turn
+comes: by the policy "priority", the device of the highest type that has room; by "simulated", the
+one where the operation finishes first.
 
 State of the simulation: `_free_at[device]` is when a device has done what it was given,
 `_arrives[tensor, device]` when a tensor is there, `_held[device]` the known bytes that are alive.
@@ -17,28 +16,25 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Collection, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, MutableMapping, Sequence
 from dataclasses import dataclass, field
 
 from ..devices import Device, DeviceSet
 from ..devices.registry import priority_of
-from ..errors import InvalidArgumentError, NotFoundError, ResourceExhaustedError
+from ..errors import InvalidArgumentError, ResourceExhaustedError
 from ..graph import (
-    DeviceSpec,
-    DeviceTensor,
     GraphTensor,
     Operation,
     TensorShape,
     as_dtype,
     resource,
 )
-from ..ops.control.dataflow import ENTER, EXIT, LOOP_COND, MERGE, NEXT_ITERATION, SWITCH
+from ..ops.control.dataflow import NEXT_ITERATION
 from ..ops.state.variable import var_handle
-from ..passes.order import in_order
+from .colocation import Group, Groups
 from .cost import CostModel, Costs, known_bytes, tensor_bytes
 
 POLICIES = ("priority", "simulated")
-_SOFTLY = "SessionConfig(allow_soft_placement=True) places it elsewhere"
 _log = logging.getLogger("laminar.placement")
 
 
@@ -108,7 +104,7 @@ def place(
         InvalidArgumentError: no device can run an operation, or constraints contradict each other.
         ResourceExhaustedError: no device has room.
     """
-    groups = _Groups(operations, devices, feeds, soft=soft, settled=settled or {})
+    groups = Groups(operations, devices, feeds, soft=soft, settled=settled or {})
     simulation = _Simulation(operations, devices, fetches, feeds, costs or CostModel(), policy)
     placement = simulation.run(groups)
     if settled is not None:
@@ -116,223 +112,6 @@ def place(
             if any(y.dtype == resource for y in op.outputs):
                 settled.setdefault(op.name, placement.devices[op.id].name)
     return placement
-
-
-@dataclass
-class _Group:
-    """Operations that stand together; `owner` has the last word, `reason` says why."""
-
-    owner: Operation
-    members: list[Operation]
-    feasible: list[Device]
-    reason: str = ""
-
-
-class _Groups:
-    """The groups of some operations: `of(op)` is the one of an operation."""
-
-    def __init__(
-        self,
-        operations: Sequence[Operation],
-        devices: DeviceSet,
-        feeds: Collection[GraphTensor],
-        *,
-        soft: bool,
-        settled: Mapping[str, str],
-    ) -> None:
-        self._devices = devices
-        self._soft = soft
-        self._settled = settled
-        # By the id of a fed handle, the device that what it stands for was made on.
-        self._state = {
-            id(inner): outer.place.spec.to_string()
-            for graph in {x.graph for x in feeds}
-            for outer, inner in graph.captures.values()
-            if isinstance(outer, DeviceTensor) and outer.dtype == resource
-        }
-        self._parent = {op.id: op.id for op in operations}
-        self._join(operations, feeds)
-        members: dict[int, list[Operation]] = {}
-        for op in operations:
-            members.setdefault(self._find(op.id), []).append(op)
-        self._groups = {root: self._group(ops) for root, ops in members.items()}
-
-    def of(self, op: Operation) -> _Group:
-        """The group of an operation."""
-        return self._groups[self._find(op.id)]
-
-    # Union-find
-
-    def _find(self, i: int) -> int:
-        parent = self._parent
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
-
-    def _unite(self, i: int, j: int) -> None:
-        i, j = self._find(i), self._find(j)
-        self._parent[max(i, j)] = min(i, j)
-
-    def _join(self, operations: Sequence[Operation], feeds: Collection[GraphTensor]) -> None:
-        fed = {id(t) for t in feeds}
-        by_name = {op.name: op for op in operations}
-        users: dict[int, Operation] = {}  # the first that takes a resource that is fed
-        for op in operations:
-            for name in op.colocation:
-                other = by_name.get(name)
-                if other is not None:
-                    self._unite(op.id, other.id)
-            for x in op.inputs:
-                if x.dtype != resource:
-                    continue
-                known = users.setdefault(id(x), op) if id(x) in fed else x.op
-                self._unite(op.id, known.id)
-        self._join_loops(operations, fed)
-
-    def _join_loops(self, operations: Sequence[Operation], fed: Collection[int]) -> None:
-        """Have what steers a loop in one place; its body can be anywhere (partition_loops.py)."""
-        if not any(op.definition is ENTER for op in operations):
-            return
-        first: dict[tuple[str, ...], int] = {}  # frame -> an operation that steers it
-        frames: dict[int, tuple[str, ...]] = {}  # operation -> the frames around its outputs
-        for op in in_order(operations):
-            sources = [x.op.id for x in op.inputs if id(x) not in fed]
-            sources += [c.id for c in op.control_inputs]
-            around = max((frames.get(i, ()) for i in sources), key=len, default=())
-            inside = around
-            if op.definition is ENTER:
-                inside = (*around, op.attrs["frame_name"])
-            elif op.definition is EXIT:
-                inside = around[:-1]
-            frames[op.id] = inside
-            if _steers_a_loop(op):
-                frame = inside if op.definition is ENTER else around
-                self._unite(op.id, first.setdefault(frame, op.id))
-
-    # Where a group may be
-
-    def _group(self, members: list[Operation]) -> _Group:
-        owner = next((op for op in members if _makes_resource(op)), members[0])
-        feasible = [d for d in self._devices if all(_runs_on(op, d) for op in members)]
-        if not feasible:
-            raise self._no_kernel(owner, members)
-        group = _Group(owner, members, feasible)
-        name = self._settled.get(owner.name) or self._lies_on(members)
-        if name is not None:
-            held = [d for d in feasible if d.name == name]
-            if held:
-                group.feasible, group.reason = held, "where its state is already"
-                return group
-        by: Operation | None = None
-        pinned = [op for op in members if op.device and op is not owner]
-        # Who asks to stand with others is named before what was only made for it.
-        pinned.sort(key=lambda op: not op.colocation)
-        for op in (owner, *pinned):
-            if not op.device:
-                continue
-            spec = DeviceSpec.from_string(op.device)
-            left = [d for d in group.feasible if spec.is_compatible_with(d.spec)]
-            if left:
-                group.feasible = left
-                by = by or op
-            elif self._soft:
-                group.reason = f"soft placement: {op.device} cannot be had; "
-            elif by is None:
-                raise self._unplaceable(op, group)
-            elif op.colocation or owner.colocation or not _takes_resource(op):
-                raise _conflict(by, op)
-            # else: what uses a resource runs where the resource is, whatever the scope says
-        if by is not None and not group.reason:
-            group.reason = (
-                f"pinned to {by.device}"
-                if len(members) == 1
-                else f"with {owner.name!r}, pinned to {by.device}"
-            )
-        elif len(members) > 1:
-            group.reason += f"with {owner.name!r}, "
-        return group
-
-    def _lies_on(self, members: Sequence[Operation]) -> str | None:
-        """The device of a variable that was made there, if one of these operations takes it."""
-        for op in members:
-            for x in op.inputs:
-                found = self._state.get(id(x))
-                if found is not None:
-                    return found
-        return None
-
-    def _no_kernel(self, owner: Operation, members: Sequence[Operation]) -> InvalidArgumentError:
-        types = sorted({d.device_type for d in self._devices})
-        alone = [op for op in members if not any(_runs_on(op, d) for d in self._devices)]
-        op = alone[0] if alone else owner
-        have = ", ".join(
-            f"{m.name!r} ({m.type}): {', '.join(_kernel_types(m, types)) or 'none of these'}"
-            for m in members[:5]
-        )
-        return InvalidArgumentError(
-            f"operation {op.name!r} ({op.type}) cannot be placed: "
-            f"no device of {self._devices} has kernels for it"
-            f"{' and what it is colocated with' if not alone else ''}; kernels: {have}\n  {op!r}",
-            remedy="register a kernel, or take the operations apart",
-            location=op.location,
-            layer=op.layer,
-        )
-
-    def _unplaceable(self, op: Operation, group: _Group) -> InvalidArgumentError:
-        spec = DeviceSpec.from_string(op.device)
-        try:
-            there = self._devices.matching(spec)
-            types = sorted({d.device_type for d in group.feasible})
-            why = f"{there[0].name} has no kernel for {op.type}, which runs on: {', '.join(types)}"
-            reason: str | None = None
-        except NotFoundError as error:
-            why, reason = error.message, error.remedy
-        return InvalidArgumentError(
-            f"operation {op.name!r} ({op.type}) cannot be placed on {op.device!r}: {why}\n  {op!r}",
-            remedy="; ".join(filter(None, (reason, _SOFTLY))),
-            location=op.location,
-            layer=op.layer,
-        )
-
-
-def _conflict(a: Operation, b: Operation) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        f"operations {a.name!r} ({a.type}), pinned to {a.device!r}, and {b.name!r} ({b.type}), "
-        f"pinned to {b.device!r}, are to be colocated\n  {a!r}\n  {b!r}",
-        remedy=f"pin them alike; {a.name!r} was made at {a.location}",
-        location=b.location,
-        layer=b.layer,
-    )
-
-
-def _steers_a_loop(op: Operation) -> bool:
-    if op.definition is MERGE:
-        return any(x.op.definition is NEXT_ITERATION for x in op.inputs)
-    if op.definition is SWITCH:
-        return op.inputs[1].op.definition is LOOP_COND
-    return op.definition in (ENTER, EXIT, NEXT_ITERATION, LOOP_COND)
-
-
-def _makes_resource(op: Operation) -> bool:
-    return any(y.dtype == resource for y in op.outputs)
-
-
-def _takes_resource(op: Operation) -> bool:
-    return any(x.dtype == resource for x in op.inputs)
-
-
-def _runs_on(op: Operation, device: Device) -> bool:
-    """Whether a device has a kernel for an operation, and can hold what it takes and gives."""
-    if not device.has_kernel(op.definition):  # type: ignore[arg-type]  # the table's only kind
-        return False
-    return not any(map(device.refuses, (*op.inputs, *op.outputs)))
-
-
-def _kernel_types(op: Operation, types: Sequence[str]) -> list[str]:
-    own = list(getattr(op.definition, "kernels", ()))
-    general = getattr(op.definition, "reference_kernel", None) is not None
-    return sorted({*own, *(types if general else ())})
 
 
 class _Simulation:
@@ -365,7 +144,7 @@ class _Simulation:
         self._places: dict[int, dict[int, int]] = {}  # tensor id -> device -> bytes held there
         self._placement = Placement()
 
-    def run(self, groups: _Groups) -> Placement:
+    def run(self, groups: Groups) -> Placement:
         """Place everything."""
         waits: dict[int, int] = {}
         consumers: dict[int, list[int]] = {}
@@ -406,7 +185,7 @@ class _Simulation:
         found |= {c.id for c in op.control_inputs}
         return found & self._operations.keys()
 
-    def _choose(self, op: Operation, group: _Group) -> tuple[Device, str]:
+    def _choose(self, op: Operation, group: Group) -> tuple[Device, str]:
         candidates = [d for d in group.feasible if self._has_room(op, d)]
         if not candidates:
             raise self._no_room(op, group)
@@ -422,7 +201,7 @@ class _Simulation:
         times = ", ".join(f"{t * 1e6:.1f} us on {n}" for n, t in finish.items())
         return device, f"{group.reason}finishes first: {times}"
 
-    def _only(self, group: _Group, device: Device) -> str:
+    def _only(self, group: Group, device: Device) -> str:
         if len(group.feasible) > 1:
             return "the only device with room"
         if len(self._devices) == 1:
@@ -494,7 +273,7 @@ class _Simulation:
         limit = device.limit_bytes
         return limit is None or self._held[id(device)] + self._needs(op, device) <= limit
 
-    def _no_room(self, op: Operation, group: _Group) -> ResourceExhaustedError:
+    def _no_room(self, op: Operation, group: Group) -> ResourceExhaustedError:
         rooms = ", ".join(
             f"{d.name} holds {self._held[id(d)]} of {d.limit_bytes} bytes and would need "
             f"{self._needs(op, d)} more"
