@@ -10,7 +10,7 @@ from .spec import TensorSpec
 from .tensor import GraphTensor, Tensor
 from .text import operation_text
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # an operation knows its graph
     from .graph import Graph
 
 

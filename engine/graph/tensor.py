@@ -15,7 +15,7 @@ from .operators import Operators
 from .shapes import TensorShape, shape_of_array
 from .spec import TensorSpec
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a symbol knows the operation that makes it, and its graph
     from .graph import Graph
     from .operation import Operation
 

@@ -18,7 +18,7 @@ import numpy as np
 from .dtypes import resource
 from .spec import TensorSpec
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # operations print themselves
     from .operation import GraphBody, Operation
     from .tensor import GraphTensor
 

@@ -224,7 +224,7 @@ class Model(Trainer):
         self, filepath: PathLike, overwrite: bool = True, zipped: bool | None = None, **kwargs: Any
     ) -> None:
         """Write architecture, weights and optimizer state to a file; see `saving.save_model`."""
-        from laminar.saving import save_model
+        from laminar.saving import save_model  # saving makes models of files
 
         save_model(self, filepath, overwrite=overwrite, zipped=zipped, **kwargs)
 
@@ -272,13 +272,13 @@ class Model(Trainer):
         self, filepath: PathLike, overwrite: bool = True, max_shard_size: float | None = None
     ) -> None:
         """Write the weights to a `.weights.h5` file, or to several; see `saving.save_weights`."""
-        from laminar.saving import save_weights
+        from laminar.saving import save_weights  # as in `save`
 
         save_weights(self, filepath, overwrite=overwrite, max_shard_size=max_shard_size)
 
     def load_weights(self, filepath: PathLike, skip_mismatch: bool = False, **kwargs: Any) -> Any:
         """Read the weights from a file; see `saving.load_weights`."""
-        from laminar.saving import load_weights
+        from laminar.saving import load_weights  # as in `save`
 
         return load_weights(self, filepath, skip_mismatch=skip_mismatch, **kwargs)
 
