@@ -210,11 +210,11 @@ def test_what_fits_no_size_is_told_as_before() -> None:
 
 
 @needs_native
-def test_a_loop_over_another_length_does_not_make_do() -> None:
+def test_a_loop_over_another_length_compiles_what_it_needs() -> None:
     model = made(transformer)
     for length in (9, 17, 30):
         ((x, y),) = batches(transformer, [length])
         model.fit(x, y, batch_size=4, verbose=0)
     (body,) = list(model._compiled.steps["train"]._concrete.values())[-1].clusters
-    assert not body.native._making_do
+    assert not body.native._of_loaded_code
     assert {key[0][1] for key, _ in body.native._kept} == {17, 30}
