@@ -22,9 +22,9 @@ from .options import at_least_0, config_of, fraction
 class _Noise(Layer):
     """What layers with randomness have in common: a generator, and no effect unless training."""
 
-    def _begin(self, strength: float, seed: int | None) -> None:
+    def _begin(self, strength: float | Tensor, seed: int | None) -> None:
         self.seed = seed
-        self._active = strength > 0
+        self._active = isinstance(strength, Tensor) or strength > 0
         if self._active:
             self.seed_generator = random.SeedGenerator(seed)
         self.supports_masking = True
@@ -40,7 +40,8 @@ class Dropout(_Noise):
     """In training, numbers are set to 0 at random, the others divided by 1 - rate.
 
     Args:
-        rate: the probability of a number to be dropped, from 0 to 1.
+        rate: the probability of a number to be dropped, from 0 to 1; a number, or a scalar tensor
+            of the graph or function in which the layer is called, as a placeholder.
         noise_shape: 1 on each axis along which numbers are dropped together; elsewhere the size of
             the input, or None.
         seed: a whole number, which fixes all numbers that follow.
@@ -57,13 +58,13 @@ class Dropout(_Noise):
 
     def __init__(
         self,
-        rate: float,
+        rate: float | Tensor,
         noise_shape: Sequence[int | None] | None = None,
         seed: int | None = None,
         **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
-        self.rate = fraction(self, "rate", rate)
+        self.rate = rate if isinstance(rate, Tensor) else fraction(self, "rate", rate)
         self._begin(self.rate, seed)
         self.noise_shape = _noise_shape(self, noise_shape)
 
@@ -271,7 +272,7 @@ class AlphaDropout(_Noise):
 
     def __init__(
         self,
-        rate: float,
+        rate: float | Tensor,
         noise_shape: Sequence[int | None] | None = None,
         seed: int | None = None,
         **kwargs: Unpack[LayerOptions],

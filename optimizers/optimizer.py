@@ -7,6 +7,7 @@ a Session and in `fit` alike; what happens every n-th step only is chosen by `wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,11 +15,13 @@ import numpy as np
 from laminar import config, ops
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, ShapeError
 from laminar.engine.functions import function
-from laminar.engine.graph import Graph, Operation, Tensor, building
+from laminar.engine.gradients import gradients
+from laminar.engine.graph import Graph, GraphTensor, Operation, Tensor, building
 from laminar.engine.ops.core.basic import group
+from laminar.engine.ops.core.dispatch import symbolic_graph
 from laminar.engine.ops.core.lattice import result_type
 from laminar.engine.source import warn
-from laminar.engine.state import StatelessScope, Variable
+from laminar.engine.state import GraphKeys, StatelessScope, Variable
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.typing import TensorLike
 
@@ -30,7 +33,7 @@ from .options import check_options
 from .schedules import LearningRateSchedule
 from .weight_decay import WeightDecay
 
-LearningRate: TypeAlias = float | LearningRateSchedule | Callable[[], Any]
+LearningRate: TypeAlias = float | LearningRateSchedule | Callable[[], Any] | Tensor | Variable
 
 
 class Optimizer(Averages, WeightDecay):
@@ -51,8 +54,9 @@ class Optimizer(Averages, WeightDecay):
     step is (accumulation, loss scaling).
 
     Args:
-        learning_rate: a number (kept in a variable), a schedule of `iterations`, or a function
-            without arguments (in a traced step it is called while tracing, once).
+        learning_rate: a number (kept in a variable), a schedule of `iterations`, a function
+            without arguments (in a traced step it is called while tracing, once), a variable, or a
+            scalar tensor of the graph or function that the step belongs to, as a placeholder.
         weight_decay: before each update w -= learning_rate * weight_decay * w (Loshchilov and
             Hutter, "Decoupled weight decay regularization", 2019, arXiv:1711.05101).
         clipnorm: limit for the norm of each gradient.
@@ -158,10 +162,14 @@ class Optimizer(Averages, WeightDecay):
     def _as_learning_rate(self, rate: LearningRate) -> Any:
         if isinstance(rate, LearningRateSchedule) or callable(rate):
             return rate
+        if isinstance(rate, Tensor | Variable) and rate.shape.is_compatible_with(()):
+            if isinstance(rate, GraphTensor | Variable):
+                return rate
+            rate = float(rate.numpy())
         if isinstance(rate, bool) or not isinstance(rate, int | float | np.number):
             raise InvalidArgumentError(
-                f"{type(self).__name__}: learning_rate must be a number, a LearningRateSchedule "
-                f"or a function without arguments, got {rate!r}"
+                f"{type(self).__name__}: learning_rate must be a number, a scalar tensor, a "
+                f"LearningRateSchedule or a function without arguments, got {rate!r}"
             )
         return self._scalar("learning_rate", float(rate), config.floatx())
 
@@ -176,11 +184,20 @@ class Optimizer(Averages, WeightDecay):
     @learning_rate.setter
     def learning_rate(self, rate: LearningRate) -> None:
         current = self._learning_rate
-        if isinstance(rate, LearningRateSchedule) or callable(rate):
+        # In a plain graph, an assignment would be an operation that nobody runs.
+        in_graph = isinstance(rate, GraphTensor) and not rate.graph.captures_values
+        if in_graph or isinstance(rate, LearningRateSchedule) or callable(rate):
             if isinstance(current, Variable):
                 self._untrack(current)
-            self._learning_rate = rate
+            self._learning_rate = self._as_learning_rate(rate)
         elif isinstance(current, Variable):
+            if current.graph is not None:
+                raise FailedPreconditionError(
+                    f"{self.name}: the learning rate is a variable of a graph, which only a "
+                    f"session can set to {rate!r}",
+                    remedy="run `optimizer.learning_rate.assign(rate)` in the session, or make "
+                    "the optimizer with a placeholder as its learning_rate",
+                )
             current.assign(rate)
         else:
             raise FailedPreconditionError(
@@ -191,8 +208,89 @@ class Optimizer(Averages, WeightDecay):
 
     # The step
 
-    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Variable]]) -> Variable:
-        """Update variables by (gradient, variable) pairs; gives the count of steps."""
+    def minimize(
+        self,
+        loss: Tensor,
+        var_list: Iterable[Variable] | None = None,
+        *,
+        global_step: Variable | None = None,
+        name: str | None = None,
+        grad_loss: TensorLike | None = None,
+    ) -> Any:
+        """`compute_gradients`, then `apply_gradients`: a whole step, for the graph of a Session.
+
+        Args:
+            loss: see `compute_gradients`.
+            var_list: likewise.
+            global_step: see `apply_gradients`.
+            name: likewise.
+            grad_loss: see `compute_gradients`.
+
+        Raises:
+            InvalidArgumentError: `loss` has a value at hand, or depends on none of the variables.
+        """
+        pairs = self.compute_gradients(loss, var_list, grad_loss)
+        return self.apply_gradients(pairs, global_step, name)
+
+    def compute_gradients(
+        self,
+        loss: Tensor,
+        var_list: Iterable[Variable] | None = None,
+        grad_loss: TensorLike | None = None,
+    ) -> list[tuple[Tensor | None, Variable]]:
+        """(gradient, variable) pairs for `apply_gradients`, of the loss as `scale_loss` scales it.
+
+        Args:
+            loss: a tensor of a graph, or of the function that is being traced.
+            var_list: the variables, by default the trainable ones of the graph.
+            grad_loss: a weight for each element of the loss, by default 1.
+
+        Returns:
+            A pair for each variable, with None where the loss does not depend on it.
+
+        Raises:
+            InvalidArgumentError: `loss` has a value at hand, or there are no variables.
+        """
+        if not isinstance(loss, GraphTensor):
+            raise InvalidArgumentError(
+                f"{self.name}: compute_gradients() and minimize() extend a graph, and the loss "
+                f"{loss!r} belongs to none",
+                remedy="with GradientTape() as tape: loss = ...; "
+                "optimizer.apply(tape.gradient(loss, variables), variables)",
+            )
+        graph = loss.graph
+        if var_list is None:
+            var_list = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)
+        variables = [var_list] if isinstance(var_list, Variable) else list(var_list)
+        if not variables:
+            raise InvalidArgumentError(
+                f"{self.name}: there are no variables to train", remedy="give var_list"
+            )
+        with nullcontext() if building() is graph else graph.as_default():
+            if not self.built:
+                self.build(variables)
+            found = gradients(self.scale_loss(loss), variables, grad_loss)
+        return list(zip(found, variables, strict=True))
+
+    def apply_gradients(
+        self,
+        grads_and_vars: Iterable[tuple[Any, Variable]],
+        global_step: Variable | None = None,
+        name: str | None = None,
+    ) -> Any:
+        """Update variables by (gradient, variable) pairs.
+
+        Args:
+            grads_and_vars: the pairs.
+            global_step: a variable that counts the calls.
+            name: of the operation, in the graph of a Session.
+
+        Returns:
+            In the graph of a Session, the operation that does it; else the count of steps.
+
+        Raises:
+            InvalidArgumentError: what is given are no pairs; and see `apply`.
+        """
         pairs = list(grads_and_vars) if isinstance(grads_and_vars, Iterable) else [grads_and_vars]
         for pair in pairs:
             if not isinstance(pair, tuple | list) or len(pair) != 2:
@@ -201,8 +299,15 @@ class Optimizer(Averages, WeightDecay):
                     f"got {pair!r}",
                     remedy="apply_gradients(zip(gradients, variables))",
                 )
-        self.apply([g for g, _ in pairs], [v for _, v in pairs])
-        return self._iterations
+        step = self.apply([g for g, _ in pairs], [v for _, v in pairs])
+        if step is None:
+            if global_step is not None:
+                global_step.assign_add(1)
+            return self._iterations
+        if global_step is None and name is None:
+            return step
+        with step.graph.as_default(), step.graph.control_dependencies([step]):
+            return group(step if global_step is None else global_step.assign_add(1), name=name)
 
     def apply(
         self, grads: Iterable[Any], trainable_variables: Iterable[Variable] | None = None
@@ -218,12 +323,22 @@ class Optimizer(Averages, WeightDecay):
 
         Raises:
             InvalidArgumentError: another number of gradients than variables, no gradient at all,
-                or a variable that the optimizer was not built for.
+                or a variable that the optimizer was not built for; in the graph of a Session, no
+                variables.
             ShapeError: a gradient has another shape than its variable.
         """
         grads = list(grads)
+        graph = building()
+        if graph is None and (outside := symbolic_graph(self.name, grads)) is not None:
+            with outside.as_default():
+                return self.apply(grads, trainable_variables)
+        in_graph = graph is not None and not graph.captures_values
         variables = self._variables_for(grads, trainable_variables)
         if not variables:
+            if in_graph:
+                raise InvalidArgumentError(
+                    f"{self.name}: there are no variables to train, and so no operation for it"
+                )
             return None
         grads = [self._checked(g, v) for g, v in zip(grads, variables, strict=True)]
         missing = [v.path for g, v in zip(grads, variables, strict=True) if g is None]
@@ -238,8 +353,7 @@ class Optimizer(Averages, WeightDecay):
                 f"{self.name}: no gradient for {', '.join(missing)}; the loss does not depend on "
                 f"them, they stay as they are"
             )
-        graph = building()
-        if graph is not None and not graph.captures_values:
+        if graph is not None and in_graph:
             return self._apply_in_graph(graph, grads, variables)
         self._apply(grads, variables)
         return None

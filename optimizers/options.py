@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 from laminar.engine.errors import InvalidArgumentError
 
-from .checks import positive
+from .checks import fraction, positive
 
 
 class CommonOptions(TypedDict, total=False):
@@ -64,9 +64,8 @@ def check_options(who: str, options: Mapping[str, Any], unknown: Mapping[str, An
         )
     if not options["use_ema"]:
         return
-    momentum, every = options["ema_momentum"], options["ema_overwrite_frequency"]
-    if not 0 <= momentum <= 1:
-        raise InvalidArgumentError(f"{who}: ema_momentum must lie in [0, 1], got {momentum}")
+    fraction(who, ema_momentum=options["ema_momentum"])
+    every = options["ema_overwrite_frequency"]
     if every is not None and not (isinstance(every, int) and every >= 1):
         raise InvalidArgumentError(
             f"{who}: ema_overwrite_frequency must be a positive integer or None, got {every}"

@@ -9,7 +9,7 @@ from laminar import ops
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 
-from .checks import decay_rate
+from .checks import decay_rate, is_used
 from .optimizer import LearningRate, Optimizer
 from .options import Options
 
@@ -26,7 +26,7 @@ class RMSprop(Optimizer):
     Args:
         learning_rate: see `Optimizer`.
         rho: decay of the averages.
-        momentum: weight of the steps before; 0 keeps none.
+        momentum: weight of the steps before; 0 keeps none. It may be a scalar tensor of a graph.
         epsilon: added under the root.
         centered: whether to divide by the estimated standard deviation instead.
         options: see `Optimizer`.
@@ -39,7 +39,7 @@ class RMSprop(Optimizer):
         self,
         learning_rate: LearningRate = 0.001,
         rho: float = 0.9,
-        momentum: float = 0.0,
+        momentum: float | Tensor = 0.0,
         epsilon: float = 1e-7,
         centered: bool = False,
         **options: Unpack[Options],
@@ -56,7 +56,7 @@ class RMSprop(Optimizer):
             return
         super().build(variables)
         self._velocities = self.add_optimizer_variables(variables, "velocity")
-        if self.momentum:
+        if is_used(self.momentum):
             self._momentums = self.add_optimizer_variables(variables, "momentum")
         if self.centered:
             self._average_gradients = self.add_optimizer_variables(variables, "average_gradient")
@@ -70,7 +70,7 @@ class RMSprop(Optimizer):
             mean = self.assign(mean, self.rho * mean + (1 - self.rho) * gradient)
             v = v - ops.square(mean)
         step = learning_rate * gradient / ops.sqrt(v + self.epsilon)
-        if self.momentum:
+        if is_used(self.momentum):
             velocity = self._momentums[i]
             step = self.assign(velocity, self.momentum * velocity + step)
         self.assign_sub(variable, step)

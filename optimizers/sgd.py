@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 
+from .checks import fraction, is_used
 from .optimizer import LearningRate, Optimizer
 from .options import Options
 
@@ -20,7 +20,7 @@ class SGD(Optimizer):
 
     Args:
         learning_rate: see `Optimizer`.
-        momentum: in [0, 1]; 0 keeps no velocity.
+        momentum: in [0, 1]; 0 keeps no velocity. It may be a scalar tensor of a graph.
         nesterov: whether to step from where the velocity leads.
         options: see `Optimizer`.
 
@@ -32,13 +32,12 @@ class SGD(Optimizer):
     def __init__(
         self,
         learning_rate: LearningRate = 0.01,
-        momentum: float = 0.0,
+        momentum: float | Tensor = 0.0,
         nesterov: bool = False,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(learning_rate, **options)
-        if not 0 <= momentum <= 1:
-            raise InvalidArgumentError(f"SGD: momentum must lie in [0, 1], got {momentum!r}")
+        fraction("SGD", momentum=momentum)
         self.momentum = momentum
         self.nesterov = nesterov
 
@@ -46,12 +45,12 @@ class SGD(Optimizer):
         if self.built:
             return
         super().build(variables)
-        if self.momentum:
+        if is_used(self.momentum):
             self._momentums = self.add_optimizer_variables(variables, "momentum")
 
     def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Tensor) -> None:
         step = -learning_rate * gradient
-        if self.momentum:
+        if is_used(self.momentum):
             v = self._momentums[self._get_variable_index(variable)]
             v = self.assign(v, self.momentum * v + step)
             step = self.momentum * v + step if self.nesterov else v

@@ -222,7 +222,7 @@ def shuffle(x: TensorLike, axis: int = 0, seed: SeedLike | None = None) -> Tenso
 @public
 def dropout(
     inputs: TensorLike,
-    rate: float,
+    rate: float | Tensor,
     noise_shape: Sequence[Any] | None = None,
     seed: SeedLike | None = None,
 ) -> Tensor:
@@ -230,7 +230,7 @@ def dropout(
 
     Args:
         inputs: any tensor; integers become the default float.
-        rate: the probability of a number to be dropped.
+        rate: the probability of a number to be dropped; a number, or a scalar tensor.
         noise_shape: 1 on each axis along which numbers are dropped together; elsewhere the size of
             the inputs, or None.
         seed: see above.
@@ -242,11 +242,17 @@ def dropout(
         2014, section 4.
     """
     x = floating(inputs)
-    if not 0 <= rate <= 1:
-        raise InvalidArgumentError(f"dropout: the rate must be from 0 to 1, got {rate}")
-    if rate == 0:
-        return x
+    if isinstance(rate, Tensor) or hasattr(rate, "__laminar_tensor__"):
+        rate = tensor(rate)
+        if not rate.shape.is_compatible_with(()):
+            raise ShapeError(f"dropout: the rate must be a scalar, got {rate.spec}")
+    else:
+        if not 0 <= rate <= 1:
+            raise InvalidArgumentError(f"dropout: the rate must be from 0 to 1, got {rate}")
+        if rate == 0:
+            return x
+        rate = float(rate)
     shape: list[Dim] | None = None
     if noise_shape is not None:
         shape = [d if isinstance(d, int) else None for d in noise_shape]
-    return engine_dropout.dropout(x, draw_seed(seed), float(rate), shape)
+    return engine_dropout.dropout(x, draw_seed(seed), rate, shape)

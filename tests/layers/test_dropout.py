@@ -7,10 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laminar import layers
+from laminar import layers, ops, random
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.functions import function
-from laminar.engine.graph import TensorSpec
+from laminar.engine.gradients import GradientTape
+from laminar.engine.graph import Graph, TensorSpec
+from laminar.engine.ops.core.basic import placeholder
+from laminar.engine.ops.nn.dropout import dropout as engine_dropout
+from laminar.engine.runtime import Session
+from laminar.engine.state import global_variables_initializer
 from laminar.tree import flatten
 
 from .harness import check_layer, check_same_config, random_inputs
@@ -72,6 +77,47 @@ def test_numbers_are_fresh_at_each_call_of_a_trace(
     assert (first != second).any()
     assert traced(x[:3]).shape == (3, *shape[1:])
     assert traced.trace_count == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("rate", [0.0, 0.25, 1.0])
+def test_rate_is_a_tensor(dtype: str, rate: float) -> None:
+    """A rate that is computed drops what the same number drops; the gradient is the mask's."""
+    x = np.random.default_rng(0).normal(size=(5, 7)).astype(dtype)
+    state = np.array([1, 2, 3, 4], np.uint32)
+    for noise in (None, (5, 1)):
+        x_tensor = ops.convert_to_tensor(x)
+        expected = engine_dropout(x_tensor, ops.convert_to_tensor(state), rate, noise).numpy()
+
+        @function
+        def dropped(x: Any, rate: Any, noise: Any = noise) -> Any:
+            with GradientTape() as tape:
+                tape.watch(x)
+                y = engine_dropout(x, ops.convert_to_tensor(state), rate, noise)
+            return y, tape.gradient(y, x)
+
+        y, dx = dropped(x_tensor, ops.convert_to_tensor(np.float32(rate)))
+        np.testing.assert_allclose(y.numpy(), expected, rtol=1e-3 if dtype == "float16" else 1e-6)
+        kept = 0 if rate == 1 else (expected != 0) / (1 - rate)
+        np.testing.assert_allclose(dx.numpy(), kept * np.ones_like(x), rtol=1e-3)
+
+
+def test_rate_is_a_placeholder() -> None:
+    with Graph().as_default() as graph:
+        rate = placeholder("float32", ())
+        y = layers.Dropout(rate, seed=1)(np.ones((100, 50), np.float32), training=True)
+        z = random.dropout(placeholder("float32", (None, 4), name="z"), rate, (None, 1))
+        initialize = global_variables_initializer()
+    with Session(graph=graph) as session:
+        session.run(initialize)
+        for value in (0.25, 0.75):
+            found = session.run(y, {rate: value})
+            assert set(np.unique(found)) == {np.float32(0), 1 / np.float32(1 - value)}
+            assert abs((found == 0).mean() - value) < 0.03
+        rows = session.run(z, {rate: 0.5, "z:0": np.ones((9, 4), np.float32)})
+        assert (rows == rows[:, :1]).all()
+        with pytest.raises(InvalidArgumentError, match="the rate must be from 0 to 1"):
+            session.run(y, {rate: 1.5})
 
 
 def test_dropout_keeps_the_mean() -> None:

@@ -15,7 +15,7 @@ from laminar.engine.errors import (
 )
 from laminar.engine.functions import function
 from laminar.engine.gradients import GradientTape
-from laminar.engine.graph import Graph
+from laminar.engine.graph import Graph, Operation
 from laminar.engine.ops.core.basic import placeholder
 from laminar.engine.runtime import Session
 from laminar.engine.state import Variable, global_variables_initializer
@@ -421,3 +421,143 @@ def test_eager_optimizer_in_a_graph() -> None:
         w = Variable(ONES, name="w")
         with pytest.raises(FailedPreconditionError, match="not in the graph being built"):
             optimizer.apply([placeholder("float32", (3,))], [w])
+
+
+def _quadratic(make: Any) -> tuple[Any, Variable, Any]:
+    """A loss 3 * sum(w**2) / 2, its variable (trainable, beside another one), and an optimizer."""
+    w = Variable(np.array([1.0, -2.0], np.float32), name="w")
+    Variable(np.float32(5.0), trainable=False, name="other")
+    return 1.5 * ops.sum(w * w), w, make()
+
+
+def test_apply_gradients_in_a_session() -> None:
+    with Graph().as_default() as graph:
+        loss, w, optimizer = _quadratic(lambda: SGD(0.1))
+        step = Variable(np.int64(0), trainable=False, name="step")
+        (pair,) = optimizer.compute_gradients(loss)
+        assert pair[1] is w
+        train = optimizer.apply_gradients([pair], global_step=step, name="train")
+        assert isinstance(train, Operation)
+        initialize = global_variables_initializer()
+    with Session(graph=graph) as session:
+        session.run(initialize)
+        np.testing.assert_array_equal(session.run(pair[0]), [3.0, -6.0])
+        expected = np.array([1.0, -2.0], np.float32)
+        for _ in range(3):
+            session.run("train")
+            expected -= np.float32(0.1) * (np.float32(3.0) * expected)
+        np.testing.assert_allclose(session.run(w), expected, rtol=1e-6)
+        assert session.run([step, optimizer.iterations]) == [3, 3]
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["inside", "outside"])
+def test_minimize_in_a_session(inside: bool) -> None:
+    """It adds to the loss's graph, whether that is the default graph or not."""
+    with Graph().as_default() as graph:
+        loss, w, optimizer = _quadratic(lambda: SGD(0.1, momentum=0.5))
+        if inside:
+            train = optimizer.minimize(loss, [w])
+    if not inside:
+        train = optimizer.minimize(loss, w)
+    with graph.as_default():
+        initialize = global_variables_initializer()
+    with Session(graph=graph) as session:
+        session.run(initialize)
+        x, v = np.array([1.0, -2.0]), np.zeros(2)
+        for _ in range(4):
+            session.run(train)
+            v = 0.5 * v - 0.1 * 3 * x
+            x = x + v
+        np.testing.assert_allclose(session.run(w), x, rtol=1e-5)
+
+
+def test_minimize_scales_the_loss() -> None:
+    with Graph().as_default() as graph:
+        loss, w, optimizer = _quadratic(lambda: LossScaleOptimizer(SGD(0.1), 8.0))
+        train = optimizer.minimize(loss)
+        initialize = global_variables_initializer()
+    with Session(graph=graph) as session:
+        session.run(initialize)
+        session.run(train)
+        np.testing.assert_allclose(session.run(w), [0.7, -1.4], rtol=1e-6)
+
+
+def test_minimize_in_a_function() -> None:
+    w, optimizer = Variable(np.float32(2.0), name="w"), SGD(0.25)
+    step = Variable(np.int64(0), trainable=False)
+
+    @function
+    def train() -> None:
+        optimizer.minimize(w * w, [w], global_step=step)
+
+    train()
+    train()
+    assert (float(w), int(step), int(optimizer.iterations)) == (0.5, 2, 2)
+
+
+def test_minimize_refuses_what_trains_nothing() -> None:
+    w = Variable(np.float32(2.0), name="w")
+    with pytest.raises(InvalidArgumentError, match="the loss .* belongs to none") as caught:
+        SGD(0.1).minimize(w * w, [w])
+    assert "GradientTape" in str(caught.value.remedy)
+    with Graph().as_default():
+        optimizer = SGD(0.1)
+        with pytest.raises(InvalidArgumentError, match="no variables to train"):
+            optimizer.minimize(placeholder("float32", ()))
+        with pytest.raises(InvalidArgumentError, match="no variables to train"):
+            optimizer.apply_gradients([])
+
+
+RATES = [
+    pytest.param(lambda fed: SGD(fed, momentum=0.5), 0.25, lambda o: o(0.25, 0.5), id="rate"),
+    pytest.param(lambda fed: SGD(0.1, momentum=fed), 0.5, lambda o: o(0.1, 0.5), id="momentum"),
+    pytest.param(lambda fed: SGD(fed * 0.5), 0.25, lambda o: o(0.125, 0.0), id="computed"),
+]
+
+
+@pytest.mark.parametrize(("make", "value", "like"), RATES)
+def test_symbolic_coefficients(make: Any, value: float, like: Any) -> None:
+    """A coefficient that is fed gives what the same number gives."""
+    w = Variable(np.array([1.0, -2.0], np.float32), name="w")
+    number = like(lambda rate, momentum: SGD(rate, momentum=momentum))
+    for _ in range(3):
+        number.apply([3 * w.value], [w])
+    expected = w.numpy()
+    with Graph().as_default() as graph:
+        fed = placeholder("float32", ())
+        loss, u, optimizer = _quadratic(lambda: make(fed))
+        train = optimizer.minimize(loss)
+        initialize = global_variables_initializer()
+    with Session(graph=graph) as session:
+        session.run(initialize)
+        for _ in range(3):
+            session.run(train, {fed: value})
+        np.testing.assert_allclose(session.run(u), expected, rtol=1e-6)
+
+
+def test_rate_is_a_variable_or_a_tensor() -> None:
+    rate = Variable(np.float32(0.5), name="rate")
+    optimizer, w = SGD(rate), Variable(np.float32(1.0), name="w")
+    optimizer.apply([np.float32(1.0)], [w])
+    rate.assign(0.25)
+    optimizer.apply([np.float32(1.0)], [w])
+    assert float(w) == 0.25
+    assert SGD(ops.convert_to_tensor(0.5)).get_config()["learning_rate"] == 0.5
+    with pytest.raises(InvalidArgumentError, match="learning_rate must be a number, a scalar"):
+        SGD(ops.convert_to_tensor([0.5]))
+
+
+def test_rate_is_set_in_a_graph() -> None:
+    """A number would be assigned by an operation that nobody runs; a tensor takes its place."""
+    with Graph().as_default() as graph:
+        loss, w, optimizer = _quadratic(lambda: SGD(0.1))
+        with pytest.raises(FailedPreconditionError, match="only a session can set to 0.5"):
+            optimizer.learning_rate = 0.5
+        fed = placeholder("float32", ())
+        optimizer.learning_rate = fed
+        train = optimizer.minimize(loss)
+        initialize = global_variables_initializer()
+    with Session(graph=graph) as session:
+        session.run(initialize)
+        session.run(train, {fed: 0.25})
+        np.testing.assert_array_equal(session.run(w), [0.25, -0.5])

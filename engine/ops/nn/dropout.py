@@ -16,9 +16,17 @@ from ...graph import (
     TensorShape,
     TensorSpec,
     broadcast_shapes,
+    float32,
+    float64,
 )
+from ..array.shape import dims_of
+from ..core.checks import check
+from ..core.convert import convert_to_tensor
 from ..core.precision import computing_dtype
 from ..core.registry import Grads, define
+from ..math.cast import cast
+from ..math.compare import logical_and, where
+from ..random.draws import random_uniform
 from ..random.philox import random_bits
 from ..random.random_state import STATE, check_state, stream
 
@@ -67,14 +75,14 @@ def _dropout_grad(op: OpView, dy: Tensor) -> Grads:
 
 
 def dropout(
-    x: Tensor, state: Tensor, rate: float, noise_shape: Sequence[Dim] | None = None
+    x: Tensor, state: Tensor, rate: float | Tensor, noise_shape: Sequence[Dim] | None = None
 ) -> Tensor:
     """`x` with numbers set to 0 at random, the others divided by 1 - rate.
 
     Args:
         x: a floating tensor.
         state: uint32[4]; the same state drops the same places.
-        rate: the probability of a number to be dropped, from 0 to 1.
+        rate: the probability of a number to be dropped, from 0 to 1; a number, or a scalar tensor.
         noise_shape: 1 on each axis along which numbers are dropped together, None elsewhere.
 
     Raises:
@@ -84,7 +92,28 @@ def dropout(
     Source: Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting",
         JMLR 15, 2014, section 4; scaled in training, as in section 10.
     """
+    if isinstance(rate, Tensor):
+        return _dropout_at(x, state, rate, noise_shape)
     if rate == 0:
         return x
     noise = None if noise_shape is None else tuple(noise_shape)
     return _dropout(x, state, rate=float(rate), noise_shape=noise)
+
+
+def _dropout_at(
+    x: Tensor, state: Tensor, rate: Tensor, noise_shape: Sequence[Dim] | None
+) -> Tensor:
+    """`dropout` at a rate that is computed, written with other ops."""
+    wide = float64 if x.dtype == float64 else float32
+    shape, dims = dims_of(x)
+    unknown = iter(dims)
+    sizes = [next(unknown) if d is None else d for d in shape]
+    if noise_shape is not None:
+        sizes = [n if d is None else d for d, n in zip(noise_shape, sizes, strict=True)]
+    rate = cast(rate, wide)
+    in_range = logical_and(rate >= 0.0, rate <= 1.0)
+    is_valid = check(in_range, "dropout: the rate must be from 0 to 1", [rate])
+    kept = logical_and(is_valid, random_uniform(state, sizes) >= cast(rate, float32))
+    zero, one = convert_to_tensor(0.0, wide), convert_to_tensor(1.0, wide)
+    share = where(rate < 1.0, one - rate, one)  # at a rate of 1 nothing is kept
+    return cast(where(kept, cast(x, wide) / share, zero), x.dtype)
