@@ -13,7 +13,6 @@ from typing import Any, Protocol
 from ..errors import InvalidArgumentError, ShapeError
 from ..graph import DType, Tensor, TensorShape
 from ..ops.core.convert import convert_to_tensor
-from ..ops.math.cast import cast
 
 
 class Held(Protocol):
@@ -85,9 +84,7 @@ class StatelessScope:
     def add_update(self, update: tuple[Held, Any]) -> None:
         """Give a variable a value: `(variable, value)`."""
         variable, value = update
-        tensor = convert_to_tensor(value)
-        if tensor.dtype != variable.stored_dtype:
-            tensor = cast(tensor, variable.stored_dtype)
+        tensor = convert_to_tensor(value, variable.stored_dtype)
         if not tensor.shape.is_compatible_with(variable.shape):
             raise ShapeError(
                 f"StatelessScope: variable {variable.path!r} has the shape {variable.shape}, "

@@ -406,7 +406,10 @@ class Variable(Operators):
     # Updating
 
     def assign(self, value: Any) -> Tensor:
-        """Store `value`, cast to the variable's dtype; gives the new value."""
+        """Store `value` in the variable's dtype; gives the new value.
+
+        A tensor is cast, of other values each number must fit; likewise in other updates.
+        """
         return self._apply(variable.assign, value)
 
     def assign_add(self, value: Any) -> Tensor:
@@ -418,9 +421,7 @@ class Variable(Operators):
         return self._apply(variable.assign_sub, value)
 
     def _apply(self, op: Any, value: Any) -> Tensor:
-        operand = convert_to_tensor(value)
-        if operand.dtype != self._dtype:
-            operand = convert_to_tensor(operand, self._dtype)
+        operand = convert_to_tensor(value, self._dtype)
         if not operand.shape.is_compatible_with(self._shape):
             raise ShapeError(
                 f"variable {self._path!r} is {self._dtype}{self._shape}, "

@@ -18,6 +18,7 @@ from ...graph import (
     int64,
     resource,
     string,
+    uint64,
 )
 
 # Numbers that fit into every floating type.
@@ -77,19 +78,46 @@ def _scalar(value: Any, dtype: DType) -> tuple[np.ndarray[Any, Any], DType]:
     if dtype == string:
         raise DTypeError(f"cannot read the number {value!r} as a string")
     try:
+        if type(value) is float and dtype.is_integer:
+            _check_integers(np.array(value), dtype)
         if -_SMALL < value < _SMALL:
             return np.array(value, dtype.numpy), dtype
         with np.errstate(over="ignore"):  # rounding to infinity is the result, not a warning
             return np.array(value, dtype.numpy), dtype
-    except (OverflowError, ValueError) as cause:
+    except OverflowError as cause:
+        raise _no_fit(value, dtype) from cause
+
+
+def _no_fit(value: Any, dtype: DType) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"the number {value!r} does not fit into {dtype}", remedy="use a wider element type"
+    )
+
+
+def _check_integers(array: np.ndarray[Any, Any], dtype: DType) -> None:
+    """InvalidArgumentError unless an integer type holds each element as it is."""
+    if not array.size or np.can_cast(array.dtype, dtype.numpy):
+        return
+    is_real = array.dtype.kind not in "iuO"
+    if is_real:
+        array = array.astype(np.float64)
+    limits = np.iinfo(dtype.numpy)
+    # The bound above is exact as a float, which the greatest number itself may not be.
+    inside = (array >= limits.min) & (array < int(limits.max) + 1)
+    if not inside.all():
+        raise _no_fit(array[~inside].tolist()[0], dtype)
+    if is_real and not (whole := np.trunc(array) == array).all():
         raise InvalidArgumentError(
-            f"the number {value!r} does not fit into {dtype}", remedy="use a wider element type"
-        ) from cause
+            f"the number {array[~whole].tolist()[0]!r} is not whole, and {dtype} holds integers",
+            remedy="round it, or cast() it, which truncates",
+        )
 
 
 def _from_python(value: Any) -> np.ndarray[Any, Any]:
     try:
         array = np.asarray(value)
+        if array.dtype == np.float64 and array.size and np.abs(array).max() >= 2**53:
+            return _of_large_integers(value, array)
         # NumPy's own strings would lose zero bytes at the end of an item.
         return np.array(value, object) if array.dtype.kind in "SU" else array
     except UnicodeDecodeError:  # str and bytes together
@@ -101,9 +129,25 @@ def _from_python(value: Any) -> np.ndarray[Any, Any]:
         ) from cause
 
 
+def _of_large_integers(value: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """`value` as Python's integers if it holds nothing else: NumPy makes some of them floats."""
+    exact = np.array(value, object)
+    return exact if _are_integers(exact) else array
+
+
+def _are_integers(array: np.ndarray[Any, Any]) -> bool:
+    return all(isinstance(v, int | np.integer) for v in array.flat)
+
+
 def _typed(
     array: np.ndarray[Any, Any], wanted: DType | None, *, python: bool = False
 ) -> tuple[np.ndarray[Any, Any], DType]:
+    if array.dtype == object and array.size and _are_integers(array):
+        if wanted is None:
+            wanted = uint64
+        if wanted.is_integer:
+            _check_integers(array, wanted)
+        return array.astype(wanted.numpy), wanted
     if array.dtype.kind in "OSU":
         if wanted not in (None, string):
             raise DTypeError(f"cannot read {array.dtype} values as {wanted}")
@@ -121,6 +165,8 @@ def _typed(
             f"cannot read {array.dtype} values as {wanted}", remedy="convert them first"
         )
     if array.dtype != wanted.numpy:
+        if wanted.is_integer:
+            _check_integers(array, wanted)
         with np.errstate(all="ignore"):
             array = array.astype(wanted.numpy)
     return array, wanted

@@ -72,7 +72,6 @@ VALUES: list[Any] = [
     pytest.param(OnlyArray(F64), None, "float64", [1.0, 2.0], id="OnlyArray"),
     (EagerTensor(F64), "float32", "float32", [1.0, 2.0]),
     (1, "float64", "float64", 1.0),
-    (2.7, "int32", "int32", 2),
     ([1, 2], "uint8", "uint8", [1, 2]),
     (F64, "float16", "float16", [1.0, 2.0]),
     (0, "bool", "bool", False),
@@ -100,6 +99,21 @@ REFUSED: list[Any] = [
     pytest.param(2**70, None, InvalidArgumentError, "does not fit into int64", id="large"),
     pytest.param(300, "uint8", InvalidArgumentError, "300 does not fit into uint8", id="narrow"),
     pytest.param(float("nan"), "int32", InvalidArgumentError, "nan does not fit", id="nan"),
+    pytest.param([1, 300], "int8", InvalidArgumentError, "300 does not fit into int8", id="list"),
+    pytest.param([-1], "uint64", InvalidArgumentError, "-1 does not fit into uint64", id="sign"),
+    pytest.param([2**63], "int64", InvalidArgumentError, "does not fit into int64", id="wide"),
+    pytest.param([2**70], None, InvalidArgumentError, "does not fit into uint64", id="large-list"),
+    pytest.param(
+        np.array([2**63, 1], np.uint64), "int64", InvalidArgumentError, "not fit", id="array"
+    ),
+    pytest.param(np.array([2.0**63]), "int64", InvalidArgumentError, "not fit", id="float-array"),
+    pytest.param([1.0, np.inf], "int8", InvalidArgumentError, "inf does not fit", id="infinity"),
+    pytest.param(1.5, "int32", InvalidArgumentError, "1.5 is not whole", id="fraction"),
+    pytest.param([1.0, 2.5], "int32", InvalidArgumentError, "2.5 is not whole", id="fractions"),
+    pytest.param(np.array([0.5], np.float16), "uint64", InvalidArgumentError, "0.5 is", id="half"),
+    pytest.param(
+        np.array([0.5], ml_dtypes.bfloat16), "int8", InvalidArgumentError, "0.5 is", id="bfloat16"
+    ),
     pytest.param("a", "float32", DTypeError, "as float32", id="string-as-number"),
     pytest.param(1.0, "string", DTypeError, "the number 1.0 as a string", id="number-as-string"),
     pytest.param([1.0], "string", DTypeError, "as string", id="numbers-as-strings"),
@@ -107,6 +121,63 @@ REFUSED: list[Any] = [
     pytest.param(1.0, "resource", DTypeError, "a handle to state", id="resource"),
     pytest.param(np.array(["2020"], "M8[Y]"), None, DTypeError, "expected one of", id="dates"),
 ]
+
+
+EXACT: list[Any] = [
+    pytest.param([2**63 + 1, 1], "uint64", "uint64", id="uint64"),
+    pytest.param([[2**64 - 1], [0]], None, "uint64", id="nested"),
+    pytest.param([np.uint64(2**63 + 1), 1], "uint64", "uint64", id="of-numpy"),
+    pytest.param([2**53 + 1, 1], None, "int64", id="int64"),
+    pytest.param([3.0, 4.0], "int8", "int8", id="whole"),
+    pytest.param(np.array([2.0**63]), "uint64", "uint64", id="whole-large"),
+]
+
+
+@pytest.mark.parametrize(("value", "dtype", "found"), EXACT)
+def test_integers_keep_their_bits(value: Any, dtype: Any, found: str) -> None:
+    tensor = eng.convert_to_tensor(value, dtype)
+    expected = np.array([int(v) for v in np.array(value, object).flat], found)
+    assert tensor.dtype == found
+    np.testing.assert_array_equal(tensor.numpy().ravel(), expected)
+
+
+WAYS: list[Any] = [
+    pytest.param(lambda v: eng.constant(v, "int8"), id="constant"),
+    pytest.param(lambda v: eng.Variable([1], dtype="int8").assign(v), id="assign"),
+    pytest.param(lambda v: eng.Variable([1], dtype="int8").assign_add(v), id="assign_add"),
+    pytest.param(lambda v: eng.FIFOQueue(9, ["int8"], [(1,)]).enqueue(v), id="enqueue"),
+    pytest.param(lambda v: eng.FIFOQueue(9, ["int8"], [()]).enqueue_many(v), id="enqueue_many"),
+    pytest.param(
+        lambda v: eng.function(lambda x: x, input_signature=[TensorSpec([1], "int8")])(v),
+        id="signature",
+    ),
+    pytest.param(lambda v: _feed(v), id="feed"),
+]
+
+
+def _feed(value: Any) -> Any:
+    with eng.Graph().as_default() as graph:
+        x = eng.placeholder("int8", [1])
+        with eng.Session(graph=graph) as session:
+            return session.run(x + x, {x: value})
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_numbers_must_fit_wherever_they_enter(way: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="300 does not fit into int8") as caught:
+        way([300])
+    assert "test_convert.py" in str(caught.value)
+    with pytest.raises((InvalidArgumentError, DTypeError), match="300 does not fit|must be int8"):
+        way(np.array([300]))
+    with pytest.raises((InvalidArgumentError, DTypeError), match=r"1\.5 is not whole|must be int8"):
+        way([1.5])
+
+
+def test_an_assigned_number_keeps_its_bits() -> None:
+    v = eng.Variable(np.zeros(2), name="v")
+    v.assign([0.1, 0.2])
+    v.assign_add([0.1, 0.1])
+    np.testing.assert_array_equal(v.numpy(), np.array([0.1, 0.2]) + 0.1)
 
 
 @pytest.mark.parametrize(("value", "dtype", "kind", "message"), REFUSED)
