@@ -242,6 +242,13 @@ class Queue:
         ready.extend((waiter.done, None, CancelledError(message)) for waiter in cancelled)
         tell(ready)
 
+    def give_back(self, elements: Sequence[Element]) -> None:
+        """Take back, where they came from, elements that a dequeue could not hand on."""
+        with self._lock:
+            self._give_back(elements)
+            ready = self._serve()
+        tell(ready)
+
     def cancel(self, waiter: Waiter, error: LaminarError) -> bool:
         """Have a waiter give up; False when it is served already."""
         with self._lock:

@@ -264,7 +264,11 @@ def _dequeue_kernel(
 def _joining(queue: Queue, dtypes: Names, shapes: Shapes) -> Callable[[list[Element]], Any]:
     def join(elements: list[Element]) -> Any:
         if elements:
-            batch = stack_batch(queue.name, elements, pad=isinstance(queue, _Padding))
+            try:
+                batch = stack_batch(queue.name, elements, pad=isinstance(queue, _Padding))
+            except ShapeError:
+                queue.give_back(elements)
+                raise
         else:
             batch = tuple(
                 np.empty((0, *(n or 0 for n in s.dims or ())), as_dtype(d).numpy)
@@ -281,7 +285,7 @@ def queue_dequeue_many(
 ) -> tuple[TensorSpec, ...]:
     """Take `n` elements and join them along a new first axis; waits until they are there.
 
-    `batch` is n where it is known, else None.
+    Elements that cannot be joined go back. `batch` is n where it is known, else None.
     """
     _check_count("QueueDequeueMany", n)
     if batch is not None and batch < 0:

@@ -29,6 +29,7 @@ from laminar.engine.errors import (
     InvalidArgumentError,
     LaminarError,
     OutOfRangeError,
+    ShapeError,
 )
 
 
@@ -314,6 +315,37 @@ def test_a_graph_may_use_a_queue_from_outside() -> None:
     with Session(graph=graph) as session:
         session.run(put)
     assert int(queue.dequeue().numpy()) == 4
+
+
+@pytest.mark.parametrize("up_to", [False, True], ids=["many", "up_to"])
+def test_elements_that_cannot_be_joined_stay(up_to: bool) -> None:
+    """Whether the dequeue took them at once or had to wait for the last one."""
+    queue = FIFOQueue(10, ["int32"])
+    take = queue.dequeue_up_to if up_to else queue.dequeue_many
+    for sizes in (1, 2, 2):
+        queue.enqueue(np.arange(sizes, dtype=np.int32))
+    with pytest.raises(ShapeError, match="different shapes"):
+        take(3)
+    assert int(queue.size()) == 3
+    waiting = Runs(lambda: take(4))
+    queue.enqueue(np.zeros(3, np.int32))
+    waiting.join()
+    assert isinstance(waiting.error, ShapeError)
+    shapes = [tuple(queue.dequeue().shape) for _ in range(4)]
+    assert shapes == [(1,), (2,), (2,), (3,)]
+
+
+def test_a_random_or_sorted_batch_goes_back_too() -> None:
+    shuffled = RandomShuffleQueue(10, 0, ["int32"], seed=1)
+    by_rank = PriorityQueue(10, ["int32"], [None])
+    for n in (3, 1, 2):
+        shuffled.enqueue(np.full(n, n, np.int32))
+        by_rank.enqueue([np.int64(n), np.full(n, n, np.int32)])
+    for queue in (shuffled, by_rank):
+        with pytest.raises(ShapeError, match="different shapes"):
+            queue.dequeue_many(3)
+        assert int(queue.size()) == 3
+    assert [int(by_rank.dequeue()[0]) for _ in range(3)] == [1, 2, 3]
 
 
 def test_n_may_be_a_tensor() -> None:
