@@ -78,7 +78,7 @@ def _scalar(value: Any, dtype: DType) -> tuple[np.ndarray[Any, Any], DType]:
     if dtype == string:
         raise DTypeError(f"cannot read the number {value!r} as a string")
     try:
-        if type(value) is float and dtype.is_integer:
+        if type(value) is float and dtype is not float32 and dtype.is_integer:
             _check_integers(np.array(value), dtype)
         if -_SMALL < value < _SMALL:
             return np.array(value, dtype.numpy), dtype
