@@ -15,6 +15,7 @@ Source: "RFC: Functions, not sessions", 2018, sections "Program-order semantics"
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,7 @@ from ..graph import (
     resource,
 )
 from ..ops.core.basic import placeholder_op
+from ..ops.core.recording import recorders
 from ..passes import StepGraph, needed_operations
 from ..runtime import Plan, StepContext
 
@@ -44,6 +46,8 @@ class FuncGraph(Graph):
         super().__init__()
         self.name = name_for_graph(name)
         self.outer = outer if outer is not None else building()
+        around = () if self.outer is None else self.outer.tapes_outside
+        self.tapes_outside = weakref.WeakSet([*recorders.active, *around])
         self.scopes.inherit_device(get_default_graph().scopes.device_name)
         self.arguments: list[GraphTensor] = []
         self.given: Sequence[Any] = ()

@@ -13,12 +13,13 @@ from types import TracebackType
 from typing import Any
 
 from ..errors import FailedPreconditionError, InvalidArgumentError
-from ..graph import Tensor, building, resource
+from ..graph import Graph, GraphTensor, Tensor, building, resource
 from ..ops.core.convert import convert_to_tensor
+from ..ops.core.dispatch import encloses
 from ..ops.core.recording import Record, paused, recorders
 from ..tree import flatten, map_structure, pack_sequence_as
-from .backprop import backpropagate, fill_unconnected, weights_of
-from .symbolic import source_tensor
+from .backprop import AppliedOp, backpropagate, fill_unconnected, weights_of
+from .symbolic import carrier, path_to, source_tensor
 
 
 class GradientTape:
@@ -132,12 +133,24 @@ class GradientTape:
         self._used = True
         if self._recording and not self._persistent:
             self._stop()
-        graph = building()
+        home = self._home()
         leaves = flatten(sources)
-        xs = [source_tensor(graph, convert_leaf(leaf)) for leaf in leaves]
-        ys = [convert_to_tensor(y) for y in flatten(target)]
+        xs = [self._source(home, convert_leaf(leaf)) for leaf in leaves]
+        inside = home is not building()  # of a graph that the tape does not record
+        before = recorders.active
+        if not inside and self not in before:
+            recorders.active = [*before, self]
+        try:  # a variable is differentiated through this reading of it
+            ys = [convert_to_tensor(y) for y in flatten(target)]
+        finally:
+            recorders.active = before
         dys = None if output_gradients is None else weights_of(ys, flatten(output_gradients))
-        records = list(self._records)
+        records: list[AppliedOp] = list(self._records)
+        if inside:
+            if self._watch_variables:
+                variables = [getattr(leaf, "trainable", False) for leaf in leaves]
+                self._tracked.update(id(x) for x, v in zip(xs, variables, strict=True) if v)
+            records += path_to([y for y in ys if isinstance(y, GraphTensor)], home=home)
         # What was not watched has no full record: no gradient, rather than a part of one.
         watched = [x for x in xs if id(x) in self._tracked]
         if not self._persistent:
@@ -148,6 +161,23 @@ class GradientTape:
         )
         found = [gradients.get(id(x)) for x in xs]
         return pack_sequence_as(sources, fill_unconnected(found, leaves, unconnected_gradients))
+
+    def _home(self) -> Graph | None:
+        """The graph (None: values at hand) that the tape records, around the one being built.
+
+        A branch, the body of a loop or a function is traced without the tapes outside of it.
+        """
+        graph = building()
+        while graph is not None and self in graph.tapes_outside:
+            graph = graph.outer
+        return graph
+
+    def _source(self, home: Graph | None, leaf: Any) -> Tensor:
+        """The tensor that carries the gradient of `leaf` in `home`, or in a graph inside of it."""
+        tensor = carrier(leaf)
+        if home is not None and isinstance(tensor, GraphTensor) and encloses(home, tensor.graph):
+            return tensor
+        return source_tensor(home, leaf)
 
     def stop_recording(self) -> Any:
         """A block inside which nothing is recorded, on this tape or any other of the thread."""

@@ -40,13 +40,14 @@ def value_and_grad(
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(sources)
             result = fn(*arguments, **kwargs)
-        value = convert_to_tensor(result[0] if has_aux else result)
+        target = result[0] if has_aux else result
+        value = convert_to_tensor(target)
         if value.shape.rank not in (0, None):
             raise InvalidArgumentError(
                 f"grad: the function must return a scalar, got {value.spec}",
                 remedy="reduce it with mean or sum, or use GradientTape",
             )
-        found = tape.gradient(value, sources)
+        found = tape.gradient(target, sources)
         return result, (found[0] if isinstance(argnums, int) else tuple(found))
 
     return wrapped

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Protocol
 
@@ -62,6 +62,7 @@ class Graph:
         self.captures: dict[int, tuple[Tensor, GraphTensor]] = {}
         self._constants: dict[int, tuple[Tensor, GraphTensor]] = {}
         self.outer: Graph | None = None
+        self.tapes_outside: Collection[Any] = ()  # of gradients, which do not record this graph
         self.seed: int | None = None
         self.edits = 0
         self.scopes = Scopes()
@@ -400,6 +401,16 @@ class Graph:
     def constant(self, tensor: Tensor, make: Callable[[], GraphTensor]) -> GraphTensor:
         """The constant of a tensor with a value, made by `make` the first time."""
         return self._once(self._constants, tensor, make)
+
+    def taken_from_outside(self) -> dict[int, Tensor]:
+        """By the ids of its placeholders and constants: the tensors outside that they stand for."""
+        pairs = (*self.captures.values(), *self._constants.values())
+        return {id(inner): tensor for tensor, inner in pairs}
+
+    def standing_for(self, tensor: Tensor) -> Tensor:
+        """What stands in the graph for a tensor from outside, `tensor` itself if nothing does."""
+        pair = self.captures.get(id(tensor)) or self._constants.get(id(tensor))
+        return tensor if pair is None else pair[1]
 
     def _once(
         self,

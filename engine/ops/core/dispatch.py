@@ -233,7 +233,7 @@ def as_input(graph: Graph, x: Tensor) -> GraphTensor:
     if isinstance(x, GraphTensor):
         if x.graph is graph:
             return x
-        if not graph.captures_values or not _encloses(x.graph, graph):
+        if not graph.captures_values or not encloses(x.graph, graph):
             raise FailedPreconditionError(
                 f"the tensor {x.name} belongs to another graph, or to a function that has ended",
                 remedy="pass it as an argument, or return it from the function that made it",
@@ -272,10 +272,8 @@ def _name_of_captured(x: Tensor) -> str:
     return found if Graph.is_name(found) else "captured"
 
 
-def _encloses(outer: Graph, inner: Graph) -> bool:
-    graph = inner.outer
-    while graph is not None:
-        if graph is outer:
-            return True
-        graph = graph.outer
-    return False
+def encloses(outer: Graph, inner: Graph | None) -> bool:
+    """Whether `inner` is `outer`, or is built inside of it."""
+    while inner is not None and inner is not outer:
+        inner = inner.outer
+    return inner is outer

@@ -259,3 +259,33 @@ def test_in_a_function() -> None:
         return tape.gradient(y, [x, v, literal, outside])
 
     assert [g.numpy() for g in slopes(tensor(3.0))] == [420.0, 315.0, 90.0, 126.0]
+
+
+def test_a_target_can_be_a_variable() -> None:
+    v, w = eng.Variable(np.asarray([2.0, 3.0])), eng.Variable(np.asarray([1.0, 1.0]))
+    with eng.GradientTape(persistent=True) as tape:
+        tape.watch(v)
+    np.testing.assert_array_equal(tape.gradient(v, v), [1.0, 1.0])
+    assert tape.gradient(v, w) is None
+    with eng.GradientTape(persistent=True) as tape:
+        y = v * v
+        inside = tape.gradient([v, y], v)
+    np.testing.assert_array_equal(inside, [5.0, 7.0])
+    np.testing.assert_array_equal(tape.gradient({"y": y, "v": v}, [v])[0], [5.0, 7.0])
+    with eng.GradientTape(watch_accessed_variables=False) as tape:
+        pass
+    assert tape.gradient(v, v) is None
+
+
+def test_a_variable_as_the_target_in_a_function_and_a_graph() -> None:
+    v = eng.Variable(np.asarray(2.0))
+
+    @eng.function
+    def slope() -> Any:
+        with eng.GradientTape() as tape:
+            y = v * v
+        return tape.gradient([y, v], v)
+
+    assert slope() == 5.0
+    assert eng.function(lambda: eng.gradients(v, v)[0])() == 1.0
+    assert eng.grad(lambda v: v)(v) == 1.0
