@@ -29,6 +29,15 @@ def _choose(first: Tensor, dz: Tensor) -> tuple[Tensor, Tensor]:
     return where(first, dz, zero), where(first, zero, dz)
 
 
+def _doubled(x: Tensor) -> Tensor:
+    return add(x, x)
+
+
+def _times_twice(dy: Tensor, x: Tensor) -> Tensor:
+    """dy * x**2, where the square alone can overflow, or vanish."""
+    return multiply(multiply(dy, x), x)
+
+
 add: OpDef = elementwise(
     "Add",
     "z = x + y; for bool, x or y.",
@@ -141,13 +150,13 @@ square: OpDef = elementwise(
     "Square",
     "y = x * x.",
     scalar=lambda s, x: x * x,
-    grad=lambda op, dy: (multiply(dy, add(conjugate(op.inputs[0]), conjugate(op.inputs[0]))),),
+    grad=lambda op, dy: (_doubled(multiply(dy, conjugate(op.inputs[0]))),),  # x + x can overflow
 )
 reciprocal: OpDef = elementwise(
     "Reciprocal",
     "y = 1 / x.",
     scalar=lambda s, x: 1 / x,
-    grad=lambda op, dy: (negative(multiply(dy, conjugate(square(op.outputs[0])))),),
+    grad=lambda op, dy: (negative(_times_twice(dy, conjugate(op.outputs[0]))),),
     dtypes=INEXACT,
 )
 conj: OpDef = elementwise(

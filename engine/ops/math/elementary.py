@@ -1,7 +1,8 @@
 """Powers, exponentials, logarithms, trigonometric and special functions: each op a row.
 
 Gradients follow the convention dL/d(Re z) + i dL/d(Im z) for complex z, so the factor of a
-holomorphic function is conjugated.
+holomorphic function is conjugated. What arrives is multiplied by one factor of a slope after
+another where their product can overflow, or vanish, although the gradient does not.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..core.registry import Grads, OpDef
 from ..core.traits import Traits
 from .arithmetic import conjugate
 from .cast import cast
-from .compare import equal, greater, is_nan, logical_and, not_equal, where
+from .compare import equal, is_nan, less_equal, logical_and, not_equal, where
 
 _LOG_2 = math.log(2.0)
 _LOG_10 = math.log(10.0)
@@ -35,7 +36,7 @@ rsqrt: OpDef = elementwise(
     "Rsqrt",
     "y = x ** (-1/2).",
     scalar=lambda s, x: 1 / s.sqrt(x),
-    grad=lambda op, dy: (dy * conjugate(-0.5 * op.outputs[0] / op.inputs[0]),),
+    grad=lambda op, dy: (dy * conjugate(-0.5 * op.outputs[0]) / conjugate(op.inputs[0]),),
     dtypes=INEXACT,
 )
 cbrt: OpDef = elementwise(
@@ -53,11 +54,11 @@ def _power_grad(op: OpView, dz: Tensor) -> Grads:
     zero, one = zeros_like(x), ones_like(x)
     # y * x**(y - 1) at x = y = 0 would be 0 * inf, and the slope of x**0 is 0.
     both_zero = logical_and(equal(x, zero), equal(y, zeros_like(y)))
-    slope = y * power(x, where(both_zero, one, y - 1))
+    dx = dz * conjugate(y) * conjugate(power(x, where(both_zero, one, y - 1)))
     # Of 0**y, and of x**y for negative x, which y cannot be moved from, the slope is taken as 0.
-    has_log = not_equal(x, zero) if x.dtype.is_complex else greater(x, zero)
-    log_x = where(has_log, log(where(has_log, x, one)), zero)
-    return dz * conjugate(slope), dz * conjugate(z * log_x)
+    has_no_log = equal(x, zero) if x.dtype.is_complex else less_equal(x, zero)
+    z = where(has_no_log, zeros_like(z), z)
+    return dx, dz * conjugate(z) * conjugate(log(where(has_no_log, one, x)))
 
 
 power: OpDef = elementwise(
@@ -87,7 +88,7 @@ expm1: OpDef = elementwise(
     "Expm1",
     "y = e ** x - 1, without the cancellation near 0.",
     scalar=lambda s, x: s.expm1(x),
-    grad=lambda op, dy: (dy * conjugate(op.outputs[0] + 1),),
+    grad=lambda op, dy: (dy * conjugate(exp(op.inputs[0])),),  # 1 + y cancels near -1
     dtypes=INEXACT,
 )
 log: OpDef = elementwise(
@@ -108,14 +109,14 @@ log2: OpDef = elementwise(
     "Log2",
     "The logarithm to base 2.",
     scalar=lambda s, x: s.log2(x),
-    grad=lambda op, dy: (dy / (op.inputs[0] * _LOG_2),),
+    grad=lambda op, dy: (dy * (1 / _LOG_2) / op.inputs[0],),
     dtypes=FLOATING,
 )
 log10: OpDef = elementwise(
     "Log10",
     "The logarithm to base 10.",
     scalar=lambda s, x: s.log10(x),
-    grad=lambda op, dy: (dy / (op.inputs[0] * _LOG_10),),
+    grad=lambda op, dy: (dy * (1 / _LOG_10) / op.inputs[0],),
     dtypes=FLOATING,
 )
 
@@ -157,7 +158,7 @@ xlogy: OpDef = elementwise(
     scalar=lambda s, x, y: s.where(s.logical_and(x == 0, y == y), 0, x * s.log(y)),
     grad=lambda op, dz: (
         dz * xlogy(_is_not_zero(op.inputs[0]), op.inputs[1]),
-        dz * xdivy(*op.inputs),
+        xdivy(dz * op.inputs[0], op.inputs[1]),
     ),
     dtypes=FLOATING,
 )
@@ -166,8 +167,8 @@ xdivy: OpDef = elementwise(
     "z = x / y; 0 where x is 0, unless y is NaN.",
     scalar=lambda s, x, y: s.where(s.logical_and(x == 0, y == y), 0, x / y),
     grad=lambda op, dz: (
-        dz * xdivy(_is_not_zero(op.inputs[0]), op.inputs[1]),
-        -dz * xdivy(op.outputs[0], op.inputs[1]),
+        xdivy(dz * _is_not_zero(op.inputs[0]), op.inputs[1]),
+        -xdivy(dz * op.outputs[0], op.inputs[1]),
     ),
     dtypes=FLOATING,
 )
@@ -229,7 +230,7 @@ arctan: OpDef = elementwise(
     "Atan",
     "The inverse tangent, in [-pi/2, pi/2].",
     scalar=lambda s, x: s.arctan(x),
-    grad=lambda op, dy: (dy / conjugate(1 + op.inputs[0] * op.inputs[0]),),
+    grad=lambda op, dy: (_over_root(_over_root(dy, op.inputs[0]), op.inputs[0]),),
     dtypes=INEXACT,
 )
 
@@ -239,10 +240,16 @@ def _slope_of_arcsin(x: Tensor) -> Tensor:
     return slope
 
 
+def _over_root(dy: Tensor, x: Tensor) -> Tensor:
+    """dy / sqrt(1 + x**2), where for real x the square does not overflow."""
+    root: Tensor = sqrt(x * x + 1) if x.dtype.is_complex else hypot(x, ones_like(x))
+    return dy / conjugate(root)
+
+
 def _arctan2_grad(op: OpView, dz: Tensor) -> Grads:
     y, x = op.inputs
     r = hypot(y, x)  # y * y + x * x could overflow
-    return dz * (x / r / r), -dz * (y / r / r)
+    return dz * (x / r) / r, -dz * (y / r) / r
 
 
 arctan2: OpDef = elementwise(
@@ -301,7 +308,7 @@ arcsinh: OpDef = elementwise(
     "Asinh",
     "The inverse hyperbolic sine.",
     scalar=lambda s, x: s.arcsinh(x),
-    grad=lambda op, dy: (dy * conjugate(rsqrt(op.inputs[0] * op.inputs[0] + 1)),),
+    grad=lambda op, dy: (_over_root(dy, op.inputs[0]),),
     dtypes=INEXACT,
 )
 arccosh: OpDef = elementwise(

@@ -181,7 +181,7 @@ def _prod_grad(op: OpView, dy: Tensor) -> Grads:
     for i, stage in zip(axes[::-1], stages[::-1], strict=False):
         before = cumprod(stage, i, exclusive=True)
         after = cumprod(stage, i, exclusive=True, reverse=True)
-        dx = multiply(dx, multiply(before, after))
+        dx = multiply(multiply(dx, before), after)  # the product of both can overflow
     return (dx,)
 
 
