@@ -8,15 +8,22 @@ State of a tape:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
-from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..errors import FailedPreconditionError, InvalidArgumentError, ShapeError
 from ..graph import Graph, GraphTensor, Tensor, building, resource
+from ..ops.array.axes import swapaxes
+from ..ops.array.creation import arange
+from ..ops.array.shape import dim_of, dims_of, reshape, reshape_like
+from ..ops.core.basic import zeros_like
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import encloses
 from ..ops.core.recording import Record, paused, recorders
+from ..ops.math.arithmetic import add
+from ..ops.math.cast import cast
+from ..ops.math.compare import equal
 from ..tree import flatten, map_structure, pack_sequence_as
 from .backprop import AppliedOp, backpropagate, fill_unconnected, weights_of
 from .symbolic import carrier, path_to, source_tensor
@@ -32,6 +39,8 @@ class GradientTape:
         persistent: keep the record after `gradient`, for more than one call.
         watch_accessed_variables: whether trainable variables are watched by themselves.
     """
+
+    map_slices: ClassVar[Callable[..., Any]]  # a loop, of which this room knows nothing
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self._persistent = persistent
@@ -125,26 +134,89 @@ class GradientTape:
             InvalidArgumentError: a weight does not fit.
             UnimplementedError: an op on the way has no gradient.
         """
+        leaves = flatten(sources)
+        ys, walk = self._walk(flatten(target), leaves)
+        dys = None if output_gradients is None else weights_of(ys, flatten(output_gradients))
+        found = walk(dys)
+        return pack_sequence_as(sources, fill_unconnected(found, leaves, unconnected_gradients))
+
+    def jacobian(self, target: Any, sources: Any, unconnected_gradients: str = "none") -> Any:
+        """d target[i] / d source[j] for all elements, of shape target.shape + source.shape.
+
+        One backward pass for each element of `target`: a loop in Python on values at hand, one
+        operation while a graph is built.
+
+        Args:
+            target: a tensor.
+            sources: a structure of watched tensors or variables, which the result has too.
+            unconnected_gradients: as for `gradient`.
+
+        Raises:
+            FailedPreconditionError, InvalidArgumentError, UnimplementedError: as for `gradient`.
+            ShapeError: `target` has no elements, or an unknown number of axes.
+        """
+        y, rows = self._rows(target, sources, unconnected_gradients, batch=1)
+        return map_structure(
+            lambda dx: None if dx is None else reshape(dx, [*_dims(y), *_dims(dx)[1:]]), rows
+        )
+
+    def batch_jacobian(self, target: Any, source: Any, unconnected_gradients: str = "none") -> Any:
+        """d target[b, i] / d source[b, j], of shape (batch, *target.shape[1:], *source.shape[1:]).
+
+        Row b of `target` may depend on row b of `source` alone; otherwise sums over the rows come
+        out. Arguments and errors are those of `jacobian`, for one source.
+
+        Raises:
+            ShapeError: the first axes differ.
+        """
+        x, target = convert_leaf(source), convert_leaf(target)
+        sizes = {t.shape[0] for t in (target, x) if t.shape.rank}
+        if 0 in (target.shape.rank, x.shape.rank) or len(sizes - {None}) > 1:
+            raise ShapeError(
+                f"batch_jacobian: target and source must have one first axis, "
+                f"got {target.shape} and {x.shape}",
+                remedy="use jacobian(), which needs no axis of examples",
+            )
+        batch = dim_of(convert_to_tensor(target), axis=0)
+        y, dx = self._rows(target, x, unconnected_gradients, batch)
+        return None if dx is None else reshape(swapaxes(dx, 0, 1), [*_dims(y), *_dims(dx)[2:]])
+
+    def _rows(self, target: Any, sources: Any, unconnected: str, batch: Any) -> tuple[Tensor, Any]:
+        """The target, and the gradients of its elements [:, i] as (batch, -1), stacked over i."""
+        leaves = flatten(sources)
+        (y,), walk = self._walk([target], leaves)
+        flat = zeros_like(reshape(y, [batch, -1]))
+        places = arange(dim_of(flat, axis=1))
+
+        def row(i: Tensor) -> Any:
+            dy = reshape_like(add(flat, cast(equal(places, i), y.dtype)), y)
+            found = walk([dy])
+            return pack_sequence_as(sources, fill_unconnected(found, leaves, unconnected))
+
+        return y, GradientTape.map_slices(row, places)
+
+    def _walk(
+        self, targets: Sequence[Any], leaves: Sequence[Any]
+    ) -> tuple[list[Tensor], Callable[[Sequence[Tensor | None] | None], list[Tensor | None]]]:
+        """The targets as tensors, and what gives the gradients of sources for their weights."""
         if self._used and not self._persistent:
             raise FailedPreconditionError(
-                "gradient() was called a second time on a tape that keeps nothing",
+                "gradients were asked for a second time of a tape that keeps nothing",
                 remedy="make it with GradientTape(persistent=True)",
             )
         self._used = True
         if self._recording and not self._persistent:
             self._stop()
         home = self._home()
-        leaves = flatten(sources)
         xs = [self._source(home, convert_leaf(leaf)) for leaf in leaves]
         inside = home is not building()  # of a graph that the tape does not record
         before = recorders.active
         if not inside and self not in before:
             recorders.active = [*before, self]
         try:  # a variable is differentiated through this reading of it
-            ys = [convert_to_tensor(y) for y in flatten(target)]
+            ys = [convert_to_tensor(y) for y in targets]
         finally:
             recorders.active = before
-        dys = None if output_gradients is None else weights_of(ys, flatten(output_gradients))
         records: list[AppliedOp] = list(self._records)
         if inside:
             if self._watch_variables:
@@ -156,11 +228,13 @@ class GradientTape:
         if not self._persistent:
             self.reset()
             self._used = True
-        gradients = dict(
-            zip(map(id, watched), backpropagate(records, ys, watched, dys), strict=True)
-        )
-        found = [gradients.get(id(x)) for x in xs]
-        return pack_sequence_as(sources, fill_unconnected(found, leaves, unconnected_gradients))
+
+        def walk(dys: Sequence[Tensor | None] | None) -> list[Tensor | None]:
+            found = backpropagate(records, ys, watched, dys)
+            gradients = dict(zip(map(id, watched), found, strict=True))
+            return [gradients.get(id(x)) for x in xs]
+
+        return ys, walk
 
     def _home(self) -> Graph | None:
         """The graph (None: values at hand) that the tape records, around the one being built.
@@ -182,6 +256,13 @@ class GradientTape:
     def stop_recording(self) -> Any:
         """A block inside which nothing is recorded, on this tape or any other of the thread."""
         return paused()
+
+
+def _dims(x: Tensor) -> list[Any]:
+    """The sizes of the axes: numbers, or tensors where they are unknown."""
+    shape, unknown = dims_of(x)
+    left = iter(unknown)
+    return [next(left) if d is None else d for d in shape]
 
 
 def convert_leaf(leaf: Any) -> Any:
