@@ -243,7 +243,8 @@ def _slope_of_arcsin(x: Tensor) -> Tensor:
 def _over_root(dy: Tensor, x: Tensor) -> Tensor:
     """dy / sqrt(1 + x**2), where for real x the square does not overflow."""
     root: Tensor = sqrt(x * x + 1) if x.dtype.is_complex else hypot(x, ones_like(x))
-    return dy / conjugate(root)
+    quotient: Tensor = dy / conjugate(root)
+    return quotient
 
 
 def _arctan2_grad(op: OpView, dz: Tensor) -> Grads:
