@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
 from ..graph import INTEGER, EagerTensor, GraphTensor, Tensor, bool_, int32
 from ..ops.control.structured import CASE
+from ..ops.core.checks import assert_op
+from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply
+from ..ops.math.arithmetic import add
 from ..ops.math.cast import cast
+from ..ops.math.compare import less_equal, logical_and
 from ..tree import map_structure
 from .func_graph import FuncGraph
 from .subgraph import (
@@ -102,7 +107,7 @@ def case(
     Args:
         pairs: (condition, function), in order; see `cond`.
         default: without one, the last function serves.
-        exclusive: on eager values, refuse more than one condition that holds.
+        exclusive: refuse more than one condition that holds; in a graph at run time.
 
     Raises:
         InvalidArgumentError: there are no pairs, or several conditions hold and may not.
@@ -110,15 +115,25 @@ def case(
     if not pairs:
         raise InvalidArgumentError("case: there must be at least one pair (condition, function)")
     if exclusive:
-        known = [
-            p for p, _ in pairs if not isinstance(_scalar("case", "a condition", p), GraphTensor)
-        ]
-        if sum(bool(p) for p in known) > 1:
-            raise InvalidArgumentError("case: more than one condition holds, and exclusive=True")
+        pairs = [(_one_alone([p for p, _ in pairs]), pairs[0][1]), *pairs[1:]]
     (pred, fn), *rest = pairs
     if not rest:
         return fn() if default is None else cond(pred, fn, default, name=name)
     return cond(pred, fn, lambda: case(rest, default), name=name)
+
+
+def _one_alone(conditions: Sequence[Any]) -> Any:
+    """The first condition, once it is known that no two of all hold."""
+    held = [cast(_truth(_scalar("case", "a condition", p)), int32) for p in conditions]
+    count = functools.reduce(add, held)
+    message = "case: more than one condition holds, and exclusive=True"
+    alone = assert_op(less_equal(count, 1), *held, message=message, summarize=len(held))
+    return logical_and(cast(held[0], bool_), alone)
+
+
+def _truth(value: Any) -> Tensor:
+    tensor = convert_to_tensor(value)
+    return tensor if tensor.dtype == bool_ else cast(tensor, bool_)
 
 
 def _scalar(who: str, what: str, value: Any) -> Any:

@@ -272,3 +272,20 @@ def test_an_error_in_a_branch_names_its_operation() -> None:
     assert caught.value.location is not None
     assert caught.value.location.function == "<lambda>"
     assert float(choose(eng.constant(-1.0))) == -1.0
+
+
+def test_that_one_case_alone_holds_is_checked_at_run_time() -> None:
+    def choose(x: Any) -> Any:
+        pairs = [(x > 1.0, lambda: 10.0 * x), (x > 2.0, lambda: 20.0 * x), (x < 0.0, lambda: -x)]
+        return eng.case(pairs, lambda: 0.0 * x, exclusive=True)
+
+    with eng.Graph().as_default():
+        fed = eng.placeholder("float64", [], name="x")
+        y = choose(fed)
+    session = eng.Session(graph=fed.graph)
+    for f in (choose, eng.function(choose), lambda x: session.run(y, {fed: x.numpy()})):
+        values = [float(f(eng.constant(v, "float64"))) for v in (1.5, -2.0, 0.5)]
+        assert values == [15.0, 2.0, 0.0]
+        with pytest.raises(InvalidArgumentError, match="more than one condition holds"):
+            f(eng.constant(3.0, "float64"))
+    session.close()
