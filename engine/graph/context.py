@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from ..tree import flatten
 from .default import building, get_default_graph
 from .graph import Graph
 from .operation import Operation
@@ -37,14 +38,15 @@ def name_scope(
     return graph_of(values).name_scope(default_name if name is None else name)
 
 
-def control_dependencies(controls: Sequence[Any] | None) -> AbstractContextManager[None]:
+def control_dependencies(controls: Any) -> AbstractContextManager[None]:
     """Have the operations made inside run after `controls`; None forgets the outer ones.
 
-    Tensors and variables that have their value already are there before anything runs.
+    They are tensors, operations and names, one or any structure of them. Tensors and variables that
+    have their value already are there before anything runs.
     """
     if controls is None:
         return get_default_graph().control_dependencies(None)
-    symbols = [c for c in controls if _is_symbol(c)]
+    symbols = [c for c in flatten(controls) if _is_symbol(c)]
     if not symbols and building() is None:
         return nullcontext()
     return graph_of(symbols).control_dependencies(symbols)

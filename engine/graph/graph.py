@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Protocol
 from .. import forks
 from ..errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from ..source import layer_path, user_location
+from ..tree import flatten
 from .device import DeviceSpec, EagerPlace
 from .graphdef import GraphDef
 from .operation import OpDefinition, Operation
@@ -354,12 +355,15 @@ class Graph:
             scopes.name = before
 
     @contextmanager
-    def control_dependencies(self, controls: Sequence[Any] | None) -> Iterator[None]:
-        """Have the operations made inside run after `controls`; None forgets the outer ones."""
+    def control_dependencies(self, controls: Any) -> Iterator[None]:
+        """Have the operations made inside run after `controls`; None forgets the outer ones.
+
+        They are tensors, operations and names, one or any structure of them.
+        """
         ops: list[Operation] | None = None
         if controls is not None:
             ops = []
-            for control in controls:
+            for control in flatten(controls):
                 element = self.as_graph_element(control)
                 ops.append(element.op if isinstance(element, GraphTensor) else element)
         with self.scopes.controls(ops):

@@ -87,6 +87,20 @@ def test_control_dependencies_nest() -> None:
     assert outer.control_inputs == [a, b]
 
 
+def test_control_dependencies_of_one_and_of_lists() -> None:
+    with eng.Graph().as_default() as graph:
+        a, b = op_named("a"), op_named("b")
+        x = eng.placeholder("float32", [], name="x")
+        before = len(graph.operations)
+        found = []
+        for controls in (a, x, "b", [[a, b], x], (a, {"x": x})):
+            with eng.control_dependencies(controls):
+                found.append(op_named("inner").control_inputs)
+        assert len(graph.operations) == before + 5  # the inner ones alone
+        assert eng.group([a, b], x).control_inputs == [a, b, x.op]
+    assert found == [[a], [x.op], [b], [a, b, x.op], [a, x.op]]
+
+
 def test_control_dependencies_of_values_are_met_already() -> None:
     variable = eng.Variable(1.0)
     with eng.control_dependencies([variable.assign_add(1.0), variable]):
