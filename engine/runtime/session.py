@@ -275,7 +275,17 @@ class Session:
 
     @staticmethod
     def reset(target: str = "", containers: Sequence[str] | None = None) -> None:
-        """Empty the named containers that sessions of this process share (all, without names)."""
+        """Empty the named containers that sessions of this process share (all, without names).
+
+        Raises:
+            InvalidArgumentError: `containers` is one name rather than a list.
+            NotFoundError: nothing serves the target, or what does has no containers.
+        """
+        if isinstance(containers, str):
+            raise InvalidArgumentError(
+                f"Session.reset: containers must be a list of names, got {containers!r}",
+                remedy=f"write Session.reset(containers=[{containers!r}])",
+            )
         reset_target(target, containers)
 
     def as_default(self) -> AbstractContextManager[Session]:
