@@ -80,8 +80,10 @@ def cluster(
             del replaced[op.id]
     if folder() is not None:
         name = next((op.name for op in out if op.definition is cluster_op), operations[0].name)
-        dump(f"{name}.graph.txt", graph_text(operations, list(keep), list(fed)))
-        dump(f"{name}.clustered.txt", graph_text(out, list(keep), list(fed)))
+        before = graph_text(operations, list(keep), list(fed))
+        dump(f"{name}.graph.txt", before, "the operations that go to the compiler")
+        after = graph_text(out, list(keep), list(fed))
+        dump(f"{name}.clustered.txt", after, "the same with what is compiled as one in one line")
     return out, replaced
 
 

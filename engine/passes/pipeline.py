@@ -286,30 +286,31 @@ def _rewritten(entry: _Entry, step: StepGraph) -> StepGraph:
 
 
 class _Dumps:
-    """Writes a step before the first pass and after each that rewrites it, if somebody asks for it.
+    """Writes a step before the first pass and after each that changes it, if somebody asks for it.
 
-    `_name` is what people call the step: passes may leave another operation at its end.
+    `_name` is what people call the step: passes may leave another operation at its end; `_last` is
+    what was written last.
     """
 
     def __init__(self, step: StepGraph) -> None:
         ends = [*(y.op for y in step.fetches), *step.targets]
         self._name = ends[0].name if ends else "nothing"
-        self._count = 0
+        self._last = ""
 
     def before(self, entry: _Entry, step: StepGraph) -> None:
         """A pass is about to run."""
-        if entry.is_shown and not self._count:
-            self._write("given", step)
+        if entry.is_shown and not self._last:
+            self._write("given", step, "the operations of a step, as they were traced")
 
     def after(self, entry: _Entry, step: StepGraph) -> None:
         """A pass has run."""
         if entry.is_shown:
-            self._write(entry.name, step)
+            self._write(entry.name, step, f"the same after the pass {entry.name}")
 
-    def _write(self, what: str, step: StepGraph) -> None:
-        if folder() is not None:
-            dump(f"{self._name}.passes_{self._count}_{what}.txt", step.text())
-        self._count += 1
+    def _write(self, stage: str, step: StepGraph, what: str) -> None:
+        if folder() is not None and (text := step.text()) != self._last:
+            dump(f"{self._name}.{stage}.txt", text, what)
+            self._last = text
 
 
 def register_pass(name: str, run: Pass, *, before: str | None = None) -> None:

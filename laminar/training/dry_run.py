@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from laminar.callbacks.display import format_bytes, format_seconds, format_values, say
+from laminar.engine.text_table import aligned
 from laminar.tree import flatten_with_path
 
 from .data import Epochs, ran_out, unpack_x_y_sample_weight
 from .logs import read_logs
-from .profile import aligned, profile_model
+from .profile import profile_model
 from .step import close_step
 from .training_state import Snapshot, random_state, set_random_state
 

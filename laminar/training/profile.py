@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 from laminar.callbacks.display import format_bytes, format_seconds
 from laminar.engine.graph import EagerTensor, Tensor
 from laminar.engine.source import layer_path
+from laminar.engine.text_table import aligned
 from laminar.tree import flatten, pack_sequence_as
 
 from .step import Step
@@ -180,15 +181,3 @@ def _seconds_of(run: Callable[[], Any]) -> float:
         run()
         times.append(time.perf_counter() - begin)
     return statistics.median(times)
-
-
-def aligned(rows: Sequence[tuple[str, ...]], left: int = 1) -> list[str]:
-    """Rows of cells as lines: the first `left` columns to the left, the others to the right."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if i < left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

@@ -83,6 +83,16 @@ class Step:
                     found.append(event)
         return found
 
+    @property
+    def kernels(self) -> list[Any]:
+        """What the native code of each trace computes: see plan/kernel_table.py."""
+        found: list[Any] = []
+        for concrete in dict.fromkeys(self._concrete.values()):
+            for body in concrete.clusters:
+                explain = getattr(body.native, "explain", None)
+                found += explain() if explain is not None else []
+        return found
+
     def close(self) -> None:
         """Nothing to do: a call has ended when it returns."""
 

@@ -8,7 +8,7 @@ does; else the element follows that is at place i, j, ... of what is computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ...graph import FLOATING
 from .kernel import Kernel, squeezed
@@ -66,31 +66,43 @@ def storage_text(program: LoopProgram, number: int) -> str:
     """A storage: its name, its type, its role."""
     storage = program.storages[number]
     text = f"{name_of(program, number)}: {storage.dtype}{shown(storage.shape)} {storage.role}"
+    if storage.name:
+        text += f" {storage.name}"
     if storage.window is None:
         return text
     base, offset, step = storage.window
     return f"{text} of {name_of(program, base)}[{_sum([(step, 'iteration')], offset)}]"
 
 
-def describe(program: LoopProgram, kernel: Kernel, stored: Collection[int]) -> str:
+def describe(
+    program: LoopProgram,
+    kernel: Kernel,
+    stored: Collection[int],
+    numbers: Mapping[int, int] | None = None,
+) -> str:
     """A kernel: its loops, what it loads, computes and stores.
 
     Args:
         program: where it belongs.
         kernel: what is described.
         stored: the storages that are in memory; others are in registers.
+        numbers: by the id() of a kernel, its number, which is told of those inside of it.
     """
-    return "\n".join(_kernel_lines(program, kernel, stored))
+    return "\n".join(_kernel_lines(program, kernel, stored, numbers or {}))
 
 
-def _kernel_lines(program: LoopProgram, kernel: Kernel, stored: Collection[int]) -> Iterator[str]:
+def _kernel_lines(
+    program: LoopProgram, kernel: Kernel, stored: Collection[int], numbers: Mapping[int, int]
+) -> Iterator[str]:
     if kernel.loop is not None:
         yield _with_label(program, kernel.loop, _loop_head(program, kernel.loop))
         for title, part in (("test", kernel.test), ("body", kernel.body)):
             if part:
                 yield f"  {title}"
             for inner in part:
-                yield from (f"    {line}" for line in _kernel_lines(program, inner, stored))
+                first, *rest = _kernel_lines(program, inner, stored, numbers)
+                known = f"kernel {numbers[id(inner)]}: " if id(inner) in numbers else ""
+                yield from (f"    {line}" for line in (known + first, *rest))
         yield from _indented(_carried_lines(program, kernel.loop))
         return
     if kernel.check is not None:

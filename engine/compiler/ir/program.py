@@ -112,6 +112,7 @@ class Storage:
             "temporary".
         value: for a constant, its array.
         window: for a window, where it is.
+        name: of an input or a variable, for people.
     """
 
     dtype: DType
@@ -119,6 +120,7 @@ class Storage:
     role: str = "temporary"
     value: Array | None = None
     window: Window | None = None
+    name: str = ""
 
     @property
     def num_elements(self) -> int:

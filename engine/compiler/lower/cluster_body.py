@@ -52,6 +52,7 @@ class ClusterLowering:
         self._current: dict[int, Operand] = {}  # input of a handle -> the variable's value now
         self._steps = OperationLowering(self.builder, body.specs, body.steps, body.outputs)
         self._values = self._steps.values
+        self._names = _names(body)
         for i, given in enumerate(shapes):
             self._take(body, i, given)
         for step in body.steps:
@@ -74,6 +75,7 @@ class ClusterLowering:
         else:
             check_computed(spec.dtype)
             view = self.builder.storage(given, spec.dtype, "input")
+            self.program.storages[view.storage].name = self._names.get(i, "")
             self.inputs[i] = view.storage
             self._values[i] = view
 
@@ -97,6 +99,7 @@ class ClusterLowering:
         if i not in self.variables:
             check_computed(dtype)
             view = b.storage(shape, dtype, "variable")
+            self.program.storages[view.storage].name = self._names.get(i, "")
             self.variables[i] = view.storage
             self._current[i] = view
         value = self._current[i]
@@ -111,3 +114,14 @@ class ClusterLowering:
             value = self._current[i] = new
             self._written.add(i)
         self._values[step.outputs[0]] = value
+
+
+def _names(body: ClusterBody) -> dict[int, str]:
+    """What people call each input of a body that an operation takes."""
+    found: dict[int, str] = {}
+    for step in body.steps:
+        if step.operation is not None:
+            for i, x in zip(step.inputs, step.operation.inputs, strict=False):
+                if i < body.num_inputs:
+                    found.setdefault(i, x.op.name)
+    return found

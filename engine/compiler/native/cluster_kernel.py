@@ -29,6 +29,7 @@ from ..lower.loops import LOOPS
 from ..lower.size_inputs import sizes_among_inputs
 from ..plan.executable_plan import ExecutablePlan
 from ..plan.fallback import fall_back
+from ..plan.kernel_table import KernelTable
 from ..plan.plan_cache import PlanCache
 from ..plan.specializations import Specializations
 from ..plan.supported_ops import Acceptance
@@ -40,6 +41,7 @@ from . import heap
 from .call_path import reads_structs
 from .cpython_calls import make_tensors_natively
 from .executable import Arena, Executable
+from .kernel_times import seconds_of_launches
 
 _log = logging.getLogger(__name__)
 
@@ -278,6 +280,41 @@ class NativeCluster:
             if missing:
                 self._make_ready(missing, place)
         self._places.append(place)
+
+    def explain(self) -> list[KernelTable]:
+        """What runs for the sizes that were prepared first, kernel by kernel, with times.
+
+        Nothing where that is the reference kernels. The plan is made anew: one that was read from
+        disk does not tell.
+        """
+        with self._lock:
+            name = next((name for name in self._kept if name[1] == num_threads()), None)
+            if name is None:
+                return []
+            key, threads = name
+            uses_loaded = name in self._of_loaded_code
+            found = self._specializations.explained(key, uses_loaded=uses_loaded)
+            executable_plan, table, launched = found
+            places = [place.ready[key] for place in self._places if key in place.ready]
+            values = [store.value for store in places[0].stores] if places else []
+            is_known = len(values) == len(executable_plan.variables) and not (
+                self._loops or any(value is None for value in values)
+            )
+            if not is_known:
+                return [table]
+            arena = Arena()
+            arena.grow(executable_plan.arena_bytes)
+            shapes, forms = self._forms(key, executable_plan)
+            executable = Executable(executable_plan, arena.memory, threads, shapes, forms)
+        dtypes = [self._body.specs[i].dtype.numpy for i in self._arrays]
+        given = list(zip(shapes, dtypes, strict=True))
+        times = seconds_of_launches(executable, given, values)
+        if times is None:
+            return [table]
+        seconds: dict[int, float] = {}
+        for number, time_of in zip(launched, times, strict=True):
+            seconds[number] = seconds.get(number, 0.0) + time_of
+        return [table.with_seconds(seconds)]
 
     def _make_ready(self, keys: Sequence[Any], place: _Place, *, uses_loaded: bool = False) -> None:
         """Make executables for shapes, of loaded code alone where so told; the lock is held."""

@@ -95,6 +95,20 @@ class Executable:
         """The memory for intermediate values."""
         return self.executable_plan.arena_bytes
 
+    def place(self, objects: list[Any]) -> Any:
+        """Take arrays as `run` does, and run nothing; gives what `run` gives."""
+        self._plan[driver.NUM_KERNELS] = 0
+        try:
+            return self._alone(objects)
+        finally:
+            self._plan[driver.NUM_KERNELS] = self.num_kernels
+
+    def launches(self) -> list[tuple[int, int]]:
+        """The addresses of the code and of the words of what a run runs one after the other."""
+        start, width = self.executable_plan.places[1], driver.ROW_WORDS
+        rows = self._memory[start : start + width * self.num_kernels].reshape(-1, width)
+        return [(int(code), int(words)) for code, words, *_ in rows]
+
     def cancel(self, error: object = None) -> None:
         """Let loops that have no end stop: the run fails."""
         self._plan[driver.CANCELLED] = 1

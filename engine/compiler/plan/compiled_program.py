@@ -76,9 +76,11 @@ class CompiledProgram:
 
     def sizes(self, values: Sequence[int]) -> Sizes:
         """The real sizes, with those that are derived from them."""
-        sizes = Sizes(values)
+        return Sizes(self.known_sizes(values))
+
+    def known_sizes(self, values: Sequence[int]) -> list[int]:
+        """The real size for each symbolic one, with those that are derived from them."""
         known = list(values)
         for derive in self.derived:
-            known.append(derive(sizes.real))
-            sizes = Sizes(known)
-        return sizes
+            known.append(derive(Sizes(known).real))
+        return known

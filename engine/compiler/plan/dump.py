@@ -7,30 +7,42 @@ from pathlib import Path
 from ...dumps import dump, folder
 from ..ir.printing import describe, name_of, program_text, storage_text
 from ..ir.program import LoopProgram
-from ..schedule.buffer_assignment import BufferAssignment
+from ..schedule.buffer_assignment import BufferAssignment, in_order
 from ..target import llvm
 from ..target.code import Code
+from .kernel_table import KernelTable, joined
 
-# What stands in a folder: another batch size has the same kernels.
-_dumped: set[tuple[Path, str, Code]] = set()
+# The files with the IR of a kernel, by folder: another batch size has the same kernels.
+_files: dict[Path, dict[Code, str]] = {}
 
 
-def dump_code(label: str, code: Code) -> None:
-    """Write the IR of a kernel and its assembly, once for each operation that it is for."""
+def dump_plan(table: KernelTable) -> None:
+    """Write the code of the kernels of a plan, and what they compute.
+
+    A function is written once, and named for the kernel that uses it first.
+    """
     place = folder()
-    if place is None or (place, label, code) in _dumped:
+    if place is None:
         return
-    _dumped.add((place, label, code))
-    text = code.text()
-    name = f"{label}-{code.symbol}"
-    dump(f"{name}.ll", text)
-    dump(f"{name}.s", llvm.assembly(text, code.vector_bytes))
+    files = _files.setdefault(place, {})
+    for kernel in table.kernels:
+        label = joined(kernel.operations) or table.name
+        for code in kernel.codes:
+            if code not in files:
+                text, name = code.text(), f"{label}-{code.symbol}"
+                what = f"the LLVM IR of a function of kernel {kernel.number}, {label}"
+                files[code] = dump(f"{name}.ll", text, what)
+                dump(f"{name}.s", llvm.assembly(text, code.vector_bytes), "its machine code")
+    sizes = ", ".join(f"n{i} = {n}" for i, n in enumerate(table.sizes))
+    what = f"what each kernel of {table.name} computes, on how many bytes, in which files"
+    dump(f"{table.name}.plan.txt", table.text(files), f"{what}{sizes and f'; {sizes}'}")
 
 
 def dump_program(name: str, program: LoopProgram) -> None:
     """Write a loop program."""
     if folder() is not None:
-        dump(f"{name}.loops.txt", program_text(program))
+        what = f"the loop program of {name}: what is computed for each element, on which memory"
+        dump(f"{name}.loops.txt", program_text(program), what)
 
 
 def dump_kernels(name: str, layout: BufferAssignment) -> None:
@@ -44,6 +56,9 @@ def dump_kernels(name: str, layout: BufferAssignment) -> None:
         kept = "memory" if place == number else f"memory of {name_of(program, place)}"
         where = kept if number in layout.stored else "registers"
         lines.append(f"{storage_text(program, number)}, {where}")
-    for k, kernel in enumerate(layout.kernels):
-        lines.append(f"kernel {k}: {describe(program, kernel, layout.stored)}")
-    dump(f"{name}.kernels.txt", "\n".join(lines) + "\n")
+    numbers = {id(kernel): k for k, kernel in enumerate(in_order(layout.kernels))}
+    for kernel in layout.kernels:
+        number = numbers[id(kernel)]
+        lines.append(f"kernel {number}: {describe(program, kernel, layout.stored, numbers)}")
+    what = f"the kernels of {name}: what is fused, what is kept in memory"
+    dump(f"{name}.kernels.txt", "\n".join(lines) + "\n", what)

@@ -6,7 +6,7 @@ table that the driver runs through, the size of an arena.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -23,8 +23,8 @@ from ..target.code import Code
 from ..target.code_cache import Native, native
 from ..target.thread_count import num_threads
 from .compiled_program import CompiledProgram
-from .dump import dump_code
 from .executable_plan import ARENA, MEMORY, PLAN, ExecutablePlan, driver_codes
+from .kernel_table import KernelTable, kernel_table
 from .launches import Launches, Planned, all_of
 
 
@@ -64,6 +64,7 @@ class Planner:
         self._program = self._layout.program
         self._externals = externals
         self._wants = wants
+        self._values = values
         self._real = structure.sizes(values).real
         self._launches = Launches(structure, self._real, target)
         # State: blocks of words, one after the other; what words are relative to, by place; the
@@ -77,10 +78,11 @@ class Planner:
         # The thread whose words are added; of what each has for itself, how far apart that is.
         self._thread = 0
         self._own: dict[object, int] = {}
+        self._planned: list[Planned] = []
 
     def plan(self, variables: Sequence[int]) -> ExecutablePlan:
         """The executable plan; `variables` are the inputs of the cluster that are variables."""
-        launches = self._launches.make()
+        launches = self._planned = self._launches.make()
         self._place_arena(launches)
         is_parallel = any(launch.flags & driver.PARALLEL for launch in launches)
         kernels = self._table(launches, None)
@@ -108,6 +110,23 @@ class Planner:
             is_parallel,
         )
 
+    @property
+    def launched(self) -> list[int]:
+        """Of what the driver runs one after the other, the numbers of the kernels."""
+        return [x.kernel for x in self._planned]
+
+    def table(self, places: Mapping[str, str]) -> KernelTable:
+        """What the kernels compute; `places` has the user's line for each operation."""
+        return kernel_table(
+            self._structure,
+            self._structure.known_sizes(self._values),
+            self._real,
+            self._planned,
+            self._launches.unused,
+            self._arena_bytes,
+            places,
+        )
+
     def _put(self, word: int, base: _Base | None = None) -> None:
         if base is not None:
             self._moves.append((len(self._words), base))
@@ -126,11 +145,7 @@ class Planner:
         moves = np.array([(place, numbers[base]) for place, base in self._moves], np.int64)
         constants = [self._program.storages[base.storage].value for base in kept]
         natives = [native(code, self._labels.get(code, ())) for code in codes]
-        for code in codes:
-            dump_code("+".join(self._labels.get(code, ())) or self._structure.name, code)
         return natives, tuple(c for c in constants if c is not None), moves.reshape(-1, 2)
-
-    # Planning
 
     # Memory
 

@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
+from ...dumps import folder
 from ...errors import InvalidArgumentError
 from ...ops.core.cluster import ClusterBody
 from ..codegen import driver
@@ -22,8 +23,9 @@ from ..target.host import LINE
 from ..target.llvm import vector_bytes
 from ..target.thread_count import num_threads
 from .compiled_program import CompiledProgram
-from .dump import dump_kernels, dump_program
+from .dump import dump_kernels, dump_plan, dump_program
 from .executable_plan import ExecutablePlan
+from .kernel_table import KernelTable
 from .loaded_code import LoadedCode
 from .planner import Planner
 
@@ -50,6 +52,11 @@ class Specializations:
         self._sizes = sizes
         self._specializations: dict[_Pattern, tuple[CompiledProgram, ClusterLowering]] = {}
         self._failed: set[_Pattern] = set()  # those that have none
+        self._places = {
+            step.label: str(step.operation.location)
+            for step in body.steps
+            if step.operation is not None and step.operation.location is not None
+        }
         self._exact: dict[
             Any, tuple[CompiledProgram, ClusterLowering]
         ] = {}  # that serve no other sizes
@@ -58,13 +65,24 @@ class Specializations:
         return len(self._specializations) + len(self._exact)
 
     def planned(self, key: Any, *, uses_loaded: bool = False) -> tuple[ExecutablePlan, str, bool]:
-        """The executable plan for shapes, why its structure had to be made, and whether it makes
-        do.
+        """The executable plan for shapes, why its structure had to be made, and whether it would
+        have other code than what is loaded.
 
         Args:
             key: the shapes of the arrays, and the sizes.
-            uses_loaded: whether to plan with the code that is loaded, where it does.
+            uses_loaded: whether to plan with the code that is loaded.
         """
+        _, executable_plan, reason, misses = self._planned(key, uses_loaded)
+        return executable_plan, reason, misses
+
+    def explained(
+        self, key: Any, *, uses_loaded: bool
+    ) -> tuple[ExecutablePlan, KernelTable, list[int]]:
+        """The same plan, its kernels, and which of them its launches are of."""
+        planner, executable_plan, _, _ = self._planned(key, uses_loaded)
+        return executable_plan, planner.table(self._places), planner.launched
+
+    def _planned(self, key: Any, uses_loaded: bool) -> tuple[Planner, ExecutablePlan, str, bool]:
         sizes = self._unknown(key)
         for pattern in self._patterns(sizes):
             reason = ""
@@ -82,19 +100,21 @@ class Specializations:
                 values = [n for n, _ in dict(sorted(zip(pattern, sizes, strict=True))).values()]
                 stock = LoadedCode() if uses_loaded else None
                 target = Target(vector_bytes(), num_threads(), bool(values), stock)
-                executable_plan = self._recipe(self._specializations[pattern], values, target)
-                return executable_plan, reason, stock is not None and stock.misses
+                made = self._specializations[pattern]
+                planner, executable_plan = self._executable_plan(made, values, target)
+                return planner, executable_plan, reason, stock is not None and stock.misses
         reason = ""
         if key not in self._exact:  # only right for these very sizes
             reason = "sizes that depend on each other"
             self._exact[key] = self._structure(self._given(key), 0)
         target = Target(vector_bytes(), num_threads())
-        return self._recipe(self._exact[key], [], target), reason, False
+        planner, executable_plan = self._executable_plan(self._exact[key], [], target)
+        return planner, executable_plan, reason, False
 
-    def _recipe(
+    def _executable_plan(
         self, made: tuple[CompiledProgram, ClusterLowering], values: Sequence[int], target: Target
-    ) -> ExecutablePlan:
-        """The executable plan of a structure for real sizes."""
+    ) -> tuple[Planner, ExecutablePlan]:
+        """The executable plan of a structure for real sizes, and who has made it."""
         structure, lowering = made
         variables = sorted(lowering.variables)
         externals: dict[int, int] = {}
@@ -112,7 +132,11 @@ class Specializations:
         for view in lowering.program.outputs:
             externals[view.storage] = len(wants)
             wants.append(0)
-        return Planner(structure, values, externals, wants, target).plan(variables)
+        planner = Planner(structure, values, externals, wants, target)
+        executable_plan = planner.plan(variables)
+        if folder() is not None:
+            dump_plan(planner.table(self._places))
+        return planner, executable_plan
 
     def _given(self, key: Any, pattern: _Pattern | None = None) -> list[Any]:
         """What each input is: a shape, or the number that a size is.

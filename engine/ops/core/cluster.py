@@ -103,6 +103,9 @@ class ClusterBody:
         self.device = device
         self.native: Callable[..., Any] | None = None
 
+    def __repr__(self) -> str:
+        return f"{len(self.steps)} operations"
+
     @functools.cached_property
     def kernels(self) -> list[tuple[Callable[..., Any], bool]]:
         """What runs each step on the device, and whether it takes a context first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -156,9 +157,31 @@ def test_dumps_show_every_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     model = laminar.Sequential([layers.Input((7,)), layers.Dense(3, activation="tanh", name="top")])
     model.predict(np.ones((2, 7), "float32"), verbose=0)
     names = {path.name for path in tmp_path.iterdir()}
-    for suffix in (".graph.txt", ".clustered.txt", ".loops.txt", ".ll", ".s"):
-        assert any(name.endswith(suffix) for name in names), (suffix, names)
+    stages = ("given", "graph", "clustered", "loops", "kernels", "ll", "s", "plan")
+    found = [name.removesuffix(".txt").rpartition(".")[2] for name in sorted(names)]
+    assert [stage for stage in dict.fromkeys(found) if stage in stages] == list(stages)
     assert any("top" in name and name.endswith(".ll") for name in names), names
+    index = (tmp_path / "README.txt").read_text().splitlines()
+    assert [line for line in index if line[:4].isdigit()] == sorted(names - {"README.txt", "cache"})
+
+
+def test_a_dump_says_what_each_kernel_computes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMINAR_DUMP", str(tmp_path))
+    monkeypatch.setenv("LAMINAR_CACHE", str(tmp_path / "cache"))
+    train(convnet())
+    texts = {path.name: path.read_text() for path in tmp_path.glob("*.txt")}
+    for name, text in texts.items():
+        assert not re.search(r"\d{20}", text), name  # a symbolic size has a name
+    plan = next(text for name, text in texts.items() if name.endswith(".plan.txt"))
+    files = re.findall(r"^    (\d{4}_.+)$", plan, re.MULTILINE)
+    assert files
+    assert all((tmp_path / name).exists() for name in files), files
+    assert Path(__file__).name in plan  # where the step was asked for
+    assert "convolution" in plan
+    kernels = next(text for name, text in texts.items() if name.endswith(".kernels.txt"))
+    assert re.search(r"^v\d+: float32\[.*\] variable .*kernel, memory$", kernels, re.MULTILINE)
 
 
 def test_dumps_of_a_step_show_what_runs_by_its_layer(
@@ -173,7 +196,7 @@ def test_dumps_of_a_step_show_what_runs_by_its_layer(
     model.fit(np.ones((32, 7), "float32"), np.ones((32, 3), "float32"), verbose=0)
     names = {path.name for path in tmp_path.iterdir()}
     # Kernels are those that run: no operation by itself, as when it is tried.
-    assert not any(name.startswith(("Tanh", "Add", "MatMul")) for name in names), names
+    assert not any(re.match(r"\d+_(Tanh|Add|MatMul)", name) for name in names), names
     # Products are among them, and so are gradients, by the layer that they are of.
     assert any("dense_" in name and "-microkernel" in name for name in names), names
     assert any("_top_MatMul_1" in name for name in names), names
@@ -186,11 +209,11 @@ def test_a_long_name_keeps_the_layer_it_begins_with(
 ) -> None:
     monkeypatch.setenv("LAMINAR_DUMP", str(tmp_path))
     many = "+".join(f"Mul_{i}" for i in range(100))
-    dump(f"eyes/Conv+{many}-kernel.ll", "text")
-    (name,) = os.listdir(tmp_path)
-    assert name.startswith("eyes_Conv_Mul_0_")
+    name = dump(f"eyes/Conv+{many}-kernel.ll", "text", "what it is")
+    assert sorted(os.listdir(tmp_path)) == [name, "README.txt"]
+    assert name.startswith("0001_eyes_Conv_Mul_0_")
     assert name.endswith("_Mul_99-kernel.ll")
-    assert len(name) < 130
+    assert len(name) < 135
 
 
 def test_a_folder_that_dumps_cannot_be_written_to_is_told_of_once(

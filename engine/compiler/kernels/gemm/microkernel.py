@@ -86,6 +86,16 @@ class Tile(NamedTuple):
         return self.vector_bytes // self.dtype.size
 
     @property
+    def height(self) -> int:
+        """Rows of C."""
+        return self.groups * self.rows
+
+    @property
+    def width(self) -> int:
+        """Columns of C."""
+        return self.vectors * self.lanes
+
+    @property
     def code(self) -> Code:
         """void microkernel(a, b, c, shape, columns, count, accumulate); see `ahead` for two more.
 
@@ -99,6 +109,12 @@ class Tile(NamedTuple):
         kind += "_paced" * self.paced + "_pairs" * self.pairs
         name = f"microkernel_{self.dtype}_{self.groups}x{self.rows}x{self.vectors}{kind}"
         return Code(name, self.vector_bytes, _write, (name, *self))
+
+
+def tile_of(code: Code) -> Tile | None:
+    """The form of a microkernel; None of other code."""
+    form: Any = code.parameters[1:]
+    return Tile(*form) if code.writer is _write else None
 
 
 def _write(name: str, *form: Any) -> str:

@@ -119,7 +119,8 @@ def test_a_training_step_is_dumped(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     model.compile("sgd", "mse")
     model.fit(np.ones((32, 7), "float32"), np.ones((32, 3), "float32"), verbose=0)
     (program,) = (path.read_text().splitlines() for path in tmp_path.glob("*.loops.txt"))
-    assert "x0: float32[n0, 7] input" in program
+    assert "x0: float32[n0, 7] input batch_0" in program
+    assert any(line.endswith("/one/kernel") for line in program), program
     assert any(" = matmul(x0, v" in line and line.startswith("t") for line in program), program
     assert any(" = max(t" in line and line.endswith("/one/Relu") for line in program), program
     assert any(line.startswith("v") and " becomes t" in line for line in program), program
