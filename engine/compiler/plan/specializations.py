@@ -72,7 +72,9 @@ class Specializations:
             key: the shapes of the arrays, and the sizes.
             uses_loaded: whether to plan with the code that is loaded.
         """
-        _, executable_plan, reason, misses = self._planned(key, uses_loaded)
+        planner, executable_plan, reason, misses = self._planned(key, uses_loaded)
+        if folder() is not None:
+            dump_plan(planner.table(self._places))
         return executable_plan, reason, misses
 
     def explained(
@@ -133,10 +135,7 @@ class Specializations:
             externals[view.storage] = len(wants)
             wants.append(0)
         planner = Planner(structure, values, externals, wants, target)
-        executable_plan = planner.plan(variables)
-        if folder() is not None:
-            dump_plan(planner.table(self._places))
-        return planner, executable_plan
+        return planner, planner.plan(variables)
 
     def _given(self, key: Any, pattern: _Pattern | None = None) -> list[Any]:
         """What each input is: a shape, or the number that a size is.
