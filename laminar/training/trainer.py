@@ -218,7 +218,8 @@ class Trainer(TrainingSteps):
         it), multiplications and additions (a function such as exp counts as its instructions), the
         rows and columns of a product that registers hold at once, whether threads share it, and its
         time: the median of some runs on one thread, of each kernel by itself, with some 0.5 us for
-        each call. Kernels inside of loops have no times of their own. Nothing is changed.
+        each call, on copies of the variables and random inputs. Kernels inside of loops have no
+        times of their own; loops whose end depends on data have none.
 
         Args:
             x: a batch of inputs: what the model computes of it is shown. None: the steps that

@@ -21,6 +21,7 @@ import numpy as np
 from ... import dumps, forks
 from ...errors import InternalError
 from ...graph import Array, Operation, resource
+from ...ops.control.structured import WHILE
 from ...ops.core.cluster import ClusterBody, run_steps
 from ...ops.state.variable import Sharing, VariableStore, one_lock
 from ..codegen import driver
@@ -297,10 +298,9 @@ class NativeCluster:
             executable_plan, table, launched = found
             places = [place.ready[key] for place in self._places if key in place.ready]
             values = [store.value for store in places[0].stores] if places else []
-            is_known = len(values) == len(executable_plan.variables) and not (
-                self._loops or any(value is None for value in values)
-            )
-            if not is_known:
+            may_not_end = any(step.definition in WHILE for step in self._body.steps)
+            is_known = len(values) == len(executable_plan.variables)
+            if may_not_end or not is_known or any(value is None for value in values):
                 return [table]
             arena = Arena()
             arena.grow(executable_plan.arena_bytes)

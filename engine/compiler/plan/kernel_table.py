@@ -19,7 +19,7 @@ from .launches import Planned, all_of
 
 _MOST_NAMES = 8  # of functions in a row
 _MOST_OPERATIONS = 3  # of a layer in a row
-_NAMELESS = ("constant", "cast", "conj")  # functions that compute nothing new
+_NAMELESS = ("constant", "conj")  # functions of real numbers that compute nothing
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import laminar
-from laminar import layers
+from laminar import layers, ops
 
 BATCH, FEATURES, UNITS = 32, 8, 16
 rng = np.random.default_rng(0)
@@ -78,6 +80,19 @@ def test_kernels_in_a_loop_run_for_each_step() -> None:
     assert recurrent.flops >= 2 * BATCH * UNITS * UNITS
     assert table.flops == sum(k.runs * k.flops for k in table.kernels)
     assert "(runs 5 times)" in str(table)
+    (loop,) = [k for k in table.kernels if k.what == "loop 5 times"]
+    assert loop.seconds > 0
+    assert all(k.seconds is None for k in inside)
+
+
+def test_a_loop_that_ends_by_its_data_is_not_timed() -> None:
+    def halved(x: Any) -> Any:
+        return ops.while_loop(lambda y: ops.sum(y) > 1, lambda y: (y * 0.5,), (x,))[0]
+
+    model = laminar.Sequential([layers.Input((4,)), layers.Lambda(halved)])
+    ((_, table),) = model.explain(np.ones((2, 4), "float32"))
+    assert any(k.what == "loop until it is done" for k in table.kernels)
+    assert table.seconds is None
 
 
 @pytest.mark.parametrize("x", [None, X])
