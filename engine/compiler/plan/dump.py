@@ -10,7 +10,7 @@ from ..ir.program import LoopProgram
 from ..schedule.buffer_assignment import BufferAssignment, in_order
 from ..target import llvm
 from ..target.code import Code
-from .kernel_table import KernelTable, joined
+from .kernel_table import MOST_OPERATIONS, KernelTable, joined
 
 # The files with the IR of a kernel, by folder: another batch size has the same kernels.
 _files: dict[Path, dict[Code, str]] = {}
@@ -30,7 +30,8 @@ def dump_plan(table: KernelTable) -> None:
         for code in kernel.codes:
             if code not in files:
                 text, name = code.text(), f"{label}-{code.symbol}"
-                what = f"the LLVM IR of a function of kernel {kernel.number}, {label}"
+                short = joined(kernel.operations, MOST_OPERATIONS)
+                what = f"the LLVM IR of a function of kernel {kernel.number}, {short}"
                 files[code] = dump(f"{name}.ll", text, what)
                 dump(f"{name}.s", llvm.assembly(text, code.vector_bytes), "its machine code")
     sizes = ", ".join(f"n{i} = {n}" for i, n in enumerate(table.sizes))

@@ -18,7 +18,7 @@ from .compiled_program import CompiledProgram
 from .launches import Planned, all_of
 
 _MOST_NAMES = 8  # of functions in a row
-_MOST_OPERATIONS = 3  # of a layer in a row
+MOST_OPERATIONS = 3  # of a layer in a row
 _NAMELESS = ("constant", "conj")  # functions of real numbers that compute nothing
 
 
@@ -113,7 +113,7 @@ class KernelTable:
             times = f" (runs {k.runs} times)" if k.runs != 1 else ""
             row = [
                 f"{'  ' * k.depth}{k.number}",
-                joined(k.operations, _MOST_OPERATIONS),
+                joined(k.operations, MOST_OPERATIONS),
                 k.what,
                 k.sizes + times,
                 _shown(k.read_bytes),

@@ -7,6 +7,7 @@ where it does not, they may be.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -52,14 +53,18 @@ class Specializations:
         self._sizes = sizes
         self._specializations: dict[_Pattern, tuple[CompiledProgram, ClusterLowering]] = {}
         self._failed: set[_Pattern] = set()  # those that have none
-        self._places = {
-            step.label: str(step.operation.location)
-            for step in body.steps
-            if step.operation is not None and step.operation.location is not None
-        }
         self._exact: dict[
             Any, tuple[CompiledProgram, ClusterLowering]
         ] = {}  # that serve no other sizes
+
+    @functools.cached_property
+    def _places(self) -> dict[str, str]:
+        """The user's line for each operation."""
+        return {
+            step.label: str(step.operation.location)
+            for step in self._body.steps
+            if step.operation is not None and step.operation.location is not None
+        }
 
     def __len__(self) -> int:
         return len(self._specializations) + len(self._exact)
