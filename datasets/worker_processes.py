@@ -18,6 +18,7 @@ import os
 import random
 import signal
 import struct
+import threading
 import time
 import traceback
 import warnings
@@ -74,22 +75,23 @@ class WorkerProcesses(Iterator[Any]):
         self._wanted: list[int] = []  # indices asked for and not yet handed out, in order
         self._done: dict[int, Any] = {}
         context = multiprocessing.get_context()
-        for _ in range(workers):
-            ours, theirs = context.Pipe()
-            # A forked worker has copies of our ends, which would hide that we have closed them.
-            ends = [*self._workers, ours] if context.get_start_method() == "fork" else []
-            arguments = (theirs, ends, make, seed, walk, os.getpid())
-            worker = context.Process(
-                target=_serve, args=arguments, name="laminar-data", daemon=True
-            )
-            with warnings.catch_warnings():
-                # Of forking beside threads: a worker runs the user's code alone, and one that
-                # hangs in it is noticed.
-                warnings.simplefilter("ignore", DeprecationWarning)
-                worker.start()
-            theirs.close()
-            self._workers[ours] = worker
-            self._idle.append(ours)
+        with _interrupt_waits():
+            for _ in range(workers):
+                ours, theirs = context.Pipe()
+                # A forked worker has copies of our ends, which would hide that we have closed them.
+                ends = [*self._workers, ours] if context.get_start_method() == "fork" else []
+                arguments = (theirs, ends, make, seed, walk, os.getpid())
+                worker = context.Process(
+                    target=_serve, args=arguments, name="laminar-data", daemon=True
+                )
+                with warnings.catch_warnings():
+                    # Of forking beside threads: a worker runs the user's code alone, and one that
+                    # hangs in it is noticed.
+                    warnings.simplefilter("ignore", DeprecationWarning)
+                    worker.start()
+                theirs.close()
+                self._workers[ours] = worker
+                self._idle.append(ours)
 
     def __next__(self) -> Any:
         self._ask()
@@ -171,6 +173,23 @@ class WorkerProcesses(Iterator[Any]):
     def __del__(self) -> None:
         if getattr(self, "_workers", None):
             self.close()
+
+
+@contextlib.contextmanager
+def _interrupt_waits() -> Iterator[None]:
+    """Let a SIGINT come when the block ends: what a callback of a fork raises, Python drops."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is None:  # a handler that is not Python's
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        signal.raise_signal(signal.SIGINT)
 
 
 def _serve(

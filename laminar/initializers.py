@@ -8,12 +8,13 @@ ones. Without a seed it gets one from the process's own sequence of seeds, which
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from laminar.engine.graph import Tensor, TensorShape
 
 from . import ops, random
@@ -59,7 +60,7 @@ class Initializer(Recorded):
 
     def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
         """A tensor of `shape`; `dtype` is by default the default float."""
-        raise NotImplementedError(f"{type(self).__name__} does not define __call__()")
+        raise UnimplementedError(f"{type(self).__name__} does not define __call__()")
 
     def get_config(self) -> dict[str, Any]:
         """What `from_config` needs to make an equal one."""
@@ -263,16 +264,17 @@ class VarianceScaling(RandomInitializer):
         input_axes: Axes = None,
         output_axes: Axes = None,
     ) -> None:
-        if scale <= 0:
-            raise InvalidArgumentError(f"VarianceScaling: scale must be positive, got {scale}")
+        if not isinstance(scale, int | float | np.number) or not 0 < scale <= sys.float_info.max:
+            raise InvalidArgumentError(
+                f"VarianceScaling: scale must be positive, a number, got {scale!r:.80}"
+            )
         if mode not in _MODES:
             raise InvalidArgumentError(
                 f"VarianceScaling: mode must be one of {', '.join(_MODES)}, got {mode!r}"
             )
-        distribution = distribution.lower()
-        if distribution == "normal":
-            distribution = "truncated_normal"
-        if distribution not in _DISTRIBUTIONS:
+        known = {name: name for name in _DISTRIBUTIONS} | {"normal": "truncated_normal"}
+        distribution = known.get(str(distribution).lower(), str(distribution))
+        if distribution not in known:
             raise InvalidArgumentError(
                 f"VarianceScaling: distribution must be one of {', '.join(_DISTRIBUTIONS)}, "
                 f"got {distribution!r}"
@@ -435,6 +437,14 @@ def compute_fans(
         output_axes: the axes of the outputs.
     """
     if input_axes is not None and output_axes is not None:
+        for axes in (input_axes, output_axes):
+            if not isinstance(axes, Sequence) or not set(axes) <= set(
+                range(-len(shape), len(shape))
+            ):
+                raise ShapeError(
+                    f"an initializer of weights of shape {TensorShape(shape)}: expected axes of "
+                    f"that shape, got input_axes={input_axes!r}, output_axes={output_axes!r}"
+                )
         return (
             math.prod(shape[axis] for axis in input_axes),
             math.prod(shape[axis] for axis in output_axes),

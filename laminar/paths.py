@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Any
 
-from laminar.engine.errors import InvalidArgumentError, PermissionDeniedError
+from laminar.engine.errors import (
+    InvalidArgumentError,
+    LaminarError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+)
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the user's share, a file
 
 
 def file_name(path: Any, who: str) -> str:
@@ -32,6 +40,7 @@ def make_folder(path: str | os.PathLike[str], who: str) -> Path:
 
     Raises:
         PermissionDeniedError: it cannot be made, or not be written to.
+        ResourceExhaustedError: the disk is full.
     """
     folder = Path(path)
     try:
@@ -43,7 +52,9 @@ def make_folder(path: str | os.PathLike[str], who: str) -> Path:
     return folder
 
 
-def no_place(what: str, cause: Exception) -> PermissionDeniedError:
-    """The error for a place that the system does not let us write to."""
+def no_place(what: str, cause: Exception) -> LaminarError:
+    """The error for a place that is full, or that the system does not let us write to."""
     reason = getattr(cause, "strerror", None) or cause
+    if getattr(cause, "errno", None) in _FULL:
+        return ResourceExhaustedError(f"{what}: {reason}", remedy="free some room there")
     return PermissionDeniedError(f"{what}: {reason}", remedy="choose a place that you may write to")

@@ -45,17 +45,19 @@ class _Scopes(threading.local):
 _scopes = _Scopes()
 
 
-def list_builtins(module: str, namespace: Mapping[str, Any]) -> None:
-    """Offer the public classes and functions of a room under Keras's name for its module.
+def list_builtins(module: str, table: Mapping[str, Any]) -> None:
+    """Let files name these classes and functions of a room, under Keras's name for its module.
+
+    A config can call whatever is listed: the table has what is meant to be in configs, and no more.
 
     What Keras does not have goes under laminar's own name, such as "laminar.layers": files then say
     whose it is, and Keras's loader asks for it by name.
 
     Args:
         module: such as "keras.layers".
-        namespace: the room's module namespace.
+        table: classes with `from_config`, and functions of tensors, by name.
     """
-    _builtins[module] = namespace
+    _builtins[module] = table
 
 
 def register_keras_serializable(

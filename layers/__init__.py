@@ -180,4 +180,11 @@ MaxPool3D = MaxPooling3D
 SeparableConvolution1D = SeparableConv1D
 SeparableConvolution2D = SeparableConv2D
 
-list_builtins("keras.layers", globals())
+# What files may name: the classes, and the functions that a Lambda may apply.
+_CLASSES = {
+    name: value
+    for name, value in globals().items()
+    if isinstance(value, type) and issubclass(value, Layer)
+}
+_FUNCTIONS = (add, average, concatenate, dot, maximum, minimum, multiply, subtract)
+list_builtins("keras.layers", {**_CLASSES, **{each.__name__: each for each in _FUNCTIONS}})

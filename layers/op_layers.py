@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from laminar import ops
-from laminar.ops.recording import set_recorder
+from laminar.ops.recording import recorded_ops, set_recorder
 from laminar.serialization import list_builtins
 
 from .operation import Operation
@@ -186,7 +186,7 @@ def record(name: str, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
 
 
 class _OpClasses(Mapping[str, Any]):
-    """The op classes by name, for reading configs."""
+    """The op classes by name, for reading configs: of the ops that models record."""
 
     @staticmethod
     @cache
@@ -195,7 +195,7 @@ class _OpClasses(Mapping[str, Any]):
             _class_name(name): name
             for room in (ops, ops.image)
             for name, value in vars(room).items()
-            if isinstance(value, FunctionType) and not name.startswith("_")
+            if isinstance(value, FunctionType) and value in recorded_ops
         }
 
     def __getitem__(self, name: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from ..errors import InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from .attr_values import Message, write_value
 from .graph import Graph
-from .library import MOST_NESTED, MOST_NODES, tensor_name
+from .library import MOST_NESTED, library_of, most_nodes, tensor_name
 from .operation import GraphBody, Operation
 from .tensor import GraphTensor
 
@@ -98,25 +98,29 @@ class BodyReader:
     """Makes the bodies that attributes name, each once.
 
     Args:
-        functions: the library.
+        message: of the GraphDef.
         outer: the graph whose operations have the attributes.
         make: makes a body.
         fill: adds the nodes of a function to a graph.
 
     Attributes:
-        functions, outer: as given.
+        library: the functions by name.
+        most: how many nodes all graphs together may have.
+
+    Raises:
+        AlreadyExistsError: two functions have one name.
     """
 
     def __init__(
         self,
-        functions: Sequence[Message],
+        message: Message,
         outer: Graph,
         make: MakeBody,
         fill: Callable[[BodyReader, Message, Graph, Sequence[str]], list[GraphTensor | Operation]],
     ) -> None:
-        self.functions = functions
-        self._by_name = {f.name: f for f in functions}
-        self.outer = outer
+        self.library = library_of(message.function)
+        self.most = most_nodes(message)
+        self._outer = outer
         self._make = make
         self._fill = fill
         self._made: dict[str, GraphBody] = {}
@@ -134,7 +138,7 @@ class BodyReader:
         found = self._made.get(name)
         if found is not None:
             return found
-        function = self._by_name.get(name)
+        function = self.library.get(name)
         if function is None:
             raise NotFoundError(f"the GraphDef has no function {name!r}, which an attribute names")
         if name in self._callers or len(self._callers) > MOST_NESTED:
@@ -143,7 +147,7 @@ class BodyReader:
         try:
             found = self._made[name] = self._make(
                 name,
-                self.outer,
+                self._outer,
                 lambda graph, names: self._fill(self, function, graph, names),
                 [tensor_name(text) for text in function.input],
                 [
@@ -158,9 +162,14 @@ class BodyReader:
         return found
 
     def count(self, nodes: int) -> None:
-        """Take note of nodes that are about to be added to a body."""
+        """Take note of nodes that are about to be written out.
+
+        Raises:
+            ResourceExhaustedError: with those of before they are more than `most`.
+        """
         self._count += nodes
-        if self._count > MOST_NODES:
+        if self._count > self.most:
             raise ResourceExhaustedError(
-                f"the functions of the GraphDef that are attributes have over {MOST_NODES} nodes"
+                f"with its functions written out the GraphDef has over {self.most} nodes",
+                remedy="if the file is yours, write its functions out before",
             )

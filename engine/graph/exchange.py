@@ -22,7 +22,7 @@ from .bodies import BodyReader, BodyWriter, MakeBody
 from .device import DeviceSpec
 from .graph import Graph
 from .graphdef import GraphDef, parse_input
-from .library import inline_library
+from .library import inline_library, size_written_out
 from .operation import OpDefinition, Operation
 from .order import topological
 from .spec import TensorSpec
@@ -147,7 +147,7 @@ def import_graph(
         body.message.node.extend(function.node)
         return _add_nodes(inner, body, bodies, lookup, as_input, {}, names, "", allow_internal)
 
-    bodies = BodyReader(graph_def.message.function, graph, make_body, fill)
+    bodies = BodyReader(graph_def.message, graph, make_body, fill)
     return _add_nodes(
         graph, graph_def, bodies, lookup, as_input, input_map, return_elements, name, allow_internal
     )
@@ -164,10 +164,11 @@ def _add_nodes(
     name: str,
     allow_internal: bool,
 ) -> list[GraphTensor | Operation]:
-    if bodies.functions:
-        graph_def, return_elements = inline_library(graph_def, bodies.functions, return_elements)
-        if graph is not bodies.outer:
-            bodies.count(len(graph_def.message.node))
+    if bodies.library:
+        bodies.count(size_written_out(graph_def.message.node, bodies.library))
+        graph_def, return_elements = inline_library(
+            graph_def, bodies.library, return_elements, bodies.most
+        )
     nodes = _read_nodes(graph_def, lookup, bodies, allow_internal)
     mapped = {parse_input(key): value for key, value in input_map.items()}
     order = _in_order(nodes, mapped)

@@ -14,56 +14,98 @@ from typing import Any
 from ..errors import AlreadyExistsError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from .graphdef import GraphDef
 
-# More than any graph has: functions that call functions can multiply without bound.
-MOST_NODES = 1_000_000
-_MOST_INPUTS = 10_000_000
+# Functions that call functions multiply: a small file could ask for any number of nodes.
+MOST_NODES = 1_000_000  # more than any graph has
+_MOST_GROWTH = 200  # nodes written out, for each that the file has
+_SMALL = 10_000  # so many are no danger, however few the file has
+_MOST_INPUTS = 10  # for each node that there may be
 MOST_NESTED = 100
 
 
-def inline_library(
-    graph_def: GraphDef, functions: Sequence[Any], names: Sequence[str] = ()
-) -> tuple[GraphDef, list[str]]:
-    """The same graph without calls of functions.
-
-    Args:
-        graph_def: its nodes may be calls.
-        functions: the library.
-        names: of tensors and operations of it.
-
-    Returns:
-        The graph, and the names of those tensors in it.
-
-    Raises:
-        InvalidArgumentError: functions call themselves or each other in a circle, or a call has
-            another number of inputs.
-        NotFoundError: a function does not have a node that it names, or a result is not there.
-        AlreadyExistsError: two functions have one name.
-        ResourceExhaustedError: written out it would be too large.
-    """
-    message = graph_def.message
+def library_of(functions: Sequence[Any]) -> dict[str, Any]:
+    """The functions by name; AlreadyExistsError when two have the same."""
     library: dict[str, Any] = {}
     for function in functions:
         if function.name in library:
             raise AlreadyExistsError(f"the GraphDef has two functions {function.name!r}")
         library[function.name] = function
+    return library
+
+
+def most_nodes(message: Any) -> int:
+    """How many nodes a GraphDef may have with all its functions written out."""
+    nodes = len(message.node) + sum(len(function.node) for function in message.function)
+    return min(MOST_NODES, max(_SMALL, _MOST_GROWTH * nodes))
+
+
+def size_written_out(nodes: Sequence[Any], library: Mapping[str, Any]) -> int:
+    """How many nodes there are once calls are written out; none is.
+
+    Raises:
+        InvalidArgumentError: functions call themselves or each other in a circle.
+    """
+    known: dict[str, tuple[int, int]] = {}  # of a function: its size, and how deep calls nest
+    open_: set[str] = set()
+
+    def measured(nodes: Sequence[Any]) -> tuple[int, int]:
+        size, depth = 0, 0
+        for node in nodes:
+            inner = (1, 0) if node.op not in library else of_call(node)
+            size, depth = size + inner[0], max(depth, inner[1])
+        return size, depth
+
+    def of_call(node: Any) -> tuple[int, int]:
+        found = known.get(node.op)
+        if found is None and node.op not in open_ and len(open_) < MOST_NESTED:
+            open_.add(node.op)
+            function = library[node.op]
+            given = {_name(text) for text in function.input}
+            size, depth = measured([n for n in function.node if n.name not in given])
+            found = known[node.op] = size, depth + 1
+            open_.remove(node.op)
+        if found is None or found[1] + len(open_) > MOST_NESTED:
+            raise InvalidArgumentError(
+                f"node {node.name!r}: the function {node.op!r} calls itself, "
+                f"or calls nest deeper than {MOST_NESTED}"
+            )
+        return found
+
+    return measured(nodes)[0]
+
+
+def inline_library(
+    graph_def: GraphDef, library: Mapping[str, Any], names: Sequence[str], most: int
+) -> tuple[GraphDef, list[str]]:
+    """The same graph without calls of functions.
+
+    Args:
+        graph_def: its nodes may be calls; `size_written_out` knows its size.
+        library: the functions by name.
+        names: of tensors and operations of it.
+        most: `most_nodes` of the file.
+
+    Returns:
+        The graph, and the names of those tensors in it.
+
+    Raises:
+        InvalidArgumentError: a call has another number of inputs.
+        NotFoundError: a function does not have a node that it names, or a result is not there.
+        ResourceExhaustedError: written out it would have too many inputs.
+    """
+    message = graph_def.message
     found = type(graph_def)()
     found.message.versions.CopyFrom(message.versions)
     outputs: dict[str, list[str]] = {}  # of a call, the tensors that its outputs are
     members: dict[str, list[str]] = {}  # of a call, the nodes of its copy
     for node in message.node:
-        for made in _written_out(node, library, outputs, members, ()):
-            if len(found.message.node) >= MOST_NODES:
-                raise ResourceExhaustedError(
-                    f"with its functions written out the GraphDef has over {MOST_NODES} nodes"
-                )
-            found.message.node.append(made)
+        found.message.node.extend(_written_out(node, library, outputs, members))
     count = 0
     for node in found.message.node:
         inputs = [new for text in node.input for new in _resolved(text, outputs, members)]
         count += len(inputs)
-        if count > _MOST_INPUTS:
+        if count > _MOST_INPUTS * most:
             raise ResourceExhaustedError(
-                f"with its functions written out the GraphDef has over {_MOST_INPUTS} inputs"
+                f"with its functions written out the GraphDef has over {_MOST_INPUTS * most} inputs"
             )
         node.input[:] = inputs
     return found, [
@@ -77,14 +119,11 @@ def _written_out(
     library: Mapping[str, Any],
     outputs: dict[str, list[str]],
     members: dict[str, list[str]],
-    callers: tuple[str, ...],
 ) -> Iterator[Any]:
     function = library.get(node.op)
     if function is None:
         yield node
         return
-    if node.op in callers or len(callers) > MOST_NESTED:
-        raise InvalidArgumentError(f"node {node.name!r}: the function {node.op!r} calls itself")
     data = [text for text in node.input if not text.startswith("^")]
     controls = [text for text in node.input if text.startswith("^")]
     if len(data) != len(function.input):
@@ -119,7 +158,7 @@ def _written_out(
         copy.colocation[:] = [
             f"loc:@{prefix}{c.removeprefix('loc:@')}" for c in template.colocation
         ]
-        yield from _written_out(copy, library, outputs, members, (*callers, node.op))
+        yield from _written_out(copy, library, outputs, members)
 
 
 def _name(text: str) -> str:

@@ -1,6 +1,5 @@
 """Objects that follow training, and may steer it."""
 
-from .. import serialization as _serialization
 from .backup_and_restore import BackupAndRestore as BackupAndRestore
 from .callback import Callback as Callback
 from .callback_list import CallbackList as CallbackList
@@ -16,5 +15,3 @@ from .remote_monitor import RemoteMonitor as RemoteMonitor
 from .swap_ema_weights import SwapEMAWeights as SwapEMAWeights
 from .tensorboard import TensorBoard as TensorBoard
 from .terminate_on_nan import TerminateOnNaN as TerminateOnNaN
-
-_serialization.list_builtins("keras.callbacks", globals())

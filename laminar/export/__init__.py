@@ -1,9 +1,5 @@
 """Functions of models as files: graphs and variables, which run without the code that made them."""
 
-from laminar.serialization import list_builtins
-
 from .archive import ExportArchive as ExportArchive
 from .exported import Exported as Exported
 from .exported import load as load
-
-list_builtins("keras.export", globals())

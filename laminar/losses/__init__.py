@@ -115,9 +115,11 @@ _SHORT = {
     "mse": mean_squared_error,
     "msle": mean_squared_logarithmic_error,
 }
+# What files may name.
+_LISTED: dict[str, Any] = {each.__name__: each for each in (*_FUNCTIONS, *_CLASSES)}
 # What `get` knows by name.
 _BY_NAME: dict[str, Any] = {
-    **{each.__name__: each for each in (*_FUNCTIONS, *_CLASSES)},
+    **_LISTED,
     **_SHORT,
     **{name.upper(): fn for name, fn in _SHORT.items()},
 }
@@ -152,4 +154,4 @@ def deserialize(name: Any, custom_objects: Mapping[str, Any] | None = None) -> A
         return get(name)
 
 
-_serialization.list_builtins("keras.losses", globals())
+_serialization.list_builtins("keras.losses", _LISTED)

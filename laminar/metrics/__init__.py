@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import serialization as _serialization
@@ -126,6 +126,31 @@ _CLASSES: tuple[type[Metric], ...] = (
     TrueNegatives,
     TruePositives,
 )
+_FUNCTIONS: tuple[Callable[..., Any], ...] = (
+    binary_accuracy,
+    binary_crossentropy,
+    binary_focal_crossentropy,
+    categorical_accuracy,
+    categorical_crossentropy,
+    categorical_focal_crossentropy,
+    categorical_hinge,
+    concordance_correlation,
+    hinge,
+    huber,
+    kl_divergence,
+    log_cosh,
+    mean_absolute_error,
+    mean_absolute_percentage_error,
+    mean_squared_error,
+    mean_squared_logarithmic_error,
+    pearson_correlation,
+    poisson,
+    sparse_categorical_accuracy,
+    sparse_categorical_crossentropy,
+    sparse_top_k_categorical_accuracy,
+    squared_hinge,
+    top_k_categorical_accuracy,
+)
 _SHORT: dict[str, type[Metric]] = {
     "bce": BinaryCrossentropy,
     "mae": MeanAbsoluteError,
@@ -171,4 +196,7 @@ def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) ->
         return get(config)
 
 
-_serialization.list_builtins("keras.metrics", globals())
+_serialization.list_builtins(
+    "keras.metrics",
+    {**{fn.__name__: fn for fn in _FUNCTIONS}, **{each.__name__: each for each in _CLASSES}},
+)

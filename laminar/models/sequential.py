@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Self
 
@@ -54,8 +54,7 @@ class Sequential(Model):
                 f"Sequential: expected a list of layers, got {type(layers).__name__}",
                 remedy="Sequential([layer, layer, ...])",
             )
-        for layer in layers or ():
-            self._append(layer)
+        self._append(layers or ())
         self._connect()
 
     def add(self, layer: Layer, rebuild: bool = True) -> None:
@@ -65,28 +64,32 @@ class Sequential(Model):
             InvalidArgumentError: not a layer, a name that is taken, or an Input that is not first.
         """
         count = len(self._stack)
-        self._append(layer)
+        self._append([layer])
         if rebuild:
             self._connect_or_drop(slice(count, None))
 
-    def _append(self, layer: Any) -> None:
-        if isinstance(layer, KerasTensor):
-            layer = layer.history.operation
-        if not isinstance(layer, Layer):
-            refuse_layer(layer, "Sequential")
-        if not self._stack and not isinstance(layer, InputLayer) and layer._first_shape:
-            self._stack.append(InputLayer(batch_shape=layer._first_shape))
-        if isinstance(layer, InputLayer) and self._stack:
-            raise InvalidArgumentError(
-                f"{self.who}: an Input can only stand first",
-                remedy="make another model for another input",
-            )
-        if any(layer.name == other.name for other in self._stack):
-            raise InvalidArgumentError(
-                f"{self.who}: a layer named {layer.name!r} is there already",
-                remedy="make another layer, or give it another name",
-            )
-        self._stack.append(layer)
+    def _append(self, layers: Iterable[Any]) -> None:
+        taken = {layer.name for layer in self._stack}
+        for layer in layers:
+            if isinstance(layer, KerasTensor):
+                layer = layer.history.operation
+            if not isinstance(layer, Layer):
+                refuse_layer(layer, "Sequential")
+            if not self._stack and not isinstance(layer, InputLayer) and layer._first_shape:
+                self._stack.append(InputLayer(batch_shape=layer._first_shape))
+                taken.add(self._stack[0].name)
+            if isinstance(layer, InputLayer) and self._stack:
+                raise InvalidArgumentError(
+                    f"{self.who}: an Input can only stand first",
+                    remedy="make another model for another input",
+                )
+            if layer.name in taken:
+                raise InvalidArgumentError(
+                    f"{self.who}: a layer named {layer.name!r} is there already",
+                    remedy="make another layer, or give it another name",
+                )
+            taken.add(layer.name)
+            self._stack.append(layer)
 
     def pop(self, rebuild: bool = True) -> Layer:
         """Take the top layer off."""
@@ -206,8 +209,7 @@ class Sequential(Model):
             **({"trainable": config["trainable"]} if "trainable" in config else {}),
         )
         with custom_object_scope(custom_objects or {}):
-            for entry in config.get("layers", ()):
-                model.add(deserialize_keras_object(entry), rebuild=False)
+            model._append(map(deserialize_keras_object, config.get("layers", ())))
         model._connect()
         shape = config.get("build_input_shape")
         if model._network is None and shape and isinstance(shape, list | tuple):

@@ -22,6 +22,9 @@ R = TypeVar("R")
 # The commonest types of arguments, which need no closer look.
 _PLAIN = frozenset({EagerTensor, GraphTensor, np.ndarray, int, float, bool, str, type(None)})
 
+# The functions that `public` made.
+recorded_ops: set[Callable[..., Any]] = set()
+
 
 class Recorder(Protocol):
     """Takes note of a call in a model's description, and gives the symbols of its results."""
@@ -65,6 +68,7 @@ def public(fn: Callable[P, R]) -> Callable[P, R]:
             return _record(op, args, kwargs)  # type: ignore[no-any-return]  # symbols stand for R
         return fn(*args, **kwargs)
 
+    recorded_ops.add(op)
     return op
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
-from laminar.engine.errors import MissingFileError
+from laminar.engine.errors import LaminarError, MissingFileError
 from laminar.paths import no_place
 
 
@@ -20,7 +22,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     The bytes go to a temporary file beside `path`; when the block ends without an error the file is
     renamed over `path` in one step. Where it takes the place of an older one, its bytes are forced
     to the disk before. Any error, in the block or in the last steps, leaves what stood at `path`
-    untouched and removes the temporary file.
+    untouched and removes the temporary file. What a save to the same path left that was killed is
+    removed by the next.
 
     Args:
         path: where the file shall be; a link there is followed, and a file there keeps its mode.
@@ -28,6 +31,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Raises:
         MissingFileError: its folder does not exist.
         PermissionDeniedError: no file can be made there.
+        ResourceExhaustedError: the disk is full.
     """
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
@@ -36,12 +40,15 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             f"{os.fspath(path)}: there is no folder {folder!r} to write it to",
             remedy=f"make it first: os.makedirs({folder!r})",
         )
+    what = f"{os.fspath(path)} cannot be written"
     # 32 + 16 random characters: a long name of the user's must not make the temporary one too long.
-    temporary = os.path.join(folder, f".{name[:32]}.{secrets.token_hex(8)}.tmp")
+    prefix = f".{name[:32]}."
     try:
-        file = open(temporary, "x+b")  # noqa: SIM115 (closed before the rename, not after the block)
+        _remove_abandoned(folder, prefix)
+        temporary, file = _locked(folder, prefix)
     except OSError as cause:
-        raise no_place(f"{os.fspath(path)} cannot be written", cause) from cause
+        raise no_place(what, cause) from cause
+    lock = os.dup(file.fileno())  # until the file has its name
     try:
         with file:
             yield file
@@ -51,10 +58,14 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                     os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
                 os.fsync(file.fileno())
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as cause:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
+        if isinstance(cause, OSError) and not isinstance(cause, LaminarError):
+            raise no_place(what, cause) from cause
         raise
+    finally:
+        os.close(lock)
     if not is_older:
         return
     # The rename is durable once the folder is. The file is in place: a file system that cannot
@@ -63,3 +74,27 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     with suppress(OSError):
         os.fsync(descriptor)
     os.close(descriptor)
+
+
+def _locked(folder: str, prefix: str) -> tuple[str, BinaryIO]:
+    """A new temporary file, locked for as long as it is open: nobody takes it for abandoned."""
+    while True:
+        path = os.path.join(folder, f"{prefix}{secrets.token_hex(8)}.tmp")
+        file = open(path, "x+b")  # noqa: SIM115 (closed before the rename, not after the block)
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file.fileno()).st_nlink:  # else another save found it before it was locked
+            return path, file
+        file.close()
+
+
+def _remove_abandoned(folder: str, prefix: str) -> None:
+    """Remove the temporary files of saves that were killed: those that nobody has locked."""
+    is_temporary = re.compile(re.escape(prefix) + r"[0-9a-f]{16}\.tmp").fullmatch
+    for name in filter(is_temporary, os.listdir(folder)):
+        path = os.path.join(folder, name)
+        with suppress(OSError):  # it may be gone, or be another user's
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+            with os.fdopen(descriptor) as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(path)

@@ -11,9 +11,7 @@ from typing import Any
 import laminar
 from laminar.engine.errors import (
     AlreadyExistsError,
-    DataLossError,
     InvalidArgumentError,
-    MissingFileError,
 )
 from laminar.paths import file_name
 from laminar.serialization import checked_custom_objects, serialize_keras_object
@@ -26,7 +24,7 @@ from .limits import Limits
 from .report import LoadReport
 from .restore import assets_of, collect, restore
 from .shards import ShardedReader, write_shards
-from .weights import WeightsReader, write_weights
+from .weights import WeightsReader, open_file, write_weights
 from .whole import load_archive, load_legacy
 
 # The version of the format that the files follow.
@@ -256,13 +254,8 @@ def _write_h5(model: Any, path: str, include_optimizer: bool) -> None:
 
 def _is_hdf5(path: str) -> bool:
     """Whether a file is HDF5; what it is called does not matter."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(8) == b"\x89HDF\r\n\x1a\n"
-    except FileNotFoundError as error:
-        raise MissingFileError(f"there is no file at {path!r}", remedy="check the path") from error
-    except OSError as error:
-        raise DataLossError(f"{path}: it cannot be read: {error}") from error
+    with open_file(path) as file:
+        return file.read(8) == b"\x89HDF\r\n\x1a\n"
 
 
 def _may_write(path: str, overwrite: bool) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ import numpy.typing as npt
 
 from laminar.engine.errors import (
     AlreadyExistsError,
+    DataLossError,
     InvalidArgumentError,
     MissingFileError,
     NotFoundError,
@@ -304,13 +306,27 @@ def _put(image: Hdf5Image, path: str, variables: Variables, name: str | None) ->
 
 
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a file for reading; MissingFileError if there is none."""
+    """Open a regular file for reading.
+
+    Raises:
+        MissingFileError: there is none.
+        DataLossError: it is a folder, a pipe or a device, or the system does not let us read it.
+    """
+    name = os.fspath(path)
     try:
-        return open(path, "rb")
+        # A pipe is opened without waiting for somebody to write into it, and then refused.
+        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")
     except FileNotFoundError as error:
-        raise MissingFileError(
-            f"there is no file at {os.fspath(path)!r}", remedy="check the path"
-        ) from error
+        raise MissingFileError(f"there is no file at {name!r}", remedy="check the path") from error
+    except OSError as error:
+        raise DataLossError(f"{name}: it cannot be read: {error.strerror}") from error
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise DataLossError(
+            f"{name}: expected a regular file, it is a pipe or a device",
+            remedy="copy what it gives into a file, and load that",
+        )
+    return file
 
 
 def _vars(path: str) -> str:

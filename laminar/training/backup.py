@@ -50,7 +50,7 @@ class Backup:
 
     def read(self) -> dict[str, Any] | None:
         """The newest state; None when training begins."""
-        state = self._files.latest()
+        state = self._files.latest(training_state.check)
         if state is not None:
             self._steps = self._steps_written = int(state["steps"])
         return state

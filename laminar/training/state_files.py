@@ -10,7 +10,7 @@ import contextlib
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,15 +63,17 @@ class StateFiles:
         for old in self._paths()[self._keep :]:
             old.unlink(missing_ok=True)
 
-    def latest(self) -> dict[str, Any] | None:
-        """The newest state that can be read, None when there is none.
+    def latest(self, check: Callable[[Any], None]) -> dict[str, Any] | None:
+        """The newest state that can be read and that passes `check`, None when there is none.
 
         A file that cannot be read is passed over with a warning, as an older one will do.
         """
         self._clean()
         for path in self._paths():
             try:
-                return self._read(path)
+                state = self._read(path)
+                check(state)
+                return state
             except DataLossError as error:
                 warn(f"fit: resume: {path} is passed over: {error.message}")
         return None

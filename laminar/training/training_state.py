@@ -7,13 +7,13 @@ Python; where the data stands; what the callbacks keep.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from laminar.callbacks import Callback
-from laminar.engine.errors import DataLossError, FailedPreconditionError
+from laminar.engine.errors import DataLossError, FailedPreconditionError, LaminarError
 from laminar.engine.source import warn
 from laminar.engine.state import Variable
 from laminar.optimizers import Optimizer
@@ -25,6 +25,9 @@ from laminar.random.seeds import (
 from laminar.tree import flatten
 
 from .data import ArrayData, Epochs
+
+# What taking apart a structure that nobody vouches for may raise.
+_MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 def optimizers_of(model: Any) -> list[Any]:
@@ -71,12 +74,49 @@ def take(model: Any, passes: Epochs, callbacks: list[Callback]) -> dict[str, Any
     }
 
 
+def check(state: Any) -> None:
+    """See that a state has the form that `take` and `Backup.write` give it.
+
+    Raises:
+        DataLossError: it has another.
+    """
+    try:
+        counts = [state["epoch"], state["step"], state["steps"]]
+        position = state["data"]["position"]
+        counts += [position[name] for name in ("passes", "taken", "total", "epochs", "in_epoch")]
+        is_whole = (
+            all(type(count) is int and count >= 0 for count in counts)
+            and position["epochs"] <= state["epoch"] + 1
+            and all(isinstance(value, np.ndarray) for value in state["variables"])
+            and all(type(k) is str and isinstance(kept, dict) for k, kept in state["callbacks"])
+            and isinstance(state["logs"], dict)
+            and isinstance(state["stop_training"], bool)
+            and "place" in position
+            and "seed" in state["data"]
+        )
+        _set_random_state(
+            state["random"],
+            random.Random().setstate,
+            random.Random().setstate,
+            np.random.RandomState().set_state,
+        )
+    except _MALFORMED as cause:
+        raise DataLossError(f"it is not a state of a training: {cause!r}") from cause
+    if not is_whole:
+        raise DataLossError("it is not a state of a training")
+
+
 def put(state: Mapping[str, Any], model: Any, callbacks: list[Callback]) -> None:
     """Set what `take` took, but for the position in the data.
 
+    The variables change last: an error leaves them as they were.
+
+    Args:
+        state: that `check` let pass.
+
     Raises:
         FailedPreconditionError: the model or its optimizer is another one.
-        DataLossError: the state is none that `take` gave.
+        DataLossError: a callback cannot take what is kept for it.
     """
     variables = variables_of(model)
     values = state["variables"]
@@ -88,14 +128,11 @@ def put(state: Mapping[str, Any], model: Any, callbacks: list[Callback]) -> None
                 f"a variable {value.dtype}{list(value.shape)} where this training has "
                 f"{variable.path!r} {variable.spec}"
             )
+    _put_callbacks(state["callbacks"], callbacks)  # the last that may refuse what it gets
     for variable, value in zip(variables, values, strict=True):
         variable.assign(value)
-    _put_callbacks(state["callbacks"], callbacks)
     model.stop_training = state["stop_training"]
-    try:
-        set_random_state(state["random"])
-    except (KeyError, TypeError, ValueError, IndexError) as cause:
-        raise DataLossError(f"fit: resume: the random state is damaged: {cause}") from cause
+    set_random_state(state["random"])
 
 
 def seek(state: Mapping[str, Any], passes: Epochs, *, inside: bool) -> None:
@@ -103,13 +140,19 @@ def seek(state: Mapping[str, Any], passes: Epochs, *, inside: bool) -> None:
 
     Raises:
         FailedPreconditionError: the data has another form.
+        DataLossError: the data has no such place.
     """
     saved = state["data"]
     for name, value in _data_form(passes).items():
         if name != "seed" and saved.get(name) != value:
             raise _differs(f"{name}={saved.get(name)}, this training has {name}={value}")
     passes.data.seed = saved["seed"]
-    passes.seek(saved["position"], inside=inside)
+    try:
+        passes.seek(saved["position"], inside=inside)
+    except LaminarError:
+        raise
+    except _MALFORMED as cause:
+        raise DataLossError(f"fit: resume: the place in the data is damaged: {cause!r}") from cause
 
 
 def _data_form(passes: Epochs) -> dict[str, Any]:
@@ -138,7 +181,15 @@ def _put_callbacks(saved: list[Any], callbacks: list[Callback]) -> None:
         name = type(callback).__name__
         found = next((i for i, (kind, _) in enumerate(waiting) if kind == name), None)
         if found is not None:
-            callback.set_state(waiting.pop(found)[1])
+            try:
+                callback.set_state(waiting.pop(found)[1])
+            except LaminarError:
+                raise
+            except _MALFORMED as cause:
+                raise DataLossError(
+                    f"fit: resume: the state of {name} is damaged: {cause!r}",
+                    remedy="choose an empty folder, or leave the callback out",
+                ) from cause
         elif callback.get_state():
             warn(f"fit: resume: the folder has no state of {name}; it begins anew")
 
@@ -155,10 +206,19 @@ def random_state() -> dict[str, Any]:
 
 def set_random_state(state: Mapping[str, Any]) -> None:
     """Go on where `random_state` was called."""
+    _set_random_state(state, set_sequence_state, random.setstate, np.random.set_state)
+
+
+def _set_random_state(
+    state: Mapping[str, Any],
+    set_sequence: Callable[[Any], None],
+    set_python: Callable[[Any], None],
+    set_numpy: Callable[[Any], None],
+) -> None:
     for put_state, (version, numbers, gauss) in (
-        (set_sequence_state, state["sequence"]),
-        (random.setstate, state["python"]),
+        (set_sequence, state["sequence"]),
+        (set_python, state["python"]),
     ):
         put_state((version, tuple(numbers), gauss))
     kind, keys, *rest = state["numpy"]
-    np.random.set_state((kind, keys, *rest))
+    set_numpy((kind, keys, *rest))

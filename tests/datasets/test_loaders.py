@@ -132,6 +132,10 @@ def bad_header(shape: str, dtype: str, data: bytes) -> bytes:
         ("(2,)", "|O", pickle.dumps([1, 2], 2)),
         ("(1,)", "|O", b""),
         ("__import__('os')", "<f8", b""),
+        ("(" * 300 + ")" * 300, "<f8", b""),
+        ("(1,), []: 1", "<f8", b"12345678"),
+        ("(1,), 2: 1", "<f8", b"12345678"),
+        ('"""', "<f8", b""),
     ],
 )
 def test_npz_whose_header_lies(publish: Publisher, shape: str, dtype: str, data: bytes) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from laminar import initializers, random
-from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.errors import InvalidArgumentError, LaminarError, ShapeError
 from laminar.initializers import compute_fans
 
 SHAPE = (3, 3, 20, 50)
@@ -161,3 +161,25 @@ def test_configs_are_those_of_keras() -> None:
         kind = type(initializers.get(name))
         theirs = getattr(keras.initializers, kind.__name__)()
         assert initializers.serialize(kind()) == keras.initializers.serialize(theirs)
+
+
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [
+        ("VarianceScaling", {"scale": "x"}),
+        ("VarianceScaling", {"scale": None}),
+        ("VarianceScaling", {"scale": 10**400}),
+        ("VarianceScaling", {"distribution": {}}),
+        ("VarianceScaling", {"mode": []}),
+        ("VarianceScaling", {"input_axes": [99], "output_axes": [0]}),
+        ("VarianceScaling", {"input_axes": 3, "output_axes": "x"}),
+        ("GlorotUniform", {"input_axes": [9], "output_axes": [8]}),
+        ("Initializer", {}),
+        ("Constant", {"value": {}}),
+        ("Orthogonal", {"gain": "x"}),
+        ("RandomNormal", {"stddev": []}),
+    ],
+)
+def test_configs_that_cannot_be(name: str, config: dict[str, Any]) -> None:
+    with pytest.raises(LaminarError):
+        initializers.deserialize({"class_name": name, "config": config})((4, 4))

@@ -11,7 +11,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from laminar.engine.errors import AlreadyExistsError, DTypeError, InvalidArgumentError
+from laminar.engine.errors import (
+    AlreadyExistsError,
+    DTypeError,
+    InvalidArgumentError,
+    ResourceExhaustedError,
+)
 from laminar.saving.weights import WeightsReader, WeightsWriter, write_weights
 
 pytest.importorskip("h5py")
@@ -55,11 +60,12 @@ def test_full_disk_leaves_the_earlier_file(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
-        with pytest.raises(OSError, match="File too large") as caught:
+        with pytest.raises(ResourceExhaustedError, match="File too large") as caught:
             write_weights(target, {"x": [np.zeros(1 << 20)]})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert caught.value.errno == errno.EFBIG
+    assert isinstance(caught.value.__cause__, OSError)
+    assert caught.value.__cause__.errno == errno.EFBIG
     assert target.read_bytes() == b"what was there"
     assert list(tmp_path.iterdir()) == [target]
 

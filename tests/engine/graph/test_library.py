@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -65,6 +66,64 @@ def test_a_call_gives_what_its_nodes_give() -> None:
     with eng.Graph().as_default() as graph:
         eng.import_graph_def(graph_def, name="")
     assert [op.name for op in graph.operations] == ["x", "y", "f/p", "f/q", "z"]
+
+
+def calling_twice(depth: int) -> eng.GraphDef:
+    """d, whose 2**depth copies of a node come of functions that call the next one twice."""
+    found = eng.GraphDef()
+    for i in range(depth):
+        made = found.message.function.add(name=f"F{i}")
+        for k in range(2):
+            made.node.add(name=f"n{k}", op=f"F{i + 1}" if i < depth - 1 else "NoOp")
+    found.message.node.add(name="d", op="F0")
+    found.message.node_count = 1
+    return found
+
+
+@pytest.mark.parametrize("depth", [16, 40, 100])
+def test_a_small_file_is_refused_before_it_grows(depth: int) -> None:
+    graph_def = calling_twice(depth)
+    start = time.perf_counter()
+    with (
+        eng.Graph().as_default() as graph,
+        pytest.raises(
+            ResourceExhaustedError, match=f"over {max(10_000, 200 * (2 * depth + 1))} nodes"
+        ),
+    ):
+        eng.import_graph_def(graph_def)
+    assert time.perf_counter() - start < 1  # writing out 2**16 nodes takes ten seconds
+    assert graph.version == 0
+
+
+def test_bodies_share_the_limit() -> None:
+    """Each of 20 branches has 2**12 nodes, which are fewer than a file may have; all are more."""
+    graph_def = calling_twice(12)
+    message = graph_def.message
+    for i in range(20):
+        message.function.add(name=f"B{i}").node.add(name="d", op="F0")
+    for i in range(10):
+        case = message.node.add(name=f"c{i}", op="Case", input=["index"])
+        for k in range(2):
+            case.attr["branches"].list.item.add(function=f"B{2 * i + k}")
+    message.node_count = len(message.node)
+    with eng.Graph().as_default(), pytest.raises(ResourceExhaustedError, match="over 11000 nodes"):
+        eng.import_graph_def(graph_def)
+
+
+def test_functions_nest_a_hundred_deep() -> None:
+    for depth, is_read in ((100, True), (101, False)):
+        graph_def = eng.GraphDef()
+        for i in range(depth):
+            op = f"F{i + 1}" if i < depth - 1 else "NoOp"
+            graph_def.message.function.add(name=f"F{i}").node.add(name="n", op=op)
+        graph_def.message.node.add(name="d", op="F0")
+        with eng.Graph().as_default() as graph:
+            if is_read:
+                eng.import_graph_def(graph_def, name="")
+                assert [op.name for op in graph.operations] == ["d" + "/n" * depth]
+            else:
+                with pytest.raises(InvalidArgumentError, match="deeper than 100"):
+                    eng.import_graph_def(graph_def)
 
 
 def test_functions_call_functions() -> None:

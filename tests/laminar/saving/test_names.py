@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ import pytest
 
 import laminar
 from laminar import applications, layers, ops, optimizers, serialization
+from laminar.engine.errors import NotFoundError
 from laminar.export import Exported
 from laminar.layers.op_layers import OpLayer, op_class
+from laminar.ops.recording import recorded_ops
 from laminar.optimizers.schedules import OneCycle
 from laminar.saving import load_model
 from laminar.utils import FeatureSpace
@@ -33,6 +36,58 @@ def listed() -> Iterator[tuple[str, type]]:
     }
     for kind, (module, name) in found.items():
         yield f"{getattr(kind, '_keras_module', None) or module}.{name}", kind
+
+
+# Functions of the tables that are neither activations, losses nor metrics.
+MERGING = {"add", "average", "concatenate", "dot", "maximum", "minimum", "multiply", "subtract"}
+# What a function of each module takes before anything else.
+FIRST = {
+    "keras.activations": ["x"],
+    "keras.losses": ["y_true", "y_pred"],
+    "keras.metrics": ["y_true", "y_pred"],
+}
+
+
+def test_files_can_name_classes_ops_and_documented_functions_alone() -> None:
+    checked = 0
+    for module, table in serialization._builtins.items():
+        for name, value in table.items():
+            checked += 1
+            if isinstance(value, type):
+                assert hasattr(value, "from_config"), (module, name)
+                assert not issubclass(value, OpLayer) or value.function in recorded_ops, name
+            elif module == "keras.layers":
+                assert name in MERGING
+            else:
+                first = FIRST[module]
+                assert list(inspect.signature(value).parameters)[: len(first)] == first, name
+                assert value.__doc__, (module, name)
+    assert checked > 2500  # eight tables have the ops
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("function", "list_builtins"),
+        ("function", "deserialize"),
+        ("function", "get"),
+        ("function", "load"),
+        ("SetRecorder", "f"),
+        ("Public", "f"),
+        ("CSVLogger", "f"),
+        ("KerasTensor", "f"),
+    ],
+)
+def test_a_config_cannot_reach_what_is_not_listed(kind: str, name: str) -> None:
+    inner = name if kind == "function" else {"name": name}
+    for module in (*serialization._builtins, "keras.callbacks", "keras.export", "builtins"):
+        config = {"module": module, "class_name": kind, "config": inner, "registered_name": None}
+        with pytest.raises(NotFoundError, match=name if kind == "function" else kind):
+            serialization.deserialize_keras_object(config)
+    mask = {"module": "keras.layers", "class_name": "function", "config": "list_builtins"}
+    function = {"module": "keras.activations", "class_name": "function", "config": "linear"}
+    with pytest.raises(NotFoundError, match="list_builtins"):
+        layers.Lambda.from_config({"name": "l", "function": function, "mask": mask})
 
 
 def in_keras(path: str) -> bool:

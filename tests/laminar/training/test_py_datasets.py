@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -137,6 +139,23 @@ def test_a_worker_that_dies_is_noticed() -> None:
     data = Failing(lambda: os.kill(os.getpid(), 9), workers=2, use_multiprocessing=True)
     with pytest.raises(AbortedError, match="signal SIGKILL"):
         linear().fit(data, verbose=0, shuffle=False)
+
+
+def test_an_interrupt_while_workers_are_forked_is_not_lost() -> None:
+    left = [signal.SIGINT]
+
+    def interrupt() -> None:  # it cannot be taken off again, and so acts once
+        if left:
+            signal.raise_signal(left.pop())
+
+    os.register_at_fork(before=interrupt)
+    data = Numbered(workers=2, use_multiprocessing=True)
+    with pytest.raises(KeyboardInterrupt):
+        linear().fit(data, verbose=0)
+    assert not left
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert not multiprocessing.active_children()
+    linear().fit(data, verbose=0)
 
 
 def test_a_worker_that_hangs_is_noticed() -> None:

@@ -18,7 +18,8 @@ import pytest
 
 import laminar
 from laminar import callbacks, layers, optimizers
-from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
+from laminar.engine.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
+from laminar.training.state_files import StateFiles
 
 SCRIPT = Path(__file__).with_name("resumed_training.py")
 STEPS = 30  # of the script, all epochs together
@@ -291,6 +292,63 @@ def test_another_model(tmp_path: Path) -> None:
     wider.compile("adam", "mse", metrics=["mae"])
     with pytest.raises(FailedPreconditionError, match=r"a variable float32\[3, 8\] where"):
         fit(wider, resume=tmp_path)
+
+
+def rewritten(folder: Path, change: Any) -> None:
+    """Change the state in the newest file of a folder."""
+    files = StateFiles(folder)
+    state = files.latest(lambda state: None)
+    assert state is not None
+    change(state)
+    files.write(state["steps"] + 1, state)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda s: s.pop("variables"),
+        lambda s: s.update(variables=[1.0] * len(s["variables"])),
+        lambda s: s.update(variables=3),
+        lambda s: s.update(epoch="two"),
+        lambda s: s.update(step=-1),
+        lambda s: s.update(logs=[1]),
+        lambda s: s.update(callbacks=[["History"]]),
+        lambda s: s.update(callbacks=[["History", 3]]),
+        lambda s: s.update(stop_training=[]),
+        lambda s: s["data"].update(position=None),
+        lambda s: s["data"]["position"].update(epochs=1 << 60),
+        lambda s: s["data"]["position"].pop("place"),
+        lambda s: s["random"].pop("numpy"),
+        lambda s: s["random"].update(python=[3, [1, 2], None]),
+        lambda s: s["random"].update(numpy=["MT19937", np.zeros(3), 0, 0, 0.0]),
+        lambda s: s["random"].update(sequence=None),
+    ],
+)
+def test_a_state_of_another_form_is_passed_over(tmp_path: Path, change: Any) -> None:
+    fit(dropped(), resume=tmp_path, epochs=1)
+    rewritten(tmp_path, change)
+    before = random.getstate()
+    again = dropped()
+    with pytest.warns(UserWarning, match="is passed over: .*not a state of a training"):
+        assert fit(again, resume=tmp_path, epochs=1).epoch == [0]
+    assert random.getstate() == before
+
+
+def _damage_callback(state: Any) -> None:
+    state["callbacks"] = [["EarlyStopping", {"wait": []}]]
+
+
+def test_variables_change_after_all_is_checked(tmp_path: Path) -> None:
+    stop = callbacks.EarlyStopping("loss")
+    fit(dropped(), stop, resume=tmp_path, epochs=1)
+    rewritten(tmp_path, _damage_callback)
+    again = dropped()
+    again.build((None, 3))
+    before = [v.numpy() for v in again.variables]
+    with pytest.raises(DataLossError, match="the state of EarlyStopping is damaged"):
+        fit(again, stop, resume=tmp_path)
+    for variable, value in zip(again.variables, before, strict=True):
+        np.testing.assert_array_equal(variable.numpy(), value)
 
 
 def test_wrong_arguments(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_nan_tuples_and_arrays(tmp_path: Path) -> None:
     for number in (1, 2, 3):
         files.write(number, state)
     assert len(list((tmp_path / "folder").iterdir())) == 2
-    found = files.latest()
+    found = files.latest(lambda state: None)
     assert found is not None
     assert math.isnan(found["nan"])
     assert found["tuple"] == [1, 2]
@@ -54,7 +54,7 @@ def test_nan_tuples_and_arrays(tmp_path: Path) -> None:
         np.testing.assert_array_equal(a, b)
     files.delete()
     assert not (tmp_path / "folder").exists()
-    assert files.latest() is None
+    assert files.latest(lambda state: None) is None
 
 
 @pytest.mark.parametrize(
@@ -80,4 +80,4 @@ def test_other_archives_are_passed_over(tmp_path: Path) -> None:
 
     write_archive(tmp_path / "state-0000000001.ckpt", {"class_name": "Dense"}, {}, {"arrays": []})
     with pytest.warns(UserWarning, match="it is not a state of a training"):
-        assert StateFiles(tmp_path).latest() is None
+        assert StateFiles(tmp_path).latest(lambda state: None) is None
