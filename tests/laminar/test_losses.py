@@ -26,6 +26,7 @@ def arguments(case: Case) -> list[Any]:
     return [INPUTS[input_name(case, a)] if isinstance(a, str) else a for a in batch]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", MODES)
 @pytest.mark.parametrize("case", FUNCTIONS, ids=lambda case: case.id)
 def test_functions_equal_keras(case: Case, run: Callable[..., Any]) -> None:

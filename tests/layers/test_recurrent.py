@@ -131,6 +131,7 @@ def test_layers_made_of_cells_do_what_layers_do() -> None:
 # Cells
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SimpleRNNCell", "LSTMCell", "GRUCell"])
 def test_cells_agree_with_keras(name: str) -> None:
     states = [STATE, STATE * 2][: 2 if name == "LSTMCell" else 1]
@@ -210,6 +211,7 @@ def test_bidirectional_with_its_own_backward_layer() -> None:
 # Steps of their own
 
 
+@pytest.mark.slow
 def test_time_distributed_takes_masks_and_statistics_step_by_step() -> None:
     x = rng.normal(size=(3, 4, 5, 4)).astype(np.float32)
     mask = rng.random((3, 4, 5)) < 0.6

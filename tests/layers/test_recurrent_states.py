@@ -96,6 +96,7 @@ def test_masks_drawn_in_a_trace_stay_there() -> None:
     np.testing.assert_array_equal(y, again)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_stateful_layers_go_on_where_they_ended(name: str) -> None:
     whole = getattr(layers, name)(2, return_sequences=True)

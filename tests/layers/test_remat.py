@@ -70,6 +70,7 @@ def test_gradients_and_losses_eagerly(options: dict[str, Any]) -> None:
         np.testing.assert_array_equal(b, a)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eagerly", [False, True])
 @pytest.mark.parametrize("options", SCOPES)
 def test_fit(options: dict[str, Any], eagerly: bool) -> None:

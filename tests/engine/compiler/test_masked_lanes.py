@@ -34,6 +34,7 @@ def copier(dtype: Any, known: int | None, stride: int | None, vector: int) -> Mo
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vector", [16, 0])
 @pytest.mark.parametrize("stride", [None, 1, 3, -2])
 @pytest.mark.parametrize("name", ["float32", "float64", "float16", "bfloat16", "int8", "bool"])

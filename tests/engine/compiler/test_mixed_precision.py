@@ -88,6 +88,7 @@ def trained(make: Callable[[], tuple[Any, Array]], **options: Any) -> tuple[Any,
     return model, history.history["loss"]
 
 
+@pytest.mark.slow
 @POLICIES
 @pytest.mark.parametrize("make", [dense, convolutional, attentive])
 def test_a_step(make: Callable[[], tuple[Any, Array]], policy: str) -> None:

@@ -110,6 +110,7 @@ def test_what_is_early_is_not_when_it_is_behind_a_fence() -> None:
     assert kernels[-1].call is not None or kernels[-2].call is not None
 
 
+@pytest.mark.slow
 def test_larger_models_hold_the_root_of_it() -> None:
     """As the paper says: four times as deep, twice as much."""
 

@@ -50,6 +50,7 @@ def native() -> Any:
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("length", LENGTHS)
 def test_values(length: int, dtype: str) -> None:

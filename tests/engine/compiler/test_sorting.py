@@ -80,6 +80,7 @@ def test_long_lines_are_left_to_the_reference() -> None:
     assert native(lambda x: sort(x, 0), numbers((4, 3), "float32"), batch=True) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_order", [True, False])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_greatest(dtype: str, in_order: bool) -> None:
@@ -129,6 +130,7 @@ def test_an_index_out_of_range() -> None:
         native(scatter_update, x, index, updates)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 7, 256, 257, 1000])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
 def test_searches(dtype: str, size: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,6 +70,7 @@ def test_small_tensors_are_left_alone() -> None:
     assert not delay_receives(parts.values(), times, lambda x, to: 0.0, tensor_bytes)
 
 
+@pytest.mark.slow
 @examples(120)
 @given(programs.programs(most=20), st.data())
 def test_no_circle_arises(program: programs.Program, data: st.DataObject) -> None:

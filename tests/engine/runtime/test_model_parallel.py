@@ -70,6 +70,7 @@ def session_on(devices: int, wish: bool) -> eng.Session:
     return eng.Session(config=eng.SessionConfig({"cpu": devices}, jit_compile=wish))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, True])
 def test_outputs_and_gradients_are_those_of_one_device(compiled: bool) -> None:
     found = []

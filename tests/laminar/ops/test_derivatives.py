@@ -125,6 +125,7 @@ STATIC = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fn", "inputs"), STATIC)
 def test_gradients_of_what_needs_shapes(fn: Any, inputs: list[Any]) -> None:
     """The value itself is compared elsewhere; here it is its own reference."""

@@ -204,6 +204,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("op", "dtypes"), CASES)
 def test_native_is_the_reference(op: OpDef, dtypes: list[DType]) -> None:
     """Each result is that of the reference kernel, or that of the same computed in float64."""

@@ -66,6 +66,7 @@ def cases(dtype: DType, vector_bytes: int) -> list[Case]:
     return [Case(*x, dtype, vector_bytes) for x in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vector_bytes", VECTORS)
 @pytest.mark.parametrize("dtype", [float32, float64])
 def test_sums_of_few_rows_are_cut_alike(dtype: DType, vector_bytes: int) -> None:

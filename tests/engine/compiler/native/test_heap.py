@@ -36,6 +36,7 @@ print(faults() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other libraries have other rules")
 @pytest.mark.parametrize("size", [1024, 2048])
 def test_results_take_no_page_faults_again(size: int) -> None:

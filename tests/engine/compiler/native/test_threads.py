@@ -31,6 +31,7 @@ def _watchdog() -> Iterator[None]:
     faulthandler.cancel_dump_traceback_later()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_threads", [1, 2, 3, 5])
 def test_each_thread_does_its_part_of_every_kernel(num_threads: int) -> None:
     pool = Pool(num_threads)

@@ -132,6 +132,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], Callable[[Array], Array]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 @pytest.mark.parametrize("length", [257, 1024, 1030, 5000, 9000])
 def test_values(length: int, dtype: str) -> None:

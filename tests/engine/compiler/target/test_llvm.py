@@ -41,6 +41,7 @@ def test_unknown_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
         llvm.vector_bytes.__wrapped__()
 
 
+@pytest.mark.slow
 def test_training_does_not_go_on_without_unknown_instructions() -> None:
     """Not even where mistakes of the compiler are passed over."""
     variables = {n: v for n, v in os.environ.items() if n != "LAMINAR_FALLBACK"}

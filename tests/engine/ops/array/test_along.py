@@ -55,6 +55,7 @@ def test_take_from_the_elements_in_row_order() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["update", "add"])
 @pytest.mark.parametrize(("shape", "indices", "axis"), CASES)
 def test_put(shape: tuple[int, ...], indices: Any, axis: int, mode: str) -> None:

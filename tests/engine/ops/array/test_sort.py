@@ -198,6 +198,7 @@ QUANTILES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["linear", "lower", "higher", "midpoint", "nearest"])
 @pytest.mark.parametrize(("shape", "q", "axis", "keepdims"), QUANTILES)
 def test_quantile(shape: tuple[int, ...], q: Any, axis: Any, keepdims: bool, method: Any) -> None:

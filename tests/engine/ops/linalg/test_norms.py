@@ -22,6 +22,7 @@ VECTOR = [None, 0, 1, 2, 3, 0.5, -1, inf, -inf]
 MATRIX = [None, "fro", "nuc", 1, -1, 2, -2, inf, -inf]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("ord", VECTOR)
 @pytest.mark.parametrize(("shape", "axis"), [((4,), None), ((3, 4), 0), ((2, 3, 4), (-1,))])
@@ -35,6 +36,7 @@ def test_of_vectors(shape: Any, axis: Any, ord: Any, keepdims: bool) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("ord", MATRIX)
 @pytest.mark.parametrize(("shape", "axis"), [((3, 4), None), ((2, 3, 4), (0, 2)), ((3, 4), (1, 0))])

@@ -48,6 +48,7 @@ FUNCTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("axis", [None, 0, -1, (0, 2), (-1, 1), ()], ids=str)
 @pytest.mark.parametrize(("fn", "reference"), FUNCTIONS)

@@ -99,6 +99,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fn", "reference", "attrs"), CASES)
 @pytest.mark.parametrize("x", [X, X[0, 0], X[:0]], ids=["matrix", "scalar", "empty"])
 def test_value_and_derivatives(fn: Any, reference: Any, attrs: Any, x: Any) -> None:

@@ -101,6 +101,7 @@ METHODS_AND_ANTIALIAS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("interpolation", "antialias"), METHODS_AND_ANTIALIAS)
 @pytest.mark.parametrize(("shape", "size"), SIZES)
 def test_resize(

@@ -263,6 +263,7 @@ def test_scale_of_another_type_is_refused() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fn", "reference", "parameters"),
     [

@@ -74,6 +74,7 @@ FUNCTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("body", "reference", "scale", "limit", "limit_64"), FUNCTIONS)
 def test_float32(
     body: Body, reference: Callable[..., Array], scale: float, limit: float, limit_64: float

@@ -39,6 +39,7 @@ CASES = {
 BOUND = 10 * 2.0**-24
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vector_bytes", VECTOR_BYTES)
 @pytest.mark.parametrize("name", CASES)
 def test_the_error_is_bounded(name: str, vector_bytes: int) -> None:
