@@ -86,13 +86,17 @@ def convert_to_tensor(
 
     Args:
         x: the value; Python floats become the default float, ints int32, arrays keep their type.
-        dtype: element type.
+        dtype: element type; what an array of floats has behind the point is cut off by an integer
+            type, as it is of a tensor. Python's numbers must fit.
         sparse: must not be true: laminar has dense tensors only.
         ragged: must not be true.
     """
     if sparse or ragged:
         raise InvalidArgumentError("convert_to_tensor: there are dense tensors only")
-    return tensor(x, None if dtype is None else as_dtype(dtype))
+    wanted = None if dtype is None else as_dtype(dtype)
+    if wanted is not None and wanted.is_integer and isinstance(x, np.ndarray | np.generic):
+        return cast(x, wanted)
+    return tensor(x, wanted)
 
 
 def convert_to_numpy(x: TensorLike) -> np.ndarray[Any, Any]:

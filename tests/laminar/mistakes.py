@@ -329,7 +329,7 @@ MISTAKES: list[Mistake] = [
     ("dtype-name", make(lambda: ops.cast(X, "flaot32")), TypeError, "dtype: expected one of"),
     ("branch", make(branch_on_tensor), RuntimeError, "Python cannot branch on a value"),
     ("leak", make(leak), RuntimeError, "belongs to a function that has been traced"),
-    ("tape-twice", make(tape_twice), RuntimeError, "gradient() was called a second time"),
+    ("tape-twice", make(tape_twice), RuntimeError, "gradients were asked for a second time"),
     ("variable-each-trace", make(make_each_time), ValueError, "may do so on its first call only"),
     (
         "grad-of-vector",
