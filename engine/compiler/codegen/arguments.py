@@ -43,12 +43,7 @@ class PartWord:
     inner: int
 
 
-@dataclass(frozen=True)
-class DirectionWord:
-    """The address of what tells whether a thread's share is gone through from its end."""
-
-
-WordSpec: TypeAlias = BufferWord | NumberWord | ModeWord | PartWord | DirectionWord
+WordSpec: TypeAlias = BufferWord | NumberWord | ModeWord | PartWord
 
 
 @dataclass(frozen=True)

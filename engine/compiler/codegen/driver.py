@@ -16,7 +16,6 @@ offset), and for each kernel (code, words, flags, the address of a check's resul
 
 A loop has a table of kernels, and words of its own, for each thread: before iteration t a thread
 moves on, by t steps, the addresses in its own kernels' words, so no thread waits for another.
-Iterations that do not need each other are shared out: a thread runs some, with all of each kernel.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ WANT_LINE, WANT_OWN = 1, 2
 PARALLEL, BARRIER, CHECK, STOP, SETTLE = 1, 2, 4, 8, 16
 
 # Words of a loop, and of a thread's part of it.
-LOOP_PLAN, LOOP_COUNT, LOOP_THREADS, LOOP_FAILED, LOOP_SHARED = range(5)
+LOOP_PLAN, LOOP_COUNT, LOOP_THREADS, LOOP_FAILED = range(4)
 PART_KERNELS, PART_NUM_KERNELS, PART_MOVES, PART_NUM_MOVES = range(4)
 # What moves on: the address of a word, what it is in iteration 0, by how much it grows in each.
 MOVE_WORDS = 3
@@ -55,9 +54,6 @@ ENDLESS = 1 << 62
 # Words of a plan.
 STATUS, NUM_ARRAYS, WANTS, NUM_ADDRESSES, ADDRESSES = range(5)
 NUM_KERNELS, KERNELS, POOL, ARRAY_TYPE, REFUSED, CANCELLED = range(5, 11)
-# Whether a kernel goes through its memory from the end: never, always, in each second run, in the
-# others.
-FORWARD, BACKWARD, THERE, BACK = range(11, 15)
 PLAN_WORDS = 16
 
 # Values of STATUS.
@@ -156,10 +152,6 @@ def _enter(module: Module) -> None:
         data = field(fn, held, DATA, int64)
         store(fn, data + word(fn, row, 2), target)
 
-    back = word(fn, plan, THERE)
-    put(fn, plan, THERE, fn.number(1) - back)
-    put(fn, plan, BACK, back)
-    put(fn, plan, BACKWARD, fn.number(1))
     total = fn.select(found, fn.number(0), word(fn, plan, NUM_ADDRESSES))
     loop(fn, fn.number(0), total, 1, fill)
 
@@ -314,16 +306,12 @@ def _loop(module: Module) -> None:
     words = fn.arguments[0]
     tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
     plan = pointer(fn, word(fn, words, LOOP_PLAN))
-    is_shared = word(fn, words, LOOP_SHARED) != 0
     count = word(fn, words, LOOP_COUNT)
-    begin = fn.select(is_shared, fn.binary("udiv", count * tid, nth), fn.number(0))
-    end = fn.select(is_shared, fn.binary("udiv", count * (tid + 1), nth), count)
     part = pointer(fn, word(fn, pointer(fn, word(fn, words, LOOP_THREADS)), tid))
     kernels = pointer(fn, word(fn, part, PART_KERNELS))
     moves = pointer(fn, word(fn, part, PART_MOVES))
     num_moves = word(fn, part, PART_NUM_MOVES)
-    within = fn.select(is_shared, fn.number(0), tid), fn.select(is_shared, fn.number(1), nth)
-    walk = _walk_on(fn, plan, kernels, word(fn, part, PART_NUM_KERNELS), *within)
+    walk = _walk_on(fn, plan, kernels, word(fn, part, PART_NUM_KERNELS), tid, nth)
     when(fn, tid == 0, lambda: put(fn, words, LOOP_FAILED, fn.number(0)))
 
     def iteration(t: Value) -> tuple[Value, Value]:
@@ -336,9 +324,9 @@ def _loop(module: Module) -> None:
         way = walk()
         when(fn, way == _FAILED, lambda: put(fn, words, LOOP_FAILED, fn.number(1)))
         following = t + 1
-        return following, (way == _WENT_ON) & (following < end)
+        return following, (way == _WENT_ON) & (following < count)
 
-    when(fn, begin < end, lambda: repeat(fn, begin, iteration))
+    when(fn, count > 0, lambda: repeat(fn, fn.number(0), iteration))
 
 
 def _futex(fn: IRFunction, place: str, operation: int, value: Value) -> None:

@@ -18,7 +18,6 @@ from .memory import address_at, first_lanes, prefetch
 from .operands import Spot
 from .reductions import Combine
 from .scalars import write
-from .serpentine import serpentine_loop
 
 # Vectors of columns that are reduced side by side, and of a row that are summed apart.
 WIDE = 4
@@ -58,10 +57,7 @@ class Row:
         wide = WIDE if any(self.w.reduced) else 1
         count = stop - start
         many = start + fn.binary("sdiv", count, lanes * wide) * (lanes * wide)
-        back = self.w.back if len(self.w.groups) == 1 else None  # else the rows turn
-        serpentine_loop(
-            fn, back, start, many, lanes * wide, lambda i: self._column_block(i, wide, None)
-        )
+        loop(fn, start, many, lanes * wide, lambda i: self._column_block(i, wide, None))
         if wide > 1:
             whole = start + fn.binary("and", count, -lanes)
             loop(fn, many, whole, lanes, lambda i: self._column_block(i, 1, None))
@@ -333,7 +329,7 @@ class Row:
             step = access.steps[rows[-1]]
             is_near = length * access.dtype.size <= PAGE
             if access.steps[-1].name == "1" and step.name != "0" and is_near:
-                place = self.offsets[id(access)] + w.next_row(rows[-1], step)
+                place = self.offsets[id(access)] + step
                 found[access] = address_at(fn, access.pointer, place, access.dtype.size)
         return list(found.items())
 

@@ -10,15 +10,12 @@ from __future__ import annotations
 
 from ...graph import int64
 from ..ir.program import Reduce
-from ..ir.sizes import is_known
 from ..target.code import Code, same
-from .arguments import DirectionWord, Loops, ModeWord, NumberWord, PartWord
+from .arguments import Loops, ModeWord, NumberWord, PartWord
 from .control import loop
 from .function import POINTER, IRFunction, Module, Value
-from .loop_body import PAGE, WIDE, Row
+from .loop_body import WIDE, Row
 from .loop_nest import LoopNest, Range
-from .memory import load, load_pointer
-from .serpentine import serpentine_loop
 
 SYMBOL = "kernel"
 
@@ -31,10 +28,6 @@ class LoopWriter(LoopNest):
         module = Module(self.vector_bytes)
         self.fn = fn = IRFunction(module, SYMBOL, [POINTER, "i64", "i64"])
         self._begin(self._joined())
-        # No unit of work takes what another one makes: threads share them, too.
-        if self._can_turn():
-            place = self._word_address(DirectionWord())
-            self.back = load(fn, load_pointer(fn, place), int64, 0) != 0
         tid, nth = (Value(fn, fn.arguments[i], int64, 0) for i in (1, 2))
         outer_range, inner_range = self._shares(tid, nth)
         self._outermost(outer_range, inner_range)
@@ -125,20 +118,6 @@ class LoopWriter(LoopNest):
 
         loop(fn, outer[0], outer[1], 1, part)
 
-    def _can_turn(self) -> bool:
-        """Whether it may pay to begin at the end.
-
-        Rows are gone through from their beginning in any case: where several are in a page of
-        memory, the processor does not foresee which lines come next.
-        """
-        if self.kernel.split is not None or not self.groups:
-            return False
-        if not self._loops():
-            return not self.kernel.axes
-        length = self.numbers[-1]
-        size = max((a.dtype.size for a in self.accesses.values()), default=1)
-        return is_known(length) and length * size >= PAGE
-
     def _kept(self, level: int, offsets: dict[int, Value]) -> None:
         loops = self._loops()
         if level == len(loops):
@@ -149,10 +128,7 @@ class LoopWriter(LoopNest):
         def one(i: Value) -> None:
             self._kept(level + 1, self.moved(offsets, loops[level], i))
 
-        if level == 0:
-            serpentine_loop(self.fn, self.back, start, stop, 1, one)
-        else:
-            loop(self.fn, start, stop, 1, one)
+        loop(self.fn, start, stop, 1, one)
 
 
 def _share(fn: IRFunction, total: Value, unit: int, tid: Value, nth: Value) -> Range:

@@ -59,7 +59,6 @@ class LoopNest:
         self.reloaded = self.phases.crossing & self.stored  # by later phases
         self.rows = layout.rows & self.made.keys()
         self.lanes = lanes_of(program, kernel, vector_bytes) if kernel.shape else 0
-        self.back: Value | None = None  # whether to begin at the end
         self._collect()
 
     def _collect(self) -> None:
@@ -197,12 +196,6 @@ class LoopNest:
         if stride in (0, 1):
             return self.fn.number(stride)
         return self._word(NumberWord(stride))
-
-    def next_row(self, axis: int, step: Value) -> Value:
-        """How far on, in elements, the row is that comes next along a kept axis."""
-        if self.back is None or axis != self._loops()[0]:
-            return step
-        return self.fn.select(self.back, self.fn.number(0) - step, step)
 
     def _loops(self) -> list[int]:
         """The kept axes that are looped over one element at a time."""

@@ -27,7 +27,6 @@ from .program import (
     Loop,
     LoopProgram,
     Operand,
-    Pieces,
     Pointwise,
     Reduce,
     Shape,
@@ -309,12 +308,8 @@ class Builder:
         *,
         work: int = 0,
         epilogue: bool = True,
-        pieces: Callable[[KernelCall], Pieces | None] | None = None,
     ) -> View:
-        """As `kernel_call`, on any views, with one output, whose rows an `epilogue` may go on with.
-
-        `pieces` says how the statement can be cut.
-        """
+        """As `kernel_call`, with one output, whose rows an `epilogue` may go on with."""
         made = self.storage(shape, dtype)
         numbers = tuple(v.storage for v in views), (made.storage,)
 
@@ -322,9 +317,7 @@ class Builder:
             return plan(real, target, *numbers, **more)
 
         rows = made.shape if epilogue else None
-        statement = KernelCall(name, tuple(views), numbers[1], planned, rows, work)
-        statement.pieces = pieces(statement) if pieces is not None else None
-        self._add(statement)
+        self._add(KernelCall(name, tuple(views), numbers[1], planned, rows, work))
         return made
 
     def check(self, fails: Operand) -> None:

@@ -30,14 +30,8 @@ class Scratch(NamedTuple):
     key: str
 
 
-class PlanWord(NamedTuple):
-    """The address of one of the driver's words of a plan."""
-
-    number: int
-
-
 # A number, an address, or the address of a block of words.
-Word: TypeAlias = "int | Buffer | Scratch | Code | PlanWord | tuple[Word, ...]"
+Word: TypeAlias = "int | Buffer | Scratch | Code | tuple[Word, ...]"
 
 
 def is_block(word: Word) -> TypeGuard[tuple[Word, ...]]:

@@ -191,7 +191,7 @@ def _loop_head(program: LoopProgram, s: Loop) -> str:
     text = "loop" if s.count is None else f"loop {shown_size(s.count)} times"
     if s.stop is not None:
         text += f", until {_operand(program, s.stop)}"
-    return f"{text}, shared by threads" if s.is_shared else text
+    return text
 
 
 def _carried_lines(program: LoopProgram, s: Loop) -> Iterator[str]:

@@ -7,7 +7,7 @@ the program runs are symbolic sizes (see sizes.py), so that no decision can rest
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -193,7 +193,6 @@ class KernelCall:
         work: how many multiplications there are; 0 where memory takes the time.
         early: whether it runs before all that it does not need, so that others can join kernels
             which come before the place where its result is first used.
-        pieces: the same by pieces, if it can be cut.
     """
 
     name: str
@@ -203,26 +202,11 @@ class KernelCall:
     shape: Shape | None = None
     work: int = 0
     early: bool = False
-    pieces: Pieces | None = None
 
     @property
     def operands(self) -> tuple[Operand, ...]:
         """What it reads."""
         return self.inputs
-
-
-class Pieces(NamedTuple):
-    """How a contraction is cut along the outermost axis of all that it touches.
-
-    Attributes:
-        number: how many pieces there are.
-        step: how many elements of the result lie between them.
-        make: the statement for one piece, given what the storages are replaced by.
-    """
-
-    number: int
-    step: int
-    make: Callable[[Mapping[int, int]], KernelCall]
 
 
 @dataclass(eq=False)
@@ -260,8 +244,6 @@ class Loop:
         carried: storage -> the view that it holds after an iteration.
         inputs: all that it reads of what was made before it, as storages.
         writes: the storages that others read, or that keep their values between iterations.
-        is_shared: whether no iteration needs another, and threads take some each. What only the
-            body has in memory, each thread has for itself.
     """
 
     count: int | None
@@ -272,7 +254,6 @@ class Loop:
     carried: dict[int, View]
     inputs: tuple[View, ...]
     writes: tuple[int, ...]
-    is_shared: bool = False
 
     @property
     def operands(self) -> tuple[Operand, ...]:
@@ -380,26 +361,6 @@ def contiguous(shape: Shape) -> Shape:
         strides.append(step)
         step *= n
     return tuple(reversed(strides))
-
-
-def outer_axis(shape: Shape) -> int:
-    """The outermost axis that is not of size 1."""
-    return next((a for a, n in enumerate(shape) if n != 1), 0)
-
-
-def without_axis(sizes: Shape, a: int) -> Shape:
-    """Sizes, or strides, but for one."""
-    return sizes[:a] + sizes[a + 1 :]
-
-
-def piece(view: View, numbers: Mapping[int, int]) -> View:
-    """The part of a view that is in one piece; `numbers` has the storages of the pieces."""
-    a = outer_axis(view.shape)
-    return view._replace(
-        storage=numbers.get(view.storage, view.storage),
-        shape=without_axis(view.shape, a),
-        strides=without_axis(view.strides, a),
-    )
 
 
 def views_of(operands: Sequence[Operand]) -> list[View]:

@@ -4,6 +4,10 @@ What a loop carries is in one place, which the body's new value replaces. If it 
 stack is that place: it begins with the first value, and each iteration reads one slice and writes
 the next. Slices of sequences and of stacks are windows. What is the same in all iterations is
 computed before them.
+
+What it buys: where bodies run as clusters of their own, the step of an LSTM of 128 over 50 words
+takes 3.7 times as long on one thread and 5.6 on two, an iteration of a small loop 4.1 us instead of
+13 ns (`python -m benchmarks --workload train-lstm while-loop`).
 """
 
 from __future__ import annotations

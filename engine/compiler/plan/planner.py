@@ -16,9 +16,9 @@ from ...errors import InternalError
 from ...graph import Array
 from ..codegen import driver
 from ..ir.kernel_target import Target
-from ..ir.launch import Buffer, PlanWord, Scratch, Word, is_block
+from ..ir.launch import Buffer, Scratch, Word, is_block
 from ..ir.program import Loop
-from ..schedule.buffer_assignment import arrange_for_threads
+from ..schedule.buffer_assignment import arrange
 from ..target.code import Code
 from ..target.code_cache import Native, native
 from ..target.thread_count import num_threads
@@ -76,8 +76,6 @@ class Planner:
         self._moving: dict[int, list[tuple[int, int]]] = {}
         self._labels: dict[Code, tuple[str, ...]] = {}
         # The thread whose words are added; of what each has for itself, how far apart that is.
-        self._thread = 0
-        self._own: dict[object, int] = {}
         self._planned: list[Planned] = []
 
     def plan(self, variables: Sequence[int]) -> ExecutablePlan:
@@ -164,18 +162,7 @@ class Planner:
             for scratch in _scratch_of(planned.launch.words):
                 ranges[k, scratch.key] = (k, k)
                 sizes[k, scratch.key] = max(sizes.get((k, scratch.key), 0), scratch.bytes)
-        groups = []
-        for planned in all_of(launches):
-            if planned.is_shared and planned.flags & driver.PARALLEL:
-                within = {inner.kernel for inner in all_of(planned.repeated)}
-                made = {n for k in within for n in self._structure.kernels[k].writes}
-                own: set[object] = {self._layout.place[n] for n in made}
-                own |= {key for key in ranges if isinstance(key, tuple) and key[0] in within}
-                group = [piece for piece in ranges if piece in own]
-                groups.append(((planned.kernel, max(within)), group))
-        self._offsets, self._own, self._arena_bytes = arrange_for_threads(
-            ranges, sizes, groups, num_threads()
-        )
+        self._offsets, self._arena_bytes = arrange(ranges, sizes)
 
     def _address(self, number: int) -> tuple[int, _Base]:
         """Where a storage of the arena, or a constant, is."""
@@ -185,11 +172,7 @@ class Planner:
             return 0, _Constant(number)
         if storage.role != "temporary":
             raise InternalError(f"storage {number} has no place of its own")
-        return self._offset(number), ARENA
-
-    def _offset(self, piece: object) -> int:
-        """Where a piece of the arena begins, for a thread."""
-        return self._offsets[piece] + self._thread * self._own.get(piece, 0)
+        return self._offsets[number], ARENA
 
     def _table(self, launches: Sequence[Planned], thread: int | None) -> int:
         """Add a table of kernels, as one thread or all of them take it; gives its place."""
@@ -231,15 +214,12 @@ class Planner:
         self._put(driver.ENDLESS if loop.count is None else self._real(loop.count))
         self._put(8 * table, MEMORY)
         self._put(0)
-        self._put(int(planned.is_shared))
         return start
 
     def _loop_part(self, loop: Loop, planned: Planned, thread: int) -> int:
         """Add what a thread takes of a loop: its kernels, and what it moves on."""
         self._moving.update((number, []) for number in loop.windows)
-        outer, self._thread = self._thread, thread
         kernels = self._table(planned.repeated, thread)
-        self._thread = outer
         moves = len(self._words)
         for number in loop.windows:
             storage = self._program.storages[number]
@@ -287,10 +267,8 @@ class Planner:
                 self._put(8 * next(inner), MEMORY)
             elif isinstance(word, Buffer):
                 self._put_address(word.value, word.offset)
-            elif isinstance(word, PlanWord):
-                self._put(8 * word.number, PLAN)
             elif isinstance(word, Scratch):
-                self._put(self._offset((k, word.key)), ARENA)
+                self._put(self._offsets[k, word.key], ARENA)
             elif isinstance(word, Code):
                 self._name(word, k)
                 self._put(0, word)

@@ -14,7 +14,6 @@ from ..target.llvm import vector_bytes
 from .dead_stores import drop_unread
 from .fusion import fuse
 from .in_place import overwrite
-from .outer_tiling import in_pieces
 from .phases import last_use, moment, phases_of
 from .sink_casts import read_halves
 from .spilled_rows import kept_for_later, rows_on_the_stack
@@ -51,7 +50,7 @@ def assign_buffers(program: LoopProgram, copy: Callable[[View], View]) -> Buffer
     """
     _own_outputs(program, copy)
     drop_unread(program)
-    kernels = in_pieces(program, read_halves(program, fuse(program)))
+    kernels = read_halves(program, fuse(program))
     place = {n: n for n in range(len(program.storages))}
     checked = max((k for k, kernel in enumerate(kernels) if _has_checks(kernel)), default=-1)
     _update_in_place(program, kernels, program.updates, place, checked)
@@ -316,37 +315,3 @@ def arrange(
             bisect.insort(windows.setdefault(number, []), entry)
         total = max(total, at + size)
     return offsets, total
-
-
-def arrange_for_threads(
-    ranges: Mapping[object, tuple[int, int]],
-    sizes: Mapping[object, int],
-    groups: Sequence[tuple[tuple[int, int], Sequence[object]]],
-    threads: int,
-) -> tuple[dict[object, int], dict[object, int], int]:
-    """As `arrange`, where each thread has some pieces for itself.
-
-    Args:
-        ranges: see `arrange`.
-        sizes: see `arrange`.
-        groups: the time that threads take for something, each at a pace of its own, and the pieces
-            that each has for itself then.
-        threads: how many there are.
-
-    Returns:
-        The offsets, for the first thread; for pieces of a group, how much further on they are for
-        the next one; how much memory there is in all.
-    """
-    times, sizes = dict(ranges), dict(sizes)
-    parts: list[tuple[int, dict[object, int], int]] = []
-    for i, (time, pieces) in enumerate(groups):
-        inside, size = arrange({piece: times.pop(piece) for piece in pieces}, sizes)
-        times["group", i], sizes["group", i] = time, size * threads
-        parts.append((i, inside, size))
-    offsets, total = arrange(times, sizes)
-    apart: dict[object, int] = {}
-    for i, inside, size in parts:
-        begin = offsets.pop(("group", i))
-        offsets.update((piece, begin + at) for piece, at in inside.items())
-        apart.update(dict.fromkeys(inside, size))
-    return offsets, apart, total

@@ -30,17 +30,20 @@ def test_rows_stay_inside_of_their_arrays(edge: str) -> None:
     done = run(
         edge,
         "tests/engine/ops/nn/test_softmax.py",
-        "tests/engine/compiler/codegen/test_serpentine.py",
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 # Each takes less than a minute.
 PIECES = 8
-FILES = [
-    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests/engine/ops").glob("test_*.py")),
-    *(f"tests/engine/compiler/test_{name}.py" for name in ("draws", "pieces", "native_loops")),
-]
+FILES = sorted(
+    str(path.relative_to(ROOT))
+    for path in (
+        *(ROOT / "tests/engine/ops").rglob("test_*.py"),
+        ROOT / "tests/engine/compiler/test_random_and_casts.py",
+        ROOT / "tests/engine/compiler/lower/test_loops.py",
+    )
+)
 
 
 @pytest.mark.exhaustive

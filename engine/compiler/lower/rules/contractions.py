@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ....graph import DType, bfloat16, float32, float64
 from ...ir.builder import Builder, broadcast
 from ...ir.element_types import wide
-from ...ir.kernel import squeezed
 from ...ir.kernel_target import Target
 from ...ir.launch import Buffer, Matrix
 from ...ir.not_lowered import NotLoweredError
-from ...ir.program import KernelCall, Operand, Pieces, Shape, View, contiguous, piece
+from ...ir.program import Operand, Shape, View, contiguous
 from ...kernels.gemm.operand_format import Factors
 from ...kernels.gemm.products import plan_product
 from ...target.bfloat16_unit import PairUnit, pair_unit
@@ -226,7 +224,6 @@ def _kernel_call(
         made.plan,
         work=made.work,
         epilogue=places is None,
-        pieces=made.pieces,
     )
 
 
@@ -284,18 +281,3 @@ class _Product(NamedTuple):
         batch = tuple(map(real, self.batch))
         multiplied = Factors(self.dtype, self.unit)
         return plan_product(*factors, c, *sizes, multiplied, target, batch=batch, epilogue=epilogue)
-
-    def pieces(self, whole: KernelCall) -> Pieces | None:
-        """The product by pieces of its first batch axis."""
-        if not self.batch:
-            return None
-
-        def make(numbers: Mapping[int, int]) -> KernelCall:
-            x, y = piece(self.x, numbers), piece(self.y, numbers)
-            made = self._replace(x=x, y=y, batch=self.batch[1:], steps=self.steps[1:])
-            writes = (numbers[whole.writes[0]],)
-            rows = None if whole.shape is None else squeezed(whole.shape)[1:]
-            plan = partial(made.plan, inputs=(), outputs=writes)
-            return KernelCall(whole.name, (x, y), writes, plan, rows, made.work)
-
-        return Pieces(self.batch[0], self.steps[0], make)
