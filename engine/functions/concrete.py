@@ -31,12 +31,13 @@ from ..graph import (
     tensors_of,
     value_of,
 )
+from ..ops.core.arrays import can_stand_for, to_array
 from ..ops.core.basic import identity, zeros_like
 from ..ops.core.cluster import ClusterBody, cluster_op, prepare_body
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import as_input, symbolic_graph
 from ..ops.core.recording import Record, notify, paused, recorders
-from ..ops.state.variable import VariableStore
+from ..ops.state.variable import Released, VariableStore
 from ..passes import StepGraph, needed_operations
 from ..runtime import Machine, PartitionedPlan, Plan, StepContext, default_machine
 from ..tree import flatten
@@ -92,6 +93,8 @@ class ConcreteFunction:
         self._plans: dict[tuple[int, ...], Plan | PartitionedPlan] = {}
         # What `call_matching` needs: the plan of the outputs, the values captured, the dtypes.
         self._direct: tuple[Plan | PartitionedPlan, list[Any], list[DType]] | None = None
+        # How many variables of the process had gone when it was looked whether all are there.
+        self._released = -1
         self._backwards: dict[tuple[int, ...], _Backward] = {}
         self._replays: dict[tuple[int, ...], ConcreteFunction] = {}
         self._call: _Call | _CallWithoutGradient | None = None
@@ -152,14 +155,22 @@ class ConcreteFunction:
         return needed_operations(tensors, effects, [*self.inputs, *self.captured_inputs])
 
     def __call__(self, *args: Any) -> Any:
-        """Run on the leaves of `args`, one for each input; gives the structure of the outputs."""
+        """Run on the leaves of `args`, one for each input; gives the structure of the outputs.
+
+        A tensor must have the input's type; of arrays and numbers, what a session could be fed
+        with is cast to it.
+        """
         leaves = flatten(args)
         if len(leaves) == len(self.inputs):
-            leaves = [
-                convert_to_tensor(leaf, None if hasattr(leaf, "dtype") else x.dtype)
-                for x, leaf in zip(self.inputs, leaves, strict=True)
-            ]
+            leaves = list(map(self._given, self.inputs, leaves))
         return self.pack(self.call_flat(leaves))
+
+    def _given(self, x: GraphTensor, leaf: Any) -> Tensor:
+        if isinstance(leaf, Tensor) or hasattr(leaf, "__laminar_tensor__"):
+            return convert_to_tensor(leaf)
+        array, dtype = to_array(leaf, None if hasattr(leaf, "dtype") else x.dtype, copy=False)
+        fits = can_stand_for(dtype, x.dtype) or not array.size
+        return convert_to_tensor(leaf, x.dtype) if fits else convert_to_tensor(leaf)
 
     def call_flat(self, arguments: Sequence[Tensor]) -> list[Tensor]:
         """Run on flat arguments, or add a copy of the graph to the one that is being built."""
@@ -182,9 +193,19 @@ class ConcreteFunction:
             plan = self._plan(self.outputs)
             captured = [_value(t) for t in self.captured]
             direct = self._direct = plan, captured, [y.dtype for y in self.outputs]
+        if self._released != Released.count:
+            self._check_captured()
         plan, captured, dtypes = direct
         found = plan.run([*map(value_of, arguments), *captured], self._context)
         return tensors_of(found, dtypes)
+
+    def _check_captured(self) -> None:
+        """FailedPreconditionError if a variable that the graph uses has gone."""
+        count = Released.count
+        for tensor in self.captured:
+            if is_resource(tensor) and isinstance(tensor.value, VariableStore):
+                tensor.value.check_owner()
+        self._released = count
 
     def _check(self, arguments: Sequence[Tensor]) -> None:
         if len(arguments) != len(self.inputs):
@@ -224,6 +245,8 @@ class ConcreteFunction:
 
     def _run(self, arguments: Sequence[Tensor], fetches: Sequence[GraphTensor]) -> list[Tensor]:
         plan = self._plan(fetches)
+        if self._released != Released.count:
+            self._check_captured()
         found = plan.run([_value(t) for t in (*arguments, *self.captured)], self._context)
         place = stack.place
         if place is None:

@@ -1,10 +1,11 @@
 """`function`: a Python function as a callable that builds a graph once and runs it many times.
 
-State of a `Function`: `_concrete[key]` is the graph of a trace key (see signature.py), replaced as
-a whole under `_lock` and read without it; `_known[form]` is what a call on eager tensors, arrays
-and plain values has found before, and `_last` the form of the last such call with what it found, as
-most are like the one before; `_made` are the variables that its first trace made;
-`_methods[id]` is the function of an instance; `_calls` counts for the warning alone, roughly.
+State of a `Function`: `_concrete[key]` is the graph of a trace key (see signature.py), made under
+`_lock` and read without it, and dropped when an object that the key refers to has gone;
+`_known[form]` is what a call on eager tensors, arrays and plain values has found before, and
+`_last` the form of the last such call with what it found, as most are like the one before;
+`_methods[id]` is the function of an instance, with what refers to that; `_calls` counts for the
+warning alone, roughly. `_instance` keeps an object alive while somebody has its method in hand.
 
 Source: "RFC: Functions, not sessions", 2018.
 """
@@ -13,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, overload
@@ -21,18 +21,19 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from .. import forks
-from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..errors import InvalidArgumentError
 from ..graph import EagerTensor, building, form_of, get_default_graph
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import as_input
 from ..ops.core.recording import paused
-from ..source import user_location
+from ..source import warn
 from ..state import variable as variables
 from ..state.stateless import current_scope
 from ..tree import flatten, pack_sequence_as
 from .concrete import ConcreteFunction
 from .func_graph import FuncGraph
-from .signature import Arguments, Binder, is_dead, trace_key
+from .signature import Arguments, Binder, is_variable, trace_key, with_specs
+from .traces import Traces
 
 # A function that traces more often than this, and on more than half of its calls, gets a warning.
 _MANY_TRACES = 8
@@ -57,6 +58,10 @@ class Function:
     tensors, the values of all other arguments, the device scope. Then it runs the graph.
     """
 
+    __slots__ = ("__dict__", "__weakref__", "_instance")
+
+    _instance: Any
+
     def __init__(
         self,
         fn: Callable[..., Any],
@@ -75,14 +80,13 @@ class Function:
         self._compiles = jit_compile
         self._binder = Binder(fn, input_signature)
         self._infers = infer_signature
-        self._concrete: dict[Any, ConcreteFunction] = {}
+        self._concrete = Traces()
         self._known: dict[Any, _Known] = {}
         self._last: tuple[list[Any] | None, _Known | None] = [], None
-        self._made: list[weakref.ref[variables.Variable]] = []
         self._lock = forks.recursive_lock()
         self._calls = 0
         self._traces = 0
-        self._methods: dict[int, tuple[weakref.ref[Any], Function]] = {}
+        self._methods: dict[int, tuple[Callable[[], Any], Function]] = {}
         self._warned = False
 
     def __get__(self, instance: Any, owner: Any = None) -> Function:
@@ -93,10 +97,19 @@ class Function:
         with self._lock:
             found = self._methods.get(key)
             if found is None:
-                bound = Function(_weak_method(self._fn, instance), *self._options)
-                reference = weakref.ref(instance, lambda _: self._methods.pop(key, None))
-                found = self._methods[key] = (reference, bound)
-        return found[1]
+                refer = _reference(instance, lambda _: self._methods.pop(key, None))
+                bound = Function(_bound_method(self._fn, refer), *self._options)
+                found = self._methods[key] = (refer, bound)
+        method = Function.__new__(Function)
+        method.__dict__ = found[1].__dict__  # all methods in hand of an instance are one function
+        method._instance = instance
+        return method
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Function) and self.__dict__ is other.__dict__
+
+    def __hash__(self) -> int:
+        return id(self.__dict__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current_scope() is not None:  # a graph would read the variables themselves
@@ -110,8 +123,6 @@ class Function:
         if known is not None:
             concrete, order, converts = known
             self._calls += 1
-            if self._made:
-                self._check_made()
             if converts:
                 tensors = list(map(convert_to_tensor, tensors))
             if order is not None:
@@ -150,8 +161,23 @@ class Function:
             )
 
     def concrete(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The graph for given specs (or tensors), traced if it is new; the function is not run."""
-        return self._lookup(self._binder.bind(args, kwargs))
+        """The graph for given arguments, traced if it is new; it is not run.
+
+        Args:
+            args, kwargs: as for a call, where a TensorSpec, or a pair of dtype and shape, stands
+                for a tensor. There is a warning where no tensor is among them.
+        """
+        given = [with_specs(x) for x in args]
+        named = {key: with_specs(x) for key, x in kwargs.items()}
+        arguments = self._binder.bind(given, named)
+        is_given = given or named
+        if is_given and not arguments.tensors and not any(map(is_variable, arguments.leaves)):
+            warn(
+                f"{self.__name__}: the graph has no inputs, for no argument is a tensor or a spec: "
+                f"{', '.join(f'{k}={v!r}' for k, v in arguments.structure.items())}. Give a "
+                f"TensorSpec, or a pair (dtype, shape), for each tensor."
+            )
+        return self._lookup(arguments)
 
     def _lookup(self, arguments: Arguments) -> ConcreteFunction:
         key = trace_key(arguments, _context())
@@ -162,22 +188,9 @@ class Function:
                 found = self._concrete.get(key)
                 if found is None or not found.fits(building()):
                     found = self._trace(arguments)
-                    self._keep(key, found)
+                    self._concrete.keep(key, found)
                     self._warn_of_traces()
-        self._check_made()
         return found
-
-    def _check_made(self) -> None:
-        for made in self._made:
-            if made() is None:
-                raise FailedPreconditionError(
-                    f"{self.__name__}: a variable that the function made no longer exists",
-                    remedy="keep the variables alive where the function stores them",
-                )
-
-    def _keep(self, key: Any, concrete: ConcreteFunction) -> None:
-        alive = {k: c for k, c in self._concrete.items() if not is_dead(k)}
-        self._concrete = {**alive, key: concrete}
 
     def _trace(self, arguments: Arguments) -> ConcreteFunction:
         first = not self._concrete
@@ -185,7 +198,6 @@ class Function:
             concrete = self._trace_once(arguments)
         if made and first:
             # State is made in the first trace alone; the graph to keep is one that makes none.
-            self._made = [weakref.ref(v) for v in made]
             del concrete
             with variables.variables_made() as made:
                 concrete = self._trace_once(arguments)
@@ -227,15 +239,10 @@ class Function:
         if self._warned or self._traces < _MANY_TRACES or 2 * self._traces < self._calls:
             return
         self._warned = True
-        text = (
+        warn(
             f"{self.__name__} was traced {self._traces} times in {self._calls} calls: each Python "
             f"number or new shape is another graph. Pass tensors, or give an input_signature."
         )
-        where = user_location()
-        if where is None:
-            warnings.warn(text, stacklevel=2)
-        else:
-            warnings.warn_explicit(text, UserWarning, where.filename, where.line)
 
     @property
     def trace_count(self) -> int:
@@ -245,26 +252,27 @@ class Function:
     @property
     def variables(self) -> list[Any]:
         """The variables (and other state) that its graphs use from outside, each once."""
-        found = {id(s): s for c in self._concrete.values() for s in c.captured_state}
+        found = {id(s): s for c in list(self._concrete.values()) for s in c.captured_state}
         return list(found.values())
 
     def __repr__(self) -> str:
         return f"<function {self.__name__}, {self._traces} traces>"
 
 
-def _weak_method(fn: Callable[..., Any], instance: Any) -> Callable[..., Any]:
-    """`fn` bound to `instance`, without keeping it alive."""
-    reference = weakref.ref(instance)
+def _reference(instance: Any, callback: Callable[[Any], Any]) -> Callable[[], Any]:
+    """What leads to `instance` without keeping it alive, if its class allows that."""
+    try:
+        return weakref.ref(instance, callback)
+    except TypeError:  # __slots__ without "__weakref__"
+        return lambda: instance
+
+
+def _bound_method(fn: Callable[..., Any], refer: Callable[[], Any]) -> Callable[..., Any]:
+    """`fn` bound to the object that `refer` leads to, which a method in hand keeps alive."""
 
     @functools.wraps(fn)
     def method(*args: Any, **kwargs: Any) -> Any:
-        alive = reference()
-        if alive is None:
-            raise FailedPreconditionError(
-                f"{fn.__name__}: the object that the method belongs to no longer exists",
-                remedy="keep the object alive as long as its methods are called",
-            )
-        return fn(alive, *args, **kwargs)
+        return fn(refer(), *args, **kwargs)
 
     signature = inspect.signature(fn)
     method.__signature__ = signature.replace(  # type: ignore[attr-defined]  # what inspect reads

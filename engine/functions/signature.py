@@ -7,14 +7,13 @@ Source: "RFC: Functions, not sessions", 2018, sections "Trace Caches" and "Input
 from __future__ import annotations
 
 import inspect
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
-from ..graph import Tensor, TensorShape, TensorSpec
+from ..graph import Tensor, TensorShape, TensorSpec, as_dtype
 from ..ops.core.convert import convert_to_tensor
 from ..tree import (
     children,
@@ -25,6 +24,7 @@ from ..tree import (
     pack_sequence_as,
     rebuild,
 )
+from .traces import Identity
 
 
 class PythonValue:
@@ -58,11 +58,11 @@ def as_pattern(entry: Any) -> Any:
     if isinstance(entry, TensorSpec | PythonValue):
         return entry
     if isinstance(entry, tuple) and len(entry) == 2:
-        first, shape = entry
-        if isinstance(first, AnyDType):
-            return _ShapePattern(shape)
-        if isinstance(first, str | np.dtype | type):
-            return TensorSpec(shape, first)
+        if isinstance(entry[0], AnyDType):
+            return _ShapePattern(entry[1])
+        spec = _spec_of_pair(entry)
+        if spec is not None:
+            return spec
     if isinstance(entry, list | tuple):
         return type(entry)(as_pattern(e) for e in entry)
     if isinstance(entry, dict):
@@ -72,6 +72,31 @@ def as_pattern(entry: Any) -> Any:
     raise InvalidArgumentError(
         f"input_signature: expected TensorSpec, (dtype, shape) or PYTHON_VALUE, got {entry!r}"
     )
+
+
+def _spec_of_pair(pair: Any) -> TensorSpec | None:
+    """The spec that (dtype, shape), or (shape, dtype), says; None if it says none."""
+    for dtype, shape in (pair, reversed(pair)):
+        is_shape = shape is None or (
+            isinstance(shape, list | tuple) and all(d is None or isinstance(d, int) for d in shape)
+        )
+        if is_shape and isinstance(dtype, str | np.dtype | type):
+            return TensorSpec(shape, as_dtype(dtype))
+    return None
+
+
+def with_specs(value: Any) -> Any:
+    """An argument of `Function.concrete`, whose pairs of dtype and shape are specs."""
+    if isinstance(value, tuple) and len(value) == 2:
+        try:
+            spec = _spec_of_pair(value)
+        except DTypeError:  # a pair of a string and a shape says something else
+            spec = None
+        if spec is not None:
+            return spec
+    if not is_nested(value):
+        return value
+    return rebuild(value, [with_specs(child) for _, child in children(value)])
 
 
 class Arguments:
@@ -280,9 +305,14 @@ def _unmatched(value: Any) -> Any:
     return map_structure(lambda leaf: None, value)
 
 
+def is_variable(leaf: Any) -> bool:
+    """Whether an argument is a variable, or another thing that a handle stands for."""
+    return hasattr(leaf, "handle")
+
+
 def _as_leaf(leaf: Any) -> Any:
     """Arrays of NumPy and of other libraries as tensors; anything else as it is."""
-    if isinstance(leaf, Tensor | TensorSpec) or hasattr(leaf, "handle"):
+    if isinstance(leaf, Tensor | TensorSpec) or is_variable(leaf):
         return leaf
     return convert_to_tensor(leaf) if hasattr(type(leaf), "__array__") else leaf
 
@@ -310,37 +340,10 @@ def _python_key(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | str | bytes):
         return (type(value), value)
     hashing: Any = type(value).__hash__
-    if hashing is object.__hash__ or hasattr(value, "handle"):
-        return _Identity(value)
+    if hashing is object.__hash__ or is_variable(value):
+        return Identity(value)
     try:
         hash(value)
     except TypeError:  # it is mutable, or something in it is
-        return _Identity(value)
+        return Identity(value)
     return (type(value), value)
-
-
-class _Identity:
-    """Equal for one object while it lives; keeps nothing alive that can be referred to weakly."""
-
-    __slots__ = ("held", "key")
-
-    def __init__(self, value: Any) -> None:
-        self.key = id(value)
-        try:
-            self.held: Callable[[], Any] = weakref.ref(value)
-        except TypeError:
-            self.held = lambda: value
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Identity) or self.key != other.key:
-            return False
-        held = self.held()
-        return held is not None and held is other.held()
-
-    def __hash__(self) -> int:
-        return self.key
-
-
-def is_dead(key: Any) -> bool:
-    """Whether an object that a key refers to has gone, so that no call can have the key again."""
-    return any(isinstance(part, _Identity) and part.held() is None for part in key[1])

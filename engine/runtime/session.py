@@ -24,18 +24,16 @@ from ..errors import (
     ShapeError,
 )
 from ..graph import (
-    DType,
     EagerTensor,
     Graph,
     GraphTensor,
     Operation,
     get_default_graph,
     resource,
-    string,
 )
 from ..graph.graph import stack as graphs
 from ..graph.graphdef import GraphDef, parse_input
-from ..ops.core.arrays import to_array
+from ..ops.core.arrays import can_stand_for, to_array
 from ..ops.core.graphs import import_graph_def
 from ..tree import flatten, is_nested, pack_sequence_as
 from .config import SessionConfig
@@ -387,7 +385,7 @@ def _fed(tensor: GraphTensor, value: Any) -> Any:
         return value
     else:
         array, dtype = to_array(value, copy=False)
-        fits = _kind(dtype) <= _kind(tensor.dtype) or not array.size
+        fits = can_stand_for(dtype, tensor.dtype) or not array.size
     if not fits:
         raise DTypeError(
             f"the value fed for {tensor.name} must be {tensor.dtype}, got {dtype}",
@@ -402,10 +400,3 @@ def _fed(tensor: GraphTensor, value: Any) -> Any:
             remedy="reshape it, or give the placeholder None where sizes differ",
         )
     return array
-
-
-def _kind(dtype: DType) -> int:
-    """Numbers can be fed for numbers of the same or of a later kind."""
-    if dtype == string:
-        return 9
-    return 3 if dtype.is_complex else 2 if dtype.is_floating else 1 if dtype.is_integer else 0

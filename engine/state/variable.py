@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -188,7 +187,7 @@ class Variable(Operators):
         layers = layer_path()
         self._path = f"{layers}/{self._name}" if layers else self._name
         self._store = variable.VariableStore(
-            self._path, value._value, trainable=self._trainable, owner=weakref.ref(self)
+            self._path, value._value, trainable=self._trainable, owner=self
         )
         self._handle: Tensor = (
             DeviceTensor(self._store, resource, value.place)

@@ -191,3 +191,17 @@ def _byte_strings(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     out = np.empty(len(flat), object)
     out[:] = flat
     return out.reshape(array.shape)
+
+
+def can_stand_for(dtype: DType, wanted: DType) -> bool:
+    """Whether values of one type may be given where another is asked for.
+
+    Numbers stand for numbers of the same or of a later kind: bool, integer, real, complex.
+    """
+    return _kind(dtype) <= _kind(wanted)
+
+
+def _kind(dtype: DType) -> int:
+    if dtype == string:
+        return 9
+    return 3 if dtype.is_complex else 2 if dtype.is_floating else 1 if dtype.is_integer else 0

@@ -7,6 +7,7 @@ array that is stored, and an update stores another one, so a value once read nev
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,7 +38,8 @@ class VariableStore:
     `value` is replaced; native code that holds `lock` writes into it where nobody else has the
     array in hand. So the lock is held to read `value` too; stores that are updated together share
     one (see `one_lock`). `spec` is what a graph declared for one that a container holds; `owner`
-    leads to the object that the user has in hand, while that lives.
+    leads to the object that the user has in hand. The value goes with that object, although graphs
+    may hold the store: they may not use it any more.
     """
 
     __slots__ = ("__weakref__", "lock", "name", "owner", "spec", "trainable", "value")
@@ -49,13 +51,13 @@ class VariableStore:
         *,
         trainable: bool = False,
         spec: TensorSpec | None = None,
-        owner: Callable[[], Any] | None = None,
+        owner: Any = None,
     ) -> None:
         self.name = name
         self.value = value
         self.trainable = trainable
         self.spec = spec
-        self.owner = owner
+        self.owner = None if owner is None else _Owner(owner, self)
         self.lock = forks.lock()
 
     def read(self) -> Array:
@@ -66,14 +68,59 @@ class VariableStore:
                     value = self.value
                     break
         if value is None:
+            self.check_owner()
             raise FailedPreconditionError(
                 f"variable {self.name!r} is read before it is initialised",
                 remedy="run its initializer, or global_variables_initializer(), first",
             )
         return value
 
+    def check_owner(self) -> None:
+        """FailedPreconditionError if the user's object has gone."""
+        if self.owner is not None and self.owner() is None:
+            raise FailedPreconditionError(
+                f"variable {self.name!r} no longer exists: its last reference is gone",
+                remedy="keep the variable where functions that use it can be called, "
+                "as an attribute or a global; graphs do not keep it alive",
+            )
+
     def __repr__(self) -> str:
         return f"variable {self.name!r}"
+
+
+class _Owner(weakref.ref[Any]):
+    """Refers to the user's object; when that goes, the store has no value any more.
+
+    Native code that is running holds the array itself. The lock is not taken: an object can go at
+    any time, in a thread that holds it.
+    """
+
+    __slots__ = ("_store",)
+
+    _store: weakref.ref[VariableStore]
+
+    def __new__(cls, owner: Any, store: VariableStore) -> _Owner:
+        made = super().__new__(cls, owner, _release)
+        made._store = weakref.ref(store)
+        return made
+
+    @property
+    def store(self) -> VariableStore | None:
+        """What the owner is the owner of."""
+        return self._store()
+
+
+class Released:
+    """`count`: how many stores have lost their owners."""
+
+    count = 0
+
+
+def _release(owner: Any) -> None:
+    store = owner.store
+    if store is not None:
+        store.value = None
+        Released.count += 1
 
 
 class one_lock:  # noqa: N801  # used as a function is
@@ -235,6 +282,7 @@ def _update(
                 f"{type}: variable {handle.name!r} is {dtype}{TensorShape(shape)}, "
                 f"the value has shape {TensorShape(value.shape)}"
             )
+        handle.check_owner()
         if not any_:
             _held(context, handle)  # it must be initialised
         with one_lock((handle,)):

@@ -181,3 +181,29 @@ def test_what_cannot_be_carved(
 ) -> None:
     with pytest.raises(kind, match=message):
         eng.graph_function(chain(), inputs, outputs)
+
+
+@pytest.mark.parametrize(
+    "given", [("float32", (None, 10)), ((None, 10), "float32"), [(None, 10), np.float32]]
+)
+def test_a_pair_of_dtype_and_shape_is_a_spec(given: Any) -> None:
+    w = eng.Variable(np.ones((10, 2), np.float32))
+    f = eng.function(lambda x: matmul(x, w.value))
+    g = f.concrete(tuple(given))
+    assert [x.spec for x in g.inputs] == [TensorSpec((None, 10), "float32")]
+    assert g(np.ones((4, 10))).tolist() == [[10.0, 10.0]] * 4  # cast, as a session casts feeds
+    assert g(np.ones((1, 10), np.int64)).tolist() == [[10.0, 10.0]]
+    assert f.concrete(TensorSpec((None, 10), "float32")) is g
+    with pytest.raises(DTypeError, match="was traced as"):
+        g(np.ones((4, 10), np.complex64))
+    with pytest.raises(DTypeError, match="was traced as"):
+        g(eng.convert_to_tensor(np.ones((4, 10))))
+
+
+def test_a_graph_without_inputs_is_warned_of() -> None:
+    f = eng.function(lambda x, n=2: x)
+    with pytest.warns(UserWarning, match="has no inputs.*x=3, n=2"):
+        f.concrete(3)
+    with pytest.warns(UserWarning, match=r"has no inputs.*x=\[None, 10\]"):
+        f.concrete([None, 10])
+    eng.function(lambda: 1.0).concrete()
