@@ -164,7 +164,11 @@ def is_data(function_name: str, parameter: str) -> bool:
 
 
 def record(name: str, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Record a call of `fn` with symbolic arguments: the hook of `laminar.ops`."""
+    """Record a call of `fn` with symbolic arguments: the hook of `laminar.ops`.
+
+    `name=` among the keywords is the name of the layer.
+    """
+    layer_name = kwargs.pop("name", None)
     signature = inspect.signature(fn)
     bound = signature.bind(*args, **kwargs)
     data: dict[str, Any] = {}
@@ -182,7 +186,7 @@ def record(name: str, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
             data[parameter] = value
         else:
             positional.append(value)
-    return op_class(name)(**config)(*positional, **data)
+    return op_class(name)(layer_name, **config)(*positional, **data)
 
 
 class _OpClasses(Mapping[str, Any]):

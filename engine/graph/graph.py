@@ -186,6 +186,19 @@ class Graph:
                 count += 1
             return unique
 
+    def rename(self, op: Operation, name: str) -> None:
+        """Give an operation that was just made another name, as `unique_name` has it."""
+        with self._lock:
+            self.check_open(f"naming {op.name!r}")
+            name, before = self.unique_name(name), op.name
+            later: list[Operation] = []
+            while not later or later[-1] is not op:  # names keep the order of creation
+                later.append(self._operations.popitem()[1])
+            op.name = name
+            for other in reversed(later):
+                other.colocation = tuple(name if n == before else n for n in other.colocation)
+                self._operations[other.name] = other
+
     @staticmethod
     def is_name(name: str) -> bool:
         """Whether an operation could have the name."""

@@ -36,14 +36,14 @@ def variables_initializer(variables: Sequence[Variable], name: str = "init") -> 
     return init
 
 
-def global_variables_initializer() -> Operation:
+def global_variables_initializer(name: str = "init") -> Operation:
     """An operation that initialises all global variables of the default graph."""
-    return variables_initializer(global_variables())
+    return variables_initializer(global_variables(), name)
 
 
-def local_variables_initializer() -> Operation:
+def local_variables_initializer(name: str = "init_local") -> Operation:
     """An operation that initialises all local variables of the default graph."""
-    return variables_initializer(local_variables(), name="init_local")
+    return variables_initializer(local_variables(), name)
 
 
 @define("ReportUninitialized", dtypes={"handles": {resource}}, read_only=True)

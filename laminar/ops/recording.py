@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
 from laminar.engine.errors import FailedPreconditionError
 from laminar.engine.graph import EagerTensor, GraphTensor
+from laminar.engine.ops.core.naming import call_named
 
 P = ParamSpec("P")
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 # The commonest types of arguments, which need no closer look.
 _PLAIN = frozenset({EagerTensor, GraphTensor, np.ndarray, int, float, bool, str, type(None)})
@@ -26,13 +28,27 @@ _PLAIN = frozenset({EagerTensor, GraphTensor, np.ndarray, int, float, bool, str,
 recorded_ops: set[Callable[..., Any]] = set()
 
 
+class PublicOp(Protocol[P, R_co]):
+    """A public op: what `fn` takes, and `name=`, the name of its operation in a graph."""
+
+    __name__: str
+
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    @overload
+    def __call__(self, *args: Any, name: str | None, **kwargs: Any) -> R_co: ...
+
+
 class Recorder(Protocol):
     """Takes note of a call in a model's description, and gives the symbols of its results."""
 
     def __call__(
         self, name: str, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Record `fn(*args, **kwargs)`, where `fn` is the public function called `name`."""
+        """Record `fn(*args, **kwargs)`, where `fn` is the public function called `name`.
+
+        `kwargs` may have `name`, what the user calls the operation.
+        """
 
 
 class _Hook:
@@ -59,13 +75,19 @@ def has_symbol(values: Iterable[Any]) -> bool:
     return False
 
 
-def public(fn: Callable[P, R]) -> Callable[P, R]:
-    """Make `fn` a public op: a call with symbolic tensors is recorded instead of computed."""
+def public(fn: Callable[P, R]) -> PublicOp[P, R]:
+    """Make `fn` a public op.
+
+    A call with symbolic tensors is recorded instead of computed. Besides its own arguments it takes
+    `name=`, in a graph the name of its operation (see `call_named`), in a model of its layer.
+    """
 
     @functools.wraps(fn)
-    def op(*args: P.args, **kwargs: P.kwargs) -> R:
+    def op(*args: Any, **kwargs: Any) -> Any:
         if has_symbol(args) or (kwargs and has_symbol(kwargs.values())):
-            return _record(op, args, kwargs)  # type: ignore[no-any-return]  # symbols stand for R
+            return _record(op, args, kwargs)
+        if kwargs and "name" in kwargs:
+            return call_named(kwargs.pop("name"), fn, *args, **kwargs)
         return fn(*args, **kwargs)
 
     recorded_ops.add(op)

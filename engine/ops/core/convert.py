@@ -10,9 +10,12 @@ from ..array import join
 from ..math.cast import cast
 from .arrays import to_array
 from .lattice import result_type
+from .naming import call_named
 
 
-def convert_to_tensor(value: Any, dtype: Any = None, *, copy: bool = True) -> Tensor:
+def convert_to_tensor(
+    value: Any, dtype: Any = None, *, copy: bool = True, name: str | None = None
+) -> Tensor:
     """A tensor of `value`: itself if it is one (cast if `dtype` differs), else an eager tensor.
 
     Args:
@@ -20,11 +23,15 @@ def convert_to_tensor(value: Any, dtype: Any = None, *, copy: bool = True) -> Te
             or `__array__`.
         dtype: element type; by default that of an array, float32 for Python floats, int32 for ints.
         copy: whether an array that the caller may change later is copied.
+        name: of its operation, where a graph is built.
 
     Raises:
         DTypeError: the value has no element type of ours.
         InvalidArgumentError: nested lists of unequal length, or a number that does not fit.
     """
+    if name is not None:
+        named: Tensor = call_named(name, convert_to_tensor, value, dtype, copy=copy)
+        return named
     wanted = None if dtype is None else as_dtype(dtype)
     if type(value) is EagerTensor and (wanted is None or value.dtype == wanted):
         return value

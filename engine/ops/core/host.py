@@ -42,7 +42,10 @@ host_function_op.grad(no_gradient)
 
 
 def host_function(
-    function: Callable[..., Sequence[Any]], xs: Sequence[Tensor], specs: Sequence[TensorSpec]
+    function: Callable[..., Sequence[Any]],
+    xs: Sequence[Tensor],
+    specs: Sequence[TensorSpec],
+    name: str | None = None,
 ) -> tuple[Tensor, ...]:
     """What a Python function makes of tensors, in a graph too, where it is called at run time.
 
@@ -55,4 +58,4 @@ def host_function(
     Raises:
         ShapeError: at run time, if a result does not fit its spec.
     """
-    return host_function_op.many(*xs, function=function, specs=tuple(specs))
+    return host_function_op.many(*xs, name=name, function=function, specs=tuple(specs))

@@ -144,6 +144,7 @@ def decode_csv(
     use_quote_delim: bool = True,
     na_value: str = "",
     select_cols: Sequence[int] | None = None,
+    name: str | None = None,
 ) -> list[Tensor]:
     """The columns of lines of comma-separated values.
 
@@ -171,6 +172,7 @@ def decode_csv(
         _decode_csv.many(
             records,
             *defaults,
+            name=name,
             delimiter=field_delim,
             quotes=bool(use_quote_delim),
             na_value=na_value,

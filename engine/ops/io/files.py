@@ -33,9 +33,9 @@ def _read_file_kernel(context: KernelContext, filename: Array) -> Array:
 _read_file.grad(no_gradient)
 
 
-def read_file(filename: Any) -> Tensor:
+def read_file(filename: Any, name: str | None = None) -> Tensor:
     """The bytes of a file, a string scalar; MissingFileError when there is none."""
-    return _read_file(convert_to_tensor(filename, string))
+    return _read_file(convert_to_tensor(filename, string), name=name)
 
 
 @define("MatchingFiles", dtypes=STRING, stateful=True)
@@ -53,9 +53,9 @@ def _matching_files_kernel(context: KernelContext, pattern: Array) -> Array:
 _matching_files.grad(no_gradient)
 
 
-def matching_files(pattern: Any) -> Tensor:
+def matching_files(pattern: Any, name: str | None = None) -> Tensor:
     """The names of the files that match one of the patterns ("*", "?", "[a-z]"), sorted."""
-    return _matching_files(convert_to_tensor(pattern, string))
+    return _matching_files(convert_to_tensor(pattern, string), name=name)
 
 
 class _Shuffler:

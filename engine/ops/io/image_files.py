@@ -46,7 +46,11 @@ _decode_image.grad(no_gradient)
 
 
 def decode_image(
-    contents: Tensor, channels: int = 0, dtype: Any = uint8, formats: Sequence[str] = FORMATS
+    contents: Tensor,
+    channels: int = 0,
+    dtype: Any = uint8,
+    formats: Sequence[str] = FORMATS,
+    name: str | None = None,
 ) -> Tensor:
     """The pixels of an image file: PNG, JPEG, GIF (its first picture) or BMP.
 
@@ -64,17 +68,21 @@ def decode_image(
         UnimplementedError: the package Pillow is not installed.
     """
     kinds = tuple(str(f).upper() for f in formats)
-    return _decode_image(contents, channels=int(channels), dtype=as_dtype(dtype), formats=kinds)
+    return _decode_image(
+        contents, name=name, channels=int(channels), dtype=as_dtype(dtype), formats=kinds
+    )
 
 
-def decode_png(contents: Tensor, channels: int = 0, dtype: Any = uint8) -> Tensor:
+def decode_png(
+    contents: Tensor, channels: int = 0, dtype: Any = uint8, name: str | None = None
+) -> Tensor:
     """The pixels of a PNG file; see `decode_image`."""
-    return decode_image(contents, channels, dtype, ("PNG",))
+    return decode_image(contents, channels, dtype, ("PNG",), name)
 
 
-def decode_jpeg(contents: Tensor, channels: int = 0) -> Tensor:
+def decode_jpeg(contents: Tensor, channels: int = 0, name: str | None = None) -> Tensor:
     """The pixels of a JPEG file, uint8; see `decode_image`."""
-    return decode_image(contents, channels, uint8, ("JPEG",))
+    return decode_image(contents, channels, uint8, ("JPEG",), name)
 
 
 @define("EncodeImage", dtypes={"image": {uint8}})
@@ -95,11 +103,11 @@ def _encode_image_kernel(image: Array, *, format: str, quality: int) -> Array:
 _encode_image.grad(no_gradient)
 
 
-def encode_png(image: Tensor) -> Tensor:
+def encode_png(image: Tensor, name: str | None = None) -> Tensor:
     """The PNG file of an image uint8 (height, width, 1 to 4 channels), a string."""
-    return _encode_image(image, format="PNG", quality=100)
+    return _encode_image(image, name=name, format="PNG", quality=100)
 
 
-def encode_jpeg(image: Tensor, quality: int = 95) -> Tensor:
+def encode_jpeg(image: Tensor, quality: int = 95, name: str | None = None) -> Tensor:
     """The JPEG file of an image uint8 (height, width, 1 or 3 channels), a string."""
-    return _encode_image(image, format="JPEG", quality=int(quality))
+    return _encode_image(image, name=name, format="JPEG", quality=int(quality))

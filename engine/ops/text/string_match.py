@@ -167,7 +167,9 @@ def _decode_raw_kernel(x: Array, *, dtype: str, little_endian: bool) -> Array:
 _decode_raw.grad(no_gradient)
 
 
-def decode_raw(x: Tensor, dtype: Any = uint8, little_endian: bool = True) -> Tensor:
+def decode_raw(
+    x: Tensor, dtype: Any = uint8, little_endian: bool = True, name: str | None = None
+) -> Tensor:
     """The bytes of each string as numbers.
 
     Args:
@@ -181,7 +183,7 @@ def decode_raw(x: Tensor, dtype: Any = uint8, little_endian: bool = True) -> Ten
     Raises:
         ShapeError: the strings differ in length, or it is no multiple of the size of the type.
     """
-    return _decode_raw(x, dtype=as_dtype(dtype), little_endian=little_endian)
+    return _decode_raw(x, name=name, dtype=as_dtype(dtype), little_endian=little_endian)
 
 
 @define("EncodeRaw", dtypes=DENSE)
@@ -205,10 +207,10 @@ def _encode_raw_kernel(x: Array, *, little_endian: bool) -> Array:
 _encode_raw.grad(no_gradient)
 
 
-def encode_raw(x: Tensor, little_endian: bool = True) -> Tensor:
+def encode_raw(x: Tensor, little_endian: bool = True, name: str | None = None) -> Tensor:
     """The bytes of the numbers along the last axis, as one string: the inverse of `decode_raw`.
 
     Raises:
         ShapeError: `x` is a scalar.
     """
-    return _encode_raw(x, little_endian=little_endian)
+    return _encode_raw(x, name=name, little_endian=little_endian)
