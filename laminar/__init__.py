@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from .engine.gradients import value_and_grad as value_and_grad
     from .engine.graph import Tensor as Tensor
     from .engine.state import StatelessScope as StatelessScope
-    from .engine.state import Variable as Variable
     from .initializers import Initializer as Initializer
     from .layers import Input as Input
     from .layers import InputSpec as InputSpec
@@ -71,6 +70,7 @@ if TYPE_CHECKING:
     from .quantizers import Quantizer as Quantizer
     from .random import set_random_seed as set_random_seed
     from .regularizers import Regularizer as Regularizer
+    from .variables import Variable as Variable
 
 __version__ = "0.1.0"
 
@@ -131,7 +131,7 @@ _NAMES = {
     "Sequential": "models",
     "StatelessScope": "engine.state",
     "Tensor": "engine.graph",
-    "Variable": "engine.state",
+    "Variable": "variables",
     "custom_gradient": "engine.functions",
     "device": "engine",
     "errors": "engine",

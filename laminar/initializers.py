@@ -16,6 +16,7 @@ import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from laminar.engine.graph import Tensor, TensorShape
+from laminar.engine.state.initial_values import set_initializer_lookup
 
 from . import ops, random
 from .random.seeds import SeedLike
@@ -545,3 +546,6 @@ def _giving(value: Any) -> Callable[..., Tensor]:
         return ops.convert_to_tensor(value, dtype)
 
     return initialize
+
+
+set_initializer_lookup(get)  # Variable("ones", shape=(2, 3))

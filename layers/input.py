@@ -64,7 +64,11 @@ class InputLayer(Layer):
         self.optional = optional
         self._dtype = as_dtype(dtype or "float32")
         self.built = True
-        output = KerasTensor(self.batch_shape, self._dtype, name=self.name)
+        # A tensor that nothing made becomes the input itself: what was computed from it holds.
+        if isinstance(input_tensor, KerasTensor) and not input_tensor.has_history:
+            output = input_tensor
+        else:
+            output = KerasTensor(self.batch_shape, self._dtype, name=self.name)
         Node(self, (), {}, output)
 
     @property

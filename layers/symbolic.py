@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol
 
 from laminar import ops
 from laminar.dtype_policies import PolicyLike
-from laminar.engine.errors import FailedPreconditionError
+from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.engine.graph import DType, Operators, TensorShape, TensorSpec, as_dtype
 from laminar.naming import auto_name
 from laminar.tree import flatten, map_structure
@@ -43,15 +43,31 @@ class KerasHistory(NamedTuple):
 class KerasTensor(Operators):
     """A tensor without a value: shape, dtype, and the layer or op that made it.
 
+    One that a program makes itself was made by nothing (`has_history` is false): layers and ops
+    take it like any other, and a Function or Model can have it as an input.
+
     Args:
         shape: dimensions, the batch first, None where unknown.
         dtype: element type.
-        sparse: taken for Keras's sake; must be false.
-        ragged: taken for Keras's sake; must be false.
+        sparse: whether it stands for a sparse tensor; nothing here makes or takes those.
+        ragged: whether it stands for a ragged tensor; likewise.
+        record_history: taken for Keras's sake; who makes a tensor is always noted.
         name: shown in summaries.
+
+    Raises:
+        InvalidArgumentError: sparse and ragged at once.
     """
 
-    __slots__ = ("__weakref__", "_dtype", "_history", "_keras_mask", "_shape", "name")
+    __slots__ = (
+        "__weakref__",
+        "_dtype",
+        "_history",
+        "_keras_mask",
+        "_shape",
+        "name",
+        "ragged",
+        "sparse",
+    )
 
     is_keras_tensor = True
     table: ClassVar[Any] = ops  # laminar.ops has every operator under its name
@@ -65,6 +81,10 @@ class KerasTensor(Operators):
         record_history: bool = True,
         name: str | None = None,
     ) -> None:
+        if sparse and ragged:
+            raise InvalidArgumentError("KerasTensor: a tensor is sparse or ragged, not both")
+        self.sparse = sparse
+        self.ragged = ragged
         self._shape = TensorShape(shape)
         self._dtype = as_dtype(dtype)
         self._history: KerasHistory | None = None
@@ -92,14 +112,9 @@ class KerasTensor(Operators):
         return TensorSpec(self._shape, self._dtype)
 
     @property
-    def sparse(self) -> bool:
-        """Always false."""
-        return False
-
-    @property
-    def ragged(self) -> bool:
-        """Always false."""
-        return False
+    def has_history(self) -> bool:
+        """Whether a layer, an op or Input made it."""
+        return self._history is not None
 
     @property
     def history(self) -> KerasHistory:
@@ -204,7 +219,8 @@ class Node:
     @property
     def parents(self) -> list[Node]:
         """The calls that made the inputs."""
-        return [x.history.operation.inbound_nodes[x.history.node_index] for x in self.inputs]
+        made = [x.history for x in self.inputs if x.has_history]
+        return [history.operation.inbound_nodes[history.node_index] for history in made]
 
     def fill(self, values: dict[int, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with symbolic tensors replaced by `values[id(tensor)]`."""

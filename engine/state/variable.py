@@ -36,6 +36,7 @@ from ..ops.math.cast import cast
 from ..ops.state import variable
 from ..source import layer_path
 from .collections import GraphKeys
+from .initial_values import initial_value_of
 from .stateless import current_scope
 
 
@@ -97,18 +98,22 @@ class Variable(Operators):
     read, an initializer; each session holds a value of its own, in a container.
 
     Args:
-        initializer: an array, tensor or number, or a callable `(shape, dtype) -> value`.
-        shape: needed when `initializer` is a callable.
+        initializer: an array, tensor or number, or a callable `(shape, dtype) -> value`; with
+            `shape`, also the name, config or class of an initializer: "ones".
+        shape: needed when `initializer` is not the value itself.
         dtype: element type; by default that of the initial value, float32 for a callable.
         trainable: whether training may change it.
         autocast: whether it is read in the compute type of a mixed-precision policy.
-        aggregation: how replicas combine it: "none", "mean", "sum" or "only_first_replica".
+        aggregation: how replicas combine it: "none" (or None), "mean", "sum" or
+            "only_first_replica".
+        synchronization: taken for Keras's sake: "auto", "none" (or None), "on_read", "on_write".
         name: last part of its path; made unique in a graph.
         collections: keys under which a graph lists it, by default global (and trainable).
         container: where a session keeps it; by default that of the graph's container scope.
 
     Raises:
-        InvalidArgumentError: a callable without a shape.
+        InvalidArgumentError: a callable without a shape, a name that is not a string, or another
+            aggregation or synchronization.
         ShapeError: the initial value has another shape.
     """
 
@@ -116,19 +121,19 @@ class Variable(Operators):
         "__weakref__",
         "_aggregation",
         "_autocast",
+        "_constraint",
         "_dtype",
         "_graph",
         "_handle",
         "_name",
+        "_overwrite_with_gradient",
         "_path",
         "_read",
+        "_regularizer",
         "_shape",
         "_store",
-        "constraint",
         "initial_value",
         "initializer",
-        "overwrite_with_gradient",
-        "regularizer",
         "synchronization",
         "_trainable",
     )
@@ -140,24 +145,31 @@ class Variable(Operators):
         dtype: Any = None,
         trainable: bool = True,
         autocast: bool = True,
-        aggregation: str = "none",
-        synchronization: str = "auto",
+        aggregation: str | None = "none",
+        synchronization: str | None = "auto",
         name: str | None = None,
         *,
         collections: Sequence[str] | None = None,
         container: str | None = None,
     ) -> None:
-        if aggregation not in ("none", "mean", "sum", "only_first_replica"):
+        if aggregation not in (None, "none", "mean", "sum", "only_first_replica"):
             raise InvalidArgumentError(
                 f"Variable: aggregation must be none, mean, sum or only_first_replica, "
                 f"got {aggregation!r}"
             )
-        self._trainable = trainable
-        self.regularizer: Callable[..., Any] | None = None
-        self.constraint: Callable[..., Any] | None = None
-        self.overwrite_with_gradient = False
-        self.synchronization = synchronization
-        self._aggregation = aggregation
+        if synchronization not in (None, "none", "auto", "on_read", "on_write"):
+            raise InvalidArgumentError(
+                f"Variable: synchronization must be auto, none, on_read or on_write, "
+                f"got {synchronization!r}"
+            )
+        if name is not None and not isinstance(name, str):
+            raise InvalidArgumentError(f"Variable: a name is a string, got {name!r}")
+        self._trainable = bool(trainable)
+        self._regularizer: Callable[..., Any] | None = None
+        self._constraint: Callable[..., Any] | None = None
+        self._overwrite_with_gradient = False
+        self.synchronization = synchronization or "none"
+        self._aggregation = aggregation or "none"
         self._autocast = autocast
         graph = building()
         self._graph = graph if graph is not None and not graph.captures_values else None
@@ -180,7 +192,7 @@ class Variable(Operators):
                 )
             initializer = found
         with eager_scope():
-            value = _initial(initializer, shape, dtype, name)
+            value = initial_value_of(initializer, shape, dtype, name)
         assert isinstance(value, EagerTensor)
         self._shape, self._dtype = value.shape, value.dtype
         self._name = name or "variable"
@@ -206,7 +218,7 @@ class Variable(Operators):
         container: str | None,
     ) -> None:
         with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
-            value = _initial(initializer, shape, dtype, name)
+            value = initial_value_of(initializer, shape, dtype, name)
             self.initial_value = as_input(graph, value)
             self._shape, self._dtype = value.shape, value.dtype
             self._path = self._name = scope[:-1]
@@ -253,6 +265,45 @@ class Variable(Operators):
         self._trainable = bool(value)
         if self._graph is None:
             self._store.trainable = self._trainable
+
+    @property
+    def regularizer(self) -> Callable[..., Any] | None:
+        """The penalty on it, a function of its value; None for none."""
+        return self._regularizer
+
+    @regularizer.setter
+    def regularizer(self, value: Callable[..., Any] | None) -> None:
+        self._regularizer = self._callable("regularizer", value)
+
+    @property
+    def constraint(self) -> Callable[..., Any] | None:
+        """What projects it after an update, a function of its value; None for nothing."""
+        return self._constraint
+
+    @constraint.setter
+    def constraint(self, value: Callable[..., Any] | None) -> None:
+        self._constraint = self._callable("constraint", value)
+
+    def _callable(self, what: str, value: Any) -> Any:
+        if value is not None and not callable(value):
+            raise InvalidArgumentError(
+                f"variable {self._path!r}: a {what} is a function of the value, got {value!r}",
+                remedy=f"set {what} = laminar.{what}s.get(...), or a function",
+            )
+        return value
+
+    @property
+    def overwrite_with_gradient(self) -> bool:
+        """Whether optimizers take its "gradient" for its next value."""
+        return self._overwrite_with_gradient
+
+    @overwrite_with_gradient.setter
+    def overwrite_with_gradient(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise DTypeError(
+                f"variable {self._path!r}: overwrite_with_gradient is a bool, got {value!r}"
+            )
+        self._overwrite_with_gradient = value
 
     @property
     def handle(self) -> Tensor:
@@ -458,30 +509,3 @@ _UPDATES: dict[OpDef, Callable[[Tensor, Tensor], Tensor]] = {
     variable.assign_add: add,
     variable.assign_sub: subtract,
 }
-
-
-def _initial(initializer: Any, shape: Any, dtype: Any, name: str | None) -> Tensor:
-    """The initial value of a variable, with the shape and dtype that were asked for."""
-    if callable(initializer) and not hasattr(initializer, "shape"):
-        if shape is None:
-            raise InvalidArgumentError(
-                f"Variable {name!r}: the initializer is a function, so shape= is needed"
-            )
-        full = TensorShape(shape)
-        if not full.is_fully_defined:
-            raise ShapeError(
-                f"Variable {name!r}: the shape must be fully known, got {full}",
-                remedy="give the layer before it a full input shape",
-            )
-        kind = as_dtype("float32" if dtype is None else dtype)
-        value = convert_to_tensor(initializer(tuple(full), dtype=kind), kind)
-    else:
-        value = convert_to_tensor(initializer, dtype)
-    if shape is not None and not value.shape.is_compatible_with(shape):
-        raise ShapeError(
-            f"Variable {name!r}: expected an initial value of shape {TensorShape(shape)}, "
-            f"got {value.spec}"
-        )
-    if value.dtype == resource:
-        raise DTypeError(f"Variable {name!r}: a handle cannot be stored in a variable")
-    return value

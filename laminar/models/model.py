@@ -20,7 +20,7 @@ from laminar.tree import flatten, map_structure
 from ..quantizers import QuantizationLike
 from ..training.trainer import Trainer
 from ..typing import PathLike
-from .network import Network
+from .network import Network, cut
 from .network_config import network_config, network_from_config
 from .quantizing import Filters, quantize_layers
 
@@ -53,7 +53,7 @@ class Model(Trainer):
         super().__init__(**kwargs)
         self._network: Network | None = None
         if inputs is not None:
-            self._network = Network(inputs, outputs, self.who)
+            self._network = cut(Network(inputs, outputs, self.who))
             self.built = True
 
     # Layers

@@ -15,10 +15,10 @@ from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, TensorShape, as_dtype
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.ops.math.cast import cast
-from laminar.layers.input import InputLayer
+from laminar.layers.input import Input, InputLayer
 from laminar.layers.layer import Layer
 from laminar.layers.symbolic import Callee, KerasTensor, Node, unique
-from laminar.tree import flatten, pack_sequence_as
+from laminar.tree import flatten, map_structure, pack_sequence_as
 
 
 class Network:
@@ -59,7 +59,7 @@ class Network:
         first_seen: dict[int, int] = {}
         finished: list[Node] = []
         for output in self.outputs:
-            stack = [(_node_of(output), False)]
+            stack = self._makers([output], fed)
             while stack:
                 node, done = stack.pop()
                 if done:
@@ -70,32 +70,44 @@ class Network:
                 seen[id(node)] = node
                 first_seen.setdefault(id(node.operation), len(first_seen))
                 stack.append((node, True))
-                if any(id(t) in fed for t in node.outputs):
-                    continue
-                if isinstance(node.operation, InputLayer):
+                if isinstance(node.operation, InputLayer) and id(node.outputs[0]) not in fed:
                     raise InvalidArgumentError(
                         f"{self.who}: the outputs need the input {node.operation.name!r}, "
                         f"which is not among the inputs of the model",
                         remedy="add it to inputs=",
                     )
-                stack.extend((_node_of(x), False) for x in reversed(node.inputs))
+                stack.extend(reversed(self._makers(node.inputs, fed)))
         self.nodes = finished
         self._own_nodes = set(map(id, finished))
-        self._rank(finished, first_seen, fed)
+        self._rank(finished, first_seen)
 
-    def _rank(self, nodes: list[Node], first_seen: dict[int, int], fed: set[int]) -> None:
+    def _makers(self, tensors: list[KerasTensor], fed: set[int]) -> list[tuple[Node, bool]]:
+        """The calls that made the tensors, not done: of those that are fed, only Inputs."""
+        found = []
+        for x in tensors:
+            if is_input(x) or (x.has_history and id(x) not in fed):
+                found.append((_node_of(x), False))
+            elif id(x) not in fed:
+                raise InvalidArgumentError(
+                    f"{self.who}: the outputs need {x!r}, which is not among the inputs, "
+                    "and which no layer made",
+                    remedy="add it to inputs=",
+                )
+        return found
+
+    def _rank(self, nodes: list[Node], first_seen: dict[int, int]) -> None:
         depths: dict[int, int] = {}
         of_operation: dict[int, int] = {}
         for node in reversed(nodes):
             key = id(node.operation)
             depth = max(depths.get(id(node), 0), of_operation.get(key, 0))
             depths[id(node)] = of_operation[key] = depth
-            if not any(id(t) in fed for t in node.outputs):
-                for parent in node.parents:
-                    depths[id(parent)] = max(depth + 1, depths.get(id(parent), 0))
+            for parent in node.parents:
+                depths[id(parent)] = max(depth + 1, depths.get(id(parent), 0))
         operations = {id(n.operation): n.operation for n in nodes}
         for x in self.inputs:  # an input that nothing uses is still fed
-            operations.setdefault(id(x.history.operation), x.history.operation)
+            if is_input(x):
+                operations.setdefault(id(x.history.operation), x.history.operation)
         self.operations: list[Callee] = sorted(
             operations.values(),
             key=lambda op: (-of_operation.get(id(op), 0), first_seen.get(id(op), -1)),
@@ -119,12 +131,12 @@ class Network:
     @property
     def input_names(self) -> list[str]:
         """The names of the inputs, in order."""
-        return [x.history.operation.name for x in self.inputs]
+        return [_name_of(x) for x in self.inputs]
 
     @property
     def output_names(self) -> list[str]:
         """The name of the operation behind each output."""
-        return [y.history.operation.name for y in self.outputs]
+        return [_name_of(y) for y in self.outputs]
 
     def calls_of(self, operation: Callee) -> list[Node]:
         """The calls of an operation that belong to the network, in order."""
@@ -142,11 +154,11 @@ class Network:
             result = flatten(part_call(node.operation, args, kwargs))
             made = [r for r in result if r is not None]
             for tensor, value in zip(node.outputs, made, strict=True):
-                values[id(tensor)] = value
-        found = [values[id(y)] for y in self.outputs]
-        if isinstance(self.outputs_structure, list | tuple) and len(found) == 1:
+                values.setdefault(id(tensor), value)  # what is fed counts
+        found = pack_sequence_as(self.outputs_structure, [values[id(y)] for y in self.outputs])
+        if isinstance(found, list | tuple) and len(found) == 1:
             return found[0]  # a list of one output is that output
-        return pack_sequence_as(self.outputs_structure, found)
+        return found
 
     def _match(self, inputs: Any) -> list[Any]:
         """The given inputs in the order of the model's, checked and cast."""
@@ -200,9 +212,38 @@ class Network:
         return value
 
 
+def is_input(tensor: KerasTensor) -> bool:
+    """Whether `Input` made the tensor."""
+    return tensor.has_history and isinstance(tensor.history.operation, InputLayer)
+
+
+def cut(network: Network) -> Network:
+    """The network with an Input for each tensor that enters it in the middle of another one."""
+    if all(map(is_input, network.inputs)):
+        return network
+
+    def entry(x: KerasTensor) -> KerasTensor:
+        if is_input(x):
+            return x
+        if not x.has_history:  # one that nothing made becomes the input itself
+            return InputLayer(input_tensor=x, name=x.name).output_tensor
+        return Input(batch_shape=x.shape, dtype=x.dtype, name=x.name)
+
+    inputs = map_structure(entry, network.inputs_structure)
+    outputs = network.outputs_structure
+    if any(x is not y for x, y in zip(flatten(inputs), network.inputs, strict=True)):
+        # The calls once more, on the new inputs.
+        outputs = pack_sequence_as(outputs, flatten(network.run(inputs)))
+    return Network(inputs, outputs, network.who)
+
+
 def _node_of(tensor: KerasTensor) -> Node:
     operation, node_index, _ = tensor.history
     return operation.inbound_nodes[node_index]
+
+
+def _name_of(tensor: KerasTensor) -> str:
+    return tensor.history.operation.name if tensor.has_history else tensor.name
 
 
 def _batch(shape: TensorShape) -> str:

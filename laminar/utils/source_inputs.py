@@ -27,8 +27,10 @@ def get_source_inputs(tensor: Any) -> list[Any]:
         if id(one) in seen:
             continue
         seen.add(id(one))
-        operation, index, _ = one.history
-        made_of = operation.inbound_nodes[index].inputs
+        made_of = []
+        if one.has_history:
+            operation, index, _ = one.history
+            made_of = operation.inbound_nodes[index].inputs
         if not made_of:
             found[id(one)] = one
         todo.extend(reversed(made_of))

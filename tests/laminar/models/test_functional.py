@@ -154,3 +154,31 @@ def test_subclass_that_is_functional() -> None:
     model = Net(2)
     assert np.asarray(model(data(4, 3))).shape == (4, 2)
     assert isinstance(model, Net)
+
+
+def test_a_slice_of_a_model_is_a_model() -> None:
+    x = laminar.Input((3,))
+    hidden = layers.Dense(4, name="hidden")(x)
+    a, b = ops.split(hidden * 2, 2, axis=-1)
+    model = laminar.Model(x, layers.Dense(2, name="head")(a + b))
+    head = laminar.Model({"a": a, "b": b}, model.output)
+    assert [type(layer).__name__ for layer in head.layers] == ["InputLayer", "InputLayer", "Dense"]
+    assert head.get_layer("head") is model.get_layer("head")
+    parts = {"a": np.ones((5, 2), "float32"), "b": np.full((5, 2), 2, "float32")}
+    expected = np.full((5, 2), 3.0) @ model.weights[2].numpy()
+    np.testing.assert_allclose(head(parts), expected, rtol=1e-6)
+    again = type(head).from_config(head.get_config())
+    again.set_weights(head.get_weights())
+    np.testing.assert_array_equal(again(parts), head(parts))
+    half = laminar.Function(hidden, model.output)
+    assert "hidden" not in [operation.name for operation in half.operations]
+    middle = laminar.Model(hidden, hidden * 2)
+    np.testing.assert_array_equal(middle(np.ones((1, 4), "float32")), np.full((1, 4), 2.0))
+
+
+def test_a_fed_output_of_an_op_leaves_the_others() -> None:
+    x = laminar.Input((4,))
+    a, b = ops.split(x, 2, axis=-1)
+    f = laminar.Function([x, a], [a, b])
+    found = f([np.arange(4.0, dtype="float32")[None], np.full((1, 2), 9, "float32")])
+    np.testing.assert_array_equal(np.concatenate(found), [[9, 9], [2, 3]])

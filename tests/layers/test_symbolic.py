@@ -1,0 +1,62 @@
+"""Symbolic tensors that nothing made: `KerasTensor(shape, dtype)`."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import laminar
+from laminar import KerasTensor, layers, ops
+from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
+
+X = np.arange(6, dtype="float32").reshape(2, 3)
+
+
+def test_layers_and_ops_take_them() -> None:
+    dense = layers.Dense(4)
+    y = dense(KerasTensor((None, 3)))
+    assert (y.shape, dense.built, dense.kernel.shape) == ((None, 4), True, (3, 4))
+    a, b = KerasTensor((2, 1), "int32"), KerasTensor((3,), "float32")
+    assert ((a + b).shape, (a + b).dtype) == ((2, 3), "float32")
+    assert ops.concatenate([b, b]).shape == (6,)
+    assert layers.Add()([b, b]).shape == (3,)
+    assert a.has_history is False
+    assert y.has_history is True
+    with pytest.raises(FailedPreconditionError, match="not made by a layer"):
+        _ = a.history
+
+
+def test_a_function_of_them() -> None:
+    x, y = KerasTensor((None, 3), name="x"), KerasTensor((3,), name="y")
+    add = laminar.Function({"a": x, "b": y}, {"sum": x + y, "same": y})
+    found = add({"a": X, "b": np.ones(3, "float32")})
+    np.testing.assert_array_equal(found["sum"], X + 1)
+    np.testing.assert_array_equal(found["same"], np.ones(3))
+    with pytest.raises(InvalidArgumentError, match="name=y.* not among the inputs"):
+        laminar.Function(x, x + y)
+
+
+def test_a_model_makes_them_its_inputs() -> None:
+    x = KerasTensor((None, 3), name="pixels")
+    model = laminar.Model(x, layers.Dense(2, kernel_initializer="ones", use_bias=False)(x))
+    np.testing.assert_array_equal(model(X), X.sum(1, keepdims=True).repeat(2, 1))
+    assert [layer.name for layer in model.layers][0] == "pixels"
+    again = laminar.models.model_from_json(model.to_json())
+    again.set_weights(model.get_weights())
+    np.testing.assert_array_equal(again(X), model(X))
+    assert json.loads(model.to_json())["config"]["input_layers"] == ["pixels", 0, 0]
+
+
+def test_the_inputs_behind_one_that_nothing_made() -> None:
+    x = KerasTensor((None, 3))
+    assert laminar.utils.get_source_inputs(x * 2 + 1) == [x]
+
+
+def test_kinds_of_storage() -> None:
+    assert KerasTensor((2,), sparse=True).sparse is True
+    assert KerasTensor((2,), ragged=True).ragged is True
+    assert KerasTensor((2,)).sparse is False
+    with pytest.raises(InvalidArgumentError, match="sparse or ragged"):
+        KerasTensor((2,), sparse=True, ragged=True)
