@@ -106,7 +106,7 @@ def _alone(call: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, A
 def _needs_whole(part: Any) -> bool:
     """Whether layers of it are to see the whole batch."""
     return isinstance(part, Layer) and any(
-        getattr(layer, "synchronized", False) for layer in part.flatten_layers()
+        getattr(layer, "synchronized", False) for layer in part._laminar_flatten_layers()
     )
 
 
@@ -258,23 +258,25 @@ _Left = list[tuple[list[Any], list[tuple[str, Any]]]]
 
 
 def _take_losses(layer: Any) -> _Left:
-    layers = layer.flatten_layers()
-    left = [(list(part._losses), list(part._reports)) for part in layers]
+    layers = layer._laminar_flatten_layers()
+    left = [(list(part._laminar_losses), list(part._laminar_reports)) for part in layers]
     for part in layers:
-        part._losses.clear()
-        part._reports.clear()
+        part._laminar_losses.clear()
+        part._laminar_reports.clear()
     return left
 
 
 def _give_losses(layer: Any, earlier: _Left, left: Sequence[_Left], shares: Sequence[Any]) -> None:
     """Leave with each layer what earlier calls have left, and one on the whole batch would have."""
-    for part, (losses, reports), *parts in zip(layer.flatten_layers(), earlier, *left, strict=True):
+    for part, (losses, reports), *parts in zip(
+        layer._laminar_flatten_layers(), earlier, *left, strict=True
+    ):
         if current.context is None:  # an outermost call forgets those before it
             losses, reports = [], []
-        part._losses[:] = losses + [
+        part._laminar_losses[:] = losses + [
             _mean(values, shares) for values in zip(*(losses for losses, _ in parts), strict=True)
         ]
-        part._reports[:] = reports + [
+        part._laminar_reports[:] = reports + [
             (rows[0][0], _mean([ops.mean(value) for _, value in rows], shares))
             for rows in zip(*(reports for _, reports in parts), strict=True)
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from laminar.engine import forks
 
@@ -30,3 +31,8 @@ def reset_names() -> None:
     """Count from the start again."""
     with _lock:
         _counts.clear()
+
+
+def who(obj: Any) -> str:
+    """How errors call a layer, a model or another named object: its class and its name."""
+    return f"{type(obj).__name__} {obj.name!r}"

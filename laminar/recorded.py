@@ -18,7 +18,7 @@ class Recorded:
         """Remember the arguments, of classes that need it."""
         instance = super().__new__(cls)
         if is_recorded(cls):
-            object.__setattr__(instance, "_init_arguments", (args, kwargs))
+            object.__setattr__(instance, "_laminar_init_arguments", (args, kwargs))
         return instance
 
 
@@ -43,7 +43,7 @@ def recorded_config(obj: Any) -> dict[str, Any]:
         known = dict(obj.get_config())
     except NotImplementedError:  # a base that says nothing of itself
         known = {}
-    arguments = getattr(obj, "_init_arguments", None)
+    arguments = getattr(obj, "_laminar_init_arguments", None)
     if arguments is None:
         return known
     signature = inspect.signature(kind.__init__)

@@ -11,6 +11,7 @@ from laminar.constraints import ConstraintLike
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import Tensor
 from laminar.initializers import InitializerLike
+from laminar.naming import who
 from laminar.regularizers import RegularizerLike
 from laminar.typing import Shape
 
@@ -239,7 +240,7 @@ class Softmax(Layer):
             None not in (m, n) and m not in (1, n) for m, n in pairs
         ):
             raise ShapeError(
-                f"{self.who}: the mask {tuple(mask.shape)} does not broadcast to the inputs "
+                f"{who(self)}: the mask {tuple(mask.shape)} does not broadcast to the inputs "
                 f"{tuple(inputs.shape)}"
             )
 

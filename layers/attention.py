@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from laminar import ops, random
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
+from laminar.naming import who
 from laminar.typing import Shape
 
 from .attention_masks import causal_mask
@@ -76,12 +77,12 @@ class Attention(Layer):
     def _check_list(self, name: str, value: Any) -> None:
         if not isinstance(value, list):
             raise InvalidArgumentError(
-                f"{self.who} must be called on a list of {name}, got {type(value).__name__}",
+                f"{who(self)} must be called on a list of {name}, got {type(value).__name__}",
                 remedy=f"pass {name} as [query, value] or [query, value, key]",
             )
         if not 2 <= len(value) <= 3:
             raise InvalidArgumentError(
-                f"{self.who} takes a list of {name} of length 2 or 3, got {len(value)}",
+                f"{who(self)} takes a list of {name} of length 2 or 3, got {len(value)}",
                 remedy=f"pass {name} as [query, value] or [query, value, key]",
             )
 
@@ -90,7 +91,7 @@ class Attention(Layer):
             return
         if not isinstance(mask, list):
             raise InvalidArgumentError(
-                f"{self.who}: the layer mask must be a list, got {type(mask).__name__}",
+                f"{who(self)}: the layer mask must be a list, got {type(mask).__name__}",
                 remedy="pass [query_mask, value_mask], None for one that is not there",
             )
         self._check_list("mask", mask)

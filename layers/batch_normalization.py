@@ -13,6 +13,7 @@ from laminar.engine.graph import Tensor
 from laminar.engine.ops.nn.normalization import batch_norm
 from laminar.engine.state import Variable
 from laminar.initializers import InitializerLike
+from laminar.naming import who
 from laminar.regularizers import RegularizerLike
 from laminar.typing import Shape
 
@@ -89,11 +90,11 @@ class BatchNormalization(Layer):
         super().__init__(**kwargs)
         if renorm:
             raise InvalidArgumentError(
-                f"{self.who}: renorm=True is not supported",
+                f"{who(self)}: renorm=True is not supported",
                 remedy="for small batches, use GroupNormalization or LayerNormalization",
             )
         if isinstance(axis, bool) or not hasattr(axis, "__index__"):
-            raise InvalidArgumentError(f"{self.who}: axis must be a whole number, got {axis!r}")
+            raise InvalidArgumentError(f"{who(self)}: axis must be a whole number, got {axis!r}")
         self.axis = int(axis)
         self.momentum = float(momentum)
         self.epsilon = float(epsilon)
@@ -159,7 +160,7 @@ class BatchNormalization(Layer):
         """Mean and variance over the places where the mask is true."""
         if len(mask.shape) != len(x.shape) - 1:
             raise ShapeError(
-                f"{self.who}: the mask {tuple(mask.shape)} must have one axis less than the "
+                f"{who(self)}: the mask {tuple(mask.shape)} must have one axis less than the "
                 f"inputs {tuple(x.shape)}"
             )
         dtype = self.moving_mean.dtype

@@ -8,6 +8,7 @@ from typing import Any, Self, Unpack
 from laminar import ops
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.engine.graph import Tensor
+from laminar.naming import who
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import flatten
 from laminar.typing import Shape, TensorLike
@@ -51,15 +52,15 @@ class Bidirectional(Layer):
         super().__init__(**kwargs)
         for given in (layer, backward_layer):
             if given is not None and not isinstance(given, Layer):
-                refuse_layer(given, self.who)
+                refuse_layer(given, who(self))
         if not hasattr(layer, "go_backwards"):
             raise InvalidArgumentError(
-                f"{self.who}: expected a recurrent layer, got {layer!r}",
+                f"{who(self)}: expected a recurrent layer, got {layer!r}",
                 remedy="pass LSTM(units), GRU(units), RNN(cell) or the like",
             )
         if merge_mode not in _MODES:
             raise InvalidArgumentError(
-                f"{self.who}: merge_mode must be one of {', '.join(map(repr, _MODES))}, "
+                f"{who(self)}: merge_mode must be one of {', '.join(map(repr, _MODES))}, "
                 f"got {merge_mode!r}"
             )
         self.forward_layer = _copy(layer, "forward")
@@ -82,15 +83,15 @@ class Bidirectional(Layer):
         forward, backward = self.forward_layer, self.backward_layer
         if forward.go_backwards == backward.go_backwards:
             raise InvalidArgumentError(
-                f"{self.who}: both layers have go_backwards={forward.go_backwards}",
+                f"{who(self)}: both layers have go_backwards={forward.go_backwards}",
                 remedy="give one of them go_backwards=True",
             )
         for name in ("stateful", "return_sequences", "return_state"):
             first, second = getattr(forward, name), getattr(backward, name)
             if first != second:
                 raise InvalidArgumentError(
-                    f"{self.who}: {name} is {first} in the forward layer, {second} in the backward "
-                    f"layer",
+                    f"{who(self)}: {name} is {first} in the forward layer, {second} in the "
+                    "backward layer",
                     remedy="give both the same",
                 )
 
@@ -160,7 +161,7 @@ class Bidirectional(Layer):
         """
         if not self.stateful:
             raise FailedPreconditionError(
-                f"{self.who}: there is no state to reset",
+                f"{who(self)}: there is no state to reset",
                 remedy="make the layer inside with stateful=True",
             )
         self.forward_layer.reset_state()

@@ -22,8 +22,8 @@ from .weights import Weighted
 class Buildable(Weighted):
     """The part of `Layer` that deals with `build`."""
 
-    _call_parameters: ClassVar[tuple[str, ...]] = ()
-    _build_shapes: dict[str, Any] | None
+    _laminar_call_parameters: ClassVar[tuple[str, ...]] = ()
+    _laminar_build_shapes: dict[str, Any] | None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -33,22 +33,24 @@ class Buildable(Weighted):
 
     def build(self, input_shape: Any) -> None:
         """Make the weights for inputs of `input_shape`; by default there are none to make."""
-        self._build_shapes = self._build_shapes or {"input_shape": input_shape}
+        self._laminar_build_shapes = self._laminar_build_shapes or {"input_shape": input_shape}
         self.built = True
 
-    def _maybe_build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _laminar_maybe_build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self.built:
             return
-        shapes = self._shapes_for_build(args, kwargs)
+        shapes = self._laminar_shapes_for_build(args, kwargs)
         with autocast(None):
             self.build(**shapes)
         self.built = True
 
-    def _shapes_for_build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    def _laminar_shapes_for_build(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> dict[str, Any]:
         """The arguments of `build`: one shape, or one for each tensor argument of `call`."""
         wanted = list(inspect.signature(self.build).parameters.values())
         named = [p.name for p in wanted if p.kind is not p.VAR_KEYWORD]
-        given = dict(zip(self._call_parameters, args, strict=False)) | kwargs
+        given = dict(zip(self._laminar_call_parameters, args, strict=False)) | kwargs
         tensors = {name: value for name, value in given.items() if _is_tensor_structure(value)}
         if not named:
             return {}
@@ -67,7 +69,7 @@ class Buildable(Weighted):
 
     def get_build_config(self) -> dict[str, Any] | None:
         """The shapes it was built with, None before."""
-        shapes = self._build_shapes
+        shapes = self._laminar_build_shapes
         if shapes is None:
             return None
         if len(shapes) == 1:
@@ -99,9 +101,12 @@ def _build_once(build: Callable[..., Any]) -> Callable[..., Any]:
         bound = inspect.signature(build).bind(self, *args, **kwargs)
         shapes = dict(list(bound.arguments.items())[1:])
         shapes |= shapes.pop("kwargs", {})
-        if self._build_shapes is None:
-            self._build_shapes = shapes
-        with nullcontext() if self._is_inside() else inside_layer(self.name), autocast(None):
+        if self._laminar_build_shapes is None:
+            self._laminar_build_shapes = shapes
+        with (
+            nullcontext() if self._laminar_is_inside() else inside_layer(self.name),
+            autocast(None),
+        ):
             build(self, *args, **kwargs)
         self.built = True
 

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from laminar import ops
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import INTEGER
+from laminar.naming import who
 from laminar.typing import DTypeLike, TensorLike
 
 from .data_layer import DataLayer, refuse_sparse
@@ -83,7 +84,7 @@ class CategoryEncoding(DataLayer):
         self.output_mode = one_of(self, "output_mode", mode, MODES)
         if num_tokens is None:
             raise InvalidArgumentError(
-                f"{self.who}: num_tokens is missing",
+                f"{who(self)}: num_tokens is missing",
                 remedy="give it, or use IntegerLookup, which learns the categories",
             )
         self.num_tokens = whole(self, "num_tokens", num_tokens)
@@ -95,7 +96,7 @@ class CategoryEncoding(DataLayer):
         if count_weights is not None:
             if self.output_mode != "count":
                 raise InvalidArgumentError(
-                    f"{self.who}: count_weights is for output_mode 'count', "
+                    f"{who(self)}: count_weights is for output_mode 'count', "
                     f"which is {self.output_mode!r}"
                 )
             count_weights = ops.cast(ops.convert_to_tensor(count_weights), self.compute_dtype)

@@ -13,6 +13,7 @@ from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 from laminar.initializers import InitializerLike
+from laminar.naming import who
 from laminar.regularizers import RegularizerLike
 from laminar.typing import DataFormat, Padding
 
@@ -91,7 +92,7 @@ class ConvLSTMCell(DroppingCell):
         self.dilation_rate = each_axis(self, "dilation_rate", dilation_rate, rank)
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise InvalidArgumentError(
-                f"{self.who}: strides {self.strides} and dilation_rate {self.dilation_rate} are "
+                f"{who(self)}: strides {self.strides} and dilation_rate {self.dilation_rate} are "
                 f"both above 1",
                 remedy="leave one of them at 1",
             )
@@ -114,7 +115,7 @@ class ConvLSTMCell(DroppingCell):
         spatial = input_shape[1:-1] if self._axis == -1 else input_shape[2:]
         if None in spatial:
             raise ShapeError(
-                f"{self.who}: the spatial axes size the state, but they are not all known in the "
+                f"{who(self)}: the spatial axes size the state, but they are not all known in the "
                 f"input shape {tuple(input_shape)}",
                 remedy="give Input a full shape (batch and steps may be unknown)",
             )

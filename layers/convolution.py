@@ -13,6 +13,7 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 from laminar.initializers import InitializerLike
+from laminar.naming import who
 from laminar.regularizers import RegularizerLike
 from laminar.typing import CausalPadding, DataFormat, Shape
 
@@ -79,7 +80,7 @@ class ConvBase(Layer):
         )
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise InvalidArgumentError(
-                f"{self.who}: strides {self.strides} and dilation_rate {self.dilation_rate} are "
+                f"{who(self)}: strides {self.strides} and dilation_rate {self.dilation_rate} are "
                 f"both above 1",
                 remedy="leave one of them at 1",
             )
@@ -183,7 +184,7 @@ class Conv(ConvBase):
         self.groups = whole(self, "groups", groups)
         if self.filters % self.groups:
             raise InvalidArgumentError(
-                f"{self.who}: {self.filters} filters cannot be divided into {self.groups} groups",
+                f"{who(self)}: {self.filters} filters cannot be divided into {self.groups} groups",
                 remedy="choose a number of filters that is a multiple of groups",
             )
         keep(
@@ -197,7 +198,7 @@ class Conv(ConvBase):
         channels = self._input_channels(input_shape)
         if channels % self.groups:
             raise InvalidArgumentError(
-                f"{self.who}: the {channels} channels of the input {tuple(input_shape)} cannot be "
+                f"{who(self)}: the {channels} channels of the input {tuple(input_shape)} cannot be "
                 f"divided into {self.groups} groups",
                 remedy="choose a number of groups that divides them",
             )

@@ -10,6 +10,7 @@ from laminar.constraints import ConstraintLike
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
 from laminar.initializers import InitializerLike
+from laminar.naming import who
 from laminar.regularizers import RegularizerLike
 from laminar.typing import DataFormat, Padding, Shape
 
@@ -99,7 +100,7 @@ class ConvTranspose(ConvBase):
         for extra, stride in zip(self.output_padding or (), self.strides, strict=False):
             if extra >= stride:
                 raise InvalidArgumentError(
-                    f"{self.who}: output_padding {self.output_padding} must be below the strides "
+                    f"{who(self)}: output_padding {self.output_padding} must be below the strides "
                     f"{self.strides}",
                     remedy="leave it out for the default",
                 )

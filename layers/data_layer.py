@@ -12,6 +12,7 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.state import Variable
+from laminar.naming import who
 
 from .layer import Layer
 from .symbolic import any_symbolic
@@ -72,6 +73,6 @@ def refuse_sparse(layer: Layer, sparse: bool) -> None:
     """
     if sparse:
         raise InvalidArgumentError(
-            f"{layer.who}: sparse must be false, there are dense tensors only",
+            f"{who(layer)}: sparse must be false, there are dense tensors only",
             remedy="leave it out",
         )

@@ -11,6 +11,7 @@ from laminar import ops
 from laminar.config import floatx
 from laminar.dtype_policies import PolicyLike
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
+from laminar.naming import who
 from laminar.typing import DataLike, TensorLike
 
 from .category_encoding import MODES, encode
@@ -55,7 +56,7 @@ class Discretization(DataLayer):
         self.output_mode = one_of(self, "output_mode", output_mode, ("int", *MODES))
         if (num_bins is None) == (bin_boundaries is None):
             raise InvalidArgumentError(
-                f"{self.who}: give bin_boundaries or num_bins, "
+                f"{who(self)}: give bin_boundaries or num_bins, "
                 f"got bin_boundaries={bin_boundaries} and num_bins={num_bins}"
             )
         self.num_bins = None if num_bins is None else whole(self, "num_bins", num_bins)
@@ -86,7 +87,7 @@ class Discretization(DataLayer):
         """
         if self.num_bins is None:
             raise InvalidArgumentError(
-                f"{self.who}: adapt() would have no effect, bin_boundaries were given",
+                f"{who(self)}: adapt() would have no effect, bin_boundaries were given",
                 remedy="make the layer with num_bins instead",
             )
         self.reset_state()
@@ -109,7 +110,8 @@ class Discretization(DataLayer):
             return
         if not self.summary.size:
             raise InvalidArgumentError(
-                f"{self.who}: adapt() got no data", remedy="pass an array, or batches of arrays"
+                f"{who(self)}: adapt() got no data",
+                remedy="pass an array, or batches of arrays",
             )
         self.bin_boundaries = _compress(self.summary, 1.0 / self.num_bins)[0, :-1].tolist()
 
@@ -130,7 +132,8 @@ class Discretization(DataLayer):
     def call(self, inputs: TensorLike) -> Any:
         if self.bin_boundaries is None:
             raise FailedPreconditionError(
-                f"{self.who} has no bins yet", remedy="call adapt(data) first, on training data"
+                f"{who(self)} has no bins yet",
+                remedy="call adapt(data) first, on training data",
             )
         return self._encoded(inputs, self.bin_boundaries)
 

@@ -11,6 +11,7 @@ from laminar.config import standardize_data_format
 from laminar.dtype_policies import PolicyLike
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
+from laminar.naming import who
 from laminar.typing import DataFormat
 
 from .input_spec import InputSpec
@@ -82,7 +83,7 @@ def _noise_shape(layer: Layer, shape: Sequence[int | None] | None) -> tuple[int 
         n is not None and (not isinstance(n, int) or n < 1) for n in shape
     ):
         raise InvalidArgumentError(
-            f"{layer.who}: noise_shape must hold positive whole numbers and None, got {shape!r}"
+            f"{who(layer)}: noise_shape must hold positive whole numbers and None, got {shape!r}"
         )
     return tuple(shape)
 

@@ -12,6 +12,7 @@ from laminar.constraints import ConstraintLike
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor
 from laminar.initializers import InitializerLike
+from laminar.naming import who
 from laminar.quantizers import QuantizationLike
 from laminar.regularizers import RegularizerLike
 from laminar.typing import Shape
@@ -89,7 +90,7 @@ class EinsumDense(MainWeight):
         found = _EQUATION.fullmatch(equation.replace(" ", ""))
         if found is None or (found[1], found[3]) != (found[5], found[7]) or (found[1] and found[3]):
             raise InvalidArgumentError(
-                f"{self.who}: equation must have the form 'ab,bc->ac', with dots before or after "
+                f"{who(self)}: equation must have the form 'ab,bc->ac', with dots before or after "
                 f"the axes of both input and output, got {equation!r}"
             )
         self.equation = equation
@@ -101,7 +102,7 @@ class EinsumDense(MainWeight):
         self.bias_axes = bias_axes
         if bias_axes and not set(bias_axes) <= set(self._output_axes):
             raise InvalidArgumentError(
-                f"{self.who}: bias_axes {bias_axes!r} must be among those of the output, "
+                f"{who(self)}: bias_axes {bias_axes!r} must be among those of the output, "
                 f"{self._output_axes!r}"
             )
         keep(
@@ -135,7 +136,7 @@ class EinsumDense(MainWeight):
         named, dotted = len(self._input_axes), len(shape) - len(self._input_axes)
         if dotted < 0 or (dotted > 0 and not (self._dots_first or self._dots_last)):
             raise ShapeError(
-                f"{self.who}: equation {self.equation!r} wants an input of {named} axes"
+                f"{who(self)}: equation {self.equation!r} wants an input of {named} axes"
                 f"{' or more' if dotted < 0 else ''}, got shape {shape}"
             )
         own = shape[dotted:] if self._dots_first else shape[:named]
@@ -147,7 +148,7 @@ class EinsumDense(MainWeight):
         )
         if len(full) != len(self._output_axes):
             raise ShapeError(
-                f"{self.who}: output_shape {self.partial_output_shape} does not fit the output of "
+                f"{who(self)}: output_shape {self.partial_output_shape} does not fit the output of "
                 f"{self.equation!r}",
                 remedy="give a size for each of its axes, without the batch and the dots",
             )
@@ -155,12 +156,12 @@ class EinsumDense(MainWeight):
         for axis, size in output.items():
             if axis in sizes and None not in (size, sizes[axis]) and size != sizes[axis]:
                 raise ShapeError(
-                    f"{self.who}: axis {axis!r} of {self.equation!r} has size {sizes[axis]} in the "
-                    f"input {shape}, and {size} in output_shape {self.partial_output_shape}"
+                    f"{who(self)}: axis {axis!r} of {self.equation!r} has size {sizes[axis]} in "
+                    f"the input {shape}, and {size} in output_shape {self.partial_output_shape}"
                 )
             if axis not in sizes and axis not in self._kernel_axes:
                 raise InvalidArgumentError(
-                    f"{self.who}: axis {axis!r} of the output of {self.equation!r} is neither in "
+                    f"{who(self)}: axis {axis!r} of the output of {self.equation!r} is neither in "
                     f"the input nor in the kernel"
                 )
         kernel = tuple(self._size(axis, output, sizes) for axis in self._kernel_axes)
@@ -172,13 +173,13 @@ class EinsumDense(MainWeight):
         found = [sizes[axis] for sizes in known if axis in sizes]
         if not found:
             raise InvalidArgumentError(
-                f"{self.who}: axis {axis!r} of the kernel of {self.equation!r} is neither in the "
+                f"{who(self)}: axis {axis!r} of the kernel of {self.equation!r} is neither in the "
                 f"input nor in the output"
             )
         size = next((size for size in found if size is not None), None)
         if size is None:
             raise ShapeError(
-                f"{self.who}: axis {axis!r} of {self.equation!r} sizes a weight, but is unknown",
+                f"{who(self)}: axis {axis!r} of {self.equation!r} sizes a weight, but is unknown",
                 remedy="give it in output_shape, or give Input a full shape",
             )
         return size

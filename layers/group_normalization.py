@@ -10,6 +10,7 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
 from laminar.engine.ops.nn.normalization import group_norm
 from laminar.initializers import InitializerLike
+from laminar.naming import who
 from laminar.regularizers import RegularizerLike
 from laminar.typing import Shape
 
@@ -86,7 +87,7 @@ class GroupNormalization(Layer):
             self.groups = size
         if size % self.groups:
             raise InvalidArgumentError(
-                f"{self.who}: the {size} channels of the input {tuple(input_shape)} cannot be "
+                f"{who(self)}: the {size} channels of the input {tuple(input_shape)} cannot be "
                 f"divided into {self.groups} groups",
                 remedy="choose a number of groups that divides them",
             )

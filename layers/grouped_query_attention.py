@@ -9,6 +9,7 @@ from laminar.constraints import ConstraintLike
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
 from laminar.initializers import InitializerLike
+from laminar.naming import who
 from laminar.regularizers import RegularizerLike
 from laminar.typing import Shape
 
@@ -98,7 +99,7 @@ class GroupedQueryAttention(ProjectedAttention):
         self.num_key_value_heads = whole(self, "num_key_value_heads", num_key_value_heads)
         if self.num_query_heads % self.num_key_value_heads:
             raise InvalidArgumentError(
-                f"{self.who}: num_query_heads must be divisible by num_key_value_heads, "
+                f"{who(self)}: num_query_heads must be divisible by num_key_value_heads, "
                 f"got {num_query_heads} and {num_key_value_heads}"
             )
         self.num_repeats = self.num_query_heads // self.num_key_value_heads

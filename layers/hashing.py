@@ -15,6 +15,7 @@ from laminar.engine.ops.math import compare
 from laminar.engine.ops.text import string
 from laminar.engine.ops.text.siphash import to_hash_bucket_strong
 from laminar.engine.ops.text.string_match import to_hash_bucket
+from laminar.naming import who
 from laminar.typing import Ints, Shape
 
 from .category_encoding import MODES, encode
@@ -89,11 +90,11 @@ class Hashing(DataLayer):
         self.output_mode = one_of(self, "output_mode", output_mode, ("int", *MODES))
         if self.output_mode == "int" and self.dtype_policy.name not in ("int32", "int64"):
             raise DTypeError(
-                f"{self.who}: dtype must be int32 or int64 for output_mode 'int', got {self.dtype}"
+                f"{who(self)}: dtype must be int32 or int64 for output_mode 'int', got {self.dtype}"
             )
         self.num_bins = whole(self, "num_bins", num_bins)
         self.mask_value = mask_value
-        self.salt = as_salt(self.who, salt)
+        self.salt = as_salt(who(self), salt)
         refuse_sparse(self, sparse)
         self.sparse = False
         self.autocast = False  # numbers are cut to int64, not to the dtype of the output
@@ -162,7 +163,7 @@ class HashedCrossing(DataLayer):
     def _as_input(self, inputs: Any) -> Any:
         if not isinstance(inputs, list | tuple) or len(inputs) < 2:
             raise InvalidArgumentError(
-                f"{self.who}: expected a list of two inputs or more, got {inputs!r}",
+                f"{who(self)}: expected a list of two inputs or more, got {inputs!r}",
                 remedy="call it as layer([a, b])",
             )
         return [as_input(x) for x in inputs]
@@ -179,16 +180,16 @@ class HashedCrossing(DataLayer):
         shapes = [tuple(x.shape) for x in inputs]
         if len(shapes[0]) > 2 or (len(shapes[0]) == 2 and shapes[0][-1] != 1):
             raise ShapeError(
-                f"{self.who}: the inputs must be of shape (), (batch,) or (batch, 1), "
+                f"{who(self)}: the inputs must be of shape (), (batch,) or (batch, 1), "
                 f"got {shapes[0]}",
                 remedy="cross one feature with another, not rows of features",
             )
         if any(shape != shapes[0] for shape in shapes):
-            raise ShapeError(f"{self.who}: the inputs must have equal shapes, got {shapes}")
+            raise ShapeError(f"{who(self)}: the inputs must have equal shapes, got {shapes}")
         for x in inputs:
             if x.dtype not in INTEGER | STRING:
                 raise DTypeError(
-                    f"{self.who}: the inputs must be whole numbers or strings, got {x.dtype}",
+                    f"{who(self)}: the inputs must be whole numbers or strings, got {x.dtype}",
                     remedy="cast it, or make bins of it with Discretization",
                 )
 

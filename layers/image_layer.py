@@ -9,6 +9,7 @@ from laminar import ops, random
 from laminar.config import standardize_data_format
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, TensorShape, as_dtype
+from laminar.naming import who
 from laminar.random import SeedGenerator
 from laminar.typing import DataFormat
 
@@ -117,12 +118,12 @@ class ImageLayer(DataLayer):
     def _check(self, parts: dict[str, Any]) -> None:
         if "images" not in parts or not set(parts) <= set(PARTS):
             raise InvalidArgumentError(
-                f"{self.who}: a dict must have 'images', and may have "
+                f"{who(self)}: a dict must have 'images', and may have "
                 f"{', '.join(map(repr, PARTS[1:]))}; got {', '.join(map(repr, parts))}"
             )
         if self.moves and "bounding_boxes" in parts:
             raise InvalidArgumentError(
-                f"{self.who}: pixels move, and bounding boxes would not follow them",
+                f"{who(self)}: pixels move, and bounding boxes would not follow them",
                 remedy="leave the boxes out, or use layers that change colours alone",
             )
 
@@ -136,7 +137,7 @@ class ImageLayer(DataLayer):
         rank = TensorShape(x.shape).rank
         if rank not in (3, 4):
             raise ShapeError(
-                f"{self.who}: expected a batch of images or one image, of rank 4 or 3, "
+                f"{who(self)}: expected a batch of images or one image, of rank 4 or 3, "
                 f"got the shape {x.shape}"
             )
         y = ops.cast(x, dtype)
@@ -241,7 +242,7 @@ def span(layer: ImageLayer, name: str, value: Any, low: float, high: float) -> t
     )
     if not fits:
         raise InvalidArgumentError(
-            f"{layer.who}: {name} must be a number from {low:g} to {high:g}, or two of them, "
+            f"{who(layer)}: {name} must be a number from {low:g} to {high:g}, or two of them, "
             f"got {value!r}"
         )
     if is_pair:
@@ -263,7 +264,7 @@ def bounds(layer: ImageLayer, value: Any) -> tuple[float, float]:
         or value[0] == value[1]
     ):
         raise InvalidArgumentError(
-            f"{layer.who}: value_range must be the least and the greatest value of a pixel, "
+            f"{who(layer)}: value_range must be the least and the greatest value of a pixel, "
             f"got {value!r}"
         )
     return min(value), max(value)
@@ -315,7 +316,7 @@ def known_size(layer: ImageLayer, x: Tensor) -> tuple[int, int]:
     height, width = x.shape[1], x.shape[2]
     if height is None or width is None:
         raise ShapeError(
-            f"{layer.who}: height and width of the images must be known, got {x.shape}",
+            f"{who(layer)}: height and width of the images must be known, got {x.shape}",
             remedy="give Input a full shape (the batch alone may be unknown)",
         )
     return height, width

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from laminar import ops, random
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
+from laminar.naming import who
 from laminar.random import SeedGenerator
 from laminar.typing import DataFormat
 
@@ -138,7 +139,7 @@ class MixUp(ImageLayer):
     ) -> None:
         super().__init__(data_format, **kwargs)
         if not isinstance(alpha, int | float) or alpha <= 0:
-            raise InvalidArgumentError(f"{self.who}: alpha must be above 0, got {alpha!r}")
+            raise InvalidArgumentError(f"{who(self)}: alpha must be above 0, got {alpha!r}")
         self.alpha = alpha
         self._begin(seed)
 
@@ -196,7 +197,7 @@ class RandomErasing(ImageLayer):
         numbers = fill_value if isinstance(fill_value, Sequence) else (fill_value or 0,)
         if isinstance(fill_value, str) or not all(isinstance(v, int | float) for v in numbers):
             raise InvalidArgumentError(
-                f"{self.who}: fill_value must be a number, one for each channel, or None for "
+                f"{who(self)}: fill_value must be a number, one for each channel, or None for "
                 f"noise, got {fill_value!r}"
             )
         self.fill_value = fill_value

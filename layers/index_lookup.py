@@ -17,6 +17,7 @@ from laminar.engine.ops.array.search import find_sorted
 from laminar.engine.ops.core.checks import check
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.ops.math import compare
+from laminar.naming import who
 from laminar.typing import DataLike, DTypeLike, Ints, Shape, TensorLike
 
 from .category_encoding import MODES, encode
@@ -71,7 +72,7 @@ class IndexLookup(DataLayer):
         self.mask_token, self.oov_token = mask_token, oov_token
         self.vocabulary_dtype = str(as_dtype(vocabulary_dtype))
         self.invert = invert
-        self.salt = as_salt(self.who, salt)
+        self.salt = as_salt(who(self), salt)
         refuse_sparse(self, sparse)
         self.sparse = False
         self._check_options(idf_weights, vocabulary)
@@ -87,22 +88,22 @@ class IndexLookup(DataLayer):
 
     def _check_options(self, idf_weights: Any, vocabulary: Any) -> None:
         if self.pad_to_max_tokens and self.max_tokens is None:
-            raise InvalidArgumentError(f"{self.who}: pad_to_max_tokens needs max_tokens")
+            raise InvalidArgumentError(f"{who(self)}: pad_to_max_tokens needs max_tokens")
         if self.salt is not None and not self._is_text and self.oov_method != "farmhash":
             raise InvalidArgumentError(
-                f"{self.who}: salt is for oov_method='farmhash', got {self.oov_method!r}"
+                f"{who(self)}: salt is for oov_method='farmhash', got {self.oov_method!r}"
             )
         if self.invert and self.output_mode != "int":
             raise InvalidArgumentError(
-                f"{self.who}: output_mode must be 'int' with invert, got {self.output_mode!r}"
+                f"{who(self)}: output_mode must be 'int' with invert, got {self.output_mode!r}"
             )
         if self.output_mode != "tf_idf" and idf_weights is not None:
             raise InvalidArgumentError(
-                f"{self.who}: idf_weights is for output_mode 'tf_idf', got {self.output_mode!r}"
+                f"{who(self)}: idf_weights is for output_mode 'tf_idf', got {self.output_mode!r}"
             )
         if self.output_mode == "tf_idf" and vocabulary is not None and idf_weights is None:
             raise InvalidArgumentError(
-                f"{self.who}: a vocabulary for output_mode 'tf_idf' needs idf_weights",
+                f"{who(self)}: a vocabulary for output_mode 'tf_idf' needs idf_weights",
                 remedy="give one weight for each token, or call adapt()",
             )
 
@@ -183,8 +184,8 @@ class IndexLookup(DataLayer):
         """
         if (idf_weights is not None) != (self.output_mode == "tf_idf"):
             raise InvalidArgumentError(
-                f"{self.who}: idf_weights must be given for output_mode 'tf_idf' and for no other, "
-                f"which is {self.output_mode!r}",
+                f"{who(self)}: idf_weights must be given for output_mode 'tf_idf' and for no "
+                f"other, which is {self.output_mode!r}",
                 remedy="a vocabulary file cannot hold them: pass the tokens as a list",
             )
         if isinstance(vocabulary, str):
@@ -193,7 +194,7 @@ class IndexLookup(DataLayer):
             given = [self._token(token) for token in as_array(vocabulary).ravel().tolist()]
             special = given[: self._token_start] == self._special_tokens
         if not given:
-            raise InvalidArgumentError(f"{self.who}: the vocabulary is empty")
+            raise InvalidArgumentError(f"{who(self)}: the vocabulary is empty")
         tokens = given[self._token_start :] if special else given
         self._check_tokens(tokens)
         weights = None
@@ -201,8 +202,8 @@ class IndexLookup(DataLayer):
             weights = np.asarray(convert_to_tensor(idf_weights).numpy(), floatx())
             if weights.shape != (len(given),):
                 raise ShapeError(
-                    f"{self.who}: idf_weights has shape {weights.shape}, expected ({len(given)},): "
-                    "one for each token"
+                    f"{who(self)}: idf_weights has shape {weights.shape}, expected "
+                    f"({len(given)},): one for each token"
                 )
             if not special:
                 front = np.full(self._token_start, weights.mean(), weights.dtype)
@@ -213,7 +214,7 @@ class IndexLookup(DataLayer):
         repeated = [token for token, count in Counter(tokens).items() if count > 1]
         if repeated:
             raise InvalidArgumentError(
-                f"{self.who}: the vocabulary has tokens more than once: {repeated[:5]}",
+                f"{who(self)}: the vocabulary has tokens more than once: {repeated[:5]}",
                 remedy="give each token once",
             )
         reserved = [("mask_token", self.mask_token)]
@@ -222,7 +223,7 @@ class IndexLookup(DataLayer):
         for what, token in reserved:
             if token is not None and self._token(token) in tokens:
                 raise InvalidArgumentError(
-                    f"{self.who}: the {what} {token!r} is in the vocabulary at "
+                    f"{who(self)}: the {what} {token!r} is in the vocabulary at "
                     f"{tokens.index(self._token(token))}",
                     remedy="leave the special tokens out, or begin the vocabulary with them: "
                     f"{self._special_tokens}",
@@ -230,7 +231,7 @@ class IndexLookup(DataLayer):
         size = self._token_start + len(tokens)
         if self.max_tokens is not None and size > self.max_tokens:
             raise InvalidArgumentError(
-                f"{self.who}: the vocabulary has {size} tokens with the special ones, "
+                f"{who(self)}: the vocabulary has {size} tokens with the special ones, "
                 f"max_tokens is {self.max_tokens}"
             )
 
@@ -240,7 +241,7 @@ class IndexLookup(DataLayer):
         fixed = self.output_mode != "int" and not self.pad_to_max_tokens
         if fixed and self._frozen_size not in (None, size):
             raise FailedPreconditionError(
-                f"{self.who}: the vocabulary had {self._frozen_size} tokens, the new one has "
+                f"{who(self)}: the vocabulary had {self._frozen_size} tokens, the new one has "
                 f"{size}: the length of the output would change",
                 remedy="set max_tokens and pad_to_max_tokens=True, or make a new layer",
             )
@@ -271,7 +272,7 @@ class IndexLookup(DataLayer):
             special[0] = self.mask_token
         ends = [*special, self.oov_token]
         if None in ends:
-            raise InvalidArgumentError(f"{self.who}: invert needs an oov_token")
+            raise InvalidArgumentError(f"{who(self)}: invert needs an oov_token")
         kept = [self._token(token) for token in ends]
         return self._array([*kept[:-1], *self._tokens, kept[-1]])
 
@@ -291,7 +292,7 @@ class IndexLookup(DataLayer):
         depth = self.max_tokens if self.pad_to_max_tokens else self._frozen_size
         if depth is None:
             raise FailedPreconditionError(
-                f"{self.who} has no vocabulary yet",
+                f"{who(self)} has no vocabulary yet",
                 remedy="pass vocabulary=, or call adapt(data) first, on training data",
             )
         return depth
@@ -328,7 +329,7 @@ class IndexLookup(DataLayer):
         """
         if self._has_input_vocabulary:
             raise InvalidArgumentError(
-                f"{self.who}: it was given its vocabulary and cannot learn another",
+                f"{who(self)}: it was given its vocabulary and cannot learn another",
                 remedy="make the layer without vocabulary=",
             )
         array = as_array(convert_to_tensor(data, self.vocabulary_dtype))
@@ -365,7 +366,7 @@ class IndexLookup(DataLayer):
     def call(self, inputs: TensorLike) -> Any:
         if self.output_mode == "tf_idf" and self.idf_weights is None:
             raise FailedPreconditionError(
-                f"{self.who} has no weights yet",
+                f"{who(self)} has no weights yet",
                 remedy="call adapt(data) first, or set_vocabulary(tokens, idf_weights)",
             )
         return self.encoded(inputs, self.idf_weights)
@@ -395,7 +396,7 @@ class IndexLookup(DataLayer):
             found = ops.where(is_mask, 0 if self.output_mode == "int" else _NOWHERE, found)
             known = ops.logical_or(known, is_mask)
         if not self.num_oov_indices:
-            message = f"{self.who}: a token is not in the vocabulary, and num_oov_indices is 0"
+            message = f"{who(self)}: a token is not in the vocabulary, and num_oov_indices is 0"
             found = ops.where(check(known, message, [x]), found, found)
         return found
 
@@ -437,7 +438,7 @@ class IndexLookup(DataLayer):
         weights = np.asarray(store["idf_weights"])
         if weights.shape != (self._depth(),):
             raise ShapeError(
-                f"{self.who}: the weights in the file have shape {weights.shape}, "
+                f"{who(self)}: the weights in the file have shape {weights.shape}, "
                 f"expected ({self._depth()},)"
             )
         self._set_idf(weights)
@@ -450,7 +451,9 @@ class IndexLookup(DataLayer):
         """
         if self.input_vocabulary is None:
             special = self._special_tokens
-            write_asset(store, [*(special if None not in special else ()), *self._tokens], self.who)
+            write_asset(
+                store, [*(special if None not in special else ()), *self._tokens], who(self)
+            )
 
     def load_assets(self, store: Mapping[str, bytes]) -> None:
         """Take the vocabulary from such a mapping.
@@ -461,7 +464,7 @@ class IndexLookup(DataLayer):
         if self.input_vocabulary is not None:
             return
         size = self._frozen_size or 0
-        tokens = vocabulary_of_asset(store, size, self.who, is_text=self._is_text)
+        tokens = vocabulary_of_asset(store, size, who(self), is_text=self._is_text)
         if not tokens:
             return
         weights = None if self.idf_weights is None else self.idf_weights.numpy()[: len(tokens)]

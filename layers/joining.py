@@ -10,6 +10,7 @@ from typing import Any, Unpack
 from laminar import ops
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor
+from laminar.naming import who
 from laminar.typing import Shape
 
 from .layer import Layer
@@ -42,7 +43,7 @@ class Concatenate(Layer):
         for shape in others:
             if not -len(shape) <= self.axis < len(shape):
                 raise ShapeError(
-                    f"{self.who}: axis {self.axis} does not exist: the inputs are "
+                    f"{who(self)}: axis {self.axis} does not exist: the inputs are "
                     f"{list(input_shape)}"
                 )
             shape[self.axis] = None
@@ -52,7 +53,7 @@ class Concatenate(Layer):
         )
         if not agree:
             raise ShapeError(
-                f"{self.who}: the inputs must have the same shape but for axis {self.axis}, got "
+                f"{who(self)}: the inputs must have the same shape but for axis {self.axis}, got "
                 f"{list(input_shape)}"
             )
 
@@ -106,11 +107,11 @@ class Dot(Layer):
             and all(isinstance(a, int) for a in given)
         ):
             raise InvalidArgumentError(
-                f"{self.who}: axes must be a whole number, or two of them, got {axes!r}"
+                f"{who(self)}: axes must be a whole number, or two of them, got {axes!r}"
             )
         if 0 in given:
             raise InvalidArgumentError(
-                f"{self.who}: axes must not contain the batch (axis 0), got {axes!r}",
+                f"{who(self)}: axes must not contain the batch (axis 0), got {axes!r}",
                 remedy="sum over another axis",
             )
         self.axes = axes
@@ -120,18 +121,18 @@ class Dot(Layer):
     def build(self, input_shape: Sequence[Shape]) -> None:
         check_list(self, input_shape)
         if len(input_shape) != 2:
-            raise InvalidArgumentError(f"{self.who}: expected two inputs, got {len(input_shape)}")
+            raise InvalidArgumentError(f"{who(self)}: expected two inputs, got {len(input_shape)}")
         first, second = input_shape
         axis_1, axis_2 = self._axes(len(first), len(second))
         if not (0 < axis_1 < len(first) and 0 < axis_2 < len(second)):
             raise ShapeError(
-                f"{self.who}: axes {self.axes} do not exist in inputs of shapes {first}, {second}"
+                f"{who(self)}: axes {self.axes} do not exist in inputs of shapes {first}, {second}"
             )
         sizes = first[axis_1], second[axis_2]
         if None not in sizes and sizes[0] != sizes[1]:
             raise ShapeError(
-                f"{self.who}: the sizes along axes {self.axes} differ ({sizes[0]} and {sizes[1]}): "
-                f"the inputs are {tuple(first)} and {tuple(second)}"
+                f"{who(self)}: the sizes along axes {self.axes} differ ({sizes[0]} and "
+                f"{sizes[1]}): the inputs are {tuple(first)} and {tuple(second)}"
             )
 
     def _axes(self, rank_1: int, rank_2: int) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from laminar.engine.graph import Tensor, building
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.source import inside_layer
 from laminar.engine.state import Variable, autocast, current_scope
+from laminar.naming import who
 from laminar.quantizers import QuantizationConfig, QuantizationLike
 from laminar.recorded import is_read_by_us
 from laminar.regularizers import RegularizerLike
@@ -53,22 +54,21 @@ class Layer(Buildable, Operation):
         as documented by each layer; the batch stands first.
     """
 
-    _training_default: ClassVar[Any] = None
-    _untracked = Buildable._untracked | {"_losses", "_reports", "_build_shapes"}  # tensors, sizes
+    _laminar_training_default: ClassVar[Any] = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Remember the arguments, for the config of layers that do not write one."""
         instance = super().__new__(cls)
-        object.__setattr__(instance, "_init_arguments", (args, kwargs))
+        object.__setattr__(instance, "_laminar_init_arguments", (args, kwargs))
         return instance
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if "call" in cls.__dict__ and "_call_parameters" not in cls.__dict__:
+        if "call" in cls.__dict__ and "_laminar_call_parameters" not in cls.__dict__:
             parameters = inspect.signature(cls.call).parameters
-            cls._call_parameters = tuple(parameters)[1:]
+            cls._laminar_call_parameters = tuple(parameters)[1:]
             training = parameters.get("training")
-            cls._training_default = training.default if training is not None else None
+            cls._laminar_training_default = training.default if training is not None else None
 
     def __init__(
         self,
@@ -81,39 +81,39 @@ class Layer(Buildable, Operation):
         **kwargs: Unpack[FirstShape],
     ) -> None:
         super().__init__(name=name)
-        self._first_shape = legacy_shape(kwargs)
+        self._laminar_first_shape = legacy_shape(kwargs)
         if kwargs:
             raise InvalidArgumentError(
                 f"{type(self).__name__}: unknown arguments {', '.join(sorted(kwargs))}",
                 remedy="see the parameters of the class",
             )
         self.activity_regularizer = regularizers.get(activity_regularizer)
-        self._policy = dtype_policies.get(dtype)
+        self._laminar_policy = dtype_policies.get(dtype)
         self.autocast = autocast
-        self._trainable = trainable
+        self._laminar_trainable = trainable
         self.built = False
         self.input_spec: Any = None
         self.supports_masking = False
-        self._losses: list[Any] = []
-        self._reports: list[tuple[str, Any]] = []  # by add_metric, in the last call
-        self._has_reported = False
-        self._build_shapes: dict[str, Any] | None = None
+        self._laminar_losses: list[Any] = []
+        self._laminar_reports: list[tuple[str, Any]] = []  # by add_metric, in the last call
+        self._laminar_has_reported = False
+        self._laminar_build_shapes: dict[str, Any] | None = None
 
     # What it is
 
     @property
     def dtype_policy(self) -> Any:
         """The dtypes of weights and of computation."""
-        return self._policy
+        return self._laminar_policy
 
     @dtype_policy.setter
     def dtype_policy(self, value: PolicyLike | None) -> None:
-        self._policy = dtype_policies.get(value)
+        self._laminar_policy = dtype_policies.get(value)
 
     @property
     def quantization_mode(self) -> str | None:
         """How the weights are kept: None, or "int8" after `quantize`."""
-        found: str | None = self._policy.quantization_mode
+        found: str | None = self._laminar_policy.quantization_mode
         return found
 
     def quantize(
@@ -124,7 +124,7 @@ class Layer(Buildable, Operation):
     ) -> None:
         """Refuse, with UnimplementedError: the layer has no large weight to keep in 8 bits."""
         raise UnimplementedError(
-            f"{self.who}: quantize() is not written for {type(self).__name__}",
+            f"{who(self)}: quantize() is not written for {type(self).__name__}",
             remedy="Dense, EinsumDense and Embedding have it; model.quantize() takes those alone",
         )
 
@@ -136,12 +136,12 @@ class Layer(Buildable, Operation):
     @property
     def variable_dtype(self) -> str:
         """The dtype of the weights."""
-        return str(self._policy.variable_dtype)
+        return str(self._laminar_policy.variable_dtype)
 
     @property
     def compute_dtype(self) -> str:
         """The dtype of the computation."""
-        return str(self._policy.compute_dtype)
+        return str(self._laminar_policy.compute_dtype)
 
     @property
     def input_dtype(self) -> str:
@@ -166,12 +166,12 @@ class Layer(Buildable, Operation):
         for value in flatten(loss):
             if isinstance(value, KerasTensor):
                 raise InvalidArgumentError(
-                    f"{self.who}: add_loss() takes a value, got the symbolic tensor {value!r}",
+                    f"{who(self)}: add_loss() takes a value, got the symbolic tensor {value!r}",
                     remedy="call add_loss() in the call() of a layer, and put that into the model",
                 )
             if value is not None:
                 added = value if isinstance(value, Tensor) else convert_to_tensor(value)
-                self._losses.append(added)
+                self._laminar_losses.append(added)
                 if current.added_losses is not None:
                     current.added_losses.append(added)
                 scope = current_scope()
@@ -195,48 +195,48 @@ class Layer(Buildable, Operation):
         """
         if isinstance(value, KerasTensor):
             raise InvalidArgumentError(
-                f"{self.who}: add_metric() takes a value, got the symbolic tensor {value!r}",
+                f"{who(self)}: add_metric() takes a value, got the symbolic tensor {value!r}",
                 remedy="call add_metric() in the call() of a layer, and put that into the model",
             )
         if name is None or aggregation != "mean":
             raise InvalidArgumentError(
-                f"{self.who}: add_metric() needs a name and gives the mean, "
+                f"{who(self)}: add_metric() needs a name and gives the mean, "
                 f"got name={name!r}, aggregation={aggregation!r}",
                 remedy="for another metric make one in __init__ (self.m = metrics.Sum(name='m')), "
                 "and call self.m.update_state(value) in call()",
             )
-        self._reports.append((name, value))
-        self._has_reported = True
+        self._laminar_reports.append((name, value))
+        self._laminar_has_reported = True
 
     @property
     def losses(self) -> list[Any]:
         """The losses added in the last call, and the penalties of the regularizers."""
-        layers = self.flatten_layers()
-        found = [loss for layer in layers for loss in layer._losses]
+        layers = self._laminar_flatten_layers()
+        found = [loss for layer in layers for loss in layer._laminar_losses]
         for v in self.trainable_weights:
             if v.regularizer is not None:
                 found.append(v.regularizer(v))
         return found
 
     def _clear_losses(self) -> None:
-        for layer in self.flatten_layers():
-            layer._losses.clear()
-            layer._reports.clear()
+        for layer in self._laminar_flatten_layers():
+            layer._laminar_losses.clear()
+            layer._laminar_reports.clear()
 
     # Calling
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the outputs; on symbolic tensors, record the call and give symbolic ones."""
-        if "_losses" not in self.__dict__:
+        if "_laminar_losses" not in self.__dict__:
             raise FailedPreconditionError(
                 f"{type(self).__name__}: __init__ did not call super().__init__()",
                 remedy="begin __init__ with super().__init__(**kwargs)",
             )
         if any_symbolic(args, kwargs):
-            return self._call_symbolic(args, kwargs)
-        args = tuple(map_structure(self._to_tensor, a) for a in args)
+            return self._laminar_call_symbolic(args, kwargs)
+        args = tuple(map_structure(self._laminar_to_tensor, a) for a in args)
         kwargs = {
-            k: v if k in ("training", "mask") else map_structure(self._to_tensor, v)
+            k: v if k in ("training", "mask") else map_structure(self._laminar_to_tensor, v)
             for k, v in kwargs.items()
         }
         outer = current.context
@@ -246,37 +246,37 @@ class Layer(Buildable, Operation):
             self._clear_losses()
         before = context.training
         try:
-            kwargs = self._with_training(context, args, kwargs)
+            kwargs = self._laminar_with_training(context, args, kwargs)
             with inside_layer(self.name), _name_scope(self.name):
-                self._checked_build(args, kwargs)
-                masks = self._masks_of(args, kwargs)
+                self._laminar_checked_build(args, kwargs)
+                masks = self._laminar_masks_of(args, kwargs)
                 graph = plain_graph() if outer is None else None
                 begin = 0 if graph is None else graph.version
-                with autocast(self.compute_dtype if self._casts else None):
+                with autocast(self.compute_dtype if self._laminar_casts else None):
                     given = {**kwargs, **masks}
                     compute = self.rematerialized_call(self.call, *args, **given)
                     outputs = compute(*args, **given)
                 if graph is not None:
                     outputs = with_updates(outputs, graph, begin)
-                self._after_call(args, kwargs, outputs)
+                self._laminar_after_call(args, kwargs, outputs)
         finally:
             context.training = before
             current.context = outer
         return outputs
 
-    def _checked_build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _laminar_checked_build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Build for inputs that fit; what is expected of them may become clear by building."""
         was_built, first = self.built, args[0] if args else None
-        check_inputs(self.input_spec, first, self.who)
-        self._maybe_build(args, kwargs)
+        check_inputs(self.input_spec, first, who(self))
+        self._laminar_maybe_build(args, kwargs)
         if not was_built:
-            check_inputs(self.input_spec, first, self.who)
+            check_inputs(self.input_spec, first, who(self))
 
     @property
-    def _casts(self) -> bool:
+    def _laminar_casts(self) -> bool:
         return self.autocast and self.compute_dtype != self.variable_dtype
 
-    def _to_tensor(self, leaf: Any) -> Any:
+    def _laminar_to_tensor(self, leaf: Any) -> Any:
         if isinstance(leaf, Variable):
             leaf = leaf.value
         if isinstance(leaf, np.ndarray | np.generic) or hasattr(leaf, "__dlpack__"):
@@ -288,29 +288,29 @@ class Layer(Buildable, Operation):
             return x
         return leaf
 
-    def _with_training(
+    def _laminar_with_training(
         self, context: CallContext, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> dict[str, Any]:
         """Resolve `training`: the argument, else that of the call around, else the default."""
-        if "training" in self._call_parameters:
-            position = self._call_parameters.index("training")
+        if "training" in self._laminar_call_parameters:
+            position = self._laminar_call_parameters.index("training")
             if "training" not in kwargs and len(args) > position:
                 context.training = args[position]
                 return kwargs
         given = kwargs.pop("training", None)
         if given is not None:
             context.training = bool(given)
-        elif context.training is None and self._training_default in (False, True):
-            context.training = self._training_default
-        if "training" not in self._call_parameters or context.training is None:
+        elif context.training is None and self._laminar_training_default in (False, True):
+            context.training = self._laminar_training_default
+        if "training" not in self._laminar_call_parameters or context.training is None:
             return kwargs
         return {**kwargs, "training": context.training}
 
-    def _masks_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    def _laminar_masks_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The mask arguments of `call` that were not passed, from the masks of the inputs."""
         masks: dict[str, Any] = {}
-        given = dict(zip(self._call_parameters, args, strict=False)) | kwargs
-        open_parameters = self._call_parameters[len(args) :]
+        given = dict(zip(self._laminar_call_parameters, args, strict=False)) | kwargs
+        open_parameters = self._laminar_call_parameters[len(args) :]
         for i, (name, value) in enumerate(given.items()):
             parameter = "mask" if i == 0 else f"{name}_mask"
             if parameter in open_parameters and given.get(parameter) is None:
@@ -320,7 +320,9 @@ class Layer(Buildable, Operation):
                     kwargs.pop(parameter, None)
         return masks
 
-    def _after_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any) -> None:
+    def _laminar_after_call(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any
+    ) -> None:
         if self.activity_regularizer is not None:
             for y in flatten(outputs):
                 self.add_loss(_per_example(self.activity_regularizer(y), y))
@@ -328,16 +330,16 @@ class Layer(Buildable, Operation):
             return
         previous = map_structure(get_mask, args[0])
         if any(m is not None for m in flatten(previous)):
-            self._set_masks(args[0], outputs, previous)
-        elif self._makes_masks:
-            self._set_masks(args[0], outputs, None)
+            self._laminar_set_masks(args[0], outputs, previous)
+        elif self._laminar_makes_masks:
+            self._laminar_set_masks(args[0], outputs, None)
 
     @property
-    def _makes_masks(self) -> bool:
+    def _laminar_makes_masks(self) -> bool:
         return type(self).compute_mask is not Layer.compute_mask
 
-    def _set_masks(self, inputs: Any, outputs: Any, previous: Any) -> None:
-        if not self.supports_masking and not self._makes_masks:
+    def _laminar_set_masks(self, inputs: Any, outputs: Any, previous: Any) -> None:
+        if not self.supports_masking and not self._laminar_makes_masks:
             return
         flat = flatten(outputs)
         masks = flatten(self.compute_mask(inputs, previous))
@@ -355,16 +357,16 @@ class Layer(Buildable, Operation):
         """`layer_call`, such as its `call`, as the RematScope in which it was made asks."""
         return super().rematerialized_call(layer_call, *args, **kwargs)
 
-    def _call_symbolic(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _laminar_call_symbolic(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with inside_layer(self.name), _name_scope(self.name):
-            self._checked_build(args, kwargs)
+            self._laminar_checked_build(args, kwargs)
         return self.symbolic_call(*args, **kwargs)
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         """The symbolic results of a call, found by tracing it on placeholders."""
-        return infer_outputs(self._call_quietly, args, kwargs)
+        return infer_outputs(self._laminar_call_quietly, args, kwargs)
 
-    def _call_quietly(self, *args: Any, **kwargs: Any) -> Any:
+    def _laminar_call_quietly(self, *args: Any, **kwargs: Any) -> Any:
         """The call as itself, in a trace that is thrown away: added losses go with it."""
         outer, current.context = current.context, None
         try:
@@ -383,7 +385,7 @@ class Layer(Buildable, Operation):
         if not symbols and set(named) == {"input"}:
             symbols, named = [named["input"]], {}
         with inside_layer(self.name):
-            self._maybe_build(tuple(symbols), named)
+            self._laminar_maybe_build(tuple(symbols), named)
         outputs = self.compute_output_spec(*symbols, **named)
         return map_structure(lambda y: tuple(y.shape), outputs)
 
@@ -414,7 +416,7 @@ class Layer(Buildable, Operation):
             (outputs, non-trainable values), and the losses with `return_losses`.
         """
         held = [*self.trainable_variables, *self.non_trainable_variables]
-        with holding(held, [*trainable_variables, *non_trainable_variables], self.who):
+        with holding(held, [*trainable_variables, *non_trainable_variables], who(self)):
             outputs = self(*args, **kwargs)
             losses = self.losses
             updated = [v.read_value() for v in self.non_trainable_variables]
@@ -429,8 +431,8 @@ class Layer(Buildable, Operation):
         """
         base: dict[str, Any] = {
             "name": self.name,
-            "trainable": self._trainable,
-            "dtype": dtype_policies.serialize(self._policy),
+            "trainable": self._laminar_trainable,
+            "dtype": dtype_policies.serialize(self._laminar_policy),
         }
         if self.activity_regularizer is not None:
             base["activity_regularizer"] = regularizers.serialize(self.activity_regularizer)
@@ -489,7 +491,7 @@ def _per_example(penalty: Any, y: Any) -> Any:
 
 def recorded_arguments(layer: Layer) -> dict[str, Any]:
     """The constructor arguments of a layer as data, for a class that writes no config."""
-    args, kwargs = layer._init_arguments  # type: ignore[attr-defined]  # set in __new__
+    args, kwargs = layer._laminar_init_arguments  # type: ignore[attr-defined]  # set in __new__
     signature = inspect.signature(type(layer).__init__)
     bound = signature.bind(layer, *args, **kwargs)
     bound.apply_defaults()

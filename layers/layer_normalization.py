@@ -10,6 +10,7 @@ from laminar.constraints import ConstraintLike
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
 from laminar.initializers import InitializerLike
+from laminar.naming import who
 from laminar.regularizers import RegularizerLike
 from laminar.typing import Shape
 
@@ -26,7 +27,7 @@ def _axes(layer: Layer, axis: Any) -> Any:
     given = list(axis) if several else [axis]
     if any(isinstance(a, bool) or not hasattr(a, "__index__") for a in given):
         raise InvalidArgumentError(
-            f"{layer.who}: axis must be a whole number, or several, got {axis!r}"
+            f"{who(layer)}: axis must be a whole number, or several, got {axis!r}"
         )
     return [int(a) for a in given] if several else int(axis)
 
@@ -80,7 +81,8 @@ class LayerNormalization(Layer):
         super().__init__(**kwargs)
         if self.rms_scaling:
             raise InvalidArgumentError(
-                f"{self.who}: rms_scaling=True is not supported", remedy="use RMSNormalization"
+                f"{who(self)}: rms_scaling=True is not supported",
+                remedy="use RMSNormalization",
             )
         self.axis = _axes(self, axis)
         self.epsilon = epsilon

@@ -12,6 +12,7 @@ from laminar.engine.errors import FailedPreconditionError
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 from laminar.initializers import InitializerLike
+from laminar.naming import who
 from laminar.quantizers import QuantizationConfig, QuantizationLike
 
 from .layer import Layer
@@ -97,7 +98,7 @@ class MainWeight(Layer):
         self._refuse_unbuilt("enable_lora")
         if self.lora_enabled or self.quantization_mode is not None:
             raise FailedPreconditionError(
-                f"{self.who}: enable_lora() was called before, or the weight is in 8 bits"
+                f"{who(self)}: enable_lora() was called before, or the weight is in 8 bits"
             )
         self.lora_rank = whole(self, "rank", rank)
         self.lora_alpha = self.lora_rank if lora_alpha is None else lora_alpha
@@ -143,13 +144,15 @@ class MainWeight(Layer):
         self._refuse_unbuilt("quantize")
         if self.quantization_mode is not None:
             raise FailedPreconditionError(
-                f"{self.who}: it is quantized already, as {self._policy.name!r}"
+                f"{who(self)}: it is quantized already, as {self._laminar_policy.name!r}"
             )
-        self.quantization_config = quantizers.as_config(mode, config, self.who)
+        self.quantization_config = quantizers.as_config(mode, config, who(self))
         value = ops.cast(self._merged(), self.variable_dtype)
         quantizer = self.quantization_config.weight_quantizer or quantizers.AbsMaxQuantizer()
         outputs, scale = quantizer(value, axis=self._main_axes())
-        self._policy = dtype_policies.QuantizedDTypePolicy("int8", self._policy.name)
+        self._laminar_policy = dtype_policies.QuantizedDTypePolicy(
+            "int8", self._laminar_policy.name
+        )
         delattr(self, self._main)
         if self.lora_enabled:
             del self._lora_a, self._lora_b
@@ -176,7 +179,7 @@ class MainWeight(Layer):
     def _refuse_unbuilt(self, what: str) -> None:
         if not self.built:
             raise FailedPreconditionError(
-                f"{self.who}: {what}() needs a built layer",
+                f"{who(self)}: {what}() needs a built layer",
                 remedy="call the layer on data, or build(input_shape), first",
             )
 
@@ -215,7 +218,7 @@ class MainWeight(Layer):
 
     def save_own_variables(self, store: Any) -> None:
         """Put the variables into a mapping; W with its update of low rank."""
-        for i, v in enumerate(self._saved_variables()):
+        for i, v in enumerate(self._laminar_saved_variables()):
             is_merged = v is self._weight and self.lora_enabled
             store[str(i)] = np.asarray(self._merged() if is_merged else v)
 
@@ -225,8 +228,10 @@ class MainWeight(Layer):
         if self.lora_enabled:
             self._lora_b.assign(ops.zeros_like(self._lora_b.value))
 
-    def _saved_variables(self) -> list[Variable]:
-        own = [v for v in self._own_variables if v is not self._scale and v is not self._weight]
+    def _laminar_saved_variables(self) -> list[Variable]:
+        own = [
+            v for v in self._laminar_own_variables if v is not self._scale and v is not self._weight
+        ]
         if self.lora_enabled:
             own = [v for v in own if v is not self._lora_a and v is not self._lora_b]
         first = [self._weight] if self._main in self.__dict__ else []

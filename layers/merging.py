@@ -9,6 +9,7 @@ from typing import Any, Unpack
 from laminar import ops
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, TensorShape, broadcast_shapes
+from laminar.naming import who
 from laminar.typing import Shape
 
 from .layer import Layer
@@ -27,7 +28,7 @@ def check_list(layer: Layer, shapes: Sequence[Shape]) -> None:
         or not isinstance(shapes[0], list | tuple)
     ):
         raise InvalidArgumentError(
-            f"{layer.who}: expected a list of tensors, got one of shape {shapes}",
+            f"{who(layer)}: expected a list of tensors, got one of shape {shapes}",
             remedy=f"call it as {layer.name}([a, b])",
         )
 
@@ -51,9 +52,9 @@ class Merge(Layer):
             full = TensorShape((*given[:1], *(1,) * (rank - len(given)), *given[1:]))
             if len({s for s in (full[:1] + shape[:1]) if s is not None}) > 1:
                 raise ShapeError(
-                    f"{self.who}: the batches differ: the inputs are {list(input_shape)}"
+                    f"{who(self)}: the batches differ: the inputs are {list(input_shape)}"
                 )
-            shape = broadcast_shapes(self.who, shape, full)
+            shape = broadcast_shapes(who(self), shape, full)
 
     def call(self, inputs: Sequence[Tensor], mask: Sequence[Tensor | None] | None = None) -> Any:
         rank = max(len(x.shape) for x in inputs)
@@ -127,7 +128,7 @@ class Subtract(Merge):
     def build(self, input_shape: Sequence[Shape]) -> None:
         super().build(input_shape)
         if len(input_shape) != 2:
-            raise InvalidArgumentError(f"{self.who}: expected two inputs, got {len(input_shape)}")
+            raise InvalidArgumentError(f"{who(self)}: expected two inputs, got {len(input_shape)}")
 
     def merge(self, inputs: Sequence[Any], masks: Sequence[Any] | None) -> Any:
         return ops.subtract(*inputs)

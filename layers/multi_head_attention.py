@@ -11,6 +11,7 @@ from laminar.constraints import ConstraintLike
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
 from laminar.initializers import InitializerLike
+from laminar.naming import who
 from laminar.regularizers import RegularizerLike
 from laminar.typing import AxisLike, Shape
 
@@ -126,7 +127,7 @@ class MultiHeadAttention(ProjectedAttention):
             hasattr(n, "__index__") for n in numbers
         ):
             raise InvalidArgumentError(
-                f"{self.who}: {name} must be a whole number or a sequence of them, got {value!r}"
+                f"{who(self)}: {name} must be a whole number or a sequence of them, got {value!r}"
             )
         return tuple(int(n) for n in numbers)
 
@@ -168,7 +169,7 @@ class MultiHeadAttention(ProjectedAttention):
         self.attention_axes = tuple(a if a >= 0 else a + rank - 1 for a in axes)
         if not set(self.attention_axes) <= set(inner):
             raise InvalidArgumentError(
-                f"{self.who}: attention_axes must lie between batch and features, "
+                f"{who(self)}: attention_axes must lie between batch and features, "
                 f"got {tuple(axes)} for inputs of {rank - 1} axes"
             )
         self._scores_equation, self._output_equation = _attention_equations(

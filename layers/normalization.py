@@ -11,6 +11,7 @@ import numpy as np
 from laminar import ops
 from laminar.config import epsilon
 from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
+from laminar.naming import who
 from laminar.typing import DataLike, TensorLike
 
 from .data_layer import DataLayer, as_array, batches, is_array
@@ -53,7 +54,7 @@ class Normalization(DataLayer):
         self.supports_masking = True
         if (mean is None) != (variance is None):
             raise InvalidArgumentError(
-                f"{self.who}: mean and variance belong together, "
+                f"{who(self)}: mean and variance belong together, "
                 f"got mean={mean} and variance={variance}",
                 remedy="give both, or neither and call adapt()",
             )
@@ -61,24 +62,24 @@ class Normalization(DataLayer):
             return
         if np.shape(mean) != np.shape(variance):
             raise ShapeError(
-                f"{self.who}: mean has shape {np.shape(mean)}, variance {np.shape(variance)}"
+                f"{who(self)}: mean has shape {np.shape(mean)}, variance {np.shape(variance)}"
             )
         if len(np.shape(mean)) > len(self.axis):
             raise ShapeError(
-                f"{self.who}: mean has shape {np.shape(mean)}, with more axes than axis={self.axis}"
+                f"{who(self)}: mean has shape {np.shape(mean)}, more axes than axis={self.axis}"
             )
 
     def build(self, input_shape: Any) -> None:
         rank = len(input_shape)
         if any(not -rank <= a < rank for a in self.axis):
             raise ShapeError(
-                f"{self.who}: axis={self.axis} does not exist in the input shape {input_shape}"
+                f"{who(self)}: axis={self.axis} does not exist in the input shape {input_shape}"
             )
         self._kept = tuple(sorted(a % rank for a in self.axis))
         for a in self._kept:
             if input_shape[a] is None:
                 raise ShapeError(
-                    f"{self.who}: axis {a} has its own mean for each index, "
+                    f"{who(self)}: axis {a} has its own mean for each index, "
                     f"but its size is unknown in the input shape {input_shape}",
                     remedy="give Input a full shape, or leave the axis out",
                 )
@@ -103,7 +104,7 @@ class Normalization(DataLayer):
             return np.broadcast_to(array.reshape(shape), self._spread)
         except ValueError as cause:
             raise ShapeError(
-                f"{self.who}: mean and variance of shape {array.shape} do not fit the sizes "
+                f"{who(self)}: mean and variance of shape {array.shape} do not fit the sizes "
                 f"{tuple(self._spread[a] for a in self._kept)} of axis={self.axis}"
             ) from cause
 
@@ -139,7 +140,7 @@ class Normalization(DataLayer):
         """
         if self.input_mean is not None:
             raise InvalidArgumentError(
-                f"{self.who}: adapt() would have no effect, mean and variance were given",
+                f"{who(self)}: adapt() would have no effect, mean and variance were given",
                 remedy="make the layer without them",
             )
         total, mean, variance = 0, np.zeros(()), np.zeros(())
@@ -156,7 +157,8 @@ class Normalization(DataLayer):
             variance = variance + share * array.var(self._reduced)
         if not total:
             raise InvalidArgumentError(
-                f"{self.who}: adapt() got no data", remedy="pass an array, or batches of arrays"
+                f"{who(self)}: adapt() got no data",
+                remedy="pass an array, or batches of arrays",
             )
         self.adapt_mean.assign(mean)
         self.adapt_variance.assign(variance)
@@ -164,7 +166,7 @@ class Normalization(DataLayer):
     def _checked(self, batch: Any) -> np.ndarray[Any, Any]:
         if not hasattr(batch, "shape"):
             raise DTypeError(
-                f"{self.who}: adapt() takes an array or batches of arrays, "
+                f"{who(self)}: adapt() takes an array or batches of arrays, "
                 f"got {type(batch).__name__}",
                 remedy="make an array of it: np.array(data)",
             )
@@ -174,7 +176,7 @@ class Normalization(DataLayer):
         rank = len(self._spread)
         if array.ndim != rank or any(array.shape[a] != self._spread[a] for a in self._kept):
             raise ShapeError(
-                f"{self.who}: adapt() got data of shape {array.shape}, the layer was built for "
+                f"{who(self)}: adapt() got data of shape {array.shape}, the layer was built for "
                 f"{tuple(self._spread[a] if a in self._kept else None for a in range(rank))}"
             )
         return array.astype(np.float64)

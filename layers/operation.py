@@ -12,6 +12,7 @@ from laminar.naming import auto_name
 from laminar.tree import flatten, map_structure, pack_sequence_as
 
 from .masking import get_mask, set_mask
+from .open_property import open_property
 from .remat import get_current_remat_mode, rematerialized
 from .symbolic import KerasTensor, Node
 
@@ -25,19 +26,21 @@ class Operation:
     """
 
     def __init__(self, name: str | None = None) -> None:
-        if name is not None and (not isinstance(name, str) or "/" in name or not name):
-            raise InvalidArgumentError(
-                f"{type(self).__name__}: a name is a string without '/', got {name!r}"
-            )
-        self._name = name or auto_name(type(self).__name__)
-        self._remat_mode = get_current_remat_mode()
+        if name is None:
+            name = auto_name(type(self).__name__)
+        self._laminar_name = _checked_name(self, name)
+        self._laminar_remat_mode = get_current_remat_mode()
         self.inbound_nodes: list[Node] = []
         self.outbound_nodes: list[Node] = []
 
     @property
     def name(self) -> str:
         """Its name: unique in a model."""
-        return self._name
+        return self._laminar_name
+
+    @name.setter
+    def name(self, value: str) -> None:
+        self._laminar_name = _checked_name(self, value)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the result, or record a symbolic call."""
@@ -54,7 +57,7 @@ class Operation:
 
         The arguments are those of the call; a class that decides by them can write its own.
         """
-        return rematerialized(self, fn, self._remat_mode)
+        return rematerialized(self, fn, self._laminar_remat_mode)
 
     def symbolic_call(self, *args: Any, **kwargs: Any) -> Any:
         """Record a call on symbolic tensors, and give symbolic results."""
@@ -86,25 +89,33 @@ class Operation:
                 + ", ".join(config),
             ) from cause
 
-    @property
+    @open_property
     def input(self) -> Any:
         """The symbolic input of its first call."""
-        node = self._first_node("input")
+        node = self._laminar_first_node("input")
         inputs = [a for a in node.args if flatten(a)]
         return inputs[0] if len(inputs) == 1 else node.inputs
 
-    @property
+    @open_property
     def output(self) -> Any:
         """The symbolic output of its first call."""
-        return self._first_node("output").structured_outputs
+        return self._laminar_first_node("output").structured_outputs
 
-    def _first_node(self, what: str) -> Node:
+    def _laminar_first_node(self, what: str) -> Node:
         if not self.inbound_nodes:
             raise FailedPreconditionError(
                 f"{self.name!r} has no {what}: it was never called on a symbolic tensor",
                 remedy="call it on Input(shape=...), or put it into a Sequential with an Input",
             )
         return self.inbound_nodes[0]
+
+
+def _checked_name(operation: Operation, name: str) -> str:
+    if not isinstance(name, str) or "/" in name or not name:
+        raise InvalidArgumentError(
+            f"{type(operation).__name__}: a name is a string without '/', got {name!r}"
+        )
+    return name
 
 
 def infer_outputs(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -13,6 +13,7 @@ from laminar import activations, constraints, initializers, regularizers
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.state import Variable
 from laminar.initializers import InitializerLike
+from laminar.naming import who
 
 from .layer import Layer
 
@@ -85,7 +86,7 @@ def whole(layer: Layer, name: str, value: Any, least: int = 1) -> int:
     """
     if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
         raise InvalidArgumentError(
-            f"{layer.who}: {name} must be a whole number of at least {least}, got {value!r}"
+            f"{who(layer)}: {name} must be a whole number of at least {least}, got {value!r}"
         )
     return int(value)
 
@@ -100,7 +101,7 @@ def each_axis(layer: Layer, name: str, value: Any, rank: int, least: int = 1) ->
         return (whole(layer, name, value, least),) * rank
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != rank:
         raise InvalidArgumentError(
-            f"{layer.who}: {name} must be a whole number"
+            f"{who(layer)}: {name} must be a whole number"
             + (f", or {rank} of them" if rank > 1 else "")
             + f", got {value!r}"
         )
@@ -118,7 +119,7 @@ def one_of(layer: Layer, name: str, value: Any, choices: Sequence[Choice]) -> Ch
         if found == choice:
             return choice
     raise InvalidArgumentError(
-        f"{layer.who}: {name} must be one of {', '.join(map(repr, choices))}, got {value!r}"
+        f"{who(layer)}: {name} must be one of {', '.join(map(repr, choices))}, got {value!r}"
     )
 
 
@@ -131,7 +132,7 @@ def fraction(layer: Layer, name: str, value: Any, *, below_one: bool = False) ->
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else -1.0
     if not 0 <= number <= 1 or (below_one and number == 1):
         raise InvalidArgumentError(
-            f"{layer.who}: {name} must be from 0 to 1{', and below 1' if below_one else ''}, "
+            f"{who(layer)}: {name} must be from 0 to 1{', and below 1' if below_one else ''}, "
             f"got {value!r}"
         )
     return number
@@ -145,7 +146,7 @@ def at_least_0(layer: Layer, name: str, value: Any) -> float:
     """
     if not isinstance(value, int | float) or value < 0:
         raise InvalidArgumentError(
-            f"{layer.who}: {name} must be a number of at least 0, got {value!r}"
+            f"{who(layer)}: {name} must be a number of at least 0, got {value!r}"
         )
     return value
 
@@ -159,7 +160,7 @@ def refuse(layer: Layer, **options: Any) -> None:
     for name, value in options.items():
         if value is not None:
             raise InvalidArgumentError(
-                f"{layer.who}: {name} is not supported, got {value!r}",
+                f"{who(layer)}: {name} is not supported, got {value!r}",
                 remedy="leave it out: adapting and quantizing weights is not part of the layer",
             )
 
@@ -172,12 +173,12 @@ def known_dim(layer: Layer, shape: Sequence[int | None], axis: int, what: str) -
     """
     if not -len(shape) <= axis < len(shape):
         raise ShapeError(
-            f"{layer.who}: axis {axis} ({what}) does not exist in the input shape {tuple(shape)}"
+            f"{who(layer)}: axis {axis} ({what}) does not exist in the input shape {tuple(shape)}"
         )
     size = shape[axis]
     if size is None:
         raise ShapeError(
-            f"{layer.who}: {what} (axis {axis}) sizes the weights, but it is unknown in the "
+            f"{who(layer)}: {what} (axis {axis}) sizes the weights, but it is unknown in the "
             f"input shape {tuple(shape)}",
             remedy="give Input a full shape (the batch alone may be unknown)",
         )

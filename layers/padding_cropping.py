@@ -9,6 +9,7 @@ from laminar import ops
 from laminar.config import standardize_data_format
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor
+from laminar.naming import who
 from laminar.typing import DataFormat, Ints
 
 from .input_spec import InputSpec
@@ -25,7 +26,7 @@ def _pair(layer: Layer, name: str, value: Any) -> Pair:
         value = (value, value)
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
         raise InvalidArgumentError(
-            f"{layer.who}: {name} of an axis must be a whole number, or two of them (before, "
+            f"{who(layer)}: {name} of an axis must be a whole number, or two of them (before, "
             f"after), got {value!r}"
         )
     before, after = (whole(layer, name, n, least=0) for n in value)
@@ -38,7 +39,7 @@ def _pairs(layer: Layer, name: str, value: Any, rank: int) -> tuple[Pair, ...]:
         value = (value,) * rank
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != rank:
         raise InvalidArgumentError(
-            f"{layer.who}: {name} must be a whole number, or {rank} entries (one for each spatial "
+            f"{who(layer)}: {name} must be a whole number, or {rank} entries (one for each spatial "
             f"axis), got {value!r}"
         )
     return tuple(_pair(layer, name, entry) for entry in value)
@@ -62,7 +63,7 @@ class _Borders(Layer):
             size = x.shape[axis]
             if size is not None and before + after >= size > 0:
                 raise ShapeError(
-                    f"{self.who}: cropping {(before, after)} leaves nothing of axis {axis} of the "
+                    f"{who(self)}: cropping {(before, after)} leaves nothing of axis {axis} of the "
                     f"input {tuple(x.shape)}",
                     remedy="crop less",
                 )

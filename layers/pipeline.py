@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
+from laminar.naming import who
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 
 from .data_layer import DataLayer, as_input
@@ -28,7 +29,7 @@ class Pipeline(DataLayer):
         super().__init__(name=name)
         for layer in layers:
             if not isinstance(layer, Layer):
-                refuse_layer(layer, self.who)
+                refuse_layer(layer, who(self))
         self._steps = list(layers)
 
     @property

@@ -9,6 +9,7 @@ from laminar import ops, regularizers
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor
 from laminar.initializers import InitializerLike
+from laminar.naming import who
 from laminar.regularizers import RegularizerLike
 from laminar.typing import Shape
 
@@ -86,7 +87,7 @@ class ProjectedAttention(Layer):
         )
         if flash_attention:
             raise InvalidArgumentError(
-                f"{self.who}: there is no separate kernel for flash_attention",
+                f"{who(self)}: there is no separate kernel for flash_attention",
                 remedy="leave it out: the compiler fuses attention where it can",
             )
         self._activity_regularizer = regularizers.get(activity_regularizer)
@@ -175,7 +176,7 @@ class ProjectedAttention(Layer):
         axes = self.attention_axes or ()
         if len(axes) != 1:
             raise InvalidArgumentError(
-                f"{self.who}: use_causal_mask and sliding_window go by the order along one axis, "
+                f"{who(self)}: use_causal_mask and sliding_window go by the order along one axis, "
                 f"attention_axes are {tuple(axes)}",
                 remedy="pass an attention_mask",
             )
@@ -217,7 +218,7 @@ class ProjectedAttention(Layer):
         last = 2 * len(self.attention_axes or ())
         if len(mask.shape) < last:
             raise ShapeError(
-                f"{self.who}: the attention mask must have at least {last} axes, of queries and "
+                f"{who(self)}: the attention mask must have at least {last} axes, of queries and "
                 f"keys, got shape {tuple(mask.shape)}"
             )
         for _ in range(rank - len(mask.shape)):
@@ -232,7 +233,7 @@ class ProjectedAttention(Layer):
         """
         if tuple(value_shape[1:-1]) != tuple(key_shape[1:-1]):
             raise ShapeError(
-                f"{self.who}: all dimensions of value and key but the last must be equal, "
+                f"{who(self)}: all dimensions of value and key but the last must be equal, "
                 f"got {tuple(value_shape)} and {tuple(key_shape)}"
             )
 

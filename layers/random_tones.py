@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from laminar import ops, random
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
+from laminar.naming import who
 from laminar.random import SeedGenerator
 from laminar.typing import DataFormat, Ints
 
@@ -182,7 +183,7 @@ class RandomGaussianBlur(FactorLayer):
         self.kernel_size = each_axis(self, "kernel_size", kernel_size, 2)
         if not all(size % 2 for size in self.kernel_size):
             raise InvalidArgumentError(
-                f"{self.who}: kernel_size must be odd, got {kernel_size!r}",
+                f"{who(self)}: kernel_size must be odd, got {kernel_size!r}",
                 remedy="a window has a pixel in its middle",
             )
         self.sigma = span(self, "sigma", sigma, 0.0, 1.0)

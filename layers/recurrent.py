@@ -10,6 +10,7 @@ from laminar import ops
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
+from laminar.naming import who
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import flatten, map_structure, pack_sequence_as
 from laminar.typing import Shape
@@ -66,7 +67,7 @@ class RNN(Layer):
     """
 
     # The states of a stateful layer are no weights: files do not hold them.
-    _untracked = Layer._untracked | {"states"}
+    _laminar_untracked = Layer._laminar_untracked | {"states"}
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class RNN(Layer):
         if isinstance(cell, list | tuple):
             policies = [c.dtype_policy for c in cell if isinstance(c, Layer)]
             cell = StackedRNNCells(cell, dtype=policies[0] if policies else self.dtype_policy)
-        check_cell(cell, self.who)
+        check_cell(cell, who(self))
         self.cell = cell
         self.return_sequences = return_sequences
         self.return_state = return_state
@@ -107,7 +108,7 @@ class RNN(Layer):
             batch = sequences_shape[0]
             if batch is None:
                 raise InvalidArgumentError(
-                    f"{self.who}: with stateful=True the size of the batch must be known, "
+                    f"{who(self)}: with stateful=True the size of the batch must be known, "
                     f"got the input shape {tuple(sequences_shape)}",
                     remedy="give Input a batch_shape, as batch_shape=(32, None, 8)",
                 )
@@ -143,7 +144,7 @@ class RNN(Layer):
             wanted, found = self.state_size, flatten(given)
             if len(flatten(wanted)) != len(found):
                 raise InvalidArgumentError(
-                    f"{self.who}: the cell has {len(flatten(wanted))} states, "
+                    f"{who(self)}: the cell has {len(flatten(wanted))} states, "
                     f"initial_state has {len(found)}",
                     remedy="pass one tensor for each state, in a list",
                 )
@@ -169,7 +170,7 @@ class RNN(Layer):
     ) -> Any:
         if self.unroll and sequences.shape[1] is None:
             raise InvalidArgumentError(
-                f"{self.who}: with unroll=True the number of steps must be known, "
+                f"{who(self)}: with unroll=True the number of steps must be known, "
                 f"got the input shape {sequences.shape}",
                 remedy="give Input the number of steps, or leave unroll out",
             )
@@ -247,7 +248,7 @@ class RNN(Layer):
         """The loop over any cell."""
         cell = self.cell
         options: dict[str, Any] = {}
-        if isinstance(cell, Layer) and "training" in cell._call_parameters:
+        if isinstance(cell, Layer) and "training" in cell._laminar_call_parameters:
             options["training"] = training
         compute = cell if callable(cell) else cell.call
 
@@ -332,7 +333,7 @@ def check_use_cudnn(layer: Any, value: Any) -> Any:
     """
     if value not in ("auto", True, False):
         raise InvalidArgumentError(
-            f"{layer.who}: use_cudnn must be 'auto', True or False, got {value!r}"
+            f"{who(layer)}: use_cudnn must be 'auto', True or False, got {value!r}"
         )
     return value
 

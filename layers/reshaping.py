@@ -10,6 +10,7 @@ from laminar import ops
 from laminar.config import standardize_data_format
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor
+from laminar.naming import who
 from laminar.typing import DataFormat
 
 from .input_spec import InputSpec
@@ -66,7 +67,7 @@ class Reshape(Layer):
         self.target_shape = tuple(whole(self, "target_shape", n, least=-1) for n in target_shape)
         if self.target_shape.count(-1) > 1:
             raise InvalidArgumentError(
-                f"{self.who}: target_shape may have one size of -1, got {self.target_shape}",
+                f"{who(self)}: target_shape may have one size of -1, got {self.target_shape}",
                 remedy="give all sizes but one",
             )
 
@@ -86,7 +87,7 @@ class Reshape(Layer):
             fits = count % known == 0 if known else count == 0
         if not fits:
             raise ShapeError(
-                f"{self.who}: an example of shape {sizes} has {count} numbers, which do not fill "
+                f"{who(self)}: an example of shape {sizes} has {count} numbers, which do not fill "
                 f"target_shape {self.target_shape}",
                 remedy="choose sizes whose product is that number; leave the batch out",
             )
@@ -116,7 +117,7 @@ class Permute(Layer):
         self.dims = tuple(dims)
         if sorted(self.dims) != list(range(1, len(self.dims) + 1)):
             raise InvalidArgumentError(
-                f"{self.who}: dims must be the numbers from 1 to {len(self.dims)} in some order, "
+                f"{who(self)}: dims must be the numbers from 1 to {len(self.dims)} in some order, "
                 f"got {self.dims}",
                 remedy="axis 0 is the batch: it stays, and is left out",
             )

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 from laminar import ops
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
+from laminar.naming import who
 from laminar.random import SeedGenerator
 from laminar.typing import DataFormat
 
@@ -62,7 +63,7 @@ class Resizing(ImageLayer):
         self.fill_mode = one_of(self, "fill_mode", fill_mode, ("constant",))
         if crop_to_aspect_ratio and pad_to_aspect_ratio:
             raise InvalidArgumentError(
-                f"{self.who}: crop_to_aspect_ratio and pad_to_aspect_ratio exclude each other"
+                f"{who(self)}: crop_to_aspect_ratio and pad_to_aspect_ratio exclude each other"
             )
         self.crop_to_aspect_ratio = crop_to_aspect_ratio
         self.pad_to_aspect_ratio = pad_to_aspect_ratio

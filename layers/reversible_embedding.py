@@ -9,6 +9,7 @@ from laminar.constraints import ConstraintLike
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
 from laminar.initializers import InitializerLike
+from laminar.naming import who
 from laminar.regularizers import RegularizerLike
 from laminar.typing import DTypeLike, Shape
 
@@ -70,7 +71,7 @@ class ReversibleEmbedding(Embedding):
         )
         if logit_soft_cap is not None and logit_soft_cap <= 0:
             raise InvalidArgumentError(
-                f"{self.who}: logit_soft_cap must be above 0, got {logit_soft_cap!r}"
+                f"{who(self)}: logit_soft_cap must be above 0, got {logit_soft_cap!r}"
             )
         self.reverse_dtype = reverse_dtype
         self.logit_soft_cap = logit_soft_cap

@@ -9,6 +9,7 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 from laminar.initializers import TruncatedNormal
+from laminar.naming import who
 from laminar.typing import Shape
 
 from .layer import Layer
@@ -48,7 +49,7 @@ class SpectralNormalization(Wrapper):
         kernel = getattr(self.layer, "kernel", getattr(self.layer, "embeddings", None))
         if not isinstance(kernel, Variable):
             raise InvalidArgumentError(
-                f"{self.who}: {self.layer.who} has neither a kernel nor embeddings",
+                f"{who(self)}: {who(self.layer)} has neither a kernel nor embeddings",
                 remedy="wrap a layer that has, such as Dense or Conv2D",
             )
         self.kernel = kernel

@@ -11,6 +11,7 @@ from laminar import ops
 from laminar.config import epsilon, standardize_data_format
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
+from laminar.naming import who
 from laminar.typing import DataFormat, Padding, Shape, TensorLike
 
 from .data_layer import DataLayer
@@ -57,7 +58,7 @@ def window_of(layer: Layer, window: str | TensorLike, length: int, periodic: boo
     points = np.asarray(window, np.float64)
     if points.shape != (length,):
         raise InvalidArgumentError(
-            f"{layer.who}: window must have {length} points, got the shape {points.shape}"
+            f"{who(layer)}: window must have {length} points, got the shape {points.shape}"
         )
     return points
 
@@ -110,7 +111,7 @@ class STFTSpectrogram(Layer):
         self.frame_length = whole(self, "frame_length", frame_length)
         if frame_step is not None and whole(self, "frame_step", frame_step) > self.frame_length:
             raise InvalidArgumentError(
-                f"{self.who}: frame_step must be at most frame_length, "
+                f"{who(self)}: frame_step must be at most frame_length, "
                 f"got {frame_step} and {frame_length}"
             )
         if fft_length is not None:
@@ -255,7 +256,7 @@ class MelSpectrogram(DataLayer):
         self.sequence_length = whole(self, "sequence_length", sequence_length or fft_length)
         if self.sequence_length > self.fft_length:
             raise InvalidArgumentError(
-                f"{self.who}: sequence_length must be at most fft_length, "
+                f"{who(self)}: sequence_length must be at most fft_length, "
                 f"got {sequence_length} and {fft_length}"
             )
         self.window = one_of(self, "window", window, ("hann", "hamming"))

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, Self, Unpack
 from laminar import ops
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
+from laminar.naming import who
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.typing import Shape
 
@@ -51,7 +52,7 @@ class StackedRNNCells(Layer):
     def __init__(self, cells: Sequence[Any], **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         for cell in cells:
-            check_cell(cell, self.who)
+            check_cell(cell, who(self))
         self.cells = list(cells)
 
     @property
@@ -81,7 +82,7 @@ class StackedRNNCells(Layer):
         for cell, own in zip(self.cells, states, strict=True):
             several = isinstance(own, list | tuple)
             options = dict(kwargs)
-            if isinstance(cell, Layer) and "training" in cell._call_parameters:
+            if isinstance(cell, Layer) and "training" in cell._laminar_call_parameters:
                 options["training"] = training
             compute = cell if callable(cell) else cell.call
             inputs, found = compute(inputs, list(own) if several else [own], **options)

@@ -17,6 +17,7 @@ from laminar.engine.ops.core.host import host_function
 from laminar.engine.ops.text import string
 from laminar.engine.ops.text.string_match import regex_replace
 from laminar.engine.ops.text.tokens import string_characters, string_ngrams
+from laminar.naming import who
 from laminar.serialization import deserialize_keras_object
 from laminar.typing import DataLike, TensorLike
 
@@ -92,7 +93,7 @@ class TextVectorization(DataLayer):
                 one_of(self, what, value, known)
         if ragged:
             raise InvalidArgumentError(
-                f"{self.who}: ragged must be false, there are dense tensors only",
+                f"{who(self)}: ragged must be false, there are dense tensors only",
                 remedy="leave it out",
             )
         mode = {"binary": "multi_hot", "tf-idf": "tf_idf"}.get(output_mode, output_mode)
@@ -105,7 +106,7 @@ class TextVectorization(DataLayer):
             whole(self, "output_sequence_length", output_sequence_length, 0)
             if self._output_mode != "int":
                 raise InvalidArgumentError(
-                    f"{self.who}: output_sequence_length is for output_mode 'int', "
+                    f"{who(self)}: output_sequence_length is for output_mode 'int', "
                     f"got {output_mode!r}"
                 )
         self._encoding = encoding
@@ -208,7 +209,7 @@ class TextVectorization(DataLayer):
     def _tokens_of(self, x: Any) -> Any:
         """The tokens of each text, filled up with empty ones."""
         if x.dtype not in STRING:
-            raise InvalidArgumentError(f"{self.who}: the inputs must be strings, got {x.dtype}")
+            raise InvalidArgumentError(f"{who(self)}: the inputs must be strings, got {x.dtype}")
         x = self._standardized(x)
         counts = None
         if self._split is not None:
@@ -233,7 +234,7 @@ class TextVectorization(DataLayer):
             return x
         if x.shape[-1] != 1:
             raise ShapeError(
-                f"{self.who}: the inputs must be of shape (batch,) or (batch, 1), got {x.shape}",
+                f"{who(self)}: the inputs must be of shape (batch,) or (batch, 1), got {x.shape}",
                 remedy="give one text for each example, or set split=None",
             )
         return ops.squeeze(x, -1)

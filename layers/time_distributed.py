@@ -7,6 +7,7 @@ from typing import Any, Unpack
 from laminar import ops
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import Tensor
+from laminar.naming import who
 from laminar.tree import map_structure
 from laminar.typing import Shape
 
@@ -39,7 +40,7 @@ class TimeDistributed(Wrapper):
     def build(self, input_shape: Shape | None = None) -> None:
         if input_shape is None or len(input_shape) < 3:
             raise ShapeError(
-                f"{self.who}: expected an input (batch, steps, ...) of rank 3 or more, "
+                f"{who(self)}: expected an input (batch, steps, ...) of rank 3 or more, "
                 f"got the shape {input_shape}"
             )
         if not self.layer.built:
@@ -48,9 +49,9 @@ class TimeDistributed(Wrapper):
     def call(self, inputs: Tensor, training: bool | None = None, mask: Any = None) -> Any:
         if mask is not None and len(mask.shape) < 2:
             raise ShapeError(
-                f"{self.who}: expected a mask (batch, steps, ...), got the shape {mask.shape}"
+                f"{who(self)}: expected a mask (batch, steps, ...), got the shape {mask.shape}"
             )
-        takes = self.layer._call_parameters
+        takes = self.layer._laminar_call_parameters
         options: dict[str, Any] = {"training": training} if "training" in takes else {}
         x = inputs if mask is None or "mask" not in takes else (inputs, mask)
         if training and _learns_from_batches(self.layer):

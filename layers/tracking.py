@@ -26,43 +26,44 @@ class MetricLike(Protocol):
 class Tracked:
     """Base of layers: finds what the instance owns.
 
-    `_own` holds the variables made with `add_weight` or assigned to an attribute, in order.
-    `_holders` are the names of the attributes that may own something, in the order in which they
-    got it. `_untracked` names attributes that refer to others without owning them.
+    What laminar keeps in an instance, and what it calls there, begins with `_laminar_`, so that a
+    class derived from it may have attributes and methods of any other name (those of the documented
+    interface apart). `_laminar_own` holds the variables made with `add_weight` or assigned to an
+    attribute, in order. `_laminar_holders` are the names of the attributes that may own something,
+    in the order in which they got it. `_laminar_untracked` names attributes that refer to others
+    without owning them, as those that begin with `_laminar_` do.
     """
 
-    _untracked: frozenset[str] = frozenset(
-        {"inbound_nodes", "outbound_nodes", "optimizer", "_init_arguments", "_own", "_holders"}
-    )
+    _laminar_untracked: frozenset[str] = frozenset({"inbound_nodes", "outbound_nodes", "optimizer"})
 
-    _own: list[Variable]
-    _holders: dict[str, None]
+    _laminar_own: list[Variable]
+    _laminar_holders: dict[str, None]
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
-        if name in self._untracked:
+        if name.startswith("_laminar_") or name in self._laminar_untracked:
             return
-        holders = self.__dict__.setdefault("_holders", {})
+        holders = self.__dict__.setdefault("_laminar_holders", {})
         if not _may_own(value):
             holders.pop(name, None)
             return
         holders.setdefault(name)
         if isinstance(value, Variable):
-            own = self.__dict__.setdefault("_own", [])
+            own = self.__dict__.setdefault("_laminar_own", [])
             if not any(v is value for v in own):
                 own.append(value)
 
     def __delattr__(self, name: str) -> None:
         value = self.__dict__.get(name)
         object.__delattr__(self, name)
-        if isinstance(value, Variable) and "_own" in self.__dict__:
-            self._own = [v for v in self._own if v is not value]
+        if isinstance(value, Variable) and "_laminar_own" in self.__dict__:
+            self._laminar_own = [v for v in self._laminar_own if v is not value]
 
-    def _find(self, kind: type[Any]) -> list[Any]:
+    def _laminar_find(self, kind: type[Any]) -> list[Any]:
         """The direct attributes of a kind, and those in lists, tuples and dicts, each once."""
         found: dict[int, Any] = {}
         attributes = self.__dict__
-        for name in list(attributes.get("_holders", ())):
+        for name in list(attributes.get("_laminar_holders", ())):
             value = attributes.get(name)
             if isinstance(value, list | tuple | set | dict):
                 if value:
@@ -72,20 +73,20 @@ class Tracked:
         return list(found.values())
 
     @property
-    def _own_variables(self) -> list[Variable]:
-        own = {id(v): v for v in self.__dict__.get("_own", ())}
-        for v in self._find(Variable):
+    def _laminar_own_variables(self) -> list[Variable]:
+        own = {id(v): v for v in self.__dict__.get("_laminar_own", ())}
+        for v in self._laminar_find(Variable):
             own.setdefault(id(v), v)
         return list(own.values())
 
     @property
-    def _own_seeds(self) -> list[SeedGenerator]:
-        return self._find(SeedGenerator)
+    def _laminar_own_seeds(self) -> list[SeedGenerator]:
+        return self._laminar_find(SeedGenerator)
 
     @property
-    def _own_metrics(self) -> list[Any]:
+    def _laminar_own_metrics(self) -> list[Any]:
         # runtime_checkable protocols are slow to test: first rule out what is plainly not one
-        found = [m for m in self._find(object) if hasattr(type(m), "update_state")]
+        found = [m for m in self._laminar_find(object) if hasattr(type(m), "update_state")]
         return [m for m in found if isinstance(m, MetricLike)]
 
 

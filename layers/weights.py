@@ -17,7 +17,7 @@ from laminar.engine.source import inside_layer, layer_path
 from laminar.engine.state import Variable
 from laminar.file_reading import file_reading
 from laminar.initializers import InitializerLike
-from laminar.naming import auto_name
+from laminar.naming import auto_name, who
 from laminar.regularizers import RegularizerLike
 from laminar.typing import DTypeLike, Shape
 
@@ -40,10 +40,10 @@ class Weighted(Tracked):
 
     name: str
     built: bool
-    _trainable: bool
-    _losses: list[Any]
-    _reports: list[tuple[str, Any]]
-    _has_reported: bool
+    _laminar_trainable: bool
+    _laminar_losses: list[Any]
+    _laminar_reports: list[tuple[str, Any]]
+    _laminar_has_reported: bool
 
     @property
     def variable_dtype(self) -> str:
@@ -97,7 +97,7 @@ class Weighted(Tracked):
             initializer = "glorot_uniform" if kind.is_floating else "zeros"
         source = initializers.get(initializer)
         reading = file_reading()
-        with inside_layer(self.name) if not self._is_inside() else nullcontext():
+        with inside_layer(self.name) if not self._laminar_is_inside() else nullcontext():
             variable = Variable(
                 source if reading is None else reading.blank,
                 shape=full,
@@ -112,29 +112,24 @@ class Weighted(Tracked):
         variable.regularizer = regularizers.get(regularizer)
         variable.constraint = constraints.get(constraint)
         variable.overwrite_with_gradient = overwrite_with_gradient
-        self.__dict__.setdefault("_own", []).append(variable)
+        self.__dict__.setdefault("_laminar_own", []).append(variable)
         return variable
 
     add_variable = add_weight
 
-    def _is_inside(self) -> bool:
+    def _laminar_is_inside(self) -> bool:
         return layer_path().rpartition("/")[2] == self.name
 
     @property
-    def who(self) -> str:
-        """How errors call it."""
-        return f"{type(self).__name__} {self.name!r}"
-
-    @property
-    def sublayers(self) -> list[Weighted]:
+    def _laminar_sublayers(self) -> list[Weighted]:
         """The layers among its attributes."""
-        return self._find(Weighted)
+        return self._laminar_find(Weighted)
 
-    def _summarized(self) -> list[Any]:
+    def _laminar_summarized(self) -> list[Any]:
         """The layers and ops that a summary lists."""
-        return list(self.sublayers)
+        return list(self._laminar_sublayers)
 
-    def flatten_layers(self, include_self: bool = True) -> list[Weighted]:
+    def _laminar_flatten_layers(self, include_self: bool = True) -> list[Weighted]:
         """Itself and the layers inside it, at any depth, each once."""
         found: dict[int, Weighted] = {}
         stack: list[Weighted] = [self]
@@ -142,7 +137,7 @@ class Weighted(Tracked):
             layer = stack.pop(0)
             if id(layer) not in found:
                 found[id(layer)] = layer
-                stack[:0] = layer.sublayers
+                stack[:0] = layer._laminar_sublayers
         layers = list(found.values())
         return layers if include_self else layers[1:]
 
@@ -150,26 +145,30 @@ class Weighted(Tracked):
     def variables(self) -> list[Variable]:
         """All its variables: weights, and the states of random generators; without metrics."""
         found: dict[int, Variable] = {}
-        for layer in self.flatten_layers():
-            own = layer._own_variables
+        for layer in self._laminar_flatten_layers():
+            own = layer._laminar_own_variables
             ordered = [v for v in own if v.trainable] + [v for v in own if not v.trainable]
-            for v in [*ordered, *(s.state for s in layer._own_seeds)]:
+            for v in [*ordered, *(s.state for s in layer._laminar_own_seeds)]:
                 found.setdefault(id(v), v)
         return list(found.values())
 
     @property
     def weights(self) -> list[Variable]:
         """Its weights: variables without the states of random generators."""
-        seeds = {id(s.state) for layer in self.flatten_layers() for s in layer._own_seeds}
+        seeds = {
+            id(s.state)
+            for layer in self._laminar_flatten_layers()
+            for s in layer._laminar_own_seeds
+        }
         return [v for v in self.variables if id(v) not in seeds]
 
     @property
     def trainable_variables(self) -> list[Variable]:
         """The variables that training changes."""
-        if not self._trainable:
+        if not self._laminar_trainable:
             return []
-        layers = [layer for layer in self.flatten_layers() if layer._trainable]
-        live = {id(v) for layer in layers for v in layer._own_variables}
+        layers = [layer for layer in self._laminar_flatten_layers() if layer._laminar_trainable]
+        live = {id(v) for layer in layers for v in layer._laminar_own_variables}
         return [v for v in self.variables if v.trainable and id(v) in live]
 
     @property
@@ -192,18 +191,18 @@ class Weighted(Tracked):
     @property
     def trainable(self) -> bool:
         """Whether training changes its weights; setting it sets all layers inside."""
-        return self._trainable
+        return self._laminar_trainable
 
     @trainable.setter
     def trainable(self, value: bool) -> None:
         _Changes.count += 1
-        for layer in self.flatten_layers():
-            object.__setattr__(layer, "_trainable", bool(value))
+        for layer in self._laminar_flatten_layers():
+            object.__setattr__(layer, "_laminar_trainable", bool(value))
 
     @property
     def metrics(self) -> list[Any]:
         """The metrics that it and the layers inside it keep."""
-        found = [m for layer in self.flatten_layers() for m in layer._own_metrics]
+        found = [m for layer in self._laminar_flatten_layers() for m in layer._laminar_own_metrics]
         return list({id(m): m for m in found if not isinstance(m, Weighted)}.values())
 
     @property
@@ -253,7 +252,7 @@ class Weighted(Tracked):
 
     def save_own_variables(self, store: Any) -> None:
         """Put the layer's own variables into a mapping, under "0", "1", ..."""
-        for i, v in enumerate(self._saved_variables()):
+        for i, v in enumerate(self._laminar_saved_variables()):
             store[str(i)] = np.asarray(v)
 
     def load_own_variables(self, store: Any) -> None:
@@ -263,10 +262,10 @@ class Weighted(Tracked):
             InvalidArgumentError: another number of variables.
             ShapeError: a stored array has another shape.
         """
-        mine = self._saved_variables()
+        mine = self._laminar_saved_variables()
         if len(store) != len(mine):
             raise InvalidArgumentError(
-                f"{self.who}: the file has {len(store)} weights, the layer has {len(mine)}",
+                f"{who(self)}: the file has {len(store)} weights, the layer has {len(mine)}",
                 remedy="build the layer with the shapes it was saved with"
                 if not self.built
                 else "load into the model that wrote the file",
@@ -275,13 +274,13 @@ class Weighted(Tracked):
         for v, array in zip(mine, arrays, strict=True):
             if tuple(v.shape) != array.shape:
                 raise ShapeError(
-                    f"{self.who}: weight {v.path!r} has shape {tuple(v.shape)}, "
+                    f"{who(self)}: weight {v.path!r} has shape {tuple(v.shape)}, "
                     f"the file has {array.shape}"
                 )
         for v, array in zip(mine, arrays, strict=True):
             # One that nobody can change, as those read from a file, need not be copied.
             v.assign(convert_to_tensor(array, copy=array.flags.writeable))
 
-    def _saved_variables(self) -> list[Variable]:
-        own = self._own_variables
+    def _laminar_saved_variables(self) -> list[Variable]:
+        own = self._laminar_own_variables
         return [v for v in own if v.trainable] + [v for v in own if not v.trainable]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self, Unpack
 
+from laminar.naming import who
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 
 from .layer import Layer, refuse_layer
@@ -23,7 +24,7 @@ class Wrapper(Layer):
     def __init__(self, layer: Any, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         if not isinstance(layer, Layer):
-            refuse_layer(layer, self.who)
+            refuse_layer(layer, who(self))
         self.layer = layer
 
     def build(self, input_shape: Any = None) -> None:

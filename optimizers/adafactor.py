@@ -76,7 +76,7 @@ class Adafactor(Optimizer):
             self._velocities.append(self.add_variable_from_reference(w, "velocity"))
 
     def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Tensor) -> None:
-        t = self.time(variable.dtype)
+        t = self._laminar_time(variable.dtype)
         beta = 1 - t**self.beta_2_decay
         v = self._second_moment(ops.square(gradient) + self.epsilon_1, variable, beta)
         u = gradient / ops.sqrt(v)

@@ -66,7 +66,7 @@ class Adam(Optimizer):
     def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Tensor) -> None:
         i = self._get_variable_index(variable)
         m, v = self._momentums[i], self._velocities[i]
-        t = self.time(variable.dtype)
+        t = self._laminar_time(variable.dtype)
         rate = learning_rate * ops.sqrt(1 - self.beta_2**t) / (1 - self.beta_1**t)
         m = self.assign(m, self.beta_1 * m + (1 - self.beta_1) * gradient)
         v = self.assign(v, self.beta_2 * v + (1 - self.beta_2) * ops.square(gradient))

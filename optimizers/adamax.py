@@ -55,7 +55,7 @@ class Adamax(Optimizer):
     def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Tensor) -> None:
         i = self._get_variable_index(variable)
         m, u = self._momentums[i], self._norms[i]
-        t = self.time(variable.dtype)
+        t = self._laminar_time(variable.dtype)
         m = self.assign(m, self.beta_1 * m + (1 - self.beta_1) * gradient)
         u = self.assign(u, ops.maximum(self.beta_2 * u, ops.abs(gradient)))
         self.assign_sub(variable, learning_rate / (1 - self.beta_1**t) * m / (u + self.epsilon))

@@ -19,15 +19,15 @@ from .slots import Slots
 class Averages(Slots):
     """The part of `Optimizer` that deals with averages.
 
-    `_averages[i]` is that of the i-th model variable, None where there is none. While
-    `averages_in_place`, variables and averages have changed places.
+    `_laminar_averages[i]` is that of the i-th model variable, None where there is none. While
+    `_laminar_averages_in_place`, variables and averages have changed places.
     """
 
     use_ema: bool
     ema_momentum: float
     ema_overwrite_frequency: int | None
-    averages_in_place: bool
-    _averages: Sequence[Variable | None]
+    _laminar_averages_in_place: bool
+    _laminar_averages: Sequence[Variable | None]
     _iterations: Variable
 
     @property
@@ -39,11 +39,11 @@ class Averages(Slots):
         """Store `value` in a variable, unless this step is skipped; gives what is stored then."""
         raise NotImplementedError
 
-    def _average(self, variables: Sequence[Variable]) -> None:
+    def _laminar_average(self, variables: Sequence[Variable]) -> None:
         """average = momentum * average + (1 - momentum) * variable; at first, the variable."""
         iterations = self.iterations
         for v in variables:
-            average = self._averages[self._get_variable_index(v)]
+            average = self._laminar_averages[self._get_variable_index(v)]
             if average is None:
                 continue
             momentum = self.ema_momentum * ops.cast(ops.not_equal(iterations, 0), v.dtype)
@@ -67,25 +67,25 @@ class Averages(Slots):
                 f"{self.name}: it keeps no averages of the variables",
                 remedy="make it with use_ema=True, as Adam(use_ema=True)",
             )
-        if in_place == self.averages_in_place or not int(np.asarray(self._iterations)):
+        if in_place == self._laminar_averages_in_place or not int(np.asarray(self._iterations)):
             return  # before the first step there are no averages
-        for v, average in self._averaged():
+        for v, average in self._laminar_averaged():
             value = v.numpy()
             v.assign(average.value)
             average.assign(value)
-        self.averages_in_place = in_place
+        self._laminar_averages_in_place = in_place
 
-    def _averaged(self) -> list[tuple[Variable, Variable]]:
-        pairs = zip(self._trainable_variables, self._averages, strict=False)
+    def _laminar_averaged(self) -> list[tuple[Variable, Variable]]:
+        pairs = zip(self._trainable_variables, self._laminar_averages, strict=False)
         return [(v, average) for v, average in pairs if average is not None]
 
     def finalize_variable_values(self, var_list: Iterable[Variable]) -> None:
         """Put the moving averages in place, if they are kept: the end of training."""
         if not self.use_ema:
             return
-        in_place, self.averages_in_place = self.averages_in_place, False
+        in_place, self._laminar_averages_in_place = self._laminar_averages_in_place, False
         for v in var_list:
-            average = self._averages[self._get_variable_index(v)]
+            average = self._laminar_averages[self._get_variable_index(v)]
             if average is not None and in_place:
                 average.assign(v.value)
             elif average is not None:

@@ -70,7 +70,7 @@ def _checked_key(key: Any, who: str) -> Any:
                 f"{who}: groups: {key!r} is no regular expression: {cause}"
             ) from cause
         return key
-    if isinstance(key, Variable) or hasattr(key, "flatten_layers"):
+    if isinstance(key, Variable) or hasattr(key, "_laminar_flatten_layers"):
         return key
     raise InvalidArgumentError(
         f"{who}: groups: expected a part of a path, a layer or a variable, got {key!r}",

@@ -68,8 +68,8 @@ class LossScaleOptimizer(Optimizer):
         if self.built:
             return
         super().build(variables)
-        self.step_counter = self._scalar("step_counter", 0, "int32")
-        self.dynamic_scale = self._scalar("dynamic_scale", self.initial_scale, "float32")
+        self.step_counter = self._laminar_scalar("step_counter", 0, "int32")
+        self.dynamic_scale = self._laminar_scalar("dynamic_scale", self.initial_scale, "float32")
         if not self.inner_optimizer.built:
             self.inner_optimizer.build(variables)
 
@@ -96,7 +96,7 @@ class LossScaleOptimizer(Optimizer):
         """The loss times the scale of this step."""
         return loss * (self.dynamic_scale if self.built else self.initial_scale)
 
-    def _apply(self, grads: Sequence[Tensor | None], variables: Sequence[Variable]) -> None:
+    def _laminar_apply(self, grads: Sequence[Tensor | None], variables: Sequence[Variable]) -> None:
         scale = self.dynamic_scale.value
         present = [g for g in grads if g is not None]
         finite = functools.reduce(
@@ -109,7 +109,7 @@ class LossScaleOptimizer(Optimizer):
             for g, v in zip(grads, variables, strict=True)
         ]
         with only_if(finite):
-            self.inner_optimizer._apply(unscaled, variables)
+            self.inner_optimizer._laminar_apply(unscaled, variables)
         count = self.step_counter + 1
         grows = ops.logical_and(finite, count >= self.dynamic_growth_steps)
         self.assign(self.step_counter, ops.where(ops.logical_and(finite, ~grows), count, 0))
@@ -118,7 +118,7 @@ class LossScaleOptimizer(Optimizer):
 
     def groups(self, factors: Mapping[Any, float]) -> None:
         self.inner_optimizer.groups(factors)
-        self.group_changes = self.inner_optimizer.group_changes
+        self._laminar_group_changes = self.inner_optimizer._laminar_group_changes
 
     def swap_averages(self, in_place: bool) -> None:
         self.inner_optimizer.swap_averages(in_place)

@@ -109,10 +109,10 @@ class Muon(Optimizer):
             if self._takes_adam(w):
                 self._velocities[i] = self.add_variable_from_reference(w, "velocity")
 
-    def _weight_decay_of(self, variable: Variable) -> float | None:
-        if self._takes_adam(variable) and self._decays(variable):
+    def _laminar_weight_decay_of(self, variable: Variable) -> float | None:
+        if self._takes_adam(variable) and self._laminar_decays(variable):
             return self.adam_weight_decay
-        return super()._weight_decay_of(variable)
+        return super()._laminar_weight_decay_of(variable)
 
     def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Tensor) -> None:
         if self._takes_adam(variable):
@@ -144,7 +144,7 @@ class Muon(Optimizer):
     def _adam_step(self, gradient: Tensor, variable: Variable, rate: Tensor) -> None:
         i = self._get_variable_index(variable)
         momentum, velocity = self._momentums[i], self._velocities[i]
-        t = self.time(variable.dtype)
+        t = self._laminar_time(variable.dtype)
         rate = rate * ops.sqrt(1 - self.adam_beta_2**t) / (1 - self.adam_beta_1**t)
         b_1, b_2 = self.adam_beta_1, self.adam_beta_2
         m = self.assign(momentum, b_1 * momentum + (1 - b_1) * gradient)

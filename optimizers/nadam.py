@@ -59,23 +59,23 @@ class Nadam(Optimizer):
         dtype = variables[0].dtype if variables else None
         self._product = self.add_variable((), "ones", dtype, name="u_product")
 
-    def update_steps(
+    def _laminar_update_steps(
         self, grads: Sequence[Tensor], variables: Sequence[Variable], learning_rate: Tensor
     ) -> None:
         dtype = self._product.dtype
         self.assign(self._product, self._product * self._momentum(1, dtype))
-        super().update_steps(grads, variables, learning_rate)
+        super()._laminar_update_steps(grads, variables, learning_rate)
 
     def _momentum(self, ahead: int, dtype: str) -> Any:
         """u at `ahead` steps after those taken."""
-        t = self.time(dtype, ahead)
+        t = self._laminar_time(dtype, ahead)
         return self.beta_1 * (1 - 0.5 * _GROWTH**t)
 
     def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Tensor) -> None:
         i = self._get_variable_index(variable)
         m, v = self._momentums[i], self._velocities[i]
         dtype = variable.dtype
-        t = self.time(dtype)
+        t = self._laminar_time(dtype)
         u, u_next = self._momentum(1, dtype), self._momentum(2, dtype)
         product = ops.cast(self._product, dtype)
         m = self.assign(m, self.beta_1 * m + (1 - self.beta_1) * gradient)

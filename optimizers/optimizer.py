@@ -100,13 +100,13 @@ class Optimizer(Averages, WeightDecay):
         self.loss_scale_factor = loss_scale_factor
         self.gradient_accumulation_steps = gradient_accumulation_steps
         check_options(type(self).__name__, vars(self), unknown)
-        self._averages: list[Variable | None] = []
-        self.averages_in_place = False
-        self._groups: Groups | None = None
-        self.group_changes = 0
-        self._accumulators: list[Variable] = []
-        self._iterations = self._scalar("iteration", 0, "int32")
-        self._learning_rate = self._as_learning_rate(learning_rate)
+        self._laminar_averages: list[Variable | None] = []
+        self._laminar_averages_in_place = False
+        self._laminar_groups: Groups | None = None
+        self._laminar_group_changes = 0
+        self._laminar_accumulators: list[Variable] = []
+        self._iterations = self._laminar_scalar("iteration", 0, "int32")
+        self._learning_rate = self._laminar_as_learning_rate(learning_rate)
 
     @property
     def iterations(self) -> Any:
@@ -120,12 +120,12 @@ class Optimizer(Averages, WeightDecay):
         if self.built:
             return
         super().build(variables)
-        if self._groups is not None:
-            self._groups.build(variables)
+        if self._laminar_groups is not None:
+            self._laminar_groups.build(variables)
         if self.use_ema:
-            self._averages = self.add_optimizer_variables(variables, "average")
+            self._laminar_averages = self.add_optimizer_variables(variables, "average")
         if self.gradient_accumulation_steps:
-            self._accumulators = [
+            self._laminar_accumulators = [
                 self.add_variable_from_reference(v, "gradient_accumulator") for v in variables
             ]
 
@@ -146,20 +146,20 @@ class Optimizer(Averages, WeightDecay):
         groups = Groups(factors, self.name)
         if self.built:
             groups.build(self._trainable_variables)
-        self._groups = groups
-        self.group_changes += 1
+        self._laminar_groups = groups
+        self._laminar_group_changes += 1
 
-    def _factor(self, variable: Variable) -> float:
-        return 1.0 if self._groups is None else self._groups.factor(variable)
+    def _laminar_factor(self, variable: Variable) -> float:
+        return 1.0 if self._laminar_groups is None else self._laminar_groups.factor(variable)
 
-    def _rate_of(self, variable: Variable, learning_rate: Tensor) -> Any:
+    def _laminar_rate_of(self, variable: Variable, learning_rate: Tensor) -> Any:
         """The learning rate of a variable, in its dtype."""
-        rate, factor = ops.cast(learning_rate, variable.dtype), self._factor(variable)
+        rate, factor = ops.cast(learning_rate, variable.dtype), self._laminar_factor(variable)
         return rate if factor == 1 else rate * factor
 
     # The learning rate
 
-    def _as_learning_rate(self, rate: LearningRate) -> Any:
+    def _laminar_as_learning_rate(self, rate: LearningRate) -> Any:
         if isinstance(rate, LearningRateSchedule) or callable(rate):
             return rate
         if isinstance(rate, Tensor | Variable) and rate.shape.is_compatible_with(()):
@@ -171,7 +171,7 @@ class Optimizer(Averages, WeightDecay):
                 f"{type(self).__name__}: learning_rate must be a number, a scalar tensor, a "
                 f"LearningRateSchedule or a function without arguments, got {rate!r}"
             )
-        return self._scalar("learning_rate", float(rate), config.floatx())
+        return self._laminar_scalar("learning_rate", float(rate), config.floatx())
 
     @property
     def learning_rate(self) -> Any:
@@ -188,8 +188,8 @@ class Optimizer(Averages, WeightDecay):
         in_graph = isinstance(rate, GraphTensor) and not rate.graph.captures_values
         if in_graph or isinstance(rate, LearningRateSchedule) or callable(rate):
             if isinstance(current, Variable):
-                self._untrack(current)
-            self._learning_rate = self._as_learning_rate(rate)
+                self._laminar_untrack(current)
+            self._learning_rate = self._laminar_as_learning_rate(rate)
         elif isinstance(current, Variable):
             if current.graph is not None:
                 raise FailedPreconditionError(
@@ -333,14 +333,14 @@ class Optimizer(Averages, WeightDecay):
             with outside.as_default():
                 return self.apply(grads, trainable_variables)
         in_graph = graph is not None and not graph.captures_values
-        variables = self._variables_for(grads, trainable_variables)
+        variables = self._laminar_variables_for(grads, trainable_variables)
         if not variables:
             if in_graph:
                 raise InvalidArgumentError(
                     f"{self.name}: there are no variables to train, and so no operation for it"
                 )
             return None
-        grads = [self._checked(g, v) for g, v in zip(grads, variables, strict=True)]
+        grads = [self._laminar_checked(g, v) for g, v in zip(grads, variables, strict=True)]
         missing = [v.path for g, v in zip(grads, variables, strict=True) if g is None]
         if len(missing) == len(grads):
             raise InvalidArgumentError(
@@ -354,8 +354,8 @@ class Optimizer(Averages, WeightDecay):
                 f"them, they stay as they are"
             )
         if graph is not None and in_graph:
-            return self._apply_in_graph(graph, grads, variables)
-        self._apply(grads, variables)
+            return self._laminar_apply_in_graph(graph, grads, variables)
+        self._laminar_apply(grads, variables)
         return None
 
     def stateless_apply(
@@ -396,7 +396,7 @@ class Optimizer(Averages, WeightDecay):
         count = len(self._trainable_variables)
         return after[:count], after[count:]
 
-    def _variables_for(
+    def _laminar_variables_for(
         self, grads: Sequence[Any], variables: Iterable[Variable] | None
     ) -> list[Variable]:
         if variables is None:
@@ -418,7 +418,7 @@ class Optimizer(Averages, WeightDecay):
             self._get_variable_index(v)
         return variables
 
-    def _checked(self, gradient: TensorLike, variable: Variable) -> Tensor | None:
+    def _laminar_checked(self, gradient: TensorLike, variable: Variable) -> Tensor | None:
         if gradient is None:
             return None
         gradient = ops.convert_to_tensor(gradient)
@@ -430,7 +430,7 @@ class Optimizer(Averages, WeightDecay):
             )
         return gradient
 
-    def _apply_in_graph(
+    def _laminar_apply_in_graph(
         self, graph: Graph, grads: Sequence[Tensor | None], variables: Sequence[Variable]
     ) -> Operation:
         """The step as an operation of a plain graph, where nothing else orders reads and writes."""
@@ -443,59 +443,60 @@ class Optimizer(Averages, WeightDecay):
 
         def step(*present: Tensor) -> None:
             given = iter(present)
-            self._apply([None if g is None else next(given) for g in grads], variables)
+            self._laminar_apply([None if g is None else next(given) for g in grads], variables)
 
         function(step)(*(g for g in grads if g is not None))
         return group(*graph.operations[first:], name=self.name)
 
-    def _apply(self, grads: Sequence[Tensor | None], variables: Sequence[Variable]) -> None:
+    def _laminar_apply(self, grads: Sequence[Tensor | None], variables: Sequence[Variable]) -> None:
         pairs = [(g, v) for g, v in zip(grads, variables, strict=True) if g is not None]
         for g, v in pairs:
             if v.overwrite_with_gradient:
-                self._overwrite(g, v)
-        pairs = [(g, v) for g, v in pairs if not v.overwrite_with_gradient and self._factor(v) > 0]
+                self._laminar_overwrite(g, v)
+        left = [v.overwrite_with_gradient or not self._laminar_factor(v) for _, v in pairs]
+        pairs = [pair for pair, is_left in zip(pairs, left, strict=True) if not is_left]
         updated = [v for _, v in pairs]
         present = [ops.cast(g, v.dtype) for g, v in pairs]
         if self.loss_scale_factor is not None:
             present = [g / self.loss_scale_factor for g in present]
         if self.gradient_accumulation_steps:
-            self._accumulate(present, updated)
+            self._laminar_accumulate(present, updated)
         else:
-            self._update(present, updated)
+            self._laminar_update(present, updated)
         if self.use_ema:
-            self._average(variables)
+            self._laminar_average(variables)
         for v in updated:
             if v.constraint is not None:
                 self.assign(v, v.constraint(v.value))
         self.assign_add(self._iterations, 1)
 
     @property
-    def _is_update_step(self) -> Any:
+    def _laminar_is_update_step(self) -> Any:
         steps = self.gradient_accumulation_steps
         return ops.equal((self._iterations + 1) % steps, 0)
 
-    def _accumulate(self, grads: Sequence[Tensor], variables: Sequence[Variable]) -> None:
+    def _laminar_accumulate(self, grads: Sequence[Tensor], variables: Sequence[Variable]) -> None:
         """Add to the sums of gradients; on every n-th call, update by their mean and clear them."""
         steps = self.gradient_accumulation_steps
-        is_update_step = self._is_update_step
-        accumulators = [self._accumulators[self._get_variable_index(v)] for v in variables]
+        is_update_step = self._laminar_is_update_step
+        accumulators = [self._laminar_accumulators[self._get_variable_index(v)] for v in variables]
         sums = [a + g for a, g in zip(accumulators, grads, strict=True)]
         with only_if(is_update_step):
-            self._update([s / steps for s in sums], variables)
+            self._laminar_update([s / steps for s in sums], variables)
         for accumulator, s in zip(accumulators, sums, strict=True):
             self.assign(accumulator, ops.where(is_update_step, ops.zeros_like(s), s))
 
-    def _update(self, grads: Sequence[Tensor], variables: Sequence[Variable]) -> None:
+    def _laminar_update(self, grads: Sequence[Tensor], variables: Sequence[Variable]) -> None:
         """Clip, decay, and apply the rule."""
-        grads = self._clip(grads)
+        grads = self._laminar_clip(grads)
         rate = self.learning_rate
         for v in variables:
-            decay = self._weight_decay_of(v)
+            decay = self._laminar_weight_decay_of(v)
             if decay is not None:
-                self.assign_sub(v, self._rate_of(v, rate) * decay * v)
-        self.update_steps(grads, variables, rate)
+                self.assign_sub(v, self._laminar_rate_of(v, rate) * decay * v)
+        self._laminar_update_steps(grads, variables, rate)
 
-    def _clip(self, grads: Sequence[Tensor]) -> Sequence[Tensor]:
+    def _laminar_clip(self, grads: Sequence[Tensor]) -> Sequence[Tensor]:
         if self.clipnorm is not None:
             return clip_by_norm(grads, self.clipnorm)
         if self.clipvalue is not None:
@@ -504,12 +505,12 @@ class Optimizer(Averages, WeightDecay):
             return clip_by_global_norm(grads, self.global_clipnorm)
         return grads
 
-    def update_steps(
+    def _laminar_update_steps(
         self, grads: Sequence[Tensor], variables: Sequence[Variable], learning_rate: Tensor
     ) -> None:
         """Apply the rule to all variables; override it for what is done once in a step."""
         for g, v in zip(grads, variables, strict=True):
-            self.update_step(g, v, self._rate_of(v, learning_rate))
+            self.update_step(g, v, self._laminar_rate_of(v, learning_rate))
 
     def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Tensor) -> None:
         """The rule: update one variable.
@@ -521,20 +522,20 @@ class Optimizer(Averages, WeightDecay):
         """
         raise NotImplementedError
 
-    def time(self, dtype: str, ahead: int = 1) -> Any:
+    def _laminar_time(self, dtype: str, ahead: int = 1) -> Any:
         """t of the papers: 1 in the first step; in float32 or float64, where 0.999**t is not 1."""
         return ops.cast(self.iterations + ahead, result_type(dtype, "float32"))
 
-    def _overwrite(self, gradient: Tensor, variable: Variable) -> None:
+    def _laminar_overwrite(self, gradient: Tensor, variable: Variable) -> None:
         """A variable whose new value is its gradient (scales of float8 layers); the greatest one
         of the accumulated steps."""
         if not self.gradient_accumulation_steps:
             self.assign(variable, gradient)
             return
-        greatest = self._accumulators[self._get_variable_index(variable)]
+        greatest = self._laminar_accumulators[self._get_variable_index(variable)]
         new = ops.maximum(gradient, greatest)
-        self.assign(variable, ops.where(self._is_update_step, new, variable))
-        self.assign(greatest, ops.where(self._is_update_step, ops.zeros_like(new), new))
+        self.assign(variable, ops.where(self._laminar_is_update_step, new, variable))
+        self.assign(greatest, ops.where(self._laminar_is_update_step, ops.zeros_like(new), new))
 
     def assign(self, variable: Variable, value: TensorLike) -> Tensor:
         """Store `value` in a variable, unless this step is skipped; gives what is stored then."""
@@ -556,8 +557,8 @@ class Optimizer(Averages, WeightDecay):
         """The arguments that make an optimizer like this one, as data."""
         rate = self._learning_rate
         groups = {}
-        if self._groups is not None:  # Keras has none
-            groups["groups"] = self._groups.config(self._trainable_variables)
+        if self._laminar_groups is not None:  # Keras has none
+            groups["groups"] = self._laminar_groups.config(self._trainable_variables)
         return groups | {
             "name": self.name,
             "learning_rate": float(rate.numpy())
@@ -591,7 +592,7 @@ class Optimizer(Averages, WeightDecay):
         return found
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name!r}, {len(self._indices)} variables>"
+        return f"<{type(self).__name__} {self.name!r}, {len(self._laminar_indices)} variables>"
 
 
 # An optimizer, its class, a name or a config.

@@ -23,22 +23,23 @@ class Slots(Recorded):
     """What has variables of its own, made for the variables of a model.
 
     `_variables[id(v)]` are its own ones, in the order in which they were made: the order of saved
-    files. `_indices[id(v)]` is the position of the model variable `v` in `_trainable_variables`.
+    files. `_laminar_indices[id(v)]` is the position of the model variable `v` in
+    `_trainable_variables`.
     """
 
     def __init__(self, name: str | None = None) -> None:
         self._variables: dict[int, Variable] = {}
         self._trainable_variables: list[Variable] = []
-        self._indices: dict[int, int] = {}
+        self._laminar_indices: dict[int, int] = {}
         self.name = name or auto_name(type(self).__name__)
         self.built = False
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Variable):  # the optimizer's own state, wherever it is kept
-            self._track(value)
+            self._laminar_track(value)
         super().__setattr__(name, value)
 
-    def _track(self, variable: Variable) -> None:
+    def _laminar_track(self, variable: Variable) -> None:
         if "_variables" not in vars(self):
             raise FailedPreconditionError(
                 f"{type(self).__name__}: a variable is set before Optimizer.__init__ has run",
@@ -46,10 +47,10 @@ class Slots(Recorded):
             )
         self._variables.setdefault(id(variable), variable)
 
-    def _untrack(self, variable: Variable) -> None:
+    def _laminar_untrack(self, variable: Variable) -> None:
         del self._variables[id(variable)]
 
-    def _scalar(self, name: str, value: float, dtype: str) -> Variable:
+    def _laminar_scalar(self, name: str, value: float, dtype: str) -> Variable:
         return self.add_variable(
             (), lambda shape, dtype: value, dtype, aggregation="only_first_replica", name=name
         )
@@ -91,7 +92,7 @@ class Slots(Recorded):
         )
         if not in_graph:
             variable.path = f"{self.name}/{variable.name}"
-        self._track(variable)
+        self._laminar_track(variable)
         return variable
 
     def add_variable_from_reference(
@@ -152,17 +153,17 @@ class Slots(Recorded):
     def build(self, variables: Sequence[Variable]) -> None:
         """Learn which model variables there are; a subclass makes the slots for them."""
         self._trainable_variables = list(variables)
-        self._indices = {id(v): i for i, v in enumerate(variables)}
+        self._laminar_indices = {id(v): i for i, v in enumerate(variables)}
         self.built = True
 
     def _get_variable_index(self, variable: Variable) -> int:
         """The position of a model variable among those given to `build`."""
-        index = self._indices.get(id(variable))
+        index = self._laminar_indices.get(id(variable))
         if index is None:
             known = ", ".join(v.path for v in self._trainable_variables[:5])
             raise InvalidArgumentError(
                 f"{self.name}: the variable {variable.path!r} is not among the "
-                f"{len(self._indices)} that the optimizer was built for ({known}, ...)",
+                f"{len(self._laminar_indices)} that the optimizer was built for ({known}, ...)",
                 remedy="make a new optimizer for another set of variables, or call "
                 "build(variables) with all of them before the first step",
             )

@@ -13,16 +13,16 @@ from .slots import Slots
 class WeightDecay(Slots):
     """The part of `Optimizer` that says at which rate a variable decays.
 
-    Left alone are the variables whose `id` is in `_undecayed`, and those in whose name
-    `_undecayed_names` is found.
+    Left alone are the variables whose `id` is in `_laminar_undecayed`, and those in whose name
+    `_laminar_undecayed_names` is found.
     """
 
     weight_decay: float | None
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
-        self._undecayed: frozenset[int] = frozenset()
-        self._undecayed_names: re.Pattern[str] | None = None
+        self._laminar_undecayed: frozenset[int] = frozenset()
+        self._laminar_undecayed_names: re.Pattern[str] | None = None
 
     def exclude_from_weight_decay(
         self,
@@ -35,15 +35,15 @@ class WeightDecay(Slots):
             var_list: the variables themselves.
             var_names: patterns; a variable in whose name one is found is excluded.
         """
-        self._undecayed = frozenset(id(v) for v in var_list or ())
+        self._laminar_undecayed = frozenset(id(v) for v in var_list or ())
         patterns = "|".join(var_names or ())
-        self._undecayed_names = re.compile(patterns) if patterns else None
+        self._laminar_undecayed_names = re.compile(patterns) if patterns else None
 
-    def _decays(self, variable: Variable) -> bool:
-        names = self._undecayed_names
+    def _laminar_decays(self, variable: Variable) -> bool:
+        names = self._laminar_undecayed_names
         excluded = names is not None and names.search(variable.name) is not None
-        return not excluded and id(variable) not in self._undecayed
+        return not excluded and id(variable) not in self._laminar_undecayed
 
-    def _weight_decay_of(self, variable: Variable) -> float | None:
+    def _laminar_weight_decay_of(self, variable: Variable) -> float | None:
         """The rate at which a variable decays, None if it does not."""
-        return self.weight_decay if self._decays(variable) else None
+        return self.weight_decay if self._laminar_decays(variable) else None

@@ -42,11 +42,11 @@ class SwapEMAWeights(Callback):
         return optimizer
 
     def get_state(self) -> Mapping[str, Any]:
-        return {"in_place": self._optimizer().averages_in_place}
+        return {"in_place": self._optimizer()._laminar_averages_in_place}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         # The variables, which stand as they stood, are set by themselves.
-        self._optimizer().averages_in_place = bool(state["in_place"])
+        self._optimizer()._laminar_averages_in_place = bool(state["in_place"])
 
     def _put_averages(self, in_place: bool) -> None:
         self._optimizer().swap_averages(in_place)

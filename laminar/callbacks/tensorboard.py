@@ -106,8 +106,8 @@ class TensorBoard(Callback):
         self._is_training = True
         if not self.params.get("resumed"):
             self._step = 0
-        if self.write_graph and self.model.network is not None:
-            self._writer("train").graph(_nodes(self.model.network))
+        if self.write_graph and self.model._laminar_network is not None:
+            self._writer("train").graph(_nodes(self.model._laminar_network))
         if self.embeddings_freq:
             self._write_projector()
 
@@ -186,7 +186,7 @@ class TensorBoard(Callback):
     # The projector reads tables of numbers, and a file that lists them.
 
     def _embeddings(self) -> Iterator[Any]:
-        for layer in self.model.flatten_layers():
+        for layer in self.model._laminar_flatten_layers():
             if isinstance(layer, Embedding):
                 yield layer
 

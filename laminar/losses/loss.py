@@ -42,12 +42,12 @@ class Loss(Recorded):
     ) -> None:
         self.name = name or auto_name(type(self).__name__)
         self.reduction = standardize_reduction(reduction)
-        self._given_dtype = None if dtype is None else dtype_of(dtype)
+        self._laminar_dtype = None if dtype is None else dtype_of(dtype)
 
     @property
     def dtype(self) -> DType:
         """The type in which the loss is computed."""
-        return self._given_dtype or as_dtype(config.floatx())
+        return self._laminar_dtype or as_dtype(config.floatx())
 
     def __call__(
         self,
@@ -67,7 +67,7 @@ class Loss(Recorded):
         """
         mask = get_mask(y_pred)
         y_pred = _map_arrays(lambda y: ops.convert_to_tensor(y, dtype=self.dtype), y_pred)
-        y_true = _map_arrays(self._convert_labels, y_true)
+        y_true = _map_arrays(self._laminar_convert_labels, y_true)
         values = self.call(y_true, y_pred)
         out_mask = get_mask(values)
         if mask is None:
@@ -89,14 +89,14 @@ class Loss(Recorded):
             remedy="write it: it gives one value for each sample",
         )
 
-    def _convert_labels(self, y_true: TensorLike) -> Tensor:
+    def _laminar_convert_labels(self, y_true: TensorLike) -> Tensor:
         return ops.convert_to_tensor(y_true, dtype=self.dtype)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make this loss again, as plain data."""
         given: dict[str, Any] = {"name": self.name, "reduction": self.reduction}
-        if self._given_dtype is not None:
-            given["dtype"] = str(self._given_dtype)
+        if self._laminar_dtype is not None:
+            given["dtype"] = str(self._laminar_dtype)
         return given
 
     @classmethod
@@ -171,7 +171,7 @@ class ClassNumberLoss(LossFunctionWrapper):
     def call(self, y_true: Any, y_pred: Any) -> Any:
         return self.fn(y_true, y_pred, **self._options)
 
-    def _convert_labels(self, y_true: TensorLike) -> Tensor:
+    def _laminar_convert_labels(self, y_true: TensorLike) -> Tensor:
         return ops.convert_to_tensor(y_true)
 
 

@@ -15,7 +15,7 @@ from .. import config, initializers
 from ..dtype_policies import Policy
 from ..initializers import InitializerLike
 from ..losses.loss import dtype_of
-from ..naming import auto_name
+from ..naming import auto_name, who
 from ..recorded import Recorded
 from ..typing import DTypeLike, Shape
 
@@ -34,18 +34,18 @@ class Metric(Tracked, Recorded):
 
     def __init__(self, dtype: DTypeLike | Policy | None = None, name: str | None = None) -> None:
         self.name = name or auto_name(type(self).__name__)
-        self._dtype = as_dtype(config.floatx()) if dtype is None else dtype_of(dtype)
+        self._laminar_dtype = as_dtype(config.floatx()) if dtype is None else dtype_of(dtype)
 
     @property
     def dtype(self) -> DType:
         """The type of the variables and of the computation."""
-        return self._dtype
+        return self._laminar_dtype
 
     @property
     def variables(self) -> list[Variable]:
         """What the metric remembers: its variables, and those of metrics it holds."""
-        found = {id(v): v for v in self._own_variables}
-        for metric in self._find(Metric):
+        found = {id(v): v for v in self._laminar_own_variables}
+        for metric in self._laminar_find(Metric):
             found.update((id(v), v) for v in metric.variables)
         return list(found.values())
 
@@ -76,7 +76,7 @@ class Metric(Tracked, Recorded):
             name=name,
         )
         variable.path = f"{self.name}/{variable.name}"
-        self.__dict__.setdefault("_own", []).append(variable)
+        self.__dict__.setdefault("_laminar_own", []).append(variable)
         return variable
 
     def add_weight(
@@ -114,10 +114,6 @@ class Metric(Tracked, Recorded):
         self.update_state(*args, **kwargs)
         return self.result()
 
-    @property
-    def _who(self) -> str:
-        return f"metric {self.name!r}"
-
     # Without state: the values of the variables come and go as arguments
 
     def stateless_update_state(
@@ -133,18 +129,18 @@ class Metric(Tracked, Recorded):
         Raises:
             InvalidArgumentError: another number of values.
         """
-        with holding(self.variables, metric_variables, self._who):
+        with holding(self.variables, metric_variables, who(self)):
             self.update_state(*args, **kwargs)
             return [v.read_value() for v in self.variables]
 
     def stateless_result(self, metric_variables: Sequence[Any]) -> Any:
         """The result if the variables had these values."""
-        with holding(self.variables, metric_variables, self._who):
+        with holding(self.variables, metric_variables, who(self)):
             return self.result()
 
     def stateless_reset_state(self) -> list[Tensor]:
         """The values of the variables after `reset_state`."""
-        with holding(self.variables, self.variables, self._who):
+        with holding(self.variables, self.variables, who(self)):
             self.reset_state()
             return [v.read_value() for v in self.variables]
 

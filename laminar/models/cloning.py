@@ -9,6 +9,7 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.layers.input import Input, InputLayer
 from laminar.layers.layer import Layer
 from laminar.layers.symbolic import is_keras_tensor
+from laminar.naming import who
 from laminar.serialization import config_of, custom_object_scope
 from laminar.tree import flatten, map_structure, pack_sequence_as
 
@@ -49,15 +50,15 @@ def clone_model(
             return clone_model(layer, None, clone_function, call_function, recursive=True)
         return _same(layer) if clone_function is None else clone_function(layer)
 
-    kinds = {type(layer).__name__: type(layer) for layer in model.flatten_layers()}
+    kinds = {type(layer).__name__: type(layer) for layer in model._laminar_flatten_layers()}
     with custom_object_scope(kinds):
         if isinstance(model, Sequential) and call_function is None:
             return _clone_stack(model, input_tensors, make)
-        if model.network is not None:
+        if model._laminar_network is not None:
             return _clone_network(model, input_tensors, make, call_function)
         if input_tensors is not None or clone_function is not None or call_function is not None:
             raise InvalidArgumentError(
-                f"clone_model: {model.who} has no symbolic calls, so its layers cannot be replaced",
+                f"clone_model: {who(model)} has no symbolic calls: its layers cannot be replaced",
                 remedy="clone it with no other arguments, or make it with Model(inputs, outputs)",
             )
         clone: Model = _same(model)
@@ -69,11 +70,13 @@ def _same(layer: Any) -> Any:
 
 
 def _has_parts(model: Model) -> bool:
-    return isinstance(model, Sequential) or model.network is not None
+    return isinstance(model, Sequential) or model._laminar_network is not None
 
 
 def _clone_stack(model: Sequential, inputs: Any, make: Callable[[Any], Any]) -> Model:
-    layers = [_same(la) if isinstance(la, InputLayer) else make(la) for la in model.sublayers]
+    layers = [
+        _same(la) if isinstance(la, InputLayer) else make(la) for la in model._laminar_sublayers
+    ]
     if inputs is None:
         return Sequential(layers, trainable=model.trainable, name=model.name)
     rest = [layer for layer in layers if not isinstance(layer, InputLayer)]
@@ -87,7 +90,7 @@ def _clone_network(
     make: Callable[[Any], Any],
     call: Callable[..., Any] | None,
 ) -> Model:
-    network = model.network
+    network = model._laminar_network
     assert network is not None
     if inputs is None:
         inputs = map_structure(

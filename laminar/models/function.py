@@ -27,22 +27,22 @@ class Function(Operation):
 
     def __init__(self, inputs: Any, outputs: Any, name: str | None = None) -> None:
         super().__init__(name)
-        self._network = Network(inputs, outputs, f"Function {self.name!r}")
+        self._laminar_network = Network(inputs, outputs, f"Function {self.name!r}")
 
     @property
     def inputs(self) -> list[KerasTensor]:
         """The symbolic inputs, as a list."""
-        return self._network.inputs
+        return self._laminar_network.inputs
 
     @property
     def outputs(self) -> list[KerasTensor]:
         """The symbolic outputs, as a list."""
-        return self._network.outputs
+        return self._laminar_network.outputs
 
     @property
     def operations(self) -> list[Callee]:
         """The layers and ops that are called."""
-        return list(self._network.operations)
+        return list(self._laminar_network.operations)
 
     def __call__(self, inputs: Any) -> Any:
         """The outputs for inputs of the structure that the function was made with."""
@@ -51,7 +51,7 @@ class Function(Operation):
         return self.call(inputs)
 
     def call(self, inputs: Any) -> Any:
-        return self._network.run(inputs)
+        return self._laminar_network.run(inputs)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shapes of the outputs for inputs of given shapes."""

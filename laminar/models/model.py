@@ -13,6 +13,8 @@ from laminar.engine.errors import (
 )
 from laminar.layers.building import by_calling
 from laminar.layers.layer import Layer
+from laminar.layers.open_property import open_property
+from laminar.naming import who
 from laminar.quantizers import as_config
 from laminar.serialization import serialize_keras_object
 from laminar.tree import flatten, map_structure
@@ -38,8 +40,6 @@ class Model(Trainer):
         trainable: whether training changes its weights.
     """
 
-    _untracked = Trainer._untracked | {"_network"}
-
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """`Model(inputs, outputs)` is a Functional."""
         if cls is Model and (args or "inputs" in kwargs or "outputs" in kwargs):
@@ -51,31 +51,26 @@ class Model(Trainer):
         if args or "inputs" in kwargs or "outputs" in kwargs:
             inputs, outputs, kwargs = _functional_arguments(type(self).__name__, args, kwargs)
         super().__init__(**kwargs)
-        self._network: Network | None = None
+        self._laminar_network: Network | None = None
         if inputs is not None:
-            self._network = cut(Network(inputs, outputs, self.who))
+            self._laminar_network = cut(Network(inputs, outputs, who(self)))
             self.built = True
 
     # Layers
 
     @property
-    def network(self) -> Network | None:
-        """The graph of symbolic calls, for functional and built sequential models."""
-        return self._network
-
-    @property
-    def sublayers(self) -> list[Any]:
+    def _laminar_sublayers(self) -> list[Any]:
         found: dict[int, Any] = {}
-        for layer in self._network.layers if self._network else ():
+        for layer in self._laminar_network.layers if self._laminar_network else ():
             found[id(layer)] = layer
-        for layer in self._find(Layer):
+        for layer in self._laminar_find(Layer):
             found.setdefault(id(layer), layer)
         return list(found.values())
 
     @property
     def layers(self) -> list[Layer]:
         """The layers of the model, without those inside other layers."""
-        return self._listed_layers()
+        return self._laminar_listed_layers()
 
     @layers.setter
     def layers(self, value: Any) -> None:
@@ -84,11 +79,15 @@ class Model(Trainer):
             remedy="keep your layers in an attribute of another name",
         )
 
-    def _listed_layers(self) -> list[Layer]:
-        return self.sublayers
+    def _laminar_listed_layers(self) -> list[Layer]:
+        return self._laminar_sublayers
 
-    def _summarized(self) -> list[Any]:
-        return list(self._network.operations) if self._network else super()._summarized()
+    def _laminar_summarized(self) -> list[Any]:
+        return (
+            list(self._laminar_network.operations)
+            if self._laminar_network
+            else super()._laminar_summarized()
+        )
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
         """The layer of that name, or at that place.
@@ -112,38 +111,42 @@ class Model(Trainer):
             remedy=f"its layers are {', '.join(layer.name for layer in layers)}",
         )
 
-    @property
+    @open_property
     def input(self) -> Any:
-        return self._network.inputs_structure if self._network else super().input
+        return self._laminar_network.inputs_structure if self._laminar_network else super().input
 
-    @property
+    @open_property
     def output(self) -> Any:
-        return self._network.outputs_structure if self._network else super().output
+        return self._laminar_network.outputs_structure if self._laminar_network else super().output
 
-    @property
+    @open_property
     def inputs(self) -> list[Any]:
         """The symbolic inputs, flat."""
-        return list(self._network.inputs) if self._network else []
+        return list(self._laminar_network.inputs) if self._laminar_network else []
 
-    @property
+    @open_property
     def outputs(self) -> list[Any]:
         """The symbolic outputs, flat."""
-        return list(self._network.outputs) if self._network else []
+        return list(self._laminar_network.outputs) if self._laminar_network else []
 
-    @property
+    @open_property
     def input_shape(self) -> Any:
         """The shape of each symbolic input."""
         return map_structure(lambda x: tuple(x.shape), self.input)
 
-    @property
+    @open_property
     def output_shape(self) -> Any:
         """The shape of each symbolic output."""
         return map_structure(lambda y: tuple(y.shape), self.output)
 
-    @property
+    @open_property
     def output_names(self) -> list[str]:
         """The names of the outputs: keys for losses and metrics."""
-        return self._network.output_names if self._network else []
+        return self._laminar_output_names
+
+    @property
+    def _laminar_output_names(self) -> list[str]:
+        return self._laminar_network.output_names if self._laminar_network else []
 
     # Building and calling
 
@@ -153,41 +156,43 @@ class Model(Trainer):
         if not self.built:
             self.compute_output_shape(input_shape)
 
-    def _maybe_build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _laminar_maybe_build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if type(self).build is not Model.build:
-            super()._maybe_build(args, kwargs)
+            super()._laminar_maybe_build(args, kwargs)
 
-    def _after_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any) -> None:
+    def _laminar_after_call(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any
+    ) -> None:
         if not self.built:  # now it is: a first call made the weights, and has not failed
             first = args[0] if args else next(iter(kwargs.values()), None)
             if all(hasattr(leaf, "shape") for leaf in flatten(first)):
                 shapes = map_structure(lambda x: tuple(x.shape), first)
-                self._build_shapes = {"input_shape": shapes}
+                self._laminar_build_shapes = {"input_shape": shapes}
             self.built = True
-        super()._after_call(args, kwargs, outputs)
+        super()._laminar_after_call(args, kwargs, outputs)
 
     # A subclass has parameters of its own; these are what callers may pass here.
-    _call_parameters = ("inputs", "training", "mask")
+    _laminar_call_parameters = ("inputs", "training", "mask")
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the outputs of `inputs`; a subclass without symbolic inputs writes its own."""
-        if self._network is None:
+        if self._laminar_network is None:
             raise InvalidArgumentError(
                 f"the model {self.name!r} does not say what it computes",
                 remedy="write call(self, inputs) in the class, or make it with "
                 "Model(inputs, outputs)",
             )
-        return self._network.run(args[0] if args else kwargs["inputs"])
+        return self._laminar_network.run(args[0] if args else kwargs["inputs"])
 
-    def _known_outputs(self) -> Any:
-        return self._network_outputs(Model.call)
+    def _laminar_known_outputs(self) -> Any:
+        return self._laminar_network_outputs(Model.call)
 
-    def _network_outputs(self, call: Any) -> Any:
+    def _laminar_network_outputs(self, call: Any) -> Any:
         """The outputs of the network, if a call does no more than run it: `call` is what does."""
-        network, kind = self._network, type(self)
+        network, kind = self._laminar_network, type(self)
         if network is None or kind.call is not call or kind.__call__ is not Model.__call__:
             return None
-        if any(layer._has_reported for layer in self.flatten_layers()):
+        if any(layer._laminar_has_reported for layer in self._laminar_flatten_layers()):
             return None
         structure = network.outputs_structure
         is_one = isinstance(structure, list | tuple) and len(network.outputs) == 1
@@ -258,7 +263,7 @@ class Model(Trainer):
                 remedy="save the model as a .keras file, which Keras exports to other formats",
             )
         if input_signature is None:
-            if self._network is None:
+            if self._laminar_network is None:
                 raise InvalidArgumentError(
                     f"export: the model {self.name!r} has no symbolic inputs to tell its arguments",
                     remedy="give input_signature=[TensorSpec([None, 4])], one for each argument",
@@ -305,10 +310,10 @@ class Model(Trainer):
             InvalidArgumentError: another mode or argument.
         """
         if kwargs:
-            raise InvalidArgumentError(f"{self.who}: quantize() has no {', '.join(kwargs)}")
-        as_config(mode, config, self.who)
+            raise InvalidArgumentError(f"{who(self)}: quantize() has no {', '.join(kwargs)}")
+        as_config(mode, config, who(self))
         quantize_layers(self, mode, config, filters)
-        self._forget_steps()
+        self._laminar_forget_steps()
 
     def to_json(self, **kwargs: Any) -> str:
         """The architecture as JSON."""
@@ -332,7 +337,7 @@ class Model(Trainer):
                 f"get_state_tree: value_format must be backend_tensor or numpy_array, "
                 f"got {value_format!r}"
             )
-        groups = self._state_groups()
+        groups = self._laminar_state_groups()
         as_numpy = value_format == "numpy_array"
         return {
             key: _nest({v.path: v.numpy() if as_numpy else v.read_value() for v in variables})
@@ -341,7 +346,7 @@ class Model(Trainer):
 
     def set_state_tree(self, state_tree: Mapping[str, Any]) -> None:
         """Set the variables from what `get_state_tree` gave; unknown paths are refused."""
-        for key, variables in self._state_groups().items():
+        for key, variables in self._laminar_state_groups().items():
             if key in state_tree:
                 values = _unnest(state_tree[key])
                 by_path = {v.path: v for v in variables}
@@ -350,7 +355,7 @@ class Model(Trainer):
                         raise NotFoundError(f"set_state_tree: no variable has the path {path!r}")
                     by_path[path].assign(value)
 
-    def _state_groups(self) -> dict[str, list[Any]]:
+    def _laminar_state_groups(self) -> dict[str, list[Any]]:
         optimizer = self.optimizer
         return {
             "trainable_variables": self.trainable_variables,
@@ -372,8 +377,12 @@ class Functional(Model):
         """
         if type(self) is not Functional:
             return super().get_config()
-        assert self._network is not None
-        return {"name": self.name, "trainable": self.trainable, **network_config(self._network)}
+        assert self._laminar_network is not None
+        return {
+            "name": self.name,
+            "trainable": self.trainable,
+            **network_config(self._laminar_network),
+        }
 
     def get_build_config(self) -> dict[str, Any]:
         """As Keras writes it: a functional model is built by its layers."""

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.layers.layer import Layer
 from laminar.layers.lora_int8 import MainWeight
+from laminar.naming import who
 
 from ..quantizers import QuantizationLike
 
@@ -24,16 +25,16 @@ def quantize_layers(
         FailedPreconditionError: a layer is not built.
         InvalidArgumentError: another mode, or filters of another kind.
     """
-    wanted = _as_function(filters, model.who)
+    wanted = _as_function(filters, who(model))
     found: list[Layer] = [
         layer
-        for layer in model.flatten_layers()
+        for layer in model._laminar_flatten_layers()
         if isinstance(layer, MainWeight) and layer.quantization_mode is None and wanted(layer)
     ]
     unbuilt = [layer.name for layer in found if not layer.built]
     if unbuilt:
         raise FailedPreconditionError(
-            f"{model.who}: quantize() needs built layers, {unbuilt[0]!r} is not built",
+            f"{who(model)}: quantize() needs built layers, {unbuilt[0]!r} is not built",
             remedy="call the model on data, or build(input_shape), first",
         )
     for layer in found:

@@ -15,18 +15,7 @@ from laminar.models.model import Model
 from laminar.naming import to_snake_case
 from laminar.optimizers import Optimizer
 
-_SKIPPED = frozenset(
-    {
-        "_init_arguments",
-        "inbound_nodes",
-        "outbound_nodes",
-        "_network",
-        "_compiled",
-        "_stack",
-        "_own",
-        "history",
-    }
-)
+_SKIPPED = frozenset({"inbound_nodes", "outbound_nodes", "history"})
 
 
 def stored_objects(root: Any) -> list[tuple[str, Any]]:
@@ -60,9 +49,11 @@ def _enter(child: Any, path: str, found: list[tuple[str, Any]], visited: set[int
 
 def _children(obj: Any) -> Iterator[tuple[str, Any]]:
     """The attributes to look into: public ones by name, then private ones by name."""
-    attributes = {k: v for k, v in vars(obj).items() if k not in _SKIPPED}
+    attributes = {
+        k: v for k, v in vars(obj).items() if k not in _SKIPPED and not k.startswith("_laminar_")
+    }
     if isinstance(obj, Model):
-        if obj.network is not None:  # the order of the network comes before all else
+        if obj._laminar_network is not None:  # the order of the network comes before all else
             yield "layers", obj.layers
         else:
             attributes["layers"] = obj.layers

@@ -207,7 +207,7 @@ def _compile(
             if is_old:
                 if isinstance(config, dict) and "optimizer" in config:
                     config = {**config, "optimizer_config": config["optimizer"]}
-                config = modern_training(config, model.output_names)
+                config = modern_training(config, model._laminar_output_names)
             model.compile_from_config(config)
     except LaminarError as error:
         if partial:

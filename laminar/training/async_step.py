@@ -10,6 +10,7 @@ from laminar.engine.devices import device
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.functions import Function
 from laminar.engine.gradients import GradientTape
+from laminar.naming import who
 from laminar.tree import flatten
 
 from .compiled import Compiled
@@ -34,7 +35,7 @@ class AsyncTrainStep(AsyncStep):
         if has_own_step or model.run_eagerly:
             what = "a train_step of its own" if has_own_step else "run_eagerly"
             raise InvalidArgumentError(
-                f"{model.who}: asynchronous training does not go with {what}",
+                f"{who(model)}: asynchronous training does not go with {what}",
                 remedy='use DataParallel(mode="sync"), or leave it to fit() to compute gradients',
             )
         strategy = compiled.strategy

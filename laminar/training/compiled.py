@@ -62,7 +62,7 @@ class Compiled:
         """The mean of what `layer` reports as `name`; None if a metric that it holds does that."""
         found = self._reported.get((id(layer), name))
         if found is None:
-            if any(metric.name == name for metric in layer._own_metrics):
+            if any(metric.name == name for metric in layer._laminar_own_metrics):
                 return None
             taken = {metric.name for metric in self.reported} | set(self.metrics.by_key)
             count, free = 1, name

@@ -26,7 +26,7 @@ def dry_run(model: Any, passes: Epochs, validation: Epochs | None) -> dict[str, 
     """
     batch = _first(passes, "fit: dry_run")
     begin = time.perf_counter()
-    model._prepare(batch, training=True)
+    model._laminar_prepare(batch, training=True)
     step = model.make_train_function()
     step.trace(batch)
     before, numbers = Snapshot(model), random_state()
@@ -113,7 +113,7 @@ def _updated(model: Any, before: dict[str, Any]) -> list[str]:
 
 def _validated(model: Any, validation: Epochs) -> dict[str, Any]:
     batch = _first(validation, "fit: dry_run: validation")
-    model._prepare(batch, training=False)
+    model._laminar_prepare(batch, training=False)
     model.reset_metrics()
     return read_logs(model.make_test_function()(batch))
 

@@ -61,7 +61,7 @@ class FitLoop:
         self._validation_freq = validation_freq
         self._backup = backup
         self._finds_nan = finds_nan
-        self._interval = model._require_compiled("fit").config["steps_per_execution"]
+        self._interval = model._laminar_require_compiled("fit").config["steps_per_execution"]
         self._epoch = first
         self._done = 0  # steps of the epoch
         self._logs: dict[str, Any] = {}
@@ -154,7 +154,7 @@ class FitLoop:
         return done > 0
 
     def _step_for(self, batch: Any) -> Any:
-        self._model._prepare(batch, training=True)
+        self._model._laminar_prepare(batch, training=True)
         step = self._step = self._model.make_train_function()
         num_steps = self._passes.num_steps if self._epoch + 1 == self._epochs else None
         prepare_step(step, batch, self._passes.batch_sizes, num_steps)
@@ -204,7 +204,7 @@ class FitLoop:
         if batch is None and not self._passes.data.ends_for_good:  # it stands at the end of a pass
             batch = self._passes.peek()
         if batch is not None:  # weights and slots have to be there before they are set
-            self._model._prepare(batch, training=True)
+            self._model._laminar_prepare(batch, training=True)
             self._model.make_train_function().trace(batch)
         if not self._done:
             self._restore(saved)

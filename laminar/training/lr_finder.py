@@ -100,7 +100,7 @@ def lr_find(
             f"lr_find: expected a model, got {type(model).__name__}",
             remedy="lr_find(model, x, y)",
         )
-    model._require_compiled("lr_find")
+    model._laminar_require_compiled("lr_find")
     require_settable(model, "lr_find")
     check_whole("lr_find", 3, steps=steps)
     if not 0 < start < end:
@@ -111,7 +111,7 @@ def lr_find(
     data = make_data(x, y, sample_weight, batch_size=batch_size, shuffle=True, who="lr_find")
     batches = _endless(data)
     first = next(batches)
-    model._prepare(first, training=True)
+    model._laminar_prepare(first, training=True)
     step = model.make_train_function()
     step.trace(first)
     before, numbers = Snapshot(model), random_state()

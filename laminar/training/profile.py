@@ -122,7 +122,7 @@ def profile_model(model: Any, x: Any, *, training: bool = False) -> Profile:
 def _recording(model: Any) -> Iterator[list[_Call]]:
     """A list that gets the calls of all layers that have no layers inside."""
     calls: list[_Call] = []
-    leaves = [layer for layer in model.flatten_layers() if not layer.sublayers]
+    leaves = [layer for layer in model._laminar_flatten_layers() if not layer._laminar_sublayers]
     leaves = [layer for layer in leaves if layer is not model]
 
     def watch(layer: Any) -> None:

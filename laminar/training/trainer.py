@@ -109,9 +109,9 @@ class Trainer(TrainingSteps):
             OutOfRangeError: the data ends in the first epoch, before `steps_per_epoch`. When it
                 ends later, training ends with a warning.
         """
-        self._require_compiled("fit")
+        self._laminar_require_compiled("fit")
         if devices is not None:
-            self._share_work(DataParallel(devices))
+            self._laminar_share_work(DataParallel(devices))
         check_counts(
             "fit",
             epochs="none" if epochs is None else epochs,
@@ -144,8 +144,8 @@ class Trainer(TrainingSteps):
         require_end(validation, for_validation, "fit: validation_data", "validation_steps")
         passes = Epochs(data, limited_steps(steps_per_epoch))
         if dry_run:
-            return self._dry_run(passes, None if validation is None else Epochs(validation))
-        listeners = self._listeners(
+            return self._laminar_dry_run(passes, None if validation is None else Epochs(validation))
+        listeners = self._laminar_listeners(
             callbacks,
             verbose,
             add_history=True,
@@ -159,7 +159,7 @@ class Trainer(TrainingSteps):
         def validate() -> dict[str, Any]:
             assert validation is not None, "called when there is some"
             with Epochs(validation, for_validation) as batches:
-                return self._evaluate(batches, listeners)
+                return self._laminar_evaluate(batches, listeners)
 
         with passes:
             FitLoop(
@@ -175,7 +175,7 @@ class Trainer(TrainingSteps):
             ).run()
         return self.history
 
-    def _dry_run(self, passes: Epochs, validation: Epochs | None) -> Any:
+    def _laminar_dry_run(self, passes: Epochs, validation: Epochs | None) -> Any:
         history = callbacks_module.History()
         history.set_model(self)
         history.on_epoch_end(0, run_dry(self, passes, validation))
@@ -203,7 +203,7 @@ class Trainer(TrainingSteps):
         """
         return CompileReport(
             (name, event)
-            for name, step in self._traced_steps().items()
+            for name, step in self._laminar_traced_steps().items()
             for event in getattr(step, "compiles", ())
         )
 
@@ -230,7 +230,7 @@ class Trainer(TrainingSteps):
             `arena_bytes` and `seconds`, and so has each of its kernels. Printed, the tables. It is
             empty where nothing has been compiled.
         """
-        steps: Mapping[str, Any] = self._traced_steps()
+        steps: Mapping[str, Any] = self._laminar_traced_steps()
         if x is not None:
             (batch, _, _) = unpack_x_y_sample_weight(one_batch(x, None, None, "explain"))
             native = self.jit_compile is not False
@@ -241,11 +241,11 @@ class Trainer(TrainingSteps):
             (name, table) for name, step in steps.items() for table in getattr(step, "kernels", ())
         )
 
-    def _traced_steps(self) -> dict[str, Any]:
+    def _laminar_traced_steps(self) -> dict[str, Any]:
         """The steps made so far, by name."""
-        steps = {} if self._compiled is None else dict(self._compiled.steps)
-        if self._predict_step is not None:
-            steps["predict"] = self._predict_step
+        steps = {} if self._laminar_compiled is None else dict(self._laminar_compiled.steps)
+        if self._laminar_predict_step is not None:
+            steps["predict"] = self._laminar_predict_step
         return steps
 
     def profile(self, x: TensorStructure, training: bool = False) -> Profile:
@@ -285,35 +285,35 @@ class Trainer(TrainingSteps):
             The loss when there are no metrics, else a list in the order of `metrics_names`, or a
             dict with `return_dict`.
         """
-        self._require_compiled("evaluate")
+        self._laminar_require_compiled("evaluate")
         check_counts("evaluate", steps=steps)
         data = make_data(x, y, sample_weight, batch_size=batch_size, who="evaluate")
         require_end(data, limited_steps(steps), "evaluate", "steps")
         passes = Epochs(data, limited_steps(steps))
-        listeners = self._listeners(callbacks, verbose, epochs=1, steps=passes.num_steps)
+        listeners = self._laminar_listeners(callbacks, verbose, epochs=1, steps=passes.num_steps)
         listeners.watch(passes)
         with passes, listeners:
-            logs = self._evaluate(passes, listeners)
-        return self._results(logs, return_dict)
+            logs = self._laminar_evaluate(passes, listeners)
+        return self._laminar_results(logs, return_dict)
 
-    def _results(self, logs: dict[str, Any], return_dict: bool) -> Any:
+    def _laminar_results(self, logs: dict[str, Any], return_dict: bool) -> Any:
         if return_dict:
             return logs
         if len(logs) == 1:
             return next(iter(logs.values()))
-        return self._values_of(logs)
+        return self._laminar_values_of(logs)
 
-    def _evaluate(self, passes: Epochs, listeners: Any) -> dict[str, Any]:
+    def _laminar_evaluate(self, passes: Epochs, listeners: Any) -> dict[str, Any]:
         self.reset_metrics()
         self.stop_evaluating = False
-        interval = self._require_compiled("evaluate").config["steps_per_execution"]
+        interval = self._laminar_require_compiled("evaluate").config["steps_per_execution"]
         listeners.on_test_begin()
         results: Any = None
         done = told = 0
         step: Step | None = None
         for batch in passes.epoch():
             if step is None:
-                self._prepare(batch, training=False)
+                self._laminar_prepare(batch, training=False)
                 step = self.make_test_function()
                 prepare_step(step, batch, passes.batch_sizes, passes.num_steps)
             if done % interval == 0:
@@ -348,11 +348,15 @@ class Trainer(TrainingSteps):
         data = make_data(x, batch_size=batch_size, who="predict")
         require_end(data, limited_steps(steps), "predict", "steps")
         passes = Epochs(data, limited_steps(steps))
-        listeners = self._listeners(callbacks, verbose, epochs=1, steps=passes.num_steps)
+        listeners = self._laminar_listeners(callbacks, verbose, epochs=1, steps=passes.num_steps)
         listeners.watch(passes)
         self.stop_predicting = False
         step = self.make_predict_function()
-        interval = 1 if self._compiled is None else self._compiled.config["steps_per_execution"]
+        interval = (
+            1
+            if self._laminar_compiled is None
+            else self._laminar_compiled.config["steps_per_execution"]
+        )
         parts: list[Any] = []
         told = 0
         with passes, listeners:
@@ -376,7 +380,7 @@ class Trainer(TrainingSteps):
             _joined(*parts) if isinstance(parts[0], np.ndarray) else map_structure(_joined, *parts)
         )
 
-    def _listeners(
+    def _laminar_listeners(
         self,
         callbacks: CallbacksLike | None,
         verbose: Verbose,
@@ -409,13 +413,13 @@ class Trainer(TrainingSteps):
         return_dict: bool = False,
     ) -> Any:
         """Train on one batch; gives the loss and the metrics of this batch, as `evaluate` does."""
-        self._require_compiled("train_on_batch")
+        self._laminar_require_compiled("train_on_batch")
         batch = one_batch(x, y, sample_weight, "train_on_batch", class_weight)
-        self._prepare(batch, training=True)
+        self._laminar_prepare(batch, training=True)
         self.reset_metrics()
         step = self.make_train_function()
         try:
-            return self._results(read_logs(step(batch)), return_dict)
+            return self._laminar_results(read_logs(step(batch)), return_dict)
         finally:
             close_step(step)
 
@@ -427,11 +431,11 @@ class Trainer(TrainingSteps):
         return_dict: bool = False,
     ) -> Any:
         """The loss and the metrics of one batch, as `evaluate` gives them."""
-        self._require_compiled("test_on_batch")
+        self._laminar_require_compiled("test_on_batch")
         batch = one_batch(x, y, sample_weight, "test_on_batch")
-        self._prepare(batch, training=False)
+        self._laminar_prepare(batch, training=False)
         self.reset_metrics()
-        return self._results(read_logs(self.make_test_function()(batch)), return_dict)
+        return self._laminar_results(read_logs(self.make_test_function()(batch)), return_dict)
 
     def predict_on_batch(self, x: TensorStructure) -> Any:
         """The outputs for one batch, as NumPy arrays."""

@@ -19,7 +19,9 @@ from laminar.engine.ops.core.recording import paused
 from laminar.engine.source import warn
 from laminar.layers.holding import holding
 from laminar.layers.layer import Layer
+from laminar.layers.open_property import open_property
 from laminar.layers.weights import trainable_changes
+from laminar.naming import who
 from laminar.optimizers import OptimizerLike
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import flatten, map_structure
@@ -45,7 +47,7 @@ class TrainingSteps(Layer):
             `stop_predicting` do the same in `evaluate` and `predict`.
     """
 
-    _untracked = Layer._untracked | {"_compiled", "loss"}
+    _laminar_untracked = Layer._laminar_untracked | {"loss"}
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -53,12 +55,12 @@ class TrainingSteps(Layer):
         self.stop_training = False
         self.stop_evaluating = False
         self.stop_predicting = False
-        self._compiled: Compiled | None = None
-        self._predict_step: Step | None = None
+        self._laminar_compiled: Compiled | None = None
+        self._laminar_predict_step: Step | None = None
 
     @property
-    def output_names(self) -> list[str]:
-        """The names of the outputs: keys for losses and metrics."""
+    def _laminar_output_names(self) -> list[str]:
+        """The names of the outputs, as far as they are known: keys for losses and metrics."""
         return []
 
     # Compiling
@@ -131,25 +133,25 @@ class TrainingSteps(Layer):
         if loss is not None:
             self.loss = loss
         self.stop_training = False
-        self._predict_step = None
-        self._compiled = Compiled(config, self.output_names)
+        self._laminar_predict_step = None
+        self._laminar_compiled = Compiled(config, self._laminar_output_names)
         shared = distribution()
         if strategy is None and shared is not None:
             strategy = shared.strategy
-        self._share_work(strategy)
+        self._laminar_share_work(strategy)
         if jit_compile is not False and not run_eagerly:
             prepare_compilers()
 
-    def _share_work(self, strategy: DataParallel | None) -> None:
+    def _laminar_share_work(self, strategy: DataParallel | None) -> None:
         """Let a strategy say which devices share the work."""
         if strategy is not None and not isinstance(strategy, DataParallel):
             raise InvalidArgumentError(
                 f"compile: strategy must be a laminar.distribute.DataParallel, got {strategy!r}"
             )
-        compiled = self._require_compiled("strategy")
+        compiled = self._laminar_require_compiled("strategy")
         compiled.strategy = strategy
         compiled.steps.clear()
-        self._predict_step = None
+        self._laminar_predict_step = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """As a layer is called; in a step that several devices share, each computes its share."""
@@ -157,53 +159,59 @@ class TrainingSteps(Layer):
             return shared_call(self, super().__call__, args, kwargs)
         return super().__call__(*args, **kwargs)
 
-    def _forget_steps(self) -> None:
+    def _laminar_forget_steps(self) -> None:
         """Trace the steps anew when they are needed: the layers are not what they were."""
-        self._predict_step = None
-        if self._compiled is not None:
-            self._compiled.steps.clear()
+        self._laminar_predict_step = None
+        if self._laminar_compiled is not None:
+            self._laminar_compiled.steps.clear()
 
-    @property
+    @open_property
     def compiled(self) -> bool:
         """Whether `compile` has been called."""
-        return self._compiled is not None
+        return self._laminar_compiled is not None
 
     @property
     def run_eagerly(self) -> bool:
         """Whether steps run op by op; may be set after `compile`."""
-        return self._compiled is not None and bool(self._compiled.config["run_eagerly"])
+        return self._laminar_compiled is not None and bool(
+            self._laminar_compiled.config["run_eagerly"]
+        )
 
     @run_eagerly.setter
     def run_eagerly(self, value: bool) -> None:
-        compiled = self._require_compiled("run_eagerly")
+        compiled = self._laminar_require_compiled("run_eagerly")
         compiled.config["run_eagerly"] = value
         compiled.steps.clear()
-        self._predict_step = None
+        self._laminar_predict_step = None
 
     @property
     def jit_compile(self) -> Any:
         """Whether steps are compiled to native code."""
-        return None if self._compiled is None else self._compiled.config["jit_compile"]
+        return (
+            None if self._laminar_compiled is None else self._laminar_compiled.config["jit_compile"]
+        )
 
-    def _require_compiled(self, who: str) -> Compiled:
-        if self._compiled is None:
+    def _laminar_require_compiled(self, who: str) -> Compiled:
+        if self._laminar_compiled is None:
             raise FailedPreconditionError(
                 f"{who}: the model has not been compiled",
                 remedy='call model.compile(optimizer="adam", loss=...) first',
             )
-        return self._compiled
+        return self._laminar_compiled
 
     def get_compile_config(self) -> dict[str, Any] | None:
         """The arguments of `compile` as data, None when it was not called.
 
         None too, with a warning, when they cannot be written, as a lambda cannot.
         """
-        if self._compiled is None:
+        if self._laminar_compiled is None:
             return None
         try:
-            return {key: serialize_keras_object(v) for key, v in self._compiled.config.items()}
+            return {
+                key: serialize_keras_object(v) for key, v in self._laminar_compiled.config.items()
+            }
         except InvalidArgumentError as cause:
-            warn(f"{self.who} is saved without what compile() was told: {cause.message}")
+            warn(f"{who(self)} is saved without what compile() was told: {cause.message}")
             return None
 
     def compile_from_config(self, config: Mapping[str, Any]) -> None:
@@ -241,7 +249,7 @@ class TrainingSteps(Layer):
         x, y, sample_weight = unpack_x_y_sample_weight(data)
         with GradientTape() as tape:
             y_pred = self(x, training=True)
-            loss = self._tracked_loss(x, y, y_pred, sample_weight, training=True)
+            loss = self._laminar_tracked_loss(x, y, y_pred, sample_weight, training=True)
             scaled = self.optimizer.scale_loss(loss)
         variables = self.trainable_weights
         if variables:
@@ -253,7 +261,7 @@ class TrainingSteps(Layer):
         """One step of evaluation on a batch."""
         x, y, sample_weight = unpack_x_y_sample_weight(data)
         y_pred = self(x, training=False)
-        self._tracked_loss(x, y, y_pred, sample_weight, training=False)
+        self._laminar_tracked_loss(x, y, y_pred, sample_weight, training=False)
         return self.compute_metrics(x, y, y_pred, sample_weight)
 
     def predict_step(self, data: Any) -> Any:
@@ -274,7 +282,7 @@ class TrainingSteps(Layer):
         Raises:
             InvalidArgumentError: there is neither.
         """
-        compiled = self._require_compiled("compute_loss")
+        compiled = self._laminar_require_compiled("compute_loss")
         parts = []
         if compiled.loss is not None:
             loss = compiled.loss(y, y_pred, sample_weight)
@@ -291,7 +299,7 @@ class TrainingSteps(Layer):
             total = total + part
         return total
 
-    def _tracked_loss(
+    def _laminar_tracked_loss(
         self,
         x: Any,
         y: Any,
@@ -305,7 +313,7 @@ class TrainingSteps(Layer):
             given["training"] = training
         loss = self.compute_loss(**given)
         size = ops.shape(flatten(x)[0])[0]
-        tracker = self._require_compiled("compute_loss").loss_tracker
+        tracker = self._laminar_require_compiled("compute_loss").loss_tracker
         tracker.update_state(loss, sample_weight=size)
         return loss
 
@@ -328,7 +336,7 @@ class TrainingSteps(Layer):
         """
         groups = (self.trainable_variables, self.non_trainable_variables, self.metrics_variables)
         values = [*trainable_variables, *non_trainable_variables, *metrics_variables]
-        with holding([v for group in groups for v in group], values, self.who):
+        with holding([v for group in groups for v in group], values, who(self)):
             loss = self.compute_loss(x, y, y_pred, sample_weight, training)
             trainable, others, metrics = ([v.read_value() for v in group] for group in groups)
         return loss, (trainable, others, metrics)
@@ -341,10 +349,10 @@ class TrainingSteps(Layer):
         sample_weight: Any = None,
     ) -> dict[str, Any]:
         """Update the metrics of `compile` and of `add_metric`, and give all results by name."""
-        compiled = self._require_compiled("compute_metrics")
+        compiled = self._laminar_require_compiled("compute_metrics")
         compiled.metrics.update_state(y, y_pred, sample_weight)
-        for layer in self.flatten_layers():
-            for name, value in layer._reports:
+        for layer in self._laminar_flatten_layers():
+            for name, value in layer._laminar_reports:
                 tracker = compiled.tracker_for(layer, name)
                 if tracker is not None:
                     tracker.update_state(value)
@@ -353,7 +361,7 @@ class TrainingSteps(Layer):
     def get_metrics_result(self) -> dict[str, Any]:
         """The results of all metrics, by name."""
         results: dict[str, Any] = {}
-        keys = self._metric_keys()
+        keys = self._laminar_metric_keys()
         for metric in self.metrics:
             result = metric.result()
             if isinstance(result, Mapping):
@@ -362,32 +370,32 @@ class TrainingSteps(Layer):
                 results[keys.get(id(metric), metric.name)] = result
         return results
 
-    def _metric_keys(self) -> dict[int, str]:
-        compiled = self._compiled
+    def _laminar_metric_keys(self) -> dict[int, str]:
+        compiled = self._laminar_compiled
         return {} if compiled is None else {id(m): k for k, m in compiled.metrics.by_key.items()}
 
     @property
     def metrics(self) -> list[Any]:
         """The metrics: the loss, those of `compile`, those of the layers."""
-        found = [] if self._compiled is None else self._compiled.own_metrics
-        for layer in self.flatten_layers():
-            found += layer._own_metrics
+        found = [] if self._laminar_compiled is None else self._laminar_compiled.own_metrics
+        for layer in self._laminar_flatten_layers():
+            found += layer._laminar_own_metrics
         return list({id(metric): metric for metric in found}.values())
 
     @property
     def metrics_names(self) -> list[str]:
         """The names of the values that `evaluate` gives, in their order."""
-        return self._names_of(self.metrics)
+        return self._laminar_names_of(self.metrics)
 
-    def _names_of(self, metrics: list[Any]) -> list[str]:
-        keys = self._metric_keys()
+    def _laminar_names_of(self, metrics: list[Any]) -> list[str]:
+        keys = self._laminar_metric_keys()
         return [keys.get(id(metric), metric.name) for metric in metrics]
 
-    def _values_of(self, logs: Mapping[str, Any]) -> list[Any]:
+    def _laminar_values_of(self, logs: Mapping[str, Any]) -> list[Any]:
         """Reported values in the order of `metrics_names`, others after them by name."""
         names: list[str] = []
-        if type(self).metrics is TrainingSteps.metrics and self._compiled is not None:
-            names = self._names_of(self._compiled.own_metrics)
+        if type(self).metrics is TrainingSteps.metrics and self._laminar_compiled is not None:
+            names = self._laminar_names_of(self._laminar_compiled.own_metrics)
         if not logs.keys() <= set(names):  # those of layers, for which all layers are asked
             names = self.metrics_names
         return in_order(logs, names)
@@ -401,37 +409,37 @@ class TrainingSteps(Layer):
 
     def make_train_function(self, force: bool = False) -> Any:
         """The function that trains on a batch."""
-        compiled = self._require_compiled("fit")
-        changes = trainable_changes(), self.optimizer.group_changes
+        compiled = self._laminar_require_compiled("fit")
+        changes = trainable_changes(), self.optimizer._laminar_group_changes
         if changes != compiled.changes:  # perhaps layers of this model have been frozen or thawed
             trained = (changes[1], *(id(v) for v in self.trainable_weights))
             if trained != compiled.trained:
                 compiled.steps.pop("train", None)
             compiled.changes, compiled.trained = changes, trained
-        return self._step("train", self.train_step, force)
+        return self._laminar_step("train", self.train_step, force)
 
     def make_test_function(self, force: bool = False) -> Any:
         """The function that evaluates a batch."""
-        return self._step("test", self.test_step, force)
+        return self._laminar_step("test", self.test_step, force)
 
     def make_predict_function(self, force: bool = False) -> Step:
         """The function that predicts a batch."""
-        if self._predict_step is None or force:
-            self._predict_step = self._new_step(self.predict_step)
-        return self._predict_step
+        if self._laminar_predict_step is None or force:
+            self._laminar_predict_step = self._laminar_new_step(self.predict_step)
+        return self._laminar_predict_step
 
-    def _step(self, kind: str, step: Any, force: bool) -> Any:
-        compiled = self._require_compiled("fit")
+    def _laminar_step(self, kind: str, step: Any, force: bool) -> Any:
+        compiled = self._laminar_require_compiled("fit")
         if force or kind not in compiled.steps:
             if kind == "train" and compiled.strategy is not None and compiled.strategy.is_async:
                 own = type(self).train_step is not TrainingSteps.train_step
-                serial = self._new_step(step)
+                serial = self._laminar_new_step(step)
                 compiled.steps[kind] = AsyncTrainStep(self, compiled, serial, has_own_step=own)
             else:
-                compiled.steps[kind] = self._new_step(step)
+                compiled.steps[kind] = self._laminar_new_step(step)
         return compiled.steps[kind]
 
-    def _new_step(self, step: Any) -> Step:
+    def _laminar_new_step(self, step: Any) -> Step:
         def run(batch: Any) -> Any:
             try:
                 return step(batch)
@@ -443,38 +451,40 @@ class TrainingSteps(Layer):
             run,
             eager=self.run_eagerly,
             native=self.jit_compile is not False,
-            strategy=None if self._compiled is None else self._compiled.strategy,
-            one_size=any(getattr(layer, "stateful", False) for layer in self.flatten_layers()),
+            strategy=None if self._laminar_compiled is None else self._laminar_compiled.strategy,
+            one_size=any(
+                getattr(layer, "stateful", False) for layer in self._laminar_flatten_layers()
+            ),
         )
 
-    def _prepare(self, batch: Any, *, training: bool) -> None:
+    def _laminar_prepare(self, batch: Any, *, training: bool) -> None:
         """Make the weights, the metrics and the optimizer's slots, from a first batch."""
         if type(self).train_step is not TrainingSteps.train_step:
             return  # made in its first trace
-        compiled = self._require_compiled("fit")
+        compiled = self._laminar_require_compiled("fit")
         if not self.built or not compiled.metrics.built:
-            self._trace_outputs(batch, compiled)
+            self._laminar_trace_outputs(batch, compiled)
         if training and not self.optimizer.built:
             variables = self.trainable_weights
             if variables:
                 self.optimizer.build(variables)
 
-    def _known_outputs(self) -> Any:
+    def _laminar_known_outputs(self) -> Any:
         """Tensors of the form of the outputs, where it is known without a call; else None."""
         return None
 
-    def _trace_outputs(self, batch: Any, compiled: Compiled) -> None:
+    def _laminar_trace_outputs(self, batch: Any, compiled: Compiled) -> None:
         graph = FuncGraph("spec")
         with graph.as_default(), paused():
             symbols = map_structure(partial(_symbol, graph), batch)
             x, y, _ = unpack_x_y_sample_weight(symbols)
-            known = self._known_outputs()
+            known = self._laminar_known_outputs()
             if known is None:
                 y_pred = self(x, training=False)
             else:
                 y_pred = map_structure(partial(_symbol, graph), known)
-            for layer in self.flatten_layers():
-                for name, _ in layer._reports:
+            for layer in self._laminar_flatten_layers():
+                for name, _ in layer._laminar_reports:
                     compiled.tracker_for(layer, name)
             self._clear_losses()
             if compiled.loss is not None:

@@ -19,6 +19,7 @@ from laminar.engine.errors import (
     MissingFileError,
 )
 from laminar.layers.layer import Layer
+from laminar.naming import who
 from laminar.tree import flatten
 
 _SECONDS = 120  # how long `dot` may take
@@ -132,7 +133,7 @@ def model_to_dot(
         raise InvalidArgumentError(f"plot_model: expected a model, got {model!r}")
     if not model.built:
         raise InvalidArgumentError(
-            f"plot_model: {model.who} is not built, so its layers are not known",
+            f"plot_model: {who(model)} is not built, so its layers are not known",
             remedy="call it on data, or build(input_shape)",
         )
     shown = _Shown(
@@ -214,8 +215,8 @@ class _Drawer:
 
     def parts(self, model: Any, depth: int = 1) -> Iterator[str]:
         """The lines of the boxes inside of a model or layer."""
-        network = getattr(model, "network", None)
-        operations = model.sublayers if network is None else network.operations
+        network = getattr(model, "_laminar_network", None)
+        operations = model._laminar_sublayers if network is None else network.operations
         for operation in operations or [model]:
             nodes = [] if network is None else network.calls_of(operation)
             if self._opens(operation):
@@ -234,7 +235,7 @@ class _Drawer:
         """Whether a layer is drawn as what is inside of it."""
         if not self.expands or not isinstance(operation, Layer):
             return False
-        return getattr(operation, "network", None) is not None
+        return getattr(operation, "_laminar_network", None) is not None
 
     def _arrows(self, source: Any, target: Any) -> None:
         for a in self._ends(source, "outputs"):
@@ -245,7 +246,9 @@ class _Drawer:
         """Where arrows begin or end: at a layer, or inside of it if it is opened."""
         if not self._opens(operation):
             return [operation]
-        inner = {t.history.operation: None for t in flatten(getattr(operation.network, which))}
+        inner = {
+            t.history.operation: None for t in flatten(getattr(operation._laminar_network, which))
+        }
         return [end for part in inner for end in self._ends(part, which)]
 
 

@@ -81,8 +81,10 @@ def _table(
     rows = list(_rows(model, expand_nested))
     if layer_range is not None:
         rows = _between(rows, layer_range)
-    is_connected = model.network is not None and not _is_chain(model)
-    calls = Counter(n.operation for n in model.network.nodes) if is_connected else Counter()
+    is_connected = model._laminar_network is not None and not _is_chain(model)
+    calls = (
+        Counter(n.operation for n in model._laminar_network.nodes) if is_connected else Counter()
+    )
     table = Table(header_style="bold")
     table.add_column("Layer (type)", overflow="fold")
     table.add_column("Output Shape", overflow="fold")
@@ -106,9 +108,9 @@ def _table(
 
 def _rows(parent: Any, expand: bool, depth: int = 0) -> Iterator[Row]:
     """The parts of a model or layer, and with `expand` the parts of these."""
-    network = getattr(parent, "network", None)
+    network = getattr(parent, "_laminar_network", None)
     nodes = [] if network is None else network.nodes
-    for operation in parent._summarized():
+    for operation in parent._laminar_summarized():
         yield Row(operation, depth, tuple(n for n in nodes if n.operation is operation))
         if expand and isinstance(operation, Layer):
             yield from _rows(operation, expand, depth + 1)
@@ -141,8 +143,8 @@ def _between(rows: list[Row], names: Sequence[str]) -> list[Row]:
 
 def _is_chain(model: Any) -> bool:
     """Whether each part takes what the one before gives, so that the order says it all."""
-    nodes = model.network.nodes
-    return len(model.network.operations) == len(nodes) and all(
+    nodes = model._laminar_network.nodes
+    return len(model._laminar_network.operations) == len(nodes) and all(
         n.parents == [before] for before, n in pairwise(nodes)
     )
 
@@ -168,7 +170,7 @@ def _shapes(row: Row) -> str:
 
 def _inferred_shapes(layer: Any) -> str:
     """The shapes that the layer gives for those it was built with, at any size of the batch."""
-    shapes = getattr(layer, "_build_shapes", None)
+    shapes = getattr(layer, "_laminar_build_shapes", None)
     if not layer.built or not shapes:
         return "?"
     known = {name: map_shape_structure(_any_batch, shape) for name, shape in shapes.items()}
@@ -233,5 +235,5 @@ def _totals(model: Any) -> Iterator[Any]:
         count = sum(v.size for v in variables)
         size = sum(v.size * v.dtype.size for v in variables)
         yield Text.assemble((f" {label}: ", "bold"), f"{count:,} ({format_bytes(size)})")
-    if not all(layer.built for layer in model.flatten_layers()):
+    if not all(layer.built for layer in model._laminar_flatten_layers()):
         yield Text(" Not all layers are built: call the model on data, or build(input_shape).")

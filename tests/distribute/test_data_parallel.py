@@ -102,7 +102,7 @@ def test_ten_times_a_hundred_is_a_thousand() -> None:
     several = compiled(dense("float64"), DataParallel(10), jit_compile=False)
     calls: list[str] = []
     for model in (one, several):
-        model._prepare(
+        model._laminar_prepare(
             (laminar.ops.convert_to_tensor(x[:1]), laminar.ops.convert_to_tensor(y[:1])),
             training=True,
         )
@@ -130,7 +130,7 @@ def test_each_device_computes_forward_and_backward_of_its_slice() -> None:
     strategy = DataParallel(["cpu:0", "cpu:1"])
     model = compiled(dense(), strategy, jit_compile=False)
     trained(model, epochs=1)
-    (concrete,) = model._compiled.steps["train"]._concrete.values()
+    (concrete,) = model._laminar_compiled.steps["train"]._concrete.values()
     (plan,) = concrete._plans.values()
     assert isinstance(plan, PartitionedPlan)
     assert [p.device.name for p in plan.parts] == strategy.devices
@@ -146,7 +146,7 @@ def test_native_code_of_replicas_on_cpus_is_one_plan() -> None:
     """All threads work on each kernel, and nothing waits; also for a batch of another size."""
     model = compiled(dense(), DataParallel(3))
     trained(model, epochs=1)
-    (concrete,) = model._compiled.steps["train"]._concrete.values()
+    (concrete,) = model._laminar_compiled.steps["train"]._concrete.values()
     (plan,) = concrete._plans.values()
     assert isinstance(plan, Plan)
     assert {op.type for op in plan.operations} <= {"Cluster", "Placeholder", "Const"}
@@ -158,10 +158,10 @@ def test_fit_takes_a_number_of_devices() -> None:
     one, several = compiled(dense()), compiled(dense())
     trained(one)
     trained(several, devices=2)
-    assert several._compiled.strategy.num_replicas == 2
+    assert several._laminar_compiled.strategy.num_replicas == 2
     check_same(one, several)
     trained(several, devices=["cpu:0"])
-    assert several._compiled.strategy.num_replicas == 1
+    assert several._laminar_compiled.strategy.num_replicas == 1
 
 
 def test_state_that_layers_update_is_the_mean_of_the_replicas() -> None:

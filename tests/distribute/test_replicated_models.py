@@ -54,7 +54,7 @@ def check_same(build: Callable[[], Any], devices: Any = 2, **options: Any) -> An
 
 def devices_of(model: Any) -> set[str]:
     """Where the step multiplies matrices."""
-    traces = model._compiled.steps["train"]._concrete.values()
+    traces = model._laminar_compiled.steps["train"]._concrete.values()
     return {op.device for c in traces for op in c.operations if op.type == "MatMul"}
 
 
@@ -209,7 +209,7 @@ def test_synchronized_normalization_is_that_of_the_whole_batch(build: Callable[[
     model = check_same(build, 2, epochs=3)
     assert on_both(devices_of(model))
     found = laminar.models.clone_model(model)
-    assert any(getattr(layer, "synchronized", False) for layer in found.flatten_layers())
+    assert any(getattr(layer, "synchronized", False) for layer in found._laminar_flatten_layers())
 
 
 def test_what_is_not_synchronized_has_the_statistics_of_its_share() -> None:

@@ -44,14 +44,14 @@ def test_models_compiled_afterwards_share_their_batches() -> None:
     distribution.set_distribution(shared)
     assert distribution.distribution() is shared
     model = trained()
-    assert model._compiled.strategy is shared.strategy
+    assert model._laminar_compiled.strategy is shared.strategy
     for found, one in zip(model.get_weights(), expected, strict=True):
         assert np.allclose(found, one, atol=1e-6)
     distribution.set_distribution(None)
     with shared.scope():
         assert distribution.distribution() is shared
     assert distribution.distribution() is None
-    assert trained()._compiled.strategy is None
+    assert trained()._laminar_compiled.strategy is None
 
 
 def test_one_device_needs_no_strategy() -> None:

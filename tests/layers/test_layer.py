@@ -24,7 +24,7 @@ class TestOwnership:
 
     def test_sublayers_in_attributes_lists_and_dicts(self) -> None:
         block = Block()
-        assert block.sublayers == [block.first, *block.many, block.named["last"]]
+        assert block._laminar_sublayers == [block.first, *block.many, block.named["last"]]
         assert block.weights == []
         block(ONES)
         assert len(block.weights) == 8
@@ -78,7 +78,7 @@ class TestOwnership:
                 self.inner = Linear()
                 super().__init__()
 
-        assert len(Early().sublayers) == 1
+        assert len(Early()._laminar_sublayers) == 1
 
     def test_an_argument_is_no_attribute(self) -> None:
         class Teacher(layers.Layer):
@@ -86,7 +86,7 @@ class TestOwnership:
                 super().__init__()
                 self.predict = lambda x: teacher(x)
 
-        assert Teacher(Linear()).sublayers == []
+        assert Teacher(Linear())._laminar_sublayers == []
 
     def test_a_weight_that_is_deleted(self) -> None:
         layer = Linear()

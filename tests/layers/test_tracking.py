@@ -35,7 +35,7 @@ def test_attributes_of_all_kinds() -> None:
     holder.later.append(inside[4])
     holder.named = {"a": {"b": [inside[5]]}}
     holder.text, holder.number, holder.function = "text", 3, built
-    assert holder.sublayers == inside
+    assert holder._laminar_sublayers == inside
     assert len(holder.weights) == 12
 
 
@@ -45,13 +45,13 @@ def test_the_order_is_that_of_getting_them() -> None:
     holder.b = None
     holder.a = second
     holder.b = first
-    assert holder.sublayers == [second, first]
+    assert holder._laminar_sublayers == [second, first]
     holder.a = "gone"
-    assert holder.sublayers == [first]
+    assert holder._laminar_sublayers == [first]
     holder.a = second
-    assert holder.sublayers == [first, second]
+    assert holder._laminar_sublayers == [first, second]
     del holder.b
-    assert holder.sublayers == [second]
+    assert holder._laminar_sublayers == [second]
 
 
 def test_variables_seeds_and_metrics() -> None:

@@ -118,7 +118,7 @@ def test_nothing_is_compiled_after_the_second_length(build: Any, compiles: list[
 
     model.fit(given(), verbose=0)
     assert 0 < told[1] == told[-1]
-    assert len(graphs(model._compiled.steps["train"])) == 2
+    assert len(graphs(model._laminar_compiled.steps["train"])) == 2
     ((_, first), (_, second)) = model.explain_compiles()
     assert first.reason == "first run"
     assert second.reason.startswith("first run on batches of int32[?, ?]")
@@ -139,7 +139,7 @@ def test_steps_are_those_of_models_that_know_one_length(build: Any, weighted: bo
         check_equal(model.get_weights(), fresh.get_weights())
         check_equal(model.test_on_batch(*batch), fresh.test_on_batch(*batch))
         check_equal(model.predict_on_batch(batch[0]), fresh.predict_on_batch(batch[0]))
-    steps = (*model._compiled.steps.values(), model._predict_step)
+    steps = (*model._laminar_compiled.steps.values(), model._laminar_predict_step)
     assert [len(graphs(step)) for step in steps] == [2, 2, 2]
 
 
@@ -147,7 +147,7 @@ def test_one_length_has_one_graph_in_which_it_is_known() -> None:
     model = made(masked)
     for batch in batches(masked, [6] * 4):
         model.train_on_batch(*batch)
-    (graph,) = graphs(model._compiled.steps["train"])
+    (graph,) = graphs(model._laminar_compiled.steps["train"])
     assert tuple(graph.inputs[0].shape) == (None, 6)
 
 
@@ -157,7 +157,11 @@ def test_evaluate_and_predict_run_any_length_too() -> None:
     found = model.predict(iter([(x,) for x, _ in data]), verbose=0)
     model.evaluate(iter(data), verbose=0)
     check_equal(found, np.concatenate([model(x) for x, _ in data]))
-    assert len(graphs(model._predict_step)) == len(graphs(model._compiled.steps["test"])) == 2
+    assert (
+        len(graphs(model._laminar_predict_step))
+        == len(graphs(model._laminar_compiled.steps["test"]))
+        == 2
+    )
 
 
 def test_devices_share_batches_of_any_length() -> None:
@@ -195,7 +199,7 @@ def test_what_unknown_sizes_do_not_suit_has_a_graph_for_each(kind: str) -> None:
         if model.built:
             fresh.set_weights(model.get_weights())
         check_equal([model.train_on_batch(*batch)], [fresh.train_on_batch(*batch)])
-    assert len(graphs(model._compiled.steps["train"])) == len(set(lengths))
+    assert len(graphs(model._laminar_compiled.steps["train"])) == len(set(lengths))
 
 
 def test_what_fits_no_size_is_told_as_before() -> None:
@@ -206,7 +210,7 @@ def test_what_fits_no_size_is_told_as_before() -> None:
     with pytest.raises(ShapeError):
         model.train_on_batch(np.ones((2, 4, 6), np.float32), y)
     model.train_on_batch(np.ones((2, 9, 5), np.float32), y)
-    assert len(graphs(model._compiled.steps["train"])) == 2
+    assert len(graphs(model._laminar_compiled.steps["train"])) == 2
 
 
 @needs_native
@@ -215,6 +219,6 @@ def test_a_loop_over_another_length_compiles_what_it_needs() -> None:
     for length in (9, 17, 30):
         ((x, y),) = batches(transformer, [length])
         model.fit(x, y, batch_size=4, verbose=0)
-    (body,) = list(model._compiled.steps["train"]._concrete.values())[-1].clusters
+    (body,) = list(model._laminar_compiled.steps["train"]._concrete.values())[-1].clusters
     assert not body.native._of_loaded_code
     assert {key[0][1] for key, _ in body.native._kept} == {17, 30}

@@ -306,13 +306,13 @@ def test_a_call_goes_over_the_layers_once(monkeypatch: pytest.MonkeyPatch) -> No
     model.fit(X, Y, verbose=0)
     model.train_on_batch(X, Y)
     walks: list[Any] = []
-    walk = layers.Layer.flatten_layers
+    walk = layers.Layer._laminar_flatten_layers
 
     def counted(self: Any, include_self: bool = True) -> Any:
         walks.append(self)
         return walk(self, include_self)
 
-    monkeypatch.setattr(layers.Layer, "flatten_layers", counted)
+    monkeypatch.setattr(layers.Layer, "_laminar_flatten_layers", counted)
     model.fit(X, Y, verbose=0)
     assert len(walks) == 1
     model.train_on_batch(X, Y)

@@ -71,6 +71,6 @@ def test_the_last_batch_of_other_data_makes_do() -> None:
 
 def clusters(model: laminar.Model) -> list[cluster_kernel.NativeCluster]:
     """Those of the training step."""
-    assert model._compiled is not None
-    concretes = model._compiled.steps["train"]._concrete.values()
+    assert model._laminar_compiled is not None
+    concretes = model._laminar_compiled.steps["train"]._concrete.values()
     return [body.native for concrete in concretes for body in concrete.clusters]
