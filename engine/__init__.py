@@ -69,6 +69,10 @@ from .io import decode_feature_lists as decode_feature_lists
 from .io import encode_example as encode_example
 from .io import encode_sequence_example as encode_sequence_example
 from .io import read_records as read_records
+from .ops.array.creation import sequence_mask as sequence_mask
+from .ops.array.partition import dynamic_partition as dynamic_partition
+from .ops.array.partition import dynamic_stitch as dynamic_stitch
+from .ops.array.unique import unique_with_counts as unique_with_counts
 from .ops.control.dataflow import close_loop as close_loop
 from .ops.control.dataflow import enter as enter
 from .ops.control.dataflow import exit_loop as exit_loop
@@ -85,6 +89,7 @@ from .ops.core.basic import stop_gradient as stop_gradient
 from .ops.core.convert import convert_to_tensor as convert_to_tensor
 from .ops.core.graphs import import_graph_def as import_graph_def
 from .ops.core.host import host_function as host_function
+from .ops.core.placeholders import placeholder_with_default as placeholder_with_default
 from .ops.core.registry import OpDef as OpDef
 from .ops.core.registry import define as define
 from .ops.core.registry import lookup as lookup
@@ -99,6 +104,10 @@ from .ops.io.image_files import decode_jpeg as decode_jpeg
 from .ops.io.image_files import decode_png as decode_png
 from .ops.io.image_files import encode_jpeg as encode_jpeg
 from .ops.io.image_files import encode_png as encode_png
+from .ops.math.add_n import add_n as add_n
+from .ops.math.cumulative import cumprod as cumprod
+from .ops.math.cumulative import cumsum as cumsum
+from .ops.math.cumulative import logcumsumexp as logcumsumexp
 from .ops.text.string_match import decode_raw as decode_raw
 from .passes import StepGraph as StepGraph
 from .passes import pass_names as pass_names

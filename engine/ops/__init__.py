@@ -10,6 +10,7 @@ from .array import gather as gather
 from .array import index as index
 from .array import join as join
 from .array import padding as padding
+from .array import partition as partition
 from .array import quantile as quantile
 from .array import rearrange as rearrange
 from .array import scatter as scatter
@@ -19,6 +20,7 @@ from .array import shape as shape
 from .array import shares as shares
 from .array import slicing as slicing
 from .array import sort as sort
+from .array import unique as unique
 from .control import dataflow as dataflow
 from .control import structured as structured
 from .core import barrier as barrier
@@ -27,6 +29,7 @@ from .core import call_frame as call_frame
 from .core import checks as checks
 from .core import host as host
 from .core import operators as operators
+from .core import placeholders as placeholders
 from .core import transfer as transfer
 from .io import csv as csv
 from .io import files as files
@@ -40,6 +43,7 @@ from .linalg import matmul as matmul
 from .linalg import norms as norms
 from .linalg import products as products
 from .linalg import solve as solve
+from .math import add_n as add_n
 from .math import arithmetic as arithmetic
 from .math import bits as bits
 from .math import cast as cast

@@ -18,18 +18,22 @@ from ...graph import (
     Tensor,
     TensorSpec,
     as_dtype,
+    bool_,
     broadcast_shapes,
     float32,
 )
 from ..core.basic import constant
 from ..core.convert import convert_to_tensor
 from ..core.lattice import result_type
+from ..core.naming import call_named
 from ..core.precision import computing_dtype
 from ..core.promotion import promote
 from ..core.registry import Grads, define, no_gradient
 from ..core.traits import Traits
 from ..math.arithmetic import multiply, subtract
 from ..math.cast import cast
+from ..math.compare import less
+from ..math.reduce import reduce_max
 from .axes import canonical_axis, expand_dims, moveaxis
 from .broadcast import broadcast_to, sum_to
 from .shape import dims_of, runtime_shape, split_shape
@@ -249,6 +253,31 @@ def one_hot(indices: Tensor, depth: int, axis: int = -1, dtype: Any = float32) -
         dtype: element type; "bool" gives True and False.
     """
     return _one_hot(indices, depth=depth, axis=axis, dtype=as_dtype(dtype))
+
+
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None
+) -> Tensor:
+    """mask[..., j] = whether j < lengths[...]: which places of padded sequences hold elements.
+
+    Args:
+        lengths: (...), integers.
+        maxlen: the length of the padded sequences; by default the greatest of `lengths`.
+        dtype: element type: 1 and 0 for True and False.
+        name: of the operation.
+
+    Returns:
+        (..., maxlen).
+    """
+
+    def build() -> Tensor:
+        given = convert_to_tensor(lengths)
+        most = reduce_max(given) if maxlen is None else maxlen
+        mask = less(arange(0, most, dtype=given.dtype), expand_dims(given, -1))
+        return cast(mask, as_dtype(dtype))
+
+    mask: Tensor = call_named(name, build)
+    return mask
 
 
 def meshgrid(*xs: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:

@@ -14,8 +14,9 @@ from ...errors import ShapeError
 from ...graph import FLOATING, INEXACT, NUMERIC, Array, OpView, Tensor, TensorSpec
 from ..array.axes import canonical_axis
 from ..core.basic import zeros_like
+from ..core.convert import convert_to_tensor
 from ..core.precision import computing_dtype
-from ..core.registry import Grads, define
+from ..core.registry import Grads, OpDef, define
 from .arithmetic import conjugate, multiply, negative, subtract
 from .compare import equal, where
 from .elementary import exp, expm1
@@ -191,7 +192,25 @@ def _logcumsumexp_grad(op: OpView, dy: Tensor) -> Grads:
     return (multiply(exp(gap), after),)
 
 
-def cumsum(x: Tensor, axis: int = 0, *, exclusive: bool = False, reverse: bool = False) -> Tensor:
+def _running(
+    op: OpDef, x: Any, axis: Any, exclusive: bool, reverse: bool, first: float, name: str | None
+) -> Tensor:
+    """A running result, or with `exclusive` that shifted by one, which begins with `first`."""
+    x = convert_to_tensor(x)
+    axis = _axis(op.type, x, axis)
+    if not exclusive:
+        return op(x, name=name, axis=axis, reverse=reverse)
+    y = op(x, axis=axis, reverse=reverse)
+    return shift(y, name=name, axis=axis, reverse=reverse, fill=first)
+
+
+def cumsum(
+    x: Any,
+    axis: int = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Tensor:
     """y[i] = x[0] + ... + x[i] along `axis`.
 
     Args:
@@ -199,26 +218,31 @@ def cumsum(x: Tensor, axis: int = 0, *, exclusive: bool = False, reverse: bool =
         axis: the axis to run along.
         exclusive: leave x[i] out of y[i], so that y[0] = 0.
         reverse: run from the end: y[i] = x[i] + ... + x[-1].
+        name: of the operation.
 
     Raises:
         ShapeError: `x` has no such axis.
     """
-    axis = _axis("Cumsum", x, axis)
-    y = _cumsum(x, axis=axis, reverse=reverse)
-    return shift(y, axis=axis, reverse=reverse) if exclusive else y
+    return _running(_cumsum, x, axis, exclusive, reverse, 0.0, name)
 
 
-def cumprod(x: Tensor, axis: int = 0, *, exclusive: bool = False, reverse: bool = False) -> Tensor:
+def cumprod(
+    x: Any,
+    axis: int = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Tensor:
     """y[i] = x[0] * ... * x[i] along `axis`; as `cumsum`, and y[0] = 1 when exclusive."""
-    axis = _axis("Cumprod", x, axis)
-    y = _cumprod(x, axis=axis, reverse=reverse)
-    return shift(y, axis=axis, reverse=reverse, fill=1.0) if exclusive else y
+    return _running(_cumprod, x, axis, exclusive, reverse, 1.0, name)
 
 
 def logcumsumexp(
-    x: Tensor, axis: int = 0, *, exclusive: bool = False, reverse: bool = False
+    x: Any,
+    axis: int = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """y[i] = log(exp(x[0]) + ... + exp(x[i])); as `cumsum`, and y[0] = -inf when exclusive."""
-    axis = _axis("LogCumsumExp", x, axis)
-    y = _logcumsumexp(x, axis=axis, reverse=reverse)
-    return shift(y, axis=axis, reverse=reverse, fill=-math.inf) if exclusive else y
+    return _running(_logcumsumexp, x, axis, exclusive, reverse, -math.inf, name)

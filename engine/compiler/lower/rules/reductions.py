@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -49,6 +51,13 @@ def _total(b: Builder, step: Lowered, x: Operand) -> Operand:
 def _reduced(b: Builder, step: Lowered, x: Operand) -> Operand:
     """The builder calls its reductions as the ops are called, in lower case."""
     return b.reduce(step.type.lower(), x, _axes(b, step, x), keepdims=step.attrs["keepdims"])
+
+
+@lowers("AddN")
+def _add_n(b: Builder, step: Lowered, *xs: Operand) -> Operand:
+    if any(b.shape(x) != b.shape(xs[0]) for x in xs):
+        raise NotLoweredError(f"AddN of {[b.shape(x) for x in xs]}")
+    return b.compute(lambda s, *ys: functools.reduce(operator.add, ys), *xs)
 
 
 @lowers("Mean")

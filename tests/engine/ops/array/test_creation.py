@@ -18,6 +18,7 @@ from laminar.engine.ops.array.creation import (
     meshgrid,
     one_hot,
     ones,
+    sequence_mask,
     zeros,
 )
 from laminar.engine.ops.array.shape import dim_of, shape_of
@@ -227,3 +228,13 @@ ERRORS = [
 def test_errors(call: Callable[[], tuple[Tensor, ...]], message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         call()
+
+
+def test_sequence_mask() -> None:
+    expected = [[[True, False, False], [True, True, False]], [[True] * 3, [False] * 3]]
+    lengths = [[1, 2], [3, 0]]
+    np.testing.assert_array_equal(sequence_mask(lengths).numpy(), expected)
+    wide = sequence_mask(np.asarray(lengths, "int64"), 5, "float32")
+    assert (wide.shape, wide.dtype) == ((2, 2, 5), "float32")
+    np.testing.assert_array_equal(wide.numpy()[..., :3], expected)
+    assert not wide.numpy()[..., 3:].any()
