@@ -45,6 +45,27 @@ class Case(ABC):
         return seconds_of(self.run, number) / self.steps
 
 
+class Late(Case):
+    """What a case takes when it has run for a while, and its numbers have become others.
+
+    Args:
+        case: what is timed.
+        first: so many steps run before.
+    """
+
+    def __init__(self, case: Case, first: int = 3000) -> None:
+        self.case, self.first, self.steps = case, first, case.steps
+
+    def checks(self) -> list[float]:
+        found = self.case.checks()
+        for _ in range(-(-self.first // self.steps)):
+            self.case.run()
+        return found
+
+    def run(self) -> None:
+        self.case.run()
+
+
 class FirstUse(Case):
     """What statements, such as an import, take in an interpreter that has loaded nothing yet."""
 

@@ -145,6 +145,9 @@ def training() -> Iterator[Workload]:
         ),
     ]
     yield from found
+    yield replace(
+        found[0], name="train-mlp-late", title=f"{found[0].title}, from step 3,000 on, rate 0.001"
+    )
     for workload in found:
         classes = GPT_WORDS if workload.name == "train-gpt" else CLASSES
         yield replace(

@@ -83,7 +83,8 @@ class Ftrl(Optimizer):
         n_new = self.assign(self._squares[i], n + ops.square(gradient))
         z = self.assign(z, z + shrunk - (n_new**p - n**p) / learning_rate * variable)
         curvature = (n_new**p + self.beta) / learning_rate + 2 * l2
-        self.assign(variable, (ops.clip(z, -l1, l1) - z) / curvature)
+        # Where no gradient has come yet, or only such as have squares of 0, both may be 0.
+        self.assign(variable, ops.divide_no_nan(ops.clip(z, -l1, l1) - z, curvature))
 
     def get_config(self) -> dict[str, Any]:
         return {

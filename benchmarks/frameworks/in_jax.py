@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import jax
 from jax import numpy as jnp
 
-from ..cases import Case, FirstUse, Program
+from ..cases import Case, FirstUse, Late, Program
 from ..problems import Problem
 from ..rows import ends, on_rows
 from ..workloads import CHECKED_STEPS
@@ -218,6 +218,7 @@ CASES: dict[str, Callable[[Problem], Case]] = {
     "add": lambda _: Add(),
     "fit-step": lambda p: Training(perceptron, SGD(1e-3), p),
     "train-mlp": lambda p: Training(perceptron, Adam(1e-5), p),
+    "train-mlp-late": lambda p: Late(Training(perceptron, Adam(1e-3), p)),
     "train-convnet": lambda p: Training(convnet, Adam(1e-5), p),
     "train-resnet20": lambda p: Training(resnet(p), Momentum(1e-3, 0.9), p),
     "train-gpt": lambda p: Training(gpt(p.decoders), Adam(1e-5), p),

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ..cases import Case, FirstUse, Program
+from ..cases import Case, FirstUse, Late, Program
 from ..inputs import SCALE, Epoch
 from ..problems import Array, Block, Problem, Weights
 from ..rows import ends
@@ -211,6 +211,7 @@ mixed = partial(Training, is_mixed=True)
 sgd = partial(torch.optim.SGD, lr=1e-3, fused=True)
 momentum = partial(torch.optim.SGD, lr=1e-3, momentum=0.9, fused=True)
 adam = partial(torch.optim.Adam, lr=1e-5, eps=1e-7, fused=True)
+quick_adam = partial(adam, lr=1e-3)
 
 
 def network_cases(is_compiled: bool) -> dict[str, Callable[[Problem], Case]]:
@@ -218,6 +219,7 @@ def network_cases(is_compiled: bool) -> dict[str, Callable[[Problem], Case]]:
     return {
         "fit-step": lambda p: Training(perceptron, sgd, p, is_compiled),
         "train-mlp": lambda p: Training(perceptron, adam, p, is_compiled),
+        "train-mlp-late": lambda p: Late(Training(perceptron, quick_adam, p, is_compiled)),
         "train-convnet": lambda p: Training(convnet, adam, p, is_compiled),
         "train-resnet20": lambda p: Training(resnet, momentum, p, is_compiled),
         "train-gpt": lambda p: Training(Gpt, adam, p, is_compiled),

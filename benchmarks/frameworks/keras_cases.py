@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..cases import Case
+from ..cases import Case, Late
 from ..overhead import Add, FitCall, PredictRow
 from ..problems import Problem
 from .keras_networks import Inference, Training, convnet, gpt, perceptron, recurrent, resnet
@@ -22,6 +22,7 @@ def cases(k: Any) -> Cases:
         "fit-call": lambda p: FitCall(k, p),
         "predict-row": lambda p: PredictRow(k, p),
         "train-mlp": lambda p: Training(k, perceptron, rules.Adam(1e-5), p),
+        "train-mlp-late": lambda p: Late(Training(k, perceptron, rules.Adam(1e-3), p)),
         "train-convnet": lambda p: Training(k, convnet, rules.Adam(1e-5), p),
         "train-resnet20": lambda p: Training(k, resnet, rules.SGD(1e-3, 0.9), p),
         "train-gpt": lambda p: Training(k, gpt, rules.Adam(1e-5), p),

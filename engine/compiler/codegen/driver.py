@@ -3,7 +3,9 @@
     enter(ptr plan, ptr objects, i64 count): checks the arrays, fills in their addresses;
     run(ptr plan, ptr objects): `enter` and `work` on one thread;
     share(ptr plan, ptr objects): `enter` and `start`, on the pool that the plan names;
-    work(ptr plan, i64 tid, i64 nth): one thread's part of all kernels, with barriers between them;
+    work(ptr plan, i64 tid, i64 nth): one thread's part of all kernels, with barriers between them,
+        and with subnormal numbers as 0;
+    alone(ptr code, ptr words): a kernel by itself, on one thread, as `work` runs it;
     loop(ptr words, i64 tid, i64 nth): a kernel that runs a table of kernels many times;
     worker(ptr pool, i64 tid): what a thread of the pool does all its life;
     wake(ptr pool): tells the threads of the pool that there is a new job, or that they end;
@@ -31,6 +33,7 @@ from .control import fold, loop, repeat, replaced, when
 from .conversions import convert
 from .function import POINTER, IRFunction, Module, Value
 from .memory import address_at, load, store
+from .subnormals import flushed
 
 # An array must be contiguous and aligned. A variable's of more than a line of the cache begins at
 # one, for vectors that cross lines take twice as long. One that is written in place must also
@@ -90,6 +93,7 @@ def text() -> str:
     _wait(module)
     _walk(module)
     _work(module)
+    _alone(module)
     _loop(module)
     _run(module)
     _worker(module)
@@ -297,8 +301,19 @@ def _work(module: Module) -> None:
     plan = fn.arguments[0]
     tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
     kernels = pointer(fn, word(fn, plan, KERNELS))
-    failed = _walk_on(fn, plan, kernels, word(fn, plan, NUM_KERNELS), tid, nth)() == _FAILED
-    when(fn, failed, lambda: put(fn, plan, STATUS, fn.number(CHECK_FAILED)))
+    walk = _walk_on(fn, plan, kernels, word(fn, plan, NUM_KERNELS), tid, nth)
+
+    def run() -> None:
+        failed = walk() == _FAILED
+        when(fn, failed, lambda: put(fn, plan, STATUS, fn.number(CHECK_FAILED)))
+
+    flushed(fn, run)
+
+
+def _alone(module: Module) -> None:
+    fn = IRFunction(module, "alone", [POINTER, POINTER])
+    code, words = fn.arguments
+    flushed(fn, lambda: fn.line(f"call void {code}(ptr {words}, i64 0, i64 1)"))
 
 
 def _loop(module: Module) -> None:

@@ -96,7 +96,11 @@ _BIAS = 112  # what the exponent of float32 is greater by
 def _wide(fn: IRFunction, half: Value) -> Value:
     """The float32 of the bits of a float16, which are in a uint32."""
     size = fn.binary("shl", half & 0x7FFF, _MORE_BITS)
-    x = fn.bits(fn.bits(size, float32) * 2.0**_BIAS, uint32)  # exact, also below normal numbers
+    normal = size + (_BIAS << 23)
+    # Subnormal ones are put behind a leading 1, which is taken off: the bits alone would be a
+    # subnormal float32, which counts as 0 (see subnormals.py).
+    small = fn.bits(fn.bits(normal + (1 << 23), float32) - 2.0 ** (1 - 15), uint32)
+    x = fn.select(size < 1 << 23, small, normal)
     x = fn.select(size < 0x7C00 << _MORE_BITS, x, size | _INFINITY)
     return fn.bits(x | fn.binary("shl", half & 0x8000, 16), float32)
 

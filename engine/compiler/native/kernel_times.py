@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from ...graph import Array
+from ..codegen.driver import driver_code
+from ..target.code_cache import address_of
 from . import heap
 from .executable import Executable
 
 _SECONDS = 0.02  # all kernels are run again until so much time was measured
 _RUNS = (3, 200)
 
-_Kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+_ALONE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 def seconds_of_launches(
@@ -48,15 +50,15 @@ def seconds_of_launches(
     results = executable.place([*objects, *[None] * len(executable.results)])
     if type(results) is not list:
         return None
-    calls = [(_Kernel(code), words) for code, words in launches]
-    times: list[list[float]] = [[] for _ in calls]
+    run = _ALONE(address_of(driver_code("alone")))
+    times: list[list[float]] = [[] for _ in launches]
     least, most = _RUNS
     begin = time.perf_counter()
     while len(times[0]) < least or (
         time.perf_counter() - begin < _SECONDS and len(times[0]) < most
     ):
-        for (run, words), found in zip(calls, times, strict=True):
+        for (code, words), found in zip(launches, times, strict=True):
             start = time.perf_counter()
-            run(words, 0, 1)
+            run(code, words)
             found.append(time.perf_counter() - start)
     return [statistics.median(found) for found in times]

@@ -156,7 +156,11 @@ class OpDef:
     # Declaring
 
     def reference(self, fn: F) -> F:
-        """Register `fn(xp, *arrays, **attrs)`, for any device whose arrays `xp` handles."""
+        """Register `fn(xp, *arrays, **attrs)`, for any device whose arrays `xp` handles.
+
+        Numbers below the normal ones (2**-126 in float32) are here what `xp` takes them for; to
+        NumPy they are numbers like others. Native code takes them for 0.
+        """
         self.reference_kernel = fn
         return fn
 

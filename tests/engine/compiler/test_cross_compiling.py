@@ -35,10 +35,10 @@ REGISTERS = {
 }
 # Families of LLVM's intrinsics that a processor of a kind has.
 INTRINSICS = {
-    "SSE2": {"x86.sse2"},
-    "AVX2": {"x86.sse2", "x86.avx", "x86.avx2"},
-    "AVX-512": {"x86.sse2", "x86.avx2", "x86.avx512"},
-    "NEON": {"aarch64.hint"},
+    "SSE2": {"x86.sse", "x86.sse2"},
+    "AVX2": {"x86.sse", "x86.sse2", "x86.avx", "x86.avx2"},
+    "AVX-512": {"x86.sse", "x86.sse2", "x86.avx2", "x86.avx512"},
+    "NEON": {"aarch64.hint", "aarch64.get", "aarch64.set"},
 }
 RELATIVE = {"float32": 3e-5, "float64": 1e-9, "float16": 2e-3, "bfloat16": 2e-2}
 

@@ -2,8 +2,9 @@
 
 Those of floats are within 2 units in the last place of float32, and 4 of float64, everywhere:
 below the normal numbers, at the borders of overflow, with the limits at the infinities and the
-signs of zeros; gelu, normal_cdf and root_quotient say what they promise. What a type is not offered
-for raises NotLoweredError.
+signs of zeros; gelu, normal_cdf and root_quotient say what they promise. In plans, numbers below
+the normal ones are 0 to them (see codegen/subnormals.py). What a type is not offered for raises
+NotLoweredError.
 """
 
 from .arithmetic import absolute as absolute

@@ -106,11 +106,7 @@ def expm1_of_rest(fn: IRFunction, r: Value) -> Value:
 
 
 def exp(fn: IRFunction, x: Value) -> Value:
-    """e ** x.
-
-    What rounds to 0, such as the share of a place that is masked in softmax, is not computed: a
-    product that is less than a normal number costs the processor as much as a hundred others.
-    """
+    """e ** x; 0 where it rounds to 0, such as the share of a place that is masked in softmax."""
     layout = format_of(x)
     if fn.module.vector_bytes == 64 and x.dtype == float32:
         return _by_sixteens(fn, _exp_by_table, x)
@@ -148,7 +144,7 @@ def _exp_by_table(fn: IRFunction, x: Value) -> Value:
     a power of two, by which `scalef` multiplies and rounds once.
     """
     lowest, highest = _LIMITS[float32]
-    is_nothing = x < lowest  # masked scores are, and rounding to 0 costs as much as 100 numbers
+    is_nothing = x < lowest  # masked scores are
     x = select(fn, is_nothing, 0.0, at_most(fn, x, highest))
     rounder = format_of(x).rounder / 16
     rounded = fma(fn, x, 1 / math.log(2), rounder)
