@@ -20,6 +20,7 @@ from .functions import map_slices as map_slices
 from .functions import scan as scan
 from .functions import switch_case as switch_case
 from .functions import while_loop as while_loop
+from .functions import wrap_function as wrap_function
 from .gradients import GradientTape as GradientTape
 from .gradients import grad as grad
 from .gradients import gradients as gradients
@@ -122,6 +123,7 @@ from .runtime import Session as Session
 from .runtime import SessionConfig as SessionConfig
 from .runtime import get_default_session as get_default_session
 from .runtime import register_session_target as register_session_target
+from .state import AUTO_REUSE as AUTO_REUSE
 from .state import ConditionalAccumulator as ConditionalAccumulator
 from .state import Coordinator as Coordinator
 from .state import FIFOQueue as FIFOQueue
@@ -136,10 +138,12 @@ from .state import LooperThread as LooperThread
 from .state import MutableHashTable as MutableHashTable
 from .state import Mutex as Mutex
 from .state import PaddingFIFOQueue as PaddingFIFOQueue
+from .state import PartitionedVariable as PartitionedVariable
 from .state import PriorityQueue as PriorityQueue
 from .state import QueueBase as QueueBase
 from .state import QueueRunner as QueueRunner
 from .state import RandomShuffleQueue as RandomShuffleQueue
+from .state import RandomSource as RandomSource
 from .state import ReaderBase as ReaderBase
 from .state import RecordReader as RecordReader
 from .state import SparseConditionalAccumulator as SparseConditionalAccumulator
@@ -147,6 +151,7 @@ from .state import SparseValues as SparseValues
 from .state import TextFileInitializer as TextFileInitializer
 from .state import TextLineReader as TextLineReader
 from .state import Variable as Variable
+from .state import VariableScope as VariableScope
 from .state import VarLenFeature as VarLenFeature
 from .state import WholeFileReader as WholeFileReader
 from .state import add_queue_runner as add_queue_runner
@@ -160,6 +165,9 @@ from .state import bucket_by_sequence_length as bucket_by_sequence_length
 from .state import count_up_to as count_up_to
 from .state import create_global_step as create_global_step
 from .state import get_global_step as get_global_step
+from .state import get_seed as get_seed
+from .state import get_variable as get_variable
+from .state import get_variable_scope as get_variable_scope
 from .state import global_variables as global_variables
 from .state import global_variables_initializer as global_variables_initializer
 from .state import input_producer as input_producer
@@ -171,6 +179,8 @@ from .state import maybe_batch as maybe_batch
 from .state import maybe_batch_join as maybe_batch_join
 from .state import maybe_shuffle_batch as maybe_shuffle_batch
 from .state import maybe_shuffle_batch_join as maybe_shuffle_batch_join
+from .state import model_variables as model_variables
+from .state import no_regularizer as no_regularizer
 from .state import parse_example as parse_example
 from .state import parse_sequence_example as parse_sequence_example
 from .state import parse_single_example as parse_single_example
@@ -196,4 +206,6 @@ from .state import start_queue_runners as start_queue_runners
 from .state import string_input_producer as string_input_producer
 from .state import tables_initializer as tables_initializer
 from .state import trainable_variables as trainable_variables
+from .state import variable_creator_scope as variable_creator_scope
+from .state import variable_scope as variable_scope
 from .state import variables_initializer as variables_initializer

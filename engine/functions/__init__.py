@@ -18,3 +18,4 @@ from .loops import while_loop as while_loop
 from .remat import remat as remat
 from .signature import PYTHON_VALUE as PYTHON_VALUE
 from .signature import TRACE_ON_NEW_VALUE as TRACE_ON_NEW_VALUE
+from .wrap_function import wrap_function as wrap_function

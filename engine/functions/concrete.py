@@ -7,7 +7,7 @@ A tape sees a run as one operation, whose gradient is another concrete function.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from ..errors import (
     DTypeError,
@@ -45,6 +45,22 @@ from .func_graph import FuncGraph
 from .packing import packer
 
 _CONTEXT = StepContext()
+
+
+class Capture(NamedTuple):
+    """Something that a function uses from outside.
+
+    Attributes:
+        kind: "Variable", "HashTable", "FIFOQueue", ...; "Tensor" for a value.
+        name: its own; of a value, that of its placeholder.
+        item: the object in the user's hand, where there is one, else what it stands for.
+        input: the placeholder in the graph of the function.
+    """
+
+    kind: str
+    name: str
+    item: Any
+    input: GraphTensor
 
 
 class ConcreteFunction:
@@ -103,6 +119,13 @@ class ConcreteFunction:
     def captured_state(self) -> list[Any]:
         """The variables and other resources that it uses from outside, each once."""
         return [_owner(t.value) for t in self.captured if is_resource(t)]
+
+    @property
+    def captures(self) -> list[Capture]:
+        """All that it uses from outside: variables, tables, queues and the like, and tensors."""
+        return [
+            _capture(outer, x) for outer, x in zip(self.captured, self.captured_inputs, strict=True)
+        ]
 
     @property
     def operations(self) -> list[Operation]:
@@ -427,9 +450,21 @@ def is_resource(tensor: Tensor) -> TypeGuard[EagerTensor]:
 
 
 def _owner(held: Any) -> Any:
-    """The object in the user's hand for a resource: a variable, else the resource itself."""
-    owner = held.owner() if isinstance(held, VariableStore) and held.owner is not None else None
+    """The object in the user's hand for a resource: a variable, a table, ...; else itself."""
+    reference = getattr(held, "owner", None)
+    owner = None if reference is None else reference()
     return held if owner is None else owner
+
+
+def _capture(outer: Tensor, x: GraphTensor) -> Capture:
+    if outer.dtype != resource:
+        return Capture("Tensor", x.op.name, outer, x)
+    if isinstance(outer, GraphTensor):  # of a plain graph around
+        return Capture(outer.op.type.removesuffix("Handle"), outer.op.name, outer, x)
+    item = _owner(value_of(outer)) if isinstance(outer, EagerTensor) else outer
+    kind = "Variable" if isinstance(item, VariableStore) else type(item).__name__
+    name = getattr(item, "path", None) or getattr(item, "name", x.op.name)
+    return Capture(kind, str(name), item, x)
 
 
 def _watch_variables(captured: Sequence[Tensor], handles: Sequence[Tensor]) -> None:

@@ -7,7 +7,8 @@ State of a `Graph`, all of it guarded by `_lock`:
     _collections[key]: tagged lists of objects;
     captures[id]: tensors from outside that the graph takes as inputs, with the placeholder of each;
     _constants[id]: tensors that became constants, with the output of each;
-    edits: how often an operation was changed after it was made.
+    edits: how often an operation was changed after it was made;
+    _attached[kind]: what other rooms keep with the graph, one object of each kind.
 Each thread has `scopes` and `sessions` (those entered as default for this graph) of its own.
 """
 
@@ -17,7 +18,7 @@ import re
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from .. import forks
 from ..errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
@@ -30,6 +31,7 @@ from .scopes import DeviceRule, Scopes
 from .spec import TensorSpec
 from .tensor import EagerTensor, GraphTensor, Tensor
 
+_Attached = TypeVar("_Attached")
 _NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*")
 
 
@@ -50,6 +52,8 @@ class Graph:
 
     # Whether eager tensors used inside become inputs (a function) or constants (a plain graph).
     captures_values = False
+    # Whether its collections and named variables are its own, though it is made inside another.
+    owns_names = False
     # What the operations are as data; exchange.py sets it.
     exported: ClassVar[Callable[[Graph], GraphDef]]
 
@@ -66,6 +70,7 @@ class Graph:
         self.tapes_outside: Collection[Any] = ()  # of gradients, which do not record this graph
         self.seed: int | None = None
         self.edits = 0
+        self._attached: dict[type, Any] = {}
         self.scopes = Scopes()
         self._entered = _Entered()
 
@@ -336,6 +341,22 @@ class Graph:
     def collection_keys(self) -> list[str]:
         """The keys in use."""
         return list(self._collections)
+
+    def attached(self, kind: type[_Attached]) -> _Attached:
+        """The object of a class that other rooms keep with this graph, made when first asked."""
+        with self._lock:
+            found = self._attached.get(kind)
+            if found is None:
+                found = self._attached[kind] = kind()
+            return found
+
+    @property
+    def root(self) -> Graph:
+        """The graph that owns what is made here by name: of a branch or a body, the one around."""
+        graph = self
+        while graph.captures_values and not graph.owns_names and graph.outer is not None:
+            graph = graph.outer
+        return graph
 
     # Scopes
 

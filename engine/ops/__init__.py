@@ -70,6 +70,7 @@ from .nn import resample as resample
 from .nn import softmax as softmax
 from .random import draws as draws
 from .random import random_state as random_state
+from .random import source as source
 from .state import accumulator as accumulator
 from .state import mutex as mutex
 from .state import queue as queue

@@ -18,12 +18,14 @@ from .bucketing import bucket_by_sequence_length as bucket_by_sequence_length
 from .collections import GraphKeys as GraphKeys
 from .coordinator import Coordinator as Coordinator
 from .coordinator import LooperThread as LooperThread
+from .creation import variable_creator_scope as variable_creator_scope
 from .initialization import create_global_step as create_global_step
 from .initialization import get_global_step as get_global_step
 from .initialization import global_variables as global_variables
 from .initialization import global_variables_initializer as global_variables_initializer
 from .initialization import local_variables as local_variables
 from .initialization import local_variables_initializer as local_variables_initializer
+from .initialization import model_variables as model_variables
 from .initialization import report_uninitialized_variables as report_uninitialized_variables
 from .initialization import trainable_variables as trainable_variables
 from .initialization import variables_initializer as variables_initializer
@@ -42,6 +44,7 @@ from .parsing import parse_example as parse_example
 from .parsing import parse_sequence_example as parse_sequence_example
 from .parsing import parse_single_example as parse_single_example
 from .parsing import parse_single_sequence_example as parse_single_sequence_example
+from .partitioned import PartitionedVariable as PartitionedVariable
 from .queue_runner import QueueRunner as QueueRunner
 from .queue_runner import add_queue_runner as add_queue_runner
 from .queue_runner import start_queue_runners as start_queue_runners
@@ -50,6 +53,8 @@ from .queues import PaddingFIFOQueue as PaddingFIFOQueue
 from .queues import PriorityQueue as PriorityQueue
 from .queues import QueueBase as QueueBase
 from .queues import RandomShuffleQueue as RandomShuffleQueue
+from .random_source import RandomSource as RandomSource
+from .random_source import get_seed as get_seed
 from .readers import FixedLengthRecordReader as FixedLengthRecordReader
 from .readers import IdentityReader as IdentityReader
 from .readers import ReaderBase as ReaderBase
@@ -80,3 +85,9 @@ from .variable import Variable as Variable
 from .variable import autocast as autocast
 from .variable import set_to_zero as set_to_zero
 from .variable import variables_made as variables_made
+from .variable_scope import AUTO_REUSE as AUTO_REUSE
+from .variable_scope import VariableScope as VariableScope
+from .variable_scope import get_variable as get_variable
+from .variable_scope import get_variable_scope as get_variable_scope
+from .variable_scope import no_regularizer as no_regularizer
+from .variable_scope import variable_scope as variable_scope

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from ..graph import GraphTensor, Tensor, building, eager_scope
+from ..graph import EagerTensor, GraphTensor, Tensor, building, eager_scope
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply
 from ..ops.core.registry import OpDef
@@ -42,6 +43,8 @@ class Handle:
             full = {**attrs, "container": "", "shared_name": self.name}
             with eager_scope():
                 (self.handle,) = apply(op, (), full)
+            assert isinstance(self.handle, EagerTensor)
+            self.handle.value.owner = weakref.ref(self)
             return
         with graph.control_dependencies(None), graph.name_scope(name) as scope:
             self.name = scope[:-1]

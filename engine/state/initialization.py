@@ -15,19 +15,27 @@ from .collections import GraphKeys
 from .variable import Variable
 
 
-def global_variables() -> list[Variable]:
-    """The variables of the default graph that are shared and saved."""
-    return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES)
+def global_variables(scope: str | None = None) -> list[Variable]:
+    """The variables of the default graph that are shared and saved.
+
+    Here and below, `scope` is a regular expression that their names begin with.
+    """
+    return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
-def local_variables() -> list[Variable]:
+def local_variables(scope: str | None = None) -> list[Variable]:
     """The variables of the default graph that belong to one process and are not saved."""
-    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES)
+    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
-def trainable_variables() -> list[Variable]:
+def model_variables(scope: str | None = None) -> list[Variable]:
+    """The variables of the default graph that its model computes with."""
+    return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
+
+
+def trainable_variables(scope: str | None = None) -> list[Variable]:
     """The variables of the default graph that training changes."""
-    return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES)
+    return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
 def variables_initializer(variables: Sequence[Variable], name: str = "init") -> Operation:

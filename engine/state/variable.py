@@ -36,6 +36,7 @@ from ..ops.math.cast import cast
 from ..ops.state import variable
 from ..source import layer_path
 from .collections import GraphKeys
+from .creation import CreatedByScopes
 from .initial_values import initial_value_of
 from .stateless import current_scope
 
@@ -90,7 +91,7 @@ def variables_made() -> Iterator[list[Variable]]:
         _local.made.pop()
 
 
-class Variable(Operators):
+class Variable(Operators, metaclass=CreatedByScopes):
     """A tensor that keeps its value between steps, and can be updated.
 
     Outside a graph, and inside a function that is being traced, the value is there at once and

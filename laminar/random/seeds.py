@@ -25,6 +25,7 @@ from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.ops.core.dispatch import as_input
 from laminar.engine.ops.random.random_state import initial_state, next_state, random_advance
 from laminar.engine.state import Variable
+from laminar.engine.state.random_source import begin_sequence
 
 # Any number does; this one is 2**32 over the golden ratio.
 _FIRST_SEED = 0x9E3779B9
@@ -146,6 +147,7 @@ def set_random_seed(seed: int) -> None:
         )
     random.seed(int(seed))
     np.random.seed(int(seed))
+    begin_sequence(int(seed))
     with _lock:
         _seeds.seed(int(seed))
         first = make_default_seed()  # taken in any case, so that the seeds after it are the same

@@ -1,0 +1,90 @@
+"""Who makes variables: functions that stand around a block get each variable to be made in it."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from ..errors import FailedPreconditionError, InvalidArgumentError
+
+# Called with the next creator, and the arguments of the variable by name; gives the variable.
+Creator: TypeAlias = Callable[..., Any]
+
+
+class _Local(threading.local):
+    """The creators that stand around what this thread runs, the outermost first."""
+
+    def __init__(self) -> None:
+        self.creators: list[Creator] = []
+
+
+_local = _Local()
+
+
+class CreatedByScopes(type):
+    """The class of classes of variables: asks the creators around before it makes one."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if not _local.creators:
+            return super().__call__(*args, **kwargs)
+        initialize: Callable[..., None] = cls.__init__  # type: ignore[misc]  # of this very class
+        bound = inspect.signature(initialize).bind(None, *args, **kwargs)
+        bound.apply_defaults()
+        _, *named = bound.arguments.items()  # all but `self`
+        return created(super().__call__, dict(named))
+
+
+def created(make: Creator, arguments: dict[str, Any]) -> Any:
+    """What the creators around make, where `make` is the last that they can ask."""
+    outside = _local.creators
+    made = make
+    for creator in outside:
+        made = _asking(creator, made)
+    _local.creators = []  # each is asked once for a variable, however it is made
+    try:
+        return made(**arguments)
+    finally:
+        _local.creators = outside
+
+
+def _asking(creator: Creator, following: Creator) -> Creator:
+    def make(**arguments: Any) -> Any:
+        return creator(following, **arguments)
+
+    return make
+
+
+@contextmanager
+def variable_creator_scope(creator: Creator) -> Iterator[None]:
+    """Have `creator(next_creator, **arguments)` make the variables of the block.
+
+    The innermost is asked first; it gives what `next_creator(**arguments)` gives, with arguments
+    changed as it likes, or a variable of its own.
+
+    Args:
+        creator: gets the arguments of `Variable` by name.
+
+    Raises:
+        InvalidArgumentError: it cannot be called.
+        FailedPreconditionError: blocks are not left in the order of entering.
+    """
+    if not callable(creator):
+        raise InvalidArgumentError(
+            f"variable_creator_scope: expected a function, got {creator!r}",
+            remedy="def creator(next_creator, **arguments): return next_creator(**arguments)",
+        )
+    before = _local.creators
+    here = _local.creators = [*before, creator]
+    yield_ended = False
+    try:
+        yield
+        yield_ended = True
+    finally:
+        if yield_ended and _local.creators is not here:
+            raise FailedPreconditionError(
+                "variable_creator_scope: blocks must be left in the order of entering"
+            )
+        _local.creators = before

@@ -1,0 +1,123 @@
+"""wrap_function: traced once, with state of its own; what a concrete function captures."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+
+from laminar import engine as eng
+from laminar.engine import TensorSpec
+from laminar.engine.errors import InvalidArgumentError
+
+SCALAR = TensorSpec([], "float32")
+
+
+def test_each_wrapping_has_its_state() -> None:
+    traces = 0
+
+    def count(x: Any, add: bool) -> Any:
+        nonlocal traces
+        traces += 1
+        v = eng.Variable(5.0)
+        with eng.control_dependencies([v.assign_add(x) if add else v.assign_sub(x)]):
+            return v.read_value()
+
+    up = eng.wrap_function(count, [SCALAR, True])
+    down = eng.wrap_function(count, [SCALAR, False])
+    assert [float(up(1.0)), float(up(1.0))] == [6.0, 7.0]
+    assert [float(down(1.0)), float(down(1.0))] == [4.0, 3.0]
+    assert traces == 2
+
+
+def test_variables_live_with_it() -> None:
+    def net() -> Any:
+        weight = eng.get_variable("weight", [10, 10])
+        bias = eng.get_variable("bias", [10], initializer=lambda shape, dtype: np.zeros(shape))
+        calls = eng.Variable(0, name="weight")
+        with eng.control_dependencies([calls.assign_add(1)]):
+            return eng.identity(weight.value)[0] + bias, calls.read_value()
+
+    wrapped = eng.wrap_function(net)
+    gc.collect()
+    assert [v.name for v in wrapped.variables] == ["weight", "bias", "weight_1"]
+    wrapped()
+    values, calls = wrapped()
+    np.testing.assert_array_equal(values, wrapped.variables[0].numpy()[0])
+    assert int(calls) == 2
+    assert wrapped.graph.get_collection("variables") == wrapped.variables
+    assert not eng.get_default_graph().get_collection("variables")
+
+
+def test_only_edges_order_operations() -> None:
+    v = eng.Variable(0.0)
+
+    def unordered(x: Any) -> Any:
+        before = v.read_value()
+        v.assign_add(x)
+        return before
+
+    wrapped = eng.wrap_function(unordered, [SCALAR])
+    assert not any(op.control_inputs for op in wrapped.graph.operations)
+    wrapped(1.0)
+    assert float(v) == 0.0  # no output needs the update
+    update = next(op for op in wrapped.graph.operations if op.type == "AssignAdd")
+    assert wrapped.prune(wrapped.inputs, update)(2.0) is None
+    assert float(v) == 2.0
+
+
+def test_prune_and_gradients() -> None:
+    v1 = eng.Variable(2.0)
+    made = []
+
+    def product(z: Any) -> Any:
+        v2 = eng.Variable(3.0)
+        made.append(v2)
+        return eng.identity(v1 * v2 * z, name="fetch")
+
+    wrapped = eng.wrap_function(product, [SCALAR])
+    pruned = wrapped.prune(wrapped.inputs, {"y": "fetch:0"})
+    x = eng.constant(1.0)
+    calls: list[Any] = [wrapped, lambda x: pruned(x)["y"]]
+    for call in calls:
+        with eng.GradientTape() as tape:
+            tape.watch(x)
+            y = call(x)
+        assert float(y) == 6.0
+        assert [float(g) for g in tape.gradient(y, [x, v1, made[0]])] == [6.0, 3.0, 2.0]
+    with pytest.raises(InvalidArgumentError, match="feeds must be tensors"):
+        wrapped.prune([wrapped.outputs[0].op], [])
+
+
+def test_initial_values_are_no_symbols() -> None:
+    with pytest.raises(InvalidArgumentError, match="the initial value is symbolic"):
+        eng.wrap_function(lambda x: eng.Variable(x + 1.0), [SCALAR])
+    with pytest.raises(InvalidArgumentError, match="may return tensors, operations and None"):
+        eng.wrap_function(lambda: object())
+
+
+def test_captures_by_name_and_kind() -> None:
+    w, n = eng.Variable(np.eye(2, dtype="float32"), name="w"), eng.Variable(0, name="n")
+    table = eng.HashTable(eng.KeyValueTensorInitializer(["a"], [1]), -1, name="words")
+    queue = eng.FIFOQueue(3, ["float32"], [[]], name="line")
+    bias = eng.constant([1.0, 2.0])
+
+    @eng.function
+    def f(x: Any) -> Any:
+        n.assign_add(1)
+        return x @ w + bias, table.lookup(np.array(["a"])), queue.size()
+
+    concrete = f.concrete(TensorSpec([None, 2], "float32"))
+    found = {(c.kind, c.name) for c in concrete.captures if c.kind != "Tensor"}
+    assert found == {
+        ("Variable", "w"),
+        ("Variable", "n"),
+        ("HashTable", "words"),
+        ("FIFOQueue", "line"),
+    }
+    items = {id(c.item) for c in concrete.captures}
+    assert {id(x) for x in (w, n, table, queue, bias)} <= items
+    assert {id(x) for x in concrete.captured_state} == {id(x) for x in (w, n, table, queue)}
+    assert [id(c.input) for c in concrete.captures] == list(map(id, concrete.captured_inputs))
