@@ -1,6 +1,14 @@
 """The graph face: build, differentiate and run dataflow graphs."""
 
 from . import errors as errors
+from .checkpoint import CheckpointReader as CheckpointReader
+from .checkpoint import CheckpointState as CheckpointState
+from .checkpoint import checkpoint_exists as checkpoint_exists
+from .checkpoint import get_checkpoint_state as get_checkpoint_state
+from .checkpoint import latest_checkpoint as latest_checkpoint
+from .checkpoint import list_variables as list_variables
+from .checkpoint import load_checkpoint as load_checkpoint
+from .checkpoint import load_variable as load_variable
 from .devices import Device as Device
 from .devices import device as device
 from .devices import list_devices as list_devices

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
 from typing import Any
 
-from laminar.engine.errors import (
-    InvalidArgumentError,
-    LaminarError,
-    PermissionDeniedError,
-    ResourceExhaustedError,
-)
-
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the user's share, a file
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.io.places import no_place
 
 
 def file_name(path: Any, who: str) -> str:
@@ -50,11 +43,3 @@ def make_folder(path: str | os.PathLike[str], who: str) -> Path:
     except (OSError, ValueError) as cause:  # ValueError: a name that no file can have
         raise no_place(f"{who}: no files can be written into {os.fspath(path)!r}", cause) from cause
     return folder
-
-
-def no_place(what: str, cause: Exception) -> LaminarError:
-    """The error for a place that is full, or that the system does not let us write to."""
-    reason = getattr(cause, "strerror", None) or cause
-    if getattr(cause, "errno", None) in _FULL:
-        return ResourceExhaustedError(f"{what}: {reason}", remedy="free some room there")
-    return PermissionDeniedError(f"{what}: {reason}", remedy="choose a place that you may write to")

@@ -63,8 +63,9 @@ MAY_IMPORT = {
 ENGINE_MAY_IMPORT = {
     "graph": set[str](),
     "io": set[str](),
+    "checkpoint": {"graph", "io"},
     "resources": {"io"},
-    "ops": {"graph", "io", "resources"},
+    "ops": {"checkpoint", "graph", "io", "resources"},
     "devices": {"graph", "ops"},
     "gradients": {"graph", "ops"},
     "passes": {"devices", "graph", "ops"},

@@ -57,9 +57,9 @@ def _few(crc: int, data: Bytes) -> int:
     return crc
 
 
-def _portable(data: Bytes) -> int:
+def _portable(data: Bytes, start: int = 0) -> int:
     size = len(data)
-    crc = 0xFFFFFFFF
+    crc = start ^ 0xFFFFFFFF
     if size <= _SHORT:
         return _few(crc, data) ^ 0xFFFFFFFF
     table, rows = _table()
@@ -83,26 +83,30 @@ def _block(crc: int, data: Any, table: Any, rows: Any) -> int:
 
 
 @cache
-def _implementation() -> Callable[[Bytes], int]:
+def _implementation() -> Callable[[Bytes, int], int]:
     try:
         import google_crc32c  # optional; this module owns it
     except ImportError:
         return _portable
     if google_crc32c.implementation != "c":
         return _portable
-    value = google_crc32c.value
-    return lambda data: int(value(data if isinstance(data, bytes) else bytes(data)))
+    extend = google_crc32c.extend
+    return lambda data, start: int(extend(start, data if isinstance(data, bytes) else bytes(data)))
 
 
-def crc32c(data: Bytes) -> int:
-    """The CRC-32C of `data`, a number below 2**32."""
-    return _implementation()(data)
+def crc32c(data: Bytes, start: int = 0) -> int:
+    """The CRC-32C of `data`, a number below 2**32; `start` is that of the bytes before them."""
+    return _implementation()(data, start)
 
 
-def masked_crc32c(data: Bytes) -> int:
-    """The checksum as record files keep it: rotated by 15 bits, plus a constant.
+def masked(crc: int) -> int:
+    """A checksum as files keep it: rotated by 15 bits, plus a constant.
 
     A file may hold checksums among its data; the mask keeps sums of sums from cancelling out.
     """
-    crc = crc32c(data)
     return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
+
+
+def masked_crc32c(data: Bytes) -> int:
+    """The checksum of `data` as record files keep it."""
+    return masked(crc32c(data))

@@ -15,80 +15,18 @@ no allocation by a length that the message claims.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..errors import DataLossError, DTypeError
+from ..errors import DTypeError
+from .wire import BYTES, FIXED32, VARINT, Kind, Message, field, varint
 
 Feature: TypeAlias = list[bytes] | np.ndarray[Any, Any]
 
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _BYTES_LIST, _FLOAT_LIST, _INT64_LIST = 1, 2, 3
-
-
-class _Reader:
-    """Fields of one message, from `position` to `end`."""
-
-    __slots__ = ("data", "end", "position")
-
-    def __init__(self, data: bytes, position: int, end: int) -> None:
-        self.data, self.position, self.end = data, position, end
-
-    def damage(self, what: str) -> DataLossError:
-        return DataLossError(
-            f"the bytes are not an Example: {what} at byte {self.position} of {len(self.data)}",
-            remedy="write examples with encode_example, or as tf.train.Example",
-        )
-
-    def varint(self) -> int:
-        data, position, end = self.data, self.position, self.end
-        value = shift = 0
-        while position < end and shift < 70:
-            byte = data[position]
-            position += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                self.position = position
-                return value & 0xFFFF_FFFF_FFFF_FFFF
-            shift += 7
-        raise self.damage("a number that does not end")
-
-    def span(self) -> _Reader:
-        """The inside of a field of bytes."""
-        length = self.varint()
-        start = self.position
-        if length > self.end - start:
-            raise self.damage(f"a field of {length} bytes, {self.end - start} are left")
-        self.position = start + length
-        return _Reader(self.data, start, self.position)
-
-    def bytes(self) -> bytes:
-        """The field of bytes itself."""
-        span = self.span()
-        return self.data[span.position : span.end]
-
-    def fields(self) -> Iterator[tuple[int, int]]:
-        """Number and wire type of each field; the caller reads or skips what it holds."""
-        while self.position < self.end:
-            tag = self.varint()
-            if not tag >> 3:
-                raise self.damage("a field without a number")
-            yield tag >> 3, tag & 7
-
-    def skip(self, wire: int) -> None:
-        if wire == _VARINT:
-            self.varint()
-        elif wire == _BYTES:
-            self.span()
-        elif wire in (_FIXED64, _FIXED32):
-            self.position += 8 if wire == _FIXED64 else 4
-            if self.position > self.end:
-                raise self.damage("a field that is cut off")
-        else:
-            raise self.damage(f"a field of the unknown kind {wire}")
+_EXAMPLE = Kind("an Example", "write examples with encode_example, or as tf.train.Example")
 
 
 def decode_example(data: bytes) -> dict[str, Feature]:
@@ -121,41 +59,38 @@ def decode_feature_lists(data: bytes) -> dict[str, list[Feature]]:
     }
 
 
-def _inside(message: _Reader, wanted: int) -> Iterator[_Reader]:
+def _inside(message: Message, wanted: int) -> Iterator[Message]:
     """The insides of the fields of bytes with a number; others are skipped."""
     for number, wire in message.fields():
-        if number == wanted and wire == _BYTES:
+        if number == wanted and wire == BYTES:
             yield message.span()
         else:
             message.skip(wire)
 
 
-def _entries(data: bytes, number: int) -> Iterator[tuple[str, _Reader]]:
+def _entries(data: bytes, number: int) -> Iterator[tuple[str, Message]]:
     """Names and values of the map that is field `number` of a message, the last of a name last."""
-    for entries in _inside(_Reader(data, 0, len(data)), number):
+    for entries in _inside(Message(data, _EXAMPLE), number):
         for entry in _inside(entries, 1):
             yield _entry(entry)
 
 
-def _entry(entry: _Reader) -> tuple[str, _Reader]:
-    name, value = b"", _Reader(entry.data, 0, 0)
+def _entry(entry: Message) -> tuple[str, Message]:
+    name, value = "", Message(b"", _EXAMPLE)
     for number, wire in entry.fields():
-        if number == 1 and wire == _BYTES:
-            name = entry.bytes()
-        elif number == 2 and wire == _BYTES:
+        if number == 1 and wire == BYTES:
+            name = entry.text()
+        elif number == 2 and wire == BYTES:
             value = entry.span()
         else:
             entry.skip(wire)
-    try:
-        return name.decode(), value
-    except UnicodeDecodeError:
-        raise entry.damage("a name that is not text") from None
+    return name, value
 
 
-def _feature(feature: _Reader) -> Feature:
+def _feature(feature: Message) -> Feature:
     value: Feature = []
     for kind, wire in feature.fields():
-        if kind not in (_BYTES_LIST, _FLOAT_LIST, _INT64_LIST) or wire != _BYTES:
+        if kind not in (_BYTES_LIST, _FLOAT_LIST, _INT64_LIST) or wire != BYTES:
             feature.skip(wire)
             continue
         span = feature.span()
@@ -168,26 +103,26 @@ def _feature(feature: _Reader) -> Feature:
     return value
 
 
-def _byte_strings(span: _Reader) -> list[bytes]:
+def _byte_strings(span: Message) -> list[bytes]:
     items = []
     for number, wire in span.fields():
-        if number == 1 and wire == _BYTES:
+        if number == 1 and wire == BYTES:
             items.append(span.bytes())
         else:
             span.skip(wire)
     return items
 
 
-def _floats(span: _Reader) -> np.ndarray[Any, Any]:
+def _floats(span: Message) -> np.ndarray[Any, Any]:
     """Packed, or one field for each: both are written, and both must be read."""
     parts: list[bytes] = []
     for number, wire in span.fields():
-        if number == 1 and wire == _BYTES:
+        if number == 1 and wire == BYTES:
             packed = span.bytes()
             if len(packed) % 4:
                 raise span.damage(f"floats of {len(packed)} bytes")
             parts.append(packed)
-        elif number == 1 and wire == _FIXED32:
+        elif number == 1 and wire == FIXED32:
             start = span.position
             span.skip(wire)
             parts.append(span.data[start : span.position])
@@ -196,12 +131,12 @@ def _floats(span: _Reader) -> np.ndarray[Any, Any]:
     return np.frombuffer(b"".join(parts), "<f4").astype(np.float32, copy=False)
 
 
-def _integers(span: _Reader) -> np.ndarray[Any, Any]:
+def _integers(span: Message) -> np.ndarray[Any, Any]:
     parts: list[Any] = []
     for number, wire in span.fields():
-        if number == 1 and wire == _BYTES:
+        if number == 1 and wire == BYTES:
             parts.append(_varints(span.span()))
-        elif number == 1 and wire == _VARINT:
+        elif number == 1 and wire == VARINT:
             parts.append(np.array([span.varint()], np.uint64))
         else:
             span.skip(wire)
@@ -209,7 +144,7 @@ def _integers(span: _Reader) -> np.ndarray[Any, Any]:
     return joined.view(np.int64)
 
 
-def _varints(packed: _Reader) -> np.ndarray[Any, Any]:
+def _varints(packed: Message) -> np.ndarray[Any, Any]:
     """All numbers of a packed field at once: 7 bits of each byte, by its place in its number."""
     raw = np.frombuffer(packed.data, np.uint8, packed.end - packed.position, packed.position)
     if not raw.size:
@@ -241,7 +176,7 @@ def encode_example(features: Mapping[str, Any]) -> bytes:
     Raises:
         DTypeError: a value is none of these.
     """
-    return _field(1, _encode_map({k: _encode_feature(k, v) for k, v in features.items()}))
+    return field(1, _encode_map({k: _encode_feature(k, v) for k, v in features.items()}))
 
 
 def encode_sequence_example(
@@ -258,16 +193,16 @@ def encode_sequence_example(
     """
     first = _encode_map({k: _encode_feature(k, v) for k, v in context.items()})
     lists = {
-        name: b"".join(_field(1, _encode_feature(name, value)) for value in values)
+        name: b"".join(field(1, _encode_feature(name, value)) for value in values)
         for name, values in feature_lists.items()
     }
-    return _field(1, first) + _field(2, _encode_map(lists))
+    return field(1, first) + field(2, _encode_map(lists))
 
 
 def _encode_map(values: Mapping[str, bytes]) -> bytes:
     entries = []
     for name, value in sorted(values.items()):
-        entries.append(_field(1, _field(1, name.encode()) + _field(2, value)))
+        entries.append(field(1, field(1, name.encode()) + field(2, value)))
     return b"".join(entries)
 
 
@@ -284,24 +219,10 @@ def _encode_feature(name: str, value: Any) -> bytes:
         strings = [item.encode() if isinstance(item, str) else item for item in items]
         if not all(isinstance(item, bytes) for item in strings):
             raise DTypeError(f"encode_example: feature {name!r} mixes kinds or nests: {value!r}")
-        return _field(_BYTES_LIST, b"".join(_field(1, item) for item in strings))
+        return field(_BYTES_LIST, b"".join(field(1, item) for item in strings))
     if array.dtype.kind in "biu":
-        packed = b"".join(map(_varint, array.astype(np.int64).ravel().tolist()))
-        return _field(_INT64_LIST, _field(1, packed))
+        packed = b"".join(map(varint, array.astype(np.int64).ravel().tolist()))
+        return field(_INT64_LIST, field(1, packed))
     if array.dtype.kind != "f":
         raise DTypeError(f"encode_example: feature {name!r} is {array.dtype}, which has no form")
-    return _field(_FLOAT_LIST, _field(1, array.astype("<f4").tobytes()))
-
-
-def _varint(value: int) -> bytes:
-    value &= 0xFFFF_FFFF_FFFF_FFFF
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _field(number: int, content: bytes) -> bytes:
-    return struct.pack("B", number << 3 | _BYTES) + _varint(len(content)) + content
+    return field(_FLOAT_LIST, field(1, array.astype("<f4").tobytes()))

@@ -19,8 +19,8 @@ from io import BufferedReader, FileIO
 from typing import IO, Any, BinaryIO, cast
 
 from laminar.engine.errors import DataLossError, InvalidArgumentError, NotFoundError
+from laminar.engine.io.atomic import atomic_write
 
-from .atomic import atomic_write
 from .checksum import Checksum, pieces_of
 from .hdf5_image import Hdf5Image
 from .limits import Limits, beyond, refused

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.io.atomic import atomic_write
 
-from .atomic import atomic_write
 from .limits import Limits, beyond, refused
 from .strict_json import format_object, parse_object
 from .weights import ArraySpec, WeightsReader, open_file, write_weights

@@ -28,8 +28,8 @@ from laminar.engine.errors import (
     MissingFileError,
     NotFoundError,
 )
+from laminar.engine.io.atomic import atomic_write
 
-from .atomic import atomic_write
 from .hdf5_file import Hdf5File, StoredArray
 from .hdf5_format import Attribute, Kind
 from .hdf5_image import Hdf5Image

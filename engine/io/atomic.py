@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
-from laminar.engine.errors import LaminarError, MissingFileError
-from laminar.paths import no_place
+from ..errors import LaminarError, MissingFileError
+from .places import no_place
 
 
 @contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def atomic_write(path: str | os.PathLike[str], *, durable: bool = False) -> Iterator[BinaryIO]:
     """Open a new file for writing and reading that takes the place of `path` at the end.
 
     The bytes go to a temporary file beside `path`; when the block ends without an error the file is
@@ -27,6 +27,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     Args:
         path: where the file shall be; a link there is followed, and a file there keeps its mode.
+        durable: whether the bytes are forced to the disk though nothing older is replaced.
 
     Raises:
         MissingFileError: its folder does not exist.
@@ -56,6 +57,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             if is_older := os.path.exists(target):
                 with suppress(FileNotFoundError):
                     os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
+            if is_older or durable:
                 os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException as cause:
@@ -66,11 +68,16 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise
     finally:
         os.close(lock)
-    if not is_older:
-        return
-    # The rename is durable once the folder is. The file is in place: a file system that cannot
-    # force a folder to the disk is no failure.
-    descriptor = os.open(folder, os.O_RDONLY)
+    if is_older or durable:
+        sync_folder(folder)
+
+
+def sync_folder(folder: str) -> None:
+    """Make what has been renamed in a folder durable.
+
+    The files are in place: a file system that cannot force a folder to the disk is no failure.
+    """
+    descriptor = os.open(folder or ".", os.O_RDONLY)
     with suppress(OSError):
         os.fsync(descriptor)
     os.close(descriptor)

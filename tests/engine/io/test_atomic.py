@@ -18,8 +18,8 @@ import pytest
 import laminar
 from laminar import layers
 from laminar.engine.errors import DataLossError, PermissionDeniedError, ResourceExhaustedError
+from laminar.engine.io.atomic import atomic_write
 from laminar.saving import load_model
-from laminar.saving.atomic import atomic_write
 
 
 def model() -> laminar.Sequential:
@@ -79,7 +79,7 @@ def test_errors_of_the_system_are_ours(tmp_path: Path, number: int, kind: type[E
 
 KILLED = """
 import os, signal, sys
-from laminar.saving.atomic import atomic_write
+from laminar.engine.io.atomic import atomic_write
 with atomic_write(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()

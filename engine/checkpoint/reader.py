@@ -1,0 +1,317 @@
+"""Checkpoints read: all that the files claim is verified before memory is taken for it."""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+from contextlib import suppress
+from io import BufferedReader
+from itertools import pairwise
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from ..errors import (
+    AbortedError,
+    DataLossError,
+    InvalidArgumentError,
+    MissingFileError,
+    NotFoundError,
+    PermissionDeniedError,
+    UnimplementedError,
+)
+from ..graph.dtypes import DType, string
+from ..io.crc32c import crc32c, masked
+from ..io.wire import Kind, Message
+from .entries import Entry, Extents, ranges, read_entry, read_header
+from .files import NEXT, data_path, index_path, newest
+from .ordered_code import slice_key
+from .table import read_table
+
+_PIECE = 1 << 22  # bytes that are read and summed at a time: they stay in the cache
+_MOST_INDEX = 1 << 31  # bytes
+_OTHER = "take the prefix of a checkpoint: the name of its .index file without that ending"
+_LENGTHS = Kind("the lengths of strings in a checkpoint", "take another checkpoint")
+
+
+class CheckpointReader:
+    """The tensors of a checkpoint; a `with` block closes its files.
+
+    Making it reads the index alone. It is not for several threads at once.
+
+    Args:
+        prefix: folder and first part of the names of the files.
+
+    Attributes:
+        prefix: as text.
+        num_shards: the number of data files.
+        entries: by key, what the index says: of each tensor under its name, and of parts of
+            tensors under keys of their own.
+
+    Raises:
+        MissingFileError: there is no checkpoint of that prefix.
+        DataLossError: the index is damaged, or none.
+        UnimplementedError: it is of a later version.
+        AbortedError: by what reads values, when the checkpoint is written anew meanwhile.
+    """
+
+    def __init__(self, prefix: str | os.PathLike[str]) -> None:
+        self.prefix = os.fsdecode(prefix)
+        self._files: dict[int, BufferedReader] = {}
+        self._load()
+
+    def _load(self) -> None:
+        path = index_path(self.prefix)
+        self._is_next = os.path.exists(path + NEXT)
+        self._index = newest(path, self._is_next)
+        try:
+            with open(self._index, "rb") as file:
+                status = os.fstat(file.fileno())
+                if status.st_size > _MOST_INDEX:
+                    raise DataLossError(f"{self._index}: an index of {status.st_size} bytes")
+                data = file.read()
+        except FileNotFoundError as cause:
+            kind = "a folder" if os.path.isdir(self.prefix) else "no checkpoint"
+            raise MissingFileError(
+                f"{self.prefix} is {kind}: there is no {path}", remedy=_OTHER
+            ) from cause
+        except IsADirectoryError as cause:
+            raise DataLossError(f"{path} is a folder, not an index", remedy=_OTHER) from cause
+        except OSError as cause:
+            raise PermissionDeniedError(f"{path} cannot be read: {cause.strerror}") from cause
+        self._identity = status.st_dev, status.st_ino
+        items = read_table(data, self._index)
+        if not items or items[0][0] != b"":
+            raise DataLossError(f"{self._index} has no header", remedy=_OTHER)
+        self.num_shards = read_header(items[0][1], self._index)
+        self.entries = {key: read_entry(value) for key, value in items[1:]}
+        self._check_places()
+
+    def _check_places(self) -> None:
+        """No two tensors share bytes: reading all takes no more memory than the files have."""
+        places = []
+        for key, entry in self.entries.items():
+            if entry.shard >= self.num_shards:
+                raise self._damaged(f"{key!r:.80} is in data file {entry.shard}")
+            if entry.size and not entry.slices:
+                places.append((entry.shard, entry.offset, entry.size))
+        places.sort()
+        for (shard, offset, size), (other, begin, _) in pairwise(places):
+            if shard == other and begin < offset + size:
+                raise self._damaged(f"two tensors share byte {begin} of data file {shard}")
+
+    # What there is
+
+    def variables(self) -> dict[str, tuple[tuple[int, ...], DType | None]]:
+        """Shape and dtype of each tensor by its name, sorted; None for a type unknown here."""
+        found = {}
+        for key, entry in self.entries.items():
+            if key[0]:  # keys of parts begin with a zero
+                found[key.decode("utf-8", "replace")] = entry.shape, entry.dtype
+        return dict(sorted(found.items()))
+
+    def get_variable_to_shape_map(self) -> dict[str, list[int]]:
+        """The shape of each tensor, as a list."""
+        return {name: list(shape) for name, (shape, _) in self.variables().items()}
+
+    def get_variable_to_dtype_map(self) -> dict[str, DType | None]:
+        """The element type of each tensor."""
+        return {name: dtype for name, (_, dtype) in self.variables().items()}
+
+    def has_tensor(self, name: str) -> bool:
+        """Whether there is a tensor of that name."""
+        return name.encode() in self.entries
+
+    __contains__ = has_tensor
+
+    # Values
+
+    def get_tensor(self, name: str) -> Any:
+        """The value of a tensor; see `read`."""
+        return self.read(name)
+
+    def read(self, name: str, part: Extents | None = None) -> Any:
+        """The value of a tensor, or of a part of it: an array, of objects for byte strings.
+
+        Args:
+            part: where the part begins along each axis, and its length.
+
+        Raises:
+            NotFoundError: there is no tensor of that name.
+            DataLossError: its bytes are damaged or missing.
+            UnimplementedError: laminar does not have its type.
+            InvalidArgumentError: the part reaches beyond the tensor.
+        """
+        entry = self.entry(name)
+        if part is None:
+            return self._parts(name, entry) if entry.slices else self._value(name, entry)
+        inside = ranges(part, entry.shape)
+        if part in entry.slices:
+            return self._value(name, self._slice(name, entry, part))
+        # A view would keep all of it in memory.
+        whole = self._parts(name, entry) if entry.slices else self._value(name, entry)
+        return whole[inside].copy()
+
+    def entry(self, name: str) -> Entry:
+        """What the index says of a tensor; NotFoundError if there is none of that name."""
+        try:
+            return self.entries[name.encode()]
+        except KeyError:
+            raise NotFoundError(
+                f"{self.prefix} has no tensor {name!r}, it has "
+                f"{', '.join([*self.variables()][:8]) or 'none'}{self._more()}",
+                remedy="list_variables(prefix) tells all that it has",
+            ) from None
+
+    def _more(self) -> str:
+        more = len(self.variables()) - 8
+        return f" and {more} more" if more > 0 else ""
+
+    def _slice(self, name: str, entry: Entry, extents: Extents) -> Entry:
+        found = self.entries.get(slice_key(name, extents))
+        shape = tuple(r.stop - r.start for r in self._inside(name, entry, extents))
+        if found is None or found.slices or (found.shape, found.dtype) != (shape, entry.dtype):
+            raise self._damaged(f"a part of {name!r} is not there")
+        return found
+
+    def _inside(self, name: str, entry: Entry, extents: Extents) -> tuple[slice, ...]:
+        try:
+            return ranges(extents, entry.shape)
+        except InvalidArgumentError as cause:
+            raise self._damaged(f"{name!r}: {cause.message}") from cause
+
+    def _parts(self, name: str, entry: Entry) -> Any:
+        """The value of a tensor that is stored in parts."""
+        dtype = self._known(name, entry)
+        parts = {extents: self._slice(name, entry, extents) for extents in entry.slices}
+        stored = sum(math.prod(part.shape) for part in parts.values())
+        if stored != math.prod(entry.shape):
+            raise self._damaged(
+                f"the parts of {name!r} have {stored} elements, it has {math.prod(entry.shape)}"
+            )
+        values = {extents: self._value(name, part) for extents, part in parts.items()}
+        whole = np.empty(entry.shape, dtype.numpy)
+        seen = np.zeros(entry.shape, bool)
+        for extents, value in values.items():
+            place = ranges(extents, entry.shape)
+            whole[place] = value
+            seen[place] = True
+        if not seen.all():
+            raise self._damaged(f"parts of {name!r} are missing")
+        return whole
+
+    def _known(self, name: str, entry: Entry) -> DType:
+        if entry.dtype is None:
+            raise UnimplementedError(
+                f"{self.prefix}: {name!r} is of an element type that laminar does not have"
+            )
+        return entry.dtype
+
+    def _value(self, name: str, entry: Entry) -> Any:
+        dtype = self._known(name, entry)
+        count = math.prod(entry.shape)
+        if dtype == string:
+            return self._strings(name, entry, count)
+        if entry.size != count * dtype.size:
+            raise self._damaged(f"{name!r} of {count} elements has {entry.size} bytes")
+        file = self._file(name, entry)
+        found = np.empty(entry.shape, dtype.numpy)
+        raw = found.reshape(-1).view(np.uint8).data
+        checksum = 0
+        for start in range(0, entry.size, _PIECE):
+            piece = raw[start : start + _PIECE]
+            if file.readinto(piece) != len(piece):
+                raise self._damaged(f"the bytes of {name!r} end too early")
+            checksum = crc32c(piece, checksum)
+        self._verify(name, entry, checksum)
+        return found
+
+    def _strings(self, name: str, entry: Entry, count: int) -> Any:
+        if entry.size < count + 4:
+            raise self._damaged(f"{name!r} of {count} strings has {entry.size} bytes")
+        data = self._file(name, entry).read(entry.size)
+        lengths = Message(data, _LENGTHS)
+        sizes = [lengths.varint() for _ in range(count)]
+        start = lengths.position
+        forms = (struct.pack("<I" if n < 1 << 32 else "<Q", n) for n in sizes)
+        checksum = crc32c(b"".join(forms))
+        stored = data[start : start + 4]
+        if stored != struct.pack("<I", masked(checksum)) or sum(sizes) != len(data) - start - 4:
+            raise self._damaged(f"the lengths of the strings of {name!r} are others")
+        self._verify(name, entry, crc32c(data[start:], checksum))
+        found = np.empty(count, object)
+        start += 4
+        for i, size in enumerate(sizes):
+            found[i] = data[start : start + size]
+            start += size
+        return found.reshape(entry.shape)
+
+    def _verify(self, name: str, entry: Entry, checksum: int) -> None:
+        if masked(checksum) != entry.checksum:
+            raise self._damaged(
+                f"the checksum of {name!r} is another, in {self.data_path(entry.shard)}"
+            )
+
+    def data_path(self, shard: int) -> str:
+        """The name of a data file."""
+        return newest(data_path(self.prefix, shard, self.num_shards), self._is_next)
+
+    def _file(self, name: str, entry: Entry) -> BufferedReader:
+        """The data file of an entry, at its place; all of the entry is in it."""
+        file = self._files.get(entry.shard)
+        if file is None:
+            path = self.data_path(entry.shard)
+            try:
+                file = self._files[entry.shard] = open(path, "rb")  # noqa: SIM115 (`close` does)
+            except FileNotFoundError as cause:
+                raise self._damaged(f"{path}, which has {name!r}, is not there") from cause
+            except OSError as cause:
+                raise PermissionDeniedError(f"{path} cannot be read: {cause.strerror}") from cause
+            self._check_identity()
+        end = os.fstat(file.fileno()).st_size
+        if entry.offset > end - entry.size:
+            raise self._damaged(
+                f"{self.data_path(entry.shard)} has {end} bytes, {name!r} stands at {entry.offset} "
+                f"to {entry.offset + entry.size}"
+            )
+        file.seek(entry.offset)
+        return file
+
+    def _check_identity(self) -> None:
+        """The files that are open belong to the index that has been read.
+
+        A checkpoint that is written meanwhile has an index of its own, which comes last.
+        """
+        status = None
+        with suppress(FileNotFoundError):
+            status = os.stat(newest(index_path(self.prefix), is_next=True))
+        if status is None or (status.st_dev, status.st_ino) != self._identity:
+            raise AbortedError(
+                f"the checkpoint {self.prefix} was written anew while it was read",
+                remedy="read it again",
+            )
+
+    def _damaged(self, what: str) -> DataLossError:
+        return DataLossError(
+            f"the checkpoint {self.prefix} is damaged: {what}",
+            remedy="take another checkpoint, such as the one before it",
+        )
+
+    def close(self) -> None:
+        """Close the files; a second call does nothing."""
+        for file in self._files.values():
+            file.close()
+        self._files = {}
+
+    def __enter__(self) -> CheckpointReader:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
