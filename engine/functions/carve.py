@@ -12,6 +12,8 @@ from typing import Any
 
 from ..errors import InvalidArgumentError
 from ..graph import Graph, GraphTensor, Operation, resource
+from ..ops.state.variable import read_variable
+from ..passes import StepGraph, other_reads
 from ..runtime import SessionResources, StepContext
 from ..tree import flatten, map_structure
 from .concrete import ConcreteFunction
@@ -26,7 +28,8 @@ def graph_function(
 
     Args:
         graph: any graph, such as that of a traced function or an imported one.
-        inputs: the arguments: any tensors of the graph, or their names ("Square:0").
+        inputs: the arguments: any tensors of the graph, their names ("Square:0"), or variables,
+            which have the argument's value in all of the function.
         outputs: tensors, operations (run, and given as None) or names, in any structure.
         prune: leave out operations with effects that the outputs do not need; else a call runs
             all of the graph's.
@@ -48,11 +51,31 @@ def graph_function(
     targets = [e for e in flatten(elements) if isinstance(e, Operation)]
     if not prune:
         targets = list(dict.fromkeys([*targets, *filter(_has_effect, graph.operations)]))
-    structure = map_structure(lambda e: e if isinstance(e, GraphTensor) else None, elements)
     context = _contexts.get(graph)
     if context is None:
         context = _contexts[graph] = StepContext(SessionResources().get)
+    ends = {id(e): e for e in flatten(elements) if isinstance(e, GraphTensor)}
+    if any(x.op.definition is read_variable for x in tensors):
+        step = _fed_everywhere(graph, list(ends.values()), tensors, targets)
+        graph, tensors, targets = step.graph, step.feeds[: len(tensors)], step.targets
+        ends = dict(zip(ends, step.fetches, strict=True))
+    structure = map_structure(lambda e: ends.get(id(e)), elements)
     return ConcreteFunction(graph, "graph_function", tensors, structure, targets, context)
+
+
+def _fed_everywhere(
+    graph: Graph,
+    outputs: Sequence[GraphTensor],
+    inputs: Sequence[GraphTensor],
+    targets: Sequence[Operation],
+) -> StepGraph:
+    """A copy of the function, in which all reads of a variable among the inputs give the input."""
+    captured = [pair for pair in graph.captures.values() if id(pair[1]) not in map(id, inputs)]
+    feeds = [*inputs, *(inner for _, inner in captured)]
+    step = StepGraph.of(outputs, feeds, targets, other_reads(inputs))
+    for (outer, _), inner in zip(captured, step.feeds[len(inputs) :], strict=True):
+        step.graph.captures[id(outer)] = outer, inner
+    return step
 
 
 def _has_effect(op: Operation) -> bool:

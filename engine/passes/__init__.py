@@ -3,6 +3,7 @@
 from .client_graph import client_graph as client_graph
 from .cluster import cluster as cluster
 from .cluster import gains as gains
+from .fed_variables import other_reads as other_reads
 from .lower_control_flow import lower_control_flow as lower_control_flow
 from .lower_control_flow import spans_devices as spans_devices
 from .lower_control_flow import waits_inside as waits_inside

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..ops.control.structured import CASE, Body
-from .lower_control_flow import CONTROL_FLOW, bodies_of
+from .inner_graphs import CONTROL_FLOW, bodies_of
 from .step_graph import StepGraph
 
 

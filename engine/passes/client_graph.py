@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from ..graph import GraphTensor, Operation
 from ..ops.core.call_frame import arg, retval
+from .fed_variables import other_reads
 from .step_graph import StepGraph
 
 
@@ -31,7 +32,7 @@ def client_graph(
     """
     tensors = [e for e in elements if isinstance(e, GraphTensor)]
     operations = [e for e in elements if isinstance(e, Operation)]
-    step = StepGraph.of(tensors, [*feeds, *given], operations)
+    step = StepGraph.of(tensors, [*feeds, *given], operations, other_reads(feeds))
     graph = step.graph
     fed, step.feeds = step.feeds[: len(feeds)], step.feeds[len(feeds) :]
     pairs = []

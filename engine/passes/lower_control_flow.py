@@ -46,7 +46,6 @@ from ..ops.control.dataflow import (
 )
 from ..ops.control.structured import (
     CASE,
-    SCAN,
     WHILE,
     Body,
     relaxed,
@@ -60,29 +59,9 @@ from ..ops.core.dispatch import as_input
 from ..ops.math.arithmetic import add, subtract
 from ..ops.math.cast import cast
 from ..ops.math.compare import equal, greater_equal, less, logical_and, logical_or, not_equal
+from .inner_graphs import CONTROL_FLOW, inner_operations
 from .prune import needed_operations
 from .step_graph import StepGraph
-
-CONTROL_FLOW = frozenset((*CASE, *WHILE, *SCAN))
-
-
-def bodies_of(op: Operation) -> list[Body]:
-    """The graphs inside of an operation."""
-    if op.definition in CASE:
-        return list(op.attrs["branches"])
-    if op.definition in WHILE:
-        return [op.attrs["condition"], op.attrs["body"]]
-    return [op.attrs["body"]] if op.definition in SCAN else []
-
-
-def inner_operations(op: Operation) -> list[Operation]:
-    """The operations of the graphs inside of an operation, and of those inside of them."""
-    found = []
-    for body in bodies_of(op):
-        outputs = [y for y in body.outputs if y is not None]
-        for inner in needed_operations(outputs, body.effects, body.inputs):
-            found += [inner, *inner_operations(inner)]
-    return found
 
 
 def waits_inside(operations: Sequence[Operation]) -> bool:

@@ -138,6 +138,10 @@ def _is_rewritten(p: Preparation) -> bool:
     return (p.optimize or not all(e.own for e in _rewrites)) and not p.has_loops
 
 
+def _is_pruned(p: Preparation) -> bool:
+    return _is_rewritten(p) or bool(p.step.fed_too)
+
+
 def _must_be_dataflow(p: Preparation) -> bool:
     operations = p.step.operations
     return waits_inside(operations) or (_has_choice(p) and spans_devices(operations))
@@ -182,7 +186,7 @@ class _Entry(NamedTuple):
 _lock = forks.lock()
 # What rewrites the graph of a step. Those that a program registers come among them.
 _rewrites = [
-    _Entry("prune", _is_rewritten, _prune),
+    _Entry("prune", _is_pruned, _prune),
     _Entry("rewrite_bodies", _is_rewritten, _rewrite_bodies),
     _Entry("fold_constants", _pays, rewrite=fold_constants),
     _Entry("simplify", _pays, rewrite=simplify),

@@ -16,13 +16,16 @@ def needed_operations(
     fetches: Sequence[GraphTensor],
     targets: Sequence[Operation] = (),
     feeds: Collection[GraphTensor] = (),
+    fed_too: Collection[int] = (),
 ) -> list[Operation]:
     """The operations to run for `fetches` and `targets` when `feeds` are given, in order.
+
+    Tensors whose id() is in `fed_too` are given as well.
 
     Source: "TensorFlow: Large-Scale Machine Learning on Heterogeneous Distributed Systems", 2015,
         arXiv:1603.04467, section 4.2.
     """
-    fed = {id(t) for t in feeds}
+    fed = {id(t) for t in feeds}.union(fed_too)
     needed: dict[int, Operation] = {}
     stack = [*targets, *(t.op for t in fetches if id(t) not in fed)]
     while stack:

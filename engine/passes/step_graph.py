@@ -15,6 +15,7 @@ from ..graph.text import graph_text
 from ..ops.core.basic import const_op, placeholder_op
 from ..ops.core.cluster import ClusterDevice
 from ..ops.core.registry import OpDef
+from .fed_variables import check_reads
 from .order import are_numbered_in_order, in_order
 from .prune import needed_operations
 
@@ -29,6 +30,9 @@ class StepGraph:
         graph: holds the operations.
         is_own: whether `graph` is this step's alone, so that passes may rewrite it; the feeds are
             outputs of placeholders then.
+        fed_too: by the id of a tensor that is given besides the feeds, the feed that it is the same
+            as (see fed_variables.py); the pipeline copies a step that has some. None: feeds stand
+            for themselves.
         compiled: whether operations run as native code where there is some.
         device: what runs all of it, None for the host.
         schedule: what runs, in order, once the pipeline has said so.
@@ -41,6 +45,7 @@ class StepGraph:
         feeds: Sequence[GraphTensor] = (),
         targets: Sequence[Operation] = (),
         graph: Graph | None = None,
+        fed_too: Mapping[int, GraphTensor] | None = None,
     ) -> None:
         self.fetches = list(fetches)
         self.feeds = list(feeds)
@@ -52,6 +57,7 @@ class StepGraph:
         self.device: ClusterDevice | None = None
         self.schedule: list[Operation] | None = None
         self.members: dict[int, Operation] = {}
+        self.fed_too = fed_too
         self._made: list[Operation] = []
         self._pruned: list[Operation] | None = None
 
@@ -61,12 +67,13 @@ class StepGraph:
         fetches: Sequence[GraphTensor],
         feeds: Sequence[GraphTensor] = (),
         targets: Sequence[Operation] = (),
+        fed_too: Mapping[int, GraphTensor] | None = None,
     ) -> StepGraph:
         """A step graph of its own, with a copy of what computes `fetches` and runs `targets`.
 
         Each feed becomes a placeholder: with its own name if it was one, else `_feed_<op>_<k>`.
         """
-        return cls(fetches, feeds, targets).copy()
+        return cls(fetches, feeds, targets, fed_too=fed_too).copy()
 
     def copy(self) -> StepGraph:
         """The same step in another graph, of its own."""
@@ -84,6 +91,8 @@ class StepGraph:
             tensors[id(x)] = twin.outputs[0]
             if own:
                 twins[x.op.id] = twin
+        for number, x in (self.fed_too or {}).items():
+            tensors[number] = tensors[id(x)]
         needed = self.operations
         for op in needed:
             if op.id not in twins:
@@ -112,7 +121,9 @@ class StepGraph:
         """What a step runs, inputs before consumers."""
         found = self._pruned
         if found is None:
-            needed = needed_operations(self.fetches, self.targets, self.feeds)
+            needed = needed_operations(self.fetches, self.targets, self.feeds, self.fed_too or ())
+            if self.fed_too is not None:
+                check_reads(self.feeds, needed)
             found = in_order(needed, {id(t) for t in self.feeds})
             if not self.is_own:  # nobody changes what a view shows
                 self._pruned = found

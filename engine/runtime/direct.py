@@ -27,7 +27,7 @@ from ..cancellation import CancellationManager
 from ..devices import DeviceList, list_devices
 from ..errors import CancelledError, DeadlineExceededError, InvalidArgumentError
 from ..graph import EagerTensor, Graph, GraphTensor, Operation, resource, string
-from ..passes import StepGraph
+from ..passes import StepGraph, other_reads
 from .config import SessionConfig
 from .options import RunMetadata, RunOptions
 from .partial import DirectPartialStep
@@ -80,7 +80,7 @@ class _Signature:
     def _made(self, *, compiled: bool) -> Plan | PartitionedPlan:
         tensors = [e for e in self._elements if isinstance(e, GraphTensor)]
         targets = [e for e in self._elements if isinstance(e, Operation)]
-        step = StepGraph(tensors, self._feeds, targets)
+        step = StepGraph(tensors, self._feeds, targets, fed_too=other_reads(self._feeds))
         return self._machine.plan(step, compiled=compiled, optimize=compiled)
 
 

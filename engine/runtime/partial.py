@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import CancelledError, InvalidArgumentError
 from ..graph import GraphTensor, Operation
-from ..passes import client_graph, needed_operations
+from ..passes import client_graph, needed_operations, other_reads
 from .call_frame import CallFrame
 from .partitioned import Machine
 from .step import StepContext
@@ -125,6 +125,8 @@ def _needed_feeds(
     tensors = [element] if isinstance(element, GraphTensor) else []
     targets = [element] if isinstance(element, Operation) else []
     taken = {id(t) for t in tensors}
-    for op in needed_operations(tensors, targets, [*feeds, *given]):
+    same = other_reads(feeds)
+    for op in needed_operations(tensors, targets, [*feeds, *given], same):
         taken |= {id(x) for x in op.inputs}
+    taken |= {id(fed) for other, fed in same.items() if other in taken}
     return [i for i, t in enumerate(feeds) if id(t) in taken]

@@ -101,7 +101,9 @@ class Session:
         Args:
             fetches: a tensor, an operation, a name ("a:0" for a tensor, "a" for an operation), a
                 variable, or a nested structure of these.
-            feed_dict: values for any tensors of the graph; what computes them does not run.
+            feed_dict: values for any tensors of the graph; what computes them does not run. A
+                variable has the value in all of the step, where it is read; what is stored stays,
+                and updates go on from that.
             options: a time limit, and what to tell about the run.
             run_metadata: filled with what `options` ask for.
 

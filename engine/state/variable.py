@@ -98,6 +98,10 @@ class Variable(Operators, metaclass=CreatedByScopes):
     lives as long as this object. Inside a plain graph the variable is operations: a handle, a
     read, an initializer; each session holds a value of its own, in a container.
 
+    Each use reads the value. In one step all uses find the same, unless one comes after an update
+    in that step by a control edge, or another step updates the variable meanwhile: `read_value()`
+    once, and use what it gives, where that can happen.
+
     Args:
         initializer: an array, tensor or number, or a callable `(shape, dtype) -> value`; with
             `shape`, also the name, config or class of an initializer: "ones".

@@ -16,7 +16,7 @@ from laminar import engine as eng
 from laminar.engine.ops.core.registry import define
 from laminar.engine.ops.math.reduce import reduce_sum
 from laminar.engine.passes import StepGraph, lower_control_flow, spans_devices, waits_inside
-from laminar.engine.passes.lower_control_flow import CONTROL_FLOW
+from laminar.engine.passes.inner_graphs import CONTROL_FLOW
 from laminar.engine.runtime import Plan, SessionConfig, StepContext, set_inter_op_threads
 from laminar.engine.runtime.rendezvous import Rendezvous
 
