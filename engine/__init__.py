@@ -1,5 +1,8 @@
 """The graph face: build, differentiate and run dataflow graphs."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from . import errors as errors
 from .checkpoint import CheckpointReader as CheckpointReader
 from .checkpoint import CheckpointState as CheckpointState
@@ -217,3 +220,15 @@ from .state import trainable_variables as trainable_variables
 from .state import variable_creator_scope as variable_creator_scope
 from .state import variable_scope as variable_scope
 from .state import variables_initializer as variables_initializer
+
+if TYPE_CHECKING:
+    from . import summary as summary
+
+# Rooms that most programs do not use: they are loaded when they are first asked for.
+_ROOMS = {"summary"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

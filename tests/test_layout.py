@@ -72,6 +72,7 @@ ENGINE_MAY_IMPORT = {
     "state": {"graph", "io", "ops", "resources"},
     "runtime": {"devices", "graph", "ops", "passes"},
     "compiler": {"graph", "ops"},
+    "summary": {"graph", "io", "ops", "resources", "runtime", "state"},
     "functions": {"graph", "ops", "gradients", "passes", "runtime", "state"},
 }
 # The rooms of the compiler: each may import those before it.

@@ -1,40 +1,214 @@
 """Event files: what TensorBoard reads, one protobuf message `Event` in each record.
 
     Event {double wall_time = 1, int64 step = 2, string file_version = 3, bytes graph_def = 4,
-           Summary summary = 5, SessionLog session_log = 7}
-    Summary {repeated Value value = 1}
-    Value {string tag = 1, float simple_value = 2, Image image = 4, HistogramProto histo = 5,
-           TensorProto tensor = 8, SummaryMetadata metadata = 9}
+           Summary summary = 5, LogMessage log_message = 6, SessionLog session_log = 7,
+           TaggedRunMetadata tagged_run_metadata = 8, bytes meta_graph_def = 9}
+    SessionLog {SessionStatus status = 1, string checkpoint_path = 2, string msg = 3}
+    TaggedRunMetadata {string tag = 1, bytes run_metadata = 2}
 
-in protobuf's wire format, written by hand: no schema and no other package is needed.
+Source: tensorflow/core/util/event.proto.
 """
 
 from __future__ import annotations
 
+import enum
 import itertools
 import os
 import socket
-import struct
 import time
-import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import numpy as np
+from ..errors import DataLossError
+from . import wire
+from .records import RecordScanner, RecordWriter
+from .summaries import (
+    Summary,
+    SummaryValue,
+    histogram_value,
+    image_value,
+    scalar_value,
+    text_value,
+)
+from .wire import BYTES, FIXED64, VARINT, Kind, Message
 
-from ..errors import InvalidArgumentError, ShapeError
-from .records import RecordWriter
-
-_VERSION = b"brain.Event:2"
-_START = 1  # SessionLog.SessionStatus
-_STRING = 7  # DataType
-_BUCKETS = 30
-
+VERSION = "brain.Event:2"
+_EVENT = Kind("an Event", "read an event file")
 
 # Files of one second and one process are read in the order in which they were made.
 _numbers = itertools.count()
+
+
+class SessionStatus(enum.IntEnum):
+    """What a session tells of itself; what was written for later steps than its START is void."""
+
+    STATUS_UNSPECIFIED = 0
+    START = 1
+    STOP = 2
+    CHECKPOINT = 3
+
+
+@dataclass(frozen=True)
+class SessionLog:
+    """That a session begins at a step, ends, or has saved a checkpoint."""
+
+    status: int = SessionStatus.STATUS_UNSPECIFIED
+    checkpoint_path: str = ""
+    msg: str = ""
+
+    START = SessionStatus.START
+    STOP = SessionStatus.STOP
+    CHECKPOINT = SessionStatus.CHECKPOINT
+
+
+@dataclass(frozen=True)
+class Event:
+    """A record of an event file: when, of which step, and one of the fields after those."""
+
+    wall_time: float = 0.0
+    step: int = 0
+    file_version: str | None = None
+    graph_def: bytes | None = None
+    summary: Summary | None = None
+    session_log: SessionLog | None = None
+    tagged_run_metadata: tuple[str, bytes] | None = None
+    meta_graph_def: bytes | None = None
+
+    def to_bytes(self) -> bytes:
+        """The message."""
+        content = wire.float64(1, self.wall_time) + wire.integer(2, self.step)
+        if self.file_version is not None:
+            content += wire.text(3, self.file_version)
+        if self.graph_def is not None:
+            content += wire.field(4, self.graph_def)
+        if self.summary is not None:
+            content += wire.field(5, self.summary.to_bytes())
+        if self.session_log is not None:
+            log = self.session_log
+            said = wire.integer(1, log.status)
+            said += wire.text(2, log.checkpoint_path) if log.checkpoint_path else b""
+            content += wire.field(7, said + (wire.text(3, log.msg) if log.msg else b""))
+        if self.tagged_run_metadata is not None:
+            tag, metadata = self.tagged_run_metadata
+            content += wire.field(8, wire.text(1, tag) + wire.field(2, metadata))
+        if self.meta_graph_def is not None:
+            content += wire.field(9, self.meta_graph_def)
+        return content
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Event:
+        """Read a message.
+
+        Raises:
+            DataLossError: the bytes are no Event.
+        """
+        message = Message(data, _EVENT)
+        found: dict[str, Any] = {}
+        for number, kind in message.fields():
+            if number == 1 and kind == FIXED64:
+                found["wall_time"] = message.float64()
+            elif number == 2 and kind == VARINT:
+                found["step"] = message.signed()
+            elif number == 3 and kind == BYTES:
+                found["file_version"] = message.text()
+            elif number == 4 and kind == BYTES:
+                found["graph_def"] = message.bytes()
+            elif number == 5 and kind == BYTES:
+                found["summary"] = Summary.from_bytes(message.bytes())
+            elif number == 7 and kind == BYTES:
+                found["session_log"] = _read_log(message.span())
+            elif number == 8 and kind == BYTES:
+                found["tagged_run_metadata"] = _read_tagged(message.span())
+            elif number == 9 and kind == BYTES:
+                found["meta_graph_def"] = message.bytes()
+            else:
+                message.skip(kind)
+        return Event(**found)
+
+
+def _read_log(message: Message) -> SessionLog:
+    status, texts = 0, {2: "", 3: ""}
+    for number, kind in message.fields():
+        if number == 1 and kind == VARINT:
+            status = message.varint()
+        elif number in texts and kind == BYTES:
+            texts[number] = message.text()
+        else:
+            message.skip(kind)
+    return SessionLog(status, texts[2], texts[3])
+
+
+def _read_tagged(message: Message) -> tuple[str, bytes]:
+    tag, metadata = "", b""
+    for number, kind in message.fields():
+        if number == 1 and kind == BYTES:
+            tag = message.text()
+        elif number == 2 and kind == BYTES:
+            metadata = message.bytes()
+        else:
+            message.skip(kind)
+    return tag, metadata
+
+
+def read_events(path: str | os.PathLike[str]) -> Iterator[Event]:
+    """The events of a file, one after the other.
+
+    A record that is not whole at the end of the file is one that is still being written: the
+    events before it are all there are.
+
+    Raises:
+        MissingFileError: there is no such file.
+        DataLossError: a checksum is wrong, or a record is no event.
+    """
+    size = os.path.getsize(path) if os.path.exists(path) else 0
+    with RecordScanner(path) as records:
+        while True:
+            try:
+                data = next(records)
+            except StopIteration:
+                return
+            except DataLossError:
+                if _is_cut_off(path, records.offset, size):
+                    return
+                raise
+            yield Event.from_bytes(data)
+
+
+def _is_cut_off(path: str | os.PathLike[str], offset: int, size: int) -> bool:
+    """Whether the record at `offset` of a file of that size is not there to its end."""
+    head, tail = 12, 4
+    if size < offset + head:
+        return True
+    with open(path, "rb") as file:
+        file.seek(offset)
+        length = int.from_bytes(file.read(8), "little")
+    return size < offset + head + length + tail
+
+
+def new_event_path(folder: str | os.PathLike[str], suffix: str = "") -> Path:
+    """A name for an event file in a folder, which is made if it is not there."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    unique = f"{int(time.time()):010}.{socket.gethostname()}.{os.getpid()}"
+    return Path(folder) / f"events.out.tfevents.{unique}.{next(_numbers):06}{suffix}"
+
+
+def graph_message(nodes: Iterable[tuple[str, str, Iterable[str]]]) -> bytes:
+    """A GraphDef of (name, op, names of inputs) of each node; slashes in names make groups.
+
+    GraphDef {repeated NodeDef node = 1}    NodeDef {string name = 1, op = 2, repeated input = 3}
+    """
+    return b"".join(
+        wire.field(
+            1,
+            wire.text(1, name)
+            + wire.text(2, op)
+            + b"".join(wire.text(3, source) for source in sources),
+        )
+        for name, op, sources in nodes
+    )
 
 
 class EventWriter:
@@ -42,89 +216,49 @@ class EventWriter:
 
     Args:
         folder: made if it is not there; TensorBoard shows it as a run.
+        suffix: the end of the file's name.
 
     Attributes:
         path: of the file.
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        unique = f"{int(time.time()):010}.{socket.gethostname()}.{os.getpid()}"
-        name = f"events.out.tfevents.{unique}.{next(_numbers):06}"
-        self.path = Path(folder) / name
+    def __init__(self, folder: str | os.PathLike[str], suffix: str = "") -> None:
+        self.path = new_event_path(folder, suffix)
         self._records = RecordWriter(self.path)
-        self._write(0, _bytes(3, _VERSION))
+        self.write(Event(time.time(), file_version=VERSION))
 
-    def _write(self, step: int, content: bytes) -> None:
-        self._records.write(_double(1, time.time()) + _int(2, step) + content)
+    def write(self, event: Event) -> None:
+        """Append an event."""
+        self._records.write(event.to_bytes())
 
-    def _summary(self, step: int, value: bytes) -> None:
-        self._write(step, _bytes(5, _bytes(1, value)))
+    def _add(self, step: int, value: SummaryValue) -> None:
+        self.write(Event(time.time(), step, summary=Summary([value])))
 
     def start(self, step: int) -> None:
         """Say that a run goes on at `step`: what was written before for later steps is hidden."""
-        self._write(step, _bytes(7, _int(1, _START)))
+        self.write(Event(time.time(), step, session_log=SessionLog(SessionStatus.START)))
 
     def scalar(self, tag: str, value: float, step: int) -> None:
         """A number."""
-        self._summary(step, _text(1, tag) + _float(2, float(value)))
+        self._add(step, scalar_value(tag, value))
 
     def histogram(self, tag: str, values: Any, step: int) -> None:
-        """How numbers are spread; those that are not finite are left out."""
-        numbers = np.asarray(values).astype("float64").ravel()
-        numbers = numbers[np.isfinite(numbers)]
-        if not numbers.size:
-            return
-        counts, edges = np.histogram(numbers, bins=_BUCKETS)
-        content = (
-            _double(1, numbers.min())
-            + _double(2, numbers.max())
-            + _double(3, numbers.size)
-            + _double(4, numbers.sum())
-            + _double(5, np.square(numbers).sum())
-            # A bucket reaches from the limit before it to its own; the first begins at the minimum.
-            + _doubles(6, [edges[0], *edges[1:]])
-            + _doubles(7, [0, *counts])
-        )
-        self._summary(step, _text(1, tag) + _bytes(5, content))
+        """How numbers are spread; where none is finite, nothing is written."""
+        found = histogram_value(tag, values)
+        if found.histo is not None and found.histo.num:
+            self._add(step, found)
 
     def image(self, tag: str, pixels: Any, step: int) -> None:
-        """A picture.
-
-        Args:
-            pixels: (height, width, channels), uint8, or floats from 0 to 1; 1, 3 or 4 channels.
-
-        Raises:
-            ShapeError: another shape.
-        """
-        array = np.asarray(pixels)
-        if array.ndim != 3 or array.shape[-1] not in (1, 3, 4):
-            raise ShapeError(
-                f"image {tag!r}: expected (height, width, 1, 3 or 4), got {array.shape}",
-                remedy="give one image, with its channels last",
-            )
-        if array.dtype.kind == "f":
-            array = np.round(np.clip(np.nan_to_num(array), 0, 1) * 255)
-        array = array.astype(np.uint8)
-        height, width, channels = array.shape
-        content = _int(1, height) + _int(2, width) + _int(3, channels) + _bytes(4, _png(array))
-        self._summary(step, _text(1, tag) + _bytes(4, content))
+        """A picture; see `summaries.image_value`."""
+        self._add(step, image_value(tag, pixels))
 
     def text(self, tag: str, text: str, step: int) -> None:
         """A text, which may be Markdown."""
-        tensor = _int(1, _STRING) + _bytes(2, _bytes(2, _int(1, 1))) + _text(8, text)
-        metadata = _bytes(1, _text(1, "text"))
-        self._summary(step, _text(1, tag) + _bytes(8, tensor) + _bytes(9, metadata))
+        self._add(step, text_value(tag, text))
 
     def graph(self, nodes: Iterable[tuple[str, str, Iterable[str]]]) -> None:
-        """A graph as (name, op, names of inputs) of each node; slashes in names make groups."""
-        content = b"".join(
-            _bytes(
-                1, _text(1, name) + _text(2, op) + b"".join(_text(3, source) for source in sources)
-            )
-            for name, op, sources in nodes
-        )
-        self._write(0, _bytes(4, content))
+        """A graph; see `graph_message`."""
+        self.write(Event(time.time(), graph_def=graph_message(nodes)))
 
     def flush(self) -> None:
         """Hand what is buffered to the system, where TensorBoard sees it."""
@@ -144,59 +278,3 @@ class EventWriter:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-# Wire format
-
-
-def _varint(value: int) -> bytes:
-    value &= 0xFFFF_FFFF_FFFF_FFFF  # negative numbers are 64 bits of two's complement
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _int(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value)
-
-
-def _double(field: int, value: float) -> bytes:
-    return _varint(field << 3 | 1) + struct.pack("<d", value)
-
-
-def _float(field: int, value: float) -> bytes:
-    with np.errstate(over="ignore"):  # beyond float32 it is infinite
-        return _varint(field << 3 | 5) + np.float32(value).tobytes()
-
-
-def _bytes(field: int, content: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(content)) + content
-
-
-def _text(field: int, text: str) -> bytes:
-    return _bytes(field, text.encode("utf-8"))
-
-
-def _doubles(field: int, values: Iterable[float]) -> bytes:
-    return _bytes(field, np.asarray(list(values), "<f8").tobytes())
-
-
-# Portable Network Graphics, second edition, 2003: signature, header, one compressed stream, end.
-_COLOURS: Mapping[int, int] = {1: 0, 3: 2, 4: 6}
-
-
-def _png(pixels: np.ndarray[Any, Any]) -> bytes:
-    height, width, channels = pixels.shape
-    if not height or not width:
-        raise InvalidArgumentError(f"an image of {height} x {width} pixels cannot be written")
-    header = struct.pack(">IIBBBBB", width, height, 8, _COLOURS[channels], 0, 0, 0)
-    rows = np.zeros((height, 1 + width * channels), np.uint8)  # each begins with its filter: none
-    rows[:, 1:] = pixels.reshape(height, -1)
-    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes())), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in parts
-    )

@@ -94,6 +94,20 @@ class Message:
         self.skip(FIXED32)
         return int.from_bytes(self.data[start : self.position], "little")
 
+    def float32(self) -> float:
+        """A number of four bytes, in floating point."""
+        start = self.position
+        self.skip(FIXED32)
+        found: float = struct.unpack_from("<f", self.data, start)[0]
+        return found
+
+    def float64(self) -> float:
+        """A number of eight bytes, in floating point."""
+        start = self.position
+        self.skip(FIXED64)
+        found: float = struct.unpack_from("<d", self.data, start)[0]
+        return found
+
     def fields(self) -> Iterator[tuple[int, int]]:
         """Number and wire type of each field; the caller reads or skips what it holds."""
         while self.position < self.end:
@@ -135,6 +149,16 @@ def integer(number: int, value: int) -> bytes:
 def fixed32(number: int, value: int) -> bytes:
     """A field of four bytes."""
     return varint(number << 3 | FIXED32) + struct.pack("<I", value)
+
+
+def float32(number: int, value: float) -> bytes:
+    """A field of four bytes that holds a number in floating point."""
+    return varint(number << 3 | FIXED32) + struct.pack("<f", value)
+
+
+def float64(number: int, value: float) -> bytes:
+    """A field of eight bytes that holds a number in floating point."""
+    return varint(number << 3 | FIXED64) + struct.pack("<d", value)
 
 
 def field(number: int, content: bytes) -> bytes:

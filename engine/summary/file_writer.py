@@ -1,0 +1,214 @@
+"""FileWriter: event files in the user's hand."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from types import TracebackType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import InvalidArgumentError
+from ..graph import Graph, Tensor
+from ..io.events import Event, SessionLog
+from ..io.summaries import Summary
+from ..resources import summary_writing
+from ..resources.event_files import EventFile
+from ..runtime import RunMetadata
+from .graph_messages import graph_bytes, metadata_bytes
+from .settings import asking
+
+
+class FileWriter:
+    """Writes summaries, graphs and what else TensorBoard shows to an event file of its own.
+
+    A thread of its own writes; all methods may be called from any thread. A `with` block closes it.
+
+        with Session() as session, FileWriter("logs", session.graph) as writer:
+            for step in range(100):
+                _, message = session.run([train, merged])
+                writer.add_summary(message, step)
+
+    Args:
+        logdir: the folder, made if it is not there.
+        graph: is written at once.
+        max_queue: how many events wait to be written at most.
+        flush_secs: after so many seconds what was written is handed to the system.
+        filename_suffix: the end of the file's name.
+    """
+
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        graph: Graph | None = None,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        filename_suffix: str | None = None,
+    ) -> None:
+        self._file = EventFile(logdir, max_queue, flush_secs, filename_suffix or "")
+        self._lock = threading.Lock()
+        self._has_metadata: set[str] = set()
+        if graph is not None:
+            self.add_graph(graph)
+
+    def get_logdir(self) -> str:
+        """The folder."""
+        return self._file.folder
+
+    @property
+    def path(self) -> str:
+        """The file that is written, or was written last."""
+        return os.fspath(self._file.path)
+
+    def add_summary(self, summary: Any, global_step: Any = None) -> None:
+        """Write a summary.
+
+        Args:
+            summary: the message that a summary operation gives, or a `Summary`.
+            global_step: of which step it is; 0 by default.
+
+        Raises:
+            DataLossError: the bytes are no summary.
+            FailedPreconditionError: the writer is closed.
+        """
+        if not isinstance(summary, Summary):
+            summary = Summary.from_bytes(_as_bytes(summary))
+        self.add_event(Event(time.time(), _as_step(global_step), summary=summary))
+
+    def add_graph(self, graph: Graph, global_step: Any = None) -> None:
+        """Write a graph, with the sizes of its tensors."""
+        if not isinstance(graph, Graph):
+            raise InvalidArgumentError(
+                f"add_graph: expected a Graph, got {graph!r}", remedy="give session.graph"
+            )
+        data = graph_bytes(graph)
+        self.add_event(Event(time.time(), _as_step(global_step), graph_def=data))
+
+    def add_run_metadata(
+        self, run_metadata: RunMetadata, tag: str, global_step: Any = None
+    ) -> None:
+        """Write what a run told of its operations, for the graph's page.
+
+        Raises:
+            InvalidArgumentError: something was written under that tag before.
+        """
+        with self._lock:
+            if tag in self._has_metadata:
+                raise InvalidArgumentError(
+                    f"add_run_metadata: the tag {tag!r} is taken", remedy="use one for each step"
+                )
+            self._has_metadata.add(tag)
+        tagged = (tag, metadata_bytes(run_metadata))
+        self.add_event(Event(time.time(), _as_step(global_step), tagged_run_metadata=tagged))
+
+    def add_session_log(self, session_log: SessionLog, global_step: Any = None) -> None:
+        """Write that a session begins or ends, or that a checkpoint was saved."""
+        self.add_event(Event(time.time(), _as_step(global_step), session_log=session_log))
+
+    def add_event(self, event: Event) -> None:
+        """Write an event.
+
+        Raises:
+            FailedPreconditionError: the writer is closed.
+        """
+        self._file.add(event)
+
+    def flush(self) -> None:
+        """Wait until all that was added is where TensorBoard sees it."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """Write what is left, and close the file; a second call does nothing."""
+        self._file.close()
+
+    def reopen(self) -> None:
+        """Go on, in another file of the folder, after `close`."""
+        self._file.reopen()
+
+    @contextmanager
+    def as_default(self, step: Any = None) -> Iterator[FileWriter]:
+        """A block whose summaries, in eager code and functions, are written here.
+
+        Args:
+            step: which step they are of, where they do not say it; see `set_step`.
+        """
+        with ExitStack() as blocks:
+            blocks.enter_context(summary_writing.sink.block(self))
+            if step is not None:
+                blocks.enter_context(summary_writing.step.block(asking(step, int)))
+            yield self
+
+    def set_as_default(self, step: Any = None) -> None:
+        """Have summaries, in eager code and functions, written here wherever no block says else."""
+        summary_writing.sink.set(self)
+        if step is not None:
+            summary_writing.step.set(asking(step, int))
+
+    def __enter__(self) -> FileWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def create_file_writer(
+    logdir: str | os.PathLike[str],
+    max_queue: int = 10,
+    flush_millis: float = 120_000,
+    filename_suffix: str | None = None,
+) -> FileWriter:
+    """A `FileWriter`, whose time is in milliseconds."""
+    return FileWriter(logdir, None, max_queue, flush_millis / 1000, filename_suffix)
+
+
+class FileWriterCache:
+    """One writer for each folder, for all parts of a program that write there."""
+
+    # By folder; guarded by _lock.
+    _writers: ClassVar[dict[str, FileWriter]] = {}
+    _lock: ClassVar[threading.RLock] = threading.RLock()
+
+    @staticmethod
+    def get(logdir: str | os.PathLike[str]) -> FileWriter:
+        """The writer of a folder, made when it is asked for first."""
+        folder = os.fspath(logdir)
+        with FileWriterCache._lock:
+            found = FileWriterCache._writers.get(folder)
+            if found is None:
+                found = FileWriterCache._writers[folder] = FileWriter(folder)
+            return found
+
+    @staticmethod
+    def clear() -> None:
+        """Close all writers and forget them."""
+        with FileWriterCache._lock:
+            writers = list(FileWriterCache._writers.values())
+            FileWriterCache._writers.clear()
+        for writer in writers:
+            writer.close()
+
+
+def _as_bytes(summary: Any) -> bytes:
+    if isinstance(summary, bytes):
+        return summary
+    value = summary.numpy() if isinstance(summary, Tensor) else summary
+    found = np.asarray(value, object).item() if np.size(value) == 1 else None
+    if not isinstance(found, bytes):
+        raise InvalidArgumentError(
+            f"add_summary: expected the message of a summary, got {type(summary).__name__}",
+            remedy="give what session.run gives for a summary operation",
+        )
+    return found
+
+
+def _as_step(step: Any) -> int:
+    return 0 if step is None else int(np.asarray(step).item())

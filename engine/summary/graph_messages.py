@@ -1,0 +1,69 @@
+"""Graphs and statistics of runs as the messages that TensorBoard shows.
+
+    GraphDef {repeated NodeDef node = 1, VersionDef versions = 4 {int32 producer = 1}}
+    NodeDef {string name = 1, string op = 2, repeated string input = 3, string device = 4,
+             map<string, AttrValue> attr = 5}
+    AttrValue {ListValue list = 1 {repeated TensorShapeProto shape = 7}}
+    TensorShapeProto {repeated Dim dim = 2 {int64 size = 1}, bool unknown_rank = 3}
+    RunMetadata {StepStats step_stats = 1 {repeated DeviceStepStats dev_stats = 1}}
+    DeviceStepStats {string device = 1, repeated NodeExecStats node_stats = 2}
+    NodeExecStats {string node_name = 1, int64 all_start_micros = 2, int64 op_end_rel_micros = 4,
+                   int64 all_end_rel_micros = 5, repeated NodeOutput output = 7,
+                   string timeline_label = 8, uint32 thread_id = 10}
+
+Source: tensorflow/core/framework/{graph,node_def,attr_value,tensor_shape,step_stats}.proto.
+"""
+
+from __future__ import annotations
+
+from ..graph import Graph, Operation, TensorShape
+from ..io import wire
+from ..runtime import RunMetadata
+
+_PRODUCER = 1087  # the version of the schema
+
+
+def graph_bytes(graph: Graph) -> bytes:
+    """A graph as a GraphDef of TensorFlow's schema, with the sizes of all tensors."""
+    nodes = b"".join(wire.field(1, _node(op)) for op in graph.operations)
+    return nodes + wire.field(4, wire.integer(1, _PRODUCER))
+
+
+def _node(op: Operation) -> bytes:
+    content = wire.text(1, op.name) + wire.text(2, op.type)
+    for x in op.inputs:
+        source = x.op.name
+        content += wire.text(3, f"{source}:{x.value_index}" if x.value_index else source)
+    for c in op.control_inputs:
+        content += wire.text(3, f"^{c.name}")
+    if op.device:
+        content += wire.text(4, op.device)
+    shapes = b"".join(wire.field(7, _shape(y.shape)) for y in op.outputs)
+    entry = wire.text(1, "_output_shapes") + wire.field(2, wire.field(1, shapes))
+    return content + wire.field(5, entry)
+
+
+def _shape(shape: TensorShape) -> bytes:
+    if shape.rank is None:
+        return wire.integer(3, 1)
+    return b"".join(wire.field(2, wire.integer(1, -1 if size is None else size)) for size in shape)
+
+
+def metadata_bytes(metadata: RunMetadata) -> bytes:
+    """What a run tells of its operations, as a RunMetadata of TensorFlow's schema."""
+    devices = b""
+    for device in metadata.step_stats:
+        content = wire.text(1, device.device)
+        for node in device.nodes:
+            duration = round(node.duration_us)
+            content += wire.field(
+                2,
+                wire.text(1, node.name)
+                + wire.integer(2, round(node.start_us))
+                + wire.integer(4, duration)
+                + wire.integer(5, duration)
+                + wire.text(8, f"{node.name} = {node.type}")
+                + wire.integer(10, node.thread & 0xFFFF_FFFF),
+            )
+        devices += wire.field(1, content)
+    return wire.field(1, devices)

@@ -1,0 +1,50 @@
+"""Whether summaries are written in eager code and functions, and of which step they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from ..graph import eager_scope
+from ..resources import summary_writing
+
+
+def record_if(condition: Any) -> AbstractContextManager[None]:
+    """A block in which summaries are written where a condition holds.
+
+    Args:
+        condition: a bool; or a function, a tensor or a variable, which is asked each time that a
+            summary could be written: `record_if(lambda: int(step.numpy()) % 10 == 0)`.
+    """
+    return summary_writing.condition.block(asking(condition, bool))
+
+
+def should_record() -> bool:
+    """Whether a summary would be written now."""
+    return summary_writing.current_sink() is not None
+
+
+def set_step(step: Any) -> None:
+    """Say which step summaries are of that do not say it: a number, or a function, tensor or
+    variable, which is asked each time; None for nothing."""
+    summary_writing.step.set(None if step is None else asking(step, int))
+
+
+def get_step() -> int | None:
+    """Which step summaries are of that do not say it."""
+    ask = summary_writing.step.get()
+    return None if ask is None else ask()
+
+
+def asking(value: Any, kind: Callable[[Any], Any]) -> Callable[[], Any]:
+    """A function that gives the value as it is when it is called."""
+
+    def ask() -> Any:
+        with eager_scope():
+            found = value() if callable(value) else value
+            return kind(np.asarray(found).item())
+
+    return ask
