@@ -33,6 +33,7 @@ from .functions import switch_case as switch_case
 from .functions import while_loop as while_loop
 from .functions import wrap_function as wrap_function
 from .gradients import GradientTape as GradientTape
+from .gradients import IndexedSlices as IndexedSlices
 from .gradients import grad as grad
 from .gradients import gradients as gradients
 from .gradients import value_and_grad as value_and_grad

@@ -20,6 +20,9 @@ from .options import config_of, keep, whole
 class Embedding(MainWeight):
     """y = embeddings[x].
 
+    The gradient is an IndexedSlices: what a step costs does not grow with `input_dim` where the
+    optimizer updates rows (SGD, Adagrad, and those made with `lazy=True`).
+
     Args:
         input_dim: the number of ids: the largest is input_dim - 1.
         output_dim: the size of a vector.

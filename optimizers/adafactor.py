@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 from laminar import ops
 from laminar.engine.graph import Tensor
@@ -40,6 +40,8 @@ class Adafactor(Optimizer):
     Source: Shazeer and Stern, "Adafactor: adaptive learning rates with sublinear memory cost",
         2018, arXiv:1804.04235, algorithms 4 and 5.
     """
+
+    _laminar_elementwise: ClassVar[bool] = False
 
     def __init__(
         self,

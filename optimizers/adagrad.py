@@ -53,6 +53,9 @@ class Adagrad(Optimizer):
         s = self.assign(s, s + ops.square(gradient))
         self.assign_sub(variable, learning_rate * gradient / ops.sqrt(s + self.epsilon))
 
+    def _laminar_keeps_rows(self) -> bool:
+        return type(self).update_step is Adagrad.update_step
+
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),

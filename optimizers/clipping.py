@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from laminar import ops
+from laminar.engine.gradients import CombinedSlices, mapped
 from laminar.engine.graph import Tensor
 from laminar.engine.ops.core.lattice import result_type
 from laminar.typing import TensorLike
@@ -24,7 +25,9 @@ def clip_by_value(gradients: Sequence[Any], limit: float) -> list[Any]:
         InvalidArgumentError: `limit` is not positive.
     """
     positive("clip_by_value", limit=limit)
-    return [None if g is None else ops.clip(g, -limit, limit) for g in gradients]
+    return [
+        None if g is None else mapped(g, lambda x: ops.clip(x, -limit, limit)) for g in gradients
+    ]
 
 
 def clip_by_norm(gradients: Sequence[Any], limit: float) -> list[Any]:
@@ -69,10 +72,13 @@ def global_norm(xs: Sequence[Any]) -> Tensor:
 
 
 def _sum_of_squares(x: Tensor) -> Tensor:
-    x = ops.convert_to_tensor(x)
+    x = ops.convert_to_tensor(x.values if isinstance(x, CombinedSlices) else x)
     return ops.sum(ops.square(ops.cast(x, result_type(x.dtype, "float32"))))
 
 
 def _scaled(g: TensorLike, factor: Tensor) -> Any:
-    g = ops.convert_to_tensor(g)
-    return g * ops.cast(factor, g.dtype)
+    def scale(x: TensorLike) -> Any:
+        x = ops.convert_to_tensor(x)
+        return x * ops.cast(factor, x.dtype)
+
+    return mapped(g, scale)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 from laminar import ops
 from laminar.engine.graph import Tensor
@@ -35,6 +35,8 @@ class Lamb(Optimizer):
     Source: You et al., "Large batch optimization for deep learning: training BERT in 76 minutes",
         2020, arXiv:1904.00962, algorithm 2.
     """
+
+    _laminar_elementwise: ClassVar[bool] = False
 
     def __init__(
         self,

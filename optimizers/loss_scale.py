@@ -8,6 +8,7 @@ from typing import Any
 
 from laminar import ops
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.gradients import mapped
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
@@ -15,6 +16,7 @@ from laminar.serialization import deserialize_keras_object, serialize_keras_obje
 from .checks import positive
 from .conditional import only_if
 from .optimizer import LearningRate, Optimizer
+from .rows import parts_of
 
 
 class LossScaleOptimizer(Optimizer):
@@ -96,16 +98,19 @@ class LossScaleOptimizer(Optimizer):
         """The loss times the scale of this step."""
         return loss * (self.dynamic_scale if self.built else self.initial_scale)
 
+    def _laminar_updates_rows(self, variable: Variable) -> bool:
+        return self.inner_optimizer._laminar_updates_rows(variable)
+
     def _laminar_apply(self, grads: Sequence[Tensor | None], variables: Sequence[Variable]) -> None:
         scale = self.dynamic_scale.value
         present = [g for g in grads if g is not None]
         finite = functools.reduce(
             ops.logical_and,
-            [ops.all(ops.isfinite(g)) for g in present],
+            [ops.all(ops.isfinite(x)) for x in parts_of(present) if x.dtype.is_floating],
             ops.convert_to_tensor(True),
         )
         unscaled = [
-            g if g is None or v.overwrite_with_gradient else g / scale
+            g if g is None or v.overwrite_with_gradient else mapped(g, lambda x: x / scale)
             for g, v in zip(grads, variables, strict=True)
         ]
         with only_if(finite):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 from laminar import ops
 from laminar.engine.graph import Tensor
@@ -52,6 +52,8 @@ class Muon(Optimizer):
     Source: Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024;
         Liu et al., "Muon is scalable for LLM training", 2025, arXiv:2502.16982, equation 4.
     """
+
+    _laminar_elementwise: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from laminar import config, ops
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, ShapeError
 from laminar.engine.functions import function
-from laminar.engine.gradients import gradients
+from laminar.engine.gradients import CombinedSlices, gradients, mapped
 from laminar.engine.graph import Graph, GraphTensor, Operation, Tensor, building
 from laminar.engine.ops.core.basic import group
 from laminar.engine.ops.core.dispatch import symbolic_graph
@@ -25,18 +26,19 @@ from laminar.engine.state import GraphKeys, StatelessScope, Variable
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.typing import TensorLike
 
+from .accumulation import Accumulation
 from .averages import Averages
 from .clipping import clip_by_global_norm, clip_by_norm, clip_by_value
-from .conditional import assign, assign_add, assign_sub, only_if
+from .conditional import assign, assign_add, assign_sub
 from .groups import Groups
 from .options import check_options
+from .rows import RowUpdates, parts_of, with_parts
 from .schedules import LearningRateSchedule
-from .weight_decay import WeightDecay
 
 LearningRate: TypeAlias = float | LearningRateSchedule | Callable[[], Any] | Tensor | Variable
 
 
-class Optimizer(Averages, WeightDecay):
+class Optimizer(Averages, Accumulation, RowUpdates):
     """Base of the optimizers. A rule of its own overrides two methods:
 
         def build(self, variables):  # the slots: optimizer variables, one per model variable
@@ -69,9 +71,15 @@ class Optimizer(Averages, WeightDecay):
         loss_scale_factor: `scale_loss` multiplies by it, `apply` divides the gradients by it.
         gradient_accumulation_steps: update once in so many calls, with the mean of the gradients.
         name: by default made of the class name.
+        lazy: whether a step leaves alone the rows of an embedding that were not looked up, their
+            slots and weight decay included, so that its cost does not grow with their number.
+            Rules that leave them as they are in any case (SGD without momentum, Adagrad) need no
+            such word; others give other values than with whole gradients (as TensorFlow Addons'
+            LazyAdam and PyTorch's SparseAdam do).
 
     Raises:
-        InvalidArgumentError: an argument is unknown or out of range, or two ways of clipping.
+        InvalidArgumentError: an argument is unknown or out of range, two ways of clipping, or a
+            rule that cannot be `lazy`.
     """
 
     def __init__(
@@ -87,9 +95,11 @@ class Optimizer(Averages, WeightDecay):
         loss_scale_factor: float | None = None,
         gradient_accumulation_steps: int | None = None,
         name: str | None = None,
+        lazy: bool = False,
         **unknown: Any,
     ) -> None:
         super().__init__(name)
+        self.lazy = lazy
         self.weight_decay = weight_decay
         self.clipnorm = clipnorm
         self.clipvalue = clipvalue
@@ -100,11 +110,11 @@ class Optimizer(Averages, WeightDecay):
         self.loss_scale_factor = loss_scale_factor
         self.gradient_accumulation_steps = gradient_accumulation_steps
         check_options(type(self).__name__, vars(self), unknown)
+        self._laminar_check_lazy()
         self._laminar_averages: list[Variable | None] = []
         self._laminar_averages_in_place = False
         self._laminar_groups: Groups | None = None
         self._laminar_group_changes = 0
-        self._laminar_accumulators: list[Variable] = []
         self._iterations = self._laminar_scalar("iteration", 0, "int32")
         self._learning_rate = self._laminar_as_learning_rate(learning_rate)
 
@@ -124,10 +134,7 @@ class Optimizer(Averages, WeightDecay):
             self._laminar_groups.build(variables)
         if self.use_ema:
             self._laminar_averages = self.add_optimizer_variables(variables, "average")
-        if self.gradient_accumulation_steps:
-            self._laminar_accumulators = [
-                self.add_variable_from_reference(v, "gradient_accumulator") for v in variables
-            ]
+        self._laminar_build_accumulators(variables)
 
     def groups(self, factors: Mapping[Any, float]) -> None:
         """Give parts of the model learning rates of their own, or freeze them.
@@ -315,7 +322,8 @@ class Optimizer(Averages, WeightDecay):
         """Update each variable by its gradient.
 
         Args:
-            grads: a gradient for each variable; None where there is none.
+            grads: a gradient for each variable, a tensor or IndexedSlices; None where there is
+                none.
             trainable_variables: the variables, by default those given to `build`.
 
         Returns:
@@ -329,7 +337,7 @@ class Optimizer(Averages, WeightDecay):
         """
         grads = list(grads)
         graph = building()
-        if graph is None and (outside := symbolic_graph(self.name, grads)) is not None:
+        if graph is None and (outside := symbolic_graph(self.name, [*parts_of(grads)])) is not None:
             with outside.as_default():
                 return self.apply(grads, trainable_variables)
         in_graph = graph is not None and not graph.captures_values
@@ -418,10 +426,10 @@ class Optimizer(Averages, WeightDecay):
             self._get_variable_index(v)
         return variables
 
-    def _laminar_checked(self, gradient: TensorLike, variable: Variable) -> Tensor | None:
+    def _laminar_checked(self, gradient: Any, variable: Variable) -> Any:
         if gradient is None:
             return None
-        gradient = ops.convert_to_tensor(gradient)
+        gradient = self._laminar_as_taken(gradient, variable)
         if not gradient.shape.is_compatible_with(variable.shape):
             raise ShapeError(
                 f"{self.name}: the gradient of {variable.path!r} is {gradient.spec}, "
@@ -442,10 +450,9 @@ class Optimizer(Averages, WeightDecay):
         first = graph.version
 
         def step(*present: Tensor) -> None:
-            given = iter(present)
-            self._laminar_apply([None if g is None else next(given) for g in grads], variables)
+            self._laminar_apply(with_parts(grads, present), variables)
 
-        function(step)(*(g for g in grads if g is not None))
+        function(step)(*parts_of(grads))
         return group(*graph.operations[first:], name=self.name)
 
     def _laminar_apply(self, grads: Sequence[Tensor | None], variables: Sequence[Variable]) -> None:
@@ -456,9 +463,13 @@ class Optimizer(Averages, WeightDecay):
         left = [v.overwrite_with_gradient or not self._laminar_factor(v) for _, v in pairs]
         pairs = [pair for pair, is_left in zip(pairs, left, strict=True) if not is_left]
         updated = [v for _, v in pairs]
-        present = [ops.cast(g, v.dtype) for g, v in pairs]
-        if self.loss_scale_factor is not None:
-            present = [g / self.loss_scale_factor for g in present]
+        scale = self.loss_scale_factor
+
+        def own(g: Any, v: Variable) -> Any:
+            g = ops.cast(g, v.dtype)
+            return g if scale is None else g / scale
+
+        present = [mapped(g, partial(own, v=v)) for g, v in pairs]
         if self.gradient_accumulation_steps:
             self._laminar_accumulate(present, updated)
         else:
@@ -470,29 +481,13 @@ class Optimizer(Averages, WeightDecay):
                 self.assign(v, v.constraint(v.value))
         self.assign_add(self._iterations, 1)
 
-    @property
-    def _laminar_is_update_step(self) -> Any:
-        steps = self.gradient_accumulation_steps
-        return ops.equal((self._iterations + 1) % steps, 0)
-
-    def _laminar_accumulate(self, grads: Sequence[Tensor], variables: Sequence[Variable]) -> None:
-        """Add to the sums of gradients; on every n-th call, update by their mean and clear them."""
-        steps = self.gradient_accumulation_steps
-        is_update_step = self._laminar_is_update_step
-        accumulators = [self._laminar_accumulators[self._get_variable_index(v)] for v in variables]
-        sums = [a + g for a, g in zip(accumulators, grads, strict=True)]
-        with only_if(is_update_step):
-            self._laminar_update([s / steps for s in sums], variables)
-        for accumulator, s in zip(accumulators, sums, strict=True):
-            self.assign(accumulator, ops.where(is_update_step, ops.zeros_like(s), s))
-
     def _laminar_update(self, grads: Sequence[Tensor], variables: Sequence[Variable]) -> None:
         """Clip, decay, and apply the rule."""
         grads = self._laminar_clip(grads)
         rate = self.learning_rate
-        for v in variables:
+        for g, v in zip(grads, variables, strict=True):
             decay = self._laminar_weight_decay_of(v)
-            if decay is not None:
+            if decay is not None and not isinstance(g, CombinedSlices):
                 self.assign_sub(v, self._laminar_rate_of(v, rate) * decay * v)
         self._laminar_update_steps(grads, variables, rate)
 
@@ -506,11 +501,13 @@ class Optimizer(Averages, WeightDecay):
         return grads
 
     def _laminar_update_steps(
-        self, grads: Sequence[Tensor], variables: Sequence[Variable], learning_rate: Tensor
+        self, grads: Sequence[Any], variables: Sequence[Variable], learning_rate: Tensor
     ) -> None:
         """Apply the rule to all variables; override it for what is done once in a step."""
         for g, v in zip(grads, variables, strict=True):
-            self.update_step(g, v, self._laminar_rate_of(v, learning_rate))
+            by_rows = isinstance(g, CombinedSlices)
+            update = self._laminar_update_rows if by_rows else self.update_step
+            update(g, v, self._laminar_rate_of(v, learning_rate))
 
     def update_step(self, gradient: Tensor, variable: Variable, learning_rate: Tensor) -> None:
         """The rule: update one variable.
@@ -525,17 +522,6 @@ class Optimizer(Averages, WeightDecay):
     def _laminar_time(self, dtype: str, ahead: int = 1) -> Any:
         """t of the papers: 1 in the first step; in float32 or float64, where 0.999**t is not 1."""
         return ops.cast(self.iterations + ahead, result_type(dtype, "float32"))
-
-    def _laminar_overwrite(self, gradient: Tensor, variable: Variable) -> None:
-        """A variable whose new value is its gradient (scales of float8 layers); the greatest one
-        of the accumulated steps."""
-        if not self.gradient_accumulation_steps:
-            self.assign(variable, gradient)
-            return
-        greatest = self._laminar_accumulators[self._get_variable_index(variable)]
-        new = ops.maximum(gradient, greatest)
-        self.assign(variable, ops.where(self._laminar_is_update_step, new, variable))
-        self.assign(greatest, ops.where(self._laminar_is_update_step, ops.zeros_like(new), new))
 
     def assign(self, variable: Variable, value: TensorLike) -> Tensor:
         """Store `value` in a variable, unless this step is skipped; gives what is stored then."""
@@ -556,10 +542,10 @@ class Optimizer(Averages, WeightDecay):
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an optimizer like this one, as data."""
         rate = self._learning_rate
-        groups = {}
-        if self._laminar_groups is not None:  # Keras has none
-            groups["groups"] = self._laminar_groups.config(self._trainable_variables)
-        return groups | {
+        own: dict[str, Any] = {"lazy": True} if self.lazy else {}  # Keras has none of these
+        if self._laminar_groups is not None:
+            own["groups"] = self._laminar_groups.config(self._trainable_variables)
+        return own | {
             "name": self.name,
             "learning_rate": float(rate.numpy())
             if isinstance(rate, Variable)

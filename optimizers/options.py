@@ -23,6 +23,7 @@ class CommonOptions(TypedDict, total=False):
     loss_scale_factor: float | None
     gradient_accumulation_steps: int | None
     name: str | None
+    lazy: bool
 
 
 class Options(CommonOptions, total=False):

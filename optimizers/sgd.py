@@ -56,5 +56,8 @@ class SGD(Optimizer):
             step = self.momentum * v + step if self.nesterov else v
         self.assign_add(variable, step)
 
+    def _laminar_keeps_rows(self) -> bool:
+        return type(self).update_step is SGD.update_step and not is_used(self.momentum)
+
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "momentum": self.momentum, "nesterov": self.nesterov}

@@ -24,13 +24,14 @@ class Slots(Recorded):
 
     `_variables[id(v)]` are its own ones, in the order in which they were made: the order of saved
     files. `_laminar_indices[id(v)]` is the position of the model variable `v` in
-    `_trainable_variables`.
+    `_trainable_variables`, `_laminar_slots_beside[id(v)]` what is kept for it in its shape.
     """
 
     def __init__(self, name: str | None = None) -> None:
         self._variables: dict[int, Variable] = {}
         self._trainable_variables: list[Variable] = []
         self._laminar_indices: dict[int, int] = {}
+        self._laminar_slots_beside: dict[int, list[Variable]] = {}
         self.name = name or auto_name(type(self).__name__)
         self.built = False
 
@@ -103,12 +104,14 @@ class Slots(Recorded):
     ) -> Variable:
         """Make a variable of the shape and dtype of a model variable, named after it."""
         path = reference_variable.path.replace("/", "_").replace(":", "_")
-        return self.add_variable(
+        slot = self.add_variable(
             reference_variable.shape,
             initializer,
             reference_variable.dtype,
             name=f"{path}_{name or 'var'}",
         )
+        self._laminar_slots_beside.setdefault(id(reference_variable), []).append(slot)
+        return slot
 
     def add_optimizer_variables(
         self,

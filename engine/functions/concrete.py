@@ -394,6 +394,7 @@ class _Call:
 
     stateful = False
     read_only = False
+    row_gradient = None
 
     def __init__(self, function: ConcreteFunction) -> None:
         self.type = function.name
@@ -433,6 +434,7 @@ class _CallWithoutGradient:
 
     stateful = False
     read_only = False
+    row_gradient = None
 
     def __init__(self, function: ConcreteFunction, error: LaminarError) -> None:
         self.type = function.name

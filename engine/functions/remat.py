@@ -203,6 +203,7 @@ class _Again:
     type = "Remat"
     stateful = False
     read_only = False
+    row_gradient = None
 
     def __init__(self, script: Script) -> None:
         self.script = script

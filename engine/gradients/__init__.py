@@ -1,5 +1,8 @@
 """Reverse mode: as graph extension, and as an eager tape over the same registered gradients."""
 
+from ..ops.array.indexed_slices import CombinedSlices as CombinedSlices
+from ..ops.array.indexed_slices import IndexedSlices as IndexedSlices
+from ..ops.array.indexed_slices import mapped as mapped
 from .backprop import backpropagate as backpropagate
 from .forward import jvp as jvp
 from .symbolic import gradients as gradients

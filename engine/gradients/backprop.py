@@ -2,21 +2,23 @@
 
 `records` are in order of application, so inputs stand before what is computed from them. State:
     reached: ids of the tensors that depend on `xs`;
-    partials[id]: contributions to the gradient of a tensor, summed when they are asked for.
+    partials[id]: contributions to the gradient of a tensor, summed when they are asked for;
+    by_rows: ids of the variables' handles, and of what only hands on their values: where their
+        gradients are those of rows that were looked up, they stay IndexedSlices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from ..errors import InternalError, InvalidArgumentError, UnimplementedError
 from ..graph import GraphTensor, OpView, Tensor, building, resource
+from ..ops.array.indexed_slices import IndexedSlices, sum_slices
 from ..ops.core.basic import ones_like, zeros_like
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.registry import OpDef
-from ..ops.math.arithmetic import add
 from ..source import inside_layer, layer_path
 
 
@@ -32,7 +34,9 @@ def backpropagate(
     ys: Sequence[Tensor],
     xs: Sequence[Tensor],
     dys: Sequence[Tensor | None] | None = None,
-) -> list[Tensor | None]:
+    *,
+    slices: bool = False,
+) -> list[Any]:
     """The gradient of sum(ys * dys) with respect to each of `xs`, None where no y depends on it.
 
     Args:
@@ -40,6 +44,7 @@ def backpropagate(
         ys: what is differentiated.
         xs: with respect to what. For a variable, its handle.
         dys: weights of `ys`; ones by default.
+        slices: whether the gradient of a variable may be IndexedSlices; else all are tensors.
 
     Raises:
         UnimplementedError: an op on the way has no gradient.
@@ -47,6 +52,7 @@ def backpropagate(
     """
     wanted = {id(x) for x in xs}
     reached = set(wanted)
+    by_rows = {id(x) for x in xs if x.dtype == resource} if slices else set[int]()
     path: list[AppliedOp] = []
     for record in records:
         if any(id(x) in reached for x in record.inputs):
@@ -54,7 +60,9 @@ def backpropagate(
             if live:
                 reached.update(id(y) for y in live)
                 path.append(record)
-    partials: dict[int, list[Tensor]] = {}
+                if by_rows and _goes_by_rows(record, by_rows):
+                    by_rows.add(id(record.outputs[0]))
+    partials: dict[int, list[Any]] = {}
     for i, y in enumerate(ys):
         dy = dys[i] if dys is not None else None
         if id(y) in reached:
@@ -63,10 +71,13 @@ def backpropagate(
         douts = [_total(partials, y, keep=id(y) in wanted) for y in record.outputs]
         if all(d is None for d in douts):
             continue
-        for x, dx in zip(record.inputs, _gradient_of(record, douts), strict=True):
+        for x, dx in zip(record.inputs, _gradient_of(record, douts, by_rows), strict=True):
             if dx is not None and id(x) in reached:
                 partials.setdefault(id(x), []).append(dx)
-    return [_total(partials, x, keep=True) for x in xs]
+    found: list[Any] = [_total(partials, x, keep=True) for x in xs]
+    if not by_rows:
+        return found
+    return [dx if x.dtype == resource else _dense(dx) for x, dx in zip(xs, found, strict=True)]
 
 
 def fill_unconnected(
@@ -114,13 +125,11 @@ def _seed(y: Tensor, dy: Tensor | None) -> Tensor:
     return dy
 
 
-def _total(partials: dict[int, list[Tensor]], x: Tensor, *, keep: bool) -> Tensor | None:
+def _total(partials: dict[int, list[Any]], x: Tensor, *, keep: bool) -> Any:
     parts = partials.get(id(x)) if keep else partials.pop(id(x), None)
     if parts is None:
         return None
-    total = parts[0]
-    for part in parts[1:]:
-        total = add(total, part)
+    total = sum_slices(parts)
     if keep:
         partials[id(x)] = [total]
     return total
@@ -143,8 +152,27 @@ def _for_layer(record: AppliedOp) -> AbstractContextManager[None]:
     return inside_layer(where.op.layer)
 
 
-def _gradient_of(record: AppliedOp, douts: list[Tensor | None]) -> Sequence[Tensor | None]:
+def _goes_by_rows(record: AppliedOp, by_rows: Collection[int]) -> bool:
+    """Whether the gradient of what an application takes first may be IndexedSlices."""
     definition: OpDef = record.definition
+    return definition.row_gradient is not None and id(record.inputs[0]) in by_rows
+
+
+def _dense(dx: Any) -> Any:
+    return convert_to_tensor(dx) if isinstance(dx, IndexedSlices) else dx
+
+
+def _gradient_of(
+    record: AppliedOp, douts: list[Any], by_rows: Collection[int]
+) -> Sequence[Tensor | None]:
+    definition: OpDef = record.definition
+    if by_rows and _goes_by_rows(record, by_rows):
+        assert definition.row_gradient is not None
+        with _beside(record), _for_layer(record):
+            rows = definition.row_gradient(record, douts[0])
+            if rows is not None:
+                return rows, *(None for _ in record.inputs[1:])
+            douts = [_dense(d) for d in douts]
     if definition.gradient is None:
         raise UnimplementedError(
             f"{definition.type} has no gradient, and the result depends on its inputs through it",

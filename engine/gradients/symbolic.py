@@ -28,7 +28,8 @@ def gradients(
 
     Contributions over several paths are summed; an x that no y depends on gives None (zeros with
     `unconnected="zero"`). The results are ordinary tensors: differentiate them again for higher
-    order.
+    order. The gradient of a variable of which rows alone are looked up (`gather`, an Embedding) is
+    an IndexedSlices, which stands for a tensor everywhere.
 
     Inside of a branch, a loop body or a function, what `ys` owe to tensors from outside counts: the
     path goes on in the graphs around it. What a caller passes as an argument, or a loop carries, is
@@ -59,7 +60,7 @@ def gradients(
         dys = None if grad_ys is None else weights_of(ys, _as_list(grad_ys))
         if dys is not None:  # a weight may itself be a result, and results belong to the graph
             dys = [dy if dy is None else as_input(graph, dy) for dy in dys]
-        found = backpropagate(path_to(ys, stopped), ys, inside, dys)
+        found = backpropagate(path_to(ys, stopped), ys, inside, dys, slices=True)
         return fill_unconnected(found, xs, unconnected)
 
 

@@ -122,6 +122,8 @@ class GradientTape:
     ) -> Any:
         """d sum(target) / d source for each source, in the structure of `sources`.
 
+        The gradient of a variable of which rows alone are looked up is an IndexedSlices.
+
         Args:
             target: a tensor, or a structure of tensors, which are summed.
             sources: tensors or variables in any structure.
@@ -137,7 +139,7 @@ class GradientTape:
         leaves = flatten(sources)
         ys, walk = self._walk(flatten(target), leaves)
         dys = None if output_gradients is None else weights_of(ys, flatten(output_gradients))
-        found = walk(dys)
+        found = walk(dys, slices=True)
         return pack_sequence_as(sources, fill_unconnected(found, leaves, unconnected_gradients))
 
     def jacobian(self, target: Any, sources: Any, unconnected_gradients: str = "none") -> Any:
@@ -197,7 +199,7 @@ class GradientTape:
 
     def _walk(
         self, targets: Sequence[Any], leaves: Sequence[Any]
-    ) -> tuple[list[Tensor], Callable[[Sequence[Tensor | None] | None], list[Tensor | None]]]:
+    ) -> tuple[list[Tensor], Callable[..., list[Tensor | None]]]:
         """The targets as tensors, and what gives the gradients of sources for their weights."""
         if self._used and not self._persistent:
             raise FailedPreconditionError(
@@ -229,8 +231,10 @@ class GradientTape:
             self.reset()
             self._used = True
 
-        def walk(dys: Sequence[Tensor | None] | None) -> list[Tensor | None]:
-            found = backpropagate(records, ys, watched, dys)
+        def walk(
+            dys: Sequence[Tensor | None] | None, *, slices: bool = False
+        ) -> list[Tensor | None]:
+            found = backpropagate(records, ys, watched, dys, slices=slices)
             gradients = dict(zip(map(id, watched), found, strict=True))
             return [gradients.get(id(x)) for x in xs]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import InvalidArgumentError
 from ..ops.core.convert import convert_to_tensor
+from ..tree import map_structure
 from .tape import GradientTape, to_tensors
 
 
@@ -47,10 +48,14 @@ def value_and_grad(
                 f"grad: the function must return a scalar, got {value.spec}",
                 remedy="reduce it with mean or sum, or use GradientTape",
             )
-        found = tape.gradient(target, sources)
+        found = map_structure(_as_tensor, tape.gradient(target, sources))
         return result, (found[0] if isinstance(argnums, int) else tuple(found))
 
     return wrapped
+
+
+def _as_tensor(gradient: Any) -> Any:
+    return None if gradient is None else convert_to_tensor(gradient)
 
 
 def grad(

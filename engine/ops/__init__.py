@@ -8,11 +8,13 @@ from .array import creation as creation
 from .array import diagonal as diagonal
 from .array import gather as gather
 from .array import index as index
+from .array import indexed_slices as indexed_slices
 from .array import join as join
 from .array import padding as padding
 from .array import partition as partition
 from .array import quantile as quantile
 from .array import rearrange as rearrange
+from .array import repeats as repeats
 from .array import scatter as scatter
 from .array import search as search
 from .array import segment as segment
@@ -76,6 +78,7 @@ from .state import mutex as mutex
 from .state import queue as queue
 from .state import reader as reader
 from .state import table as table
+from .state import variable_rows as variable_rows
 from .state import variable_scatter as variable_scatter
 from .text import siphash as siphash
 from .text import string as string

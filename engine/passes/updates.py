@@ -10,9 +10,10 @@ from ..ops.core.basic import identity
 from ..ops.core.cluster import cluster_op
 from ..ops.core.registry import lookup
 from ..ops.state.variable import assign, assign_add, assign_sub, read_variable
+from ..ops.state.variable_rows import assign_rows
 from .order import sources_of
 
-UPDATES = (assign, assign_add, assign_sub)
+UPDATES = (assign, assign_add, assign_sub, assign_rows)
 # What may come after updates, as it does not fail. Groups are NoOps.
 _CANNOT_FAIL = (lookup("NoOp"), identity, read_variable)
 

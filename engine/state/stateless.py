@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from ..errors import InvalidArgumentError, ShapeError
 from ..graph import DType, Tensor, TensorShape
@@ -94,6 +94,14 @@ class StatelessScope:
         self._variables[id(variable)] = variable
         self._values[id(variable)] = tensor
 
+    def takes(self, variable: Any) -> bool:
+        """Whether updates of a variable stay inside."""
+        return variable.graph is None
+
+    def shape_of(self, variable: Held) -> TensorShape:
+        """The shape of a variable's values in the scope."""
+        return variable.shape
+
     def add_loss(self, loss: Tensor) -> None:
         """Take note of a loss."""
         self.losses.append(loss)
@@ -112,7 +120,7 @@ class StatelessScope:
             scope = scope._outer
         return None
 
-    def __enter__(self) -> StatelessScope:
+    def __enter__(self) -> Self:
         self._outer, _local.scope = _local.scope, self
         return self
 

@@ -407,6 +407,10 @@ class Variable(Operators, metaclass=CreatedByScopes):
         scope = current_scope()
         if scope is not None and (held := scope.value_of(self)) is not None:
             return held
+        return self.whole_value()
+
+    def whole_value(self) -> Tensor:
+        """The value at this point of the program, whatever it is in a scope around."""
         graph = building()
         handle = self._handle if graph is None else as_input(graph, self._handle)
         if self.trainable and recorders.active:
@@ -477,14 +481,15 @@ class Variable(Operators, metaclass=CreatedByScopes):
 
     def _apply(self, op: Any, value: Any) -> Tensor:
         operand = convert_to_tensor(value, self._dtype)
-        if not operand.shape.is_compatible_with(self._shape):
+        scope = current_scope()
+        shape = self._shape if scope is None else scope.shape_of(self)
+        if not operand.shape.is_compatible_with(shape):
             raise ShapeError(
-                f"variable {self._path!r} is {self._dtype}{self._shape}, "
+                f"variable {self._path!r} is {self._dtype}{shape}, "
                 f"the value assigned to it is {operand.spec}",
                 remedy="give a value of the variable's shape",
             )
-        scope = current_scope()
-        if scope is not None and self._graph is None:
+        if scope is not None and scope.takes(self):
             updated: Tensor = _UPDATES[op](self.read_value(), operand)
             scope.add_update((self, updated))
             return updated

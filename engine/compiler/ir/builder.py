@@ -27,6 +27,7 @@ from .program import (
     Loop,
     LoopProgram,
     Operand,
+    Over,
     Pointwise,
     Reduce,
     Shape,
@@ -270,6 +271,7 @@ class Builder:
         *,
         early: bool = False,
         work: int = 0,
+        over: Over | None = None,
     ) -> list[View]:
         """Kernels that are planned with real sizes: plan(real, target, inputs, outputs).
 
@@ -280,6 +282,7 @@ class Builder:
             plan: gives the launches, from the numbers of what goes in and out; see `KernelCall`.
             early: whether they run before all others that they do not need.
             work: the number of multiplications, if they take the time.
+            over: the input whose memory the one output may take.
         """
         views = tuple(self.whole(x) for x in inputs)
         made = [self.storage(shape, dtype) for shape, dtype in outputs]
@@ -288,7 +291,8 @@ class Builder:
         def planned(real: Callable[[int], int], target: Any, **more: Any) -> Any:
             return plan(real, target, *numbers, **more)
 
-        self._add(KernelCall(name, views, numbers[1], planned, early=early, work=work))
+        call = KernelCall(name, views, numbers[1], planned, early=early, work=work, over=over)
+        self._add(call)
         return made
 
     def once(self, key: Any, make: Callable[[], View]) -> View:

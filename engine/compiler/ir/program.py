@@ -193,6 +193,7 @@ class KernelCall:
         work: how many multiplications there are; 0 where memory takes the time.
         early: whether it runs before all that it does not need, so that others can join kernels
             which come before the place where its result is first used.
+        over: the input whose memory its one output may take.
     """
 
     name: str
@@ -202,11 +203,24 @@ class KernelCall:
     shape: Shape | None = None
     work: int = 0
     early: bool = False
+    over: Over | None = None
 
     @property
     def operands(self) -> tuple[Operand, ...]:
         """What it reads."""
         return self.inputs
+
+
+class Over(NamedTuple):
+    """What a kernel call may write over, as it changes but a part of it.
+
+    Attributes:
+        storage: the input.
+        changed: how many elements are written; no other is touched where the memory is the same.
+    """
+
+    storage: int
+    changed: int
 
 
 @dataclass(eq=False)

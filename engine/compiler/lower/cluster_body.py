@@ -10,17 +10,19 @@ from ...ops.core.basic import identity
 from ...ops.core.cluster import ClusterBody, ClusterOp
 from ...ops.core.registry import OpDef
 from ...ops.state.variable import assign, assign_add, assign_sub, read_variable
+from ...ops.state.variable_rows import assign_rows
 from ..ir.builder import Builder
 from ..ir.element_types import check_computed
 from ..ir.not_lowered import NotLoweredError
 from ..ir.program import LoopProgram, Operand, Shape, Size, View
 from .operations import OperationLowering
+from .rules.scattering import put_rows
 
 _UPDATES: dict[OpDef, Callable[[Any, Any, Any], Any]] = {
     assign_add: lambda s, old, x: old + x,
     assign_sub: lambda s, old, x: old - x,
 }
-STATE = frozenset({read_variable, assign, *_UPDATES})
+STATE = frozenset({read_variable, assign, assign_rows, *_UPDATES})
 
 
 class ClusterLowering:
@@ -105,6 +107,8 @@ class ClusterLowering:
         value = self._current[i]
         if definition is not read_variable:
             new = self._steps.value(step.inputs[1])
+            if definition is assign_rows:
+                new = put_rows(b, value, new, self._steps.value(step.inputs[2]))
             if b.shape(new) != shape:
                 raise NotLoweredError(
                     f"{definition.type} of {b.shape(new)} to a variable of {shape}"

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..codegen.arguments import Loops
 from ..codegen.loop_kernel import LoopWriter
 from ..ir.kernel import Kernel
 from ..ir.sizes import Sizes
 from ..schedule.buffer_assignment import BufferAssignment, in_order, live_ranges
+
+
+def changed_in_part(kernel: Kernel, place: Mapping[int, int]) -> dict[int, int]:
+    """The storages that a kernel changes in place, but for most of it: how many elements it has
+    to do with."""
+    call = kernel.call
+    if call is None or call.over is None:
+        return {}
+    (made,) = call.writes
+    table, changed = call.over
+    return {table: 0, made: changed} if place[made] == place[table] else {}
 
 
 class CompiledProgram:
@@ -61,10 +72,16 @@ class CompiledProgram:
 
     @functools.cached_property
     def touched(self) -> list[tuple[int, ...]]:
-        """For each kernel, the storages in memory that it reads or writes."""
+        """For each kernel, the storages in memory that it reads or writes all of."""
         stored = self.layout.stored
         return [
-            tuple(sorted(stored & ({v.storage for v in kernel.views} | kernel.writes)))
+            tuple(
+                sorted(
+                    stored
+                    & ({v.storage for v in kernel.views} | kernel.writes)
+                    - changed_in_part(kernel, self.layout.place).keys()
+                )
+            )
             for kernel in self.kernels
         ]
 

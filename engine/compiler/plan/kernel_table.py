@@ -14,7 +14,7 @@ from ..ir.program import IndirectLoad, Operand, Pointwise, Reduce, View
 from ..kernels.gemm.microkernel import tile_of
 from ..schedule.cost import instructions
 from ..target.code import Code
-from .compiled_program import CompiledProgram
+from .compiled_program import CompiledProgram, changed_in_part
 from .launches import Planned, all_of
 
 _MOST_NAMES = 8  # of functions in a row
@@ -277,11 +277,12 @@ def _bytes_of(
         return 0, 0
     layout, storages = structure.layout, structure.layout.program.storages
     own = kernel.writes
+    part = changed_in_part(kernel, layout.place)
     read: dict[View, int] = {}
     for s in kernel.all_statements:
         for view, count in _elements(s.operands, real):
             if view.storage in layout.stored and view.storage not in own:
-                read[view] = max(read.get(view, 0), count)
+                read[view] = max(read.get(view, 0), real(part.get(view.storage, count)))
     filled: dict[View, int] = {}
     for s in kernel.all_statements:
         targets = [s.target] if isinstance(s, Pointwise | Reduce) else []
@@ -290,7 +291,8 @@ def _bytes_of(
             number = layout.place[target.storage]
             if target.storage in layout.stored and number not in unused:
                 view = target._replace(storage=number)
-                filled[view] = math.prod(map(real, target.shape))
+                whole = math.prod(map(real, target.shape))
+                filled[view] = real(part.get(target.storage, whole))
 
     def total(counts: Mapping[View, int]) -> int:
         by_storage: dict[int, int] = {}

@@ -7,7 +7,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..ir.kernel import Kernel, at_hand, fills, is_column, squeezed
-from ..ir.program import IndirectLoad, LoopProgram, Pointwise, Reduce, View, views_of
+from ..ir.program import (
+    IndirectLoad,
+    KernelCall,
+    LoopProgram,
+    Pointwise,
+    Reduce,
+    View,
+    views_of,
+)
 from ..ir.recording_scalars import same
 from ..target import host
 from ..target.llvm import vector_bytes
@@ -153,6 +161,10 @@ def _may_overwrite(kernel: Kernel, number: int, variable: int, stored: Collectio
     Of what it makes, `stored` is in memory in any case.
     """
     (writer,) = (s for s in kernel.all_statements if number in s.writes)
+    if isinstance(writer, KernelCall) and writer.over is not None:
+        return [v.storage for v in writer.inputs].count(variable) == (
+            writer.over.storage == variable
+        )
     if not isinstance(writer, Pointwise | Reduce):
         return False  # the statements behind it read later
     if kernel.call is not None and any(v.storage == variable for v in kernel.call.inputs):

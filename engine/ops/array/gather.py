@@ -40,7 +40,7 @@ def check_index_types(who: str, indices: Sequence[TensorSpec]) -> None:
 
 
 @define("Gather", dtypes={"x": ANY, "indices": INTEGER}, same_dtype=False)
-def _gather(x: TensorSpec, indices: TensorSpec, *, axis: int, batch_dims: int) -> TensorSpec:
+def gather_op(x: TensorSpec, indices: TensorSpec, *, axis: int, batch_dims: int) -> TensorSpec:
     """y[b..., p..., i..., q...] = x[b..., p..., indices[b..., i...], q...].
 
     `axis` is the place of the indexed axis in x, counted from the front; the first `batch_dims`
@@ -80,7 +80,7 @@ def _gather_rows(
     return flat + (xp.arange(batch * inner) * size).reshape(batch, inner, 1)
 
 
-@_gather.reference
+@gather_op.reference
 def _gather_kernel(xp: Any, x: Array, indices: Array, *, axis: int, batch_dims: int) -> Array:
     axis %= x.ndim
     if batch_dims == 0:
@@ -92,15 +92,15 @@ def _gather_kernel(xp: Any, x: Array, indices: Array, *, axis: int, batch_dims: 
     return xp.take(table, rows, axis=0).reshape(shape)
 
 
-@_gather.grad
+@gather_op.grad
 def _gather_grad(op: OpView, dy: Tensor) -> Grads:
     x, indices = op.inputs
     shape, dims = dims_of(x)
-    return _gather_grad_op(dy, indices, *dims, shape=shape, **op.attrs), None
+    return gather_grad(dy, indices, *dims, shape=shape, **op.attrs), None
 
 
 @define("GatherGrad", dtypes={"dy": NUMERIC, "indices": INTEGER}, same_dtype=False)
-def _gather_grad_op(
+def gather_grad(
     dy: TensorSpec,
     indices: TensorSpec,
     *dims: TensorSpec,
@@ -112,7 +112,7 @@ def _gather_grad_op(
     return TensorSpec(shape, dy.dtype)
 
 
-@_gather_grad_op.reference
+@gather_grad.reference
 def _gather_grad_kernel(
     xp: Any,
     dy: Array,
@@ -127,11 +127,11 @@ def _gather_grad_kernel(
     return scatter_new(xp, full, axis + 1, rows, dy)
 
 
-@_gather_grad_op.grad
+@gather_grad.grad
 def _gather_grad_grad(op: OpView, ddx: Tensor) -> Grads:
     _, indices, *dims = op.inputs
     axis, batch_dims = op.attrs["axis"], op.attrs["batch_dims"]
-    return _gather(ddx, indices, axis=axis, batch_dims=batch_dims), None, *(None for _ in dims)
+    return gather_op(ddx, indices, axis=axis, batch_dims=batch_dims), None, *(None for _ in dims)
 
 
 def gather(x: Tensor, indices: Tensor, axis: int = 0, batch_dims: int = 0) -> Tensor:
@@ -158,7 +158,7 @@ def gather(x: Tensor, indices: Tensor, axis: int = 0, batch_dims: int = 0) -> Te
         axis = canonical_axis("gather", axis, len(x.shape))
     if batch_dims < 0:
         batch_dims += indices.ndim
-    return _gather(x, indices, axis=axis, batch_dims=batch_dims)
+    return gather_op(x, indices, axis=axis, batch_dims=batch_dims)
 
 
 @define("GatherNd", dtypes={"x": ANY})

@@ -128,6 +128,7 @@ class OpDef:
         self.async_kernel: Callable[..., None] | None = None
         self.prepared: Preparation | None = None
         self.gradient: Gradient | None = None
+        self.row_gradient: Callable[..., Any] | None = None
         self.doc = inspect.getdoc(rule) or ""
         self._learn_signature()
         if isinstance(dtypes, Mapping):
@@ -199,6 +200,15 @@ class OpDef:
     def grad(self, fn: F) -> F:
         """Register `fn(op, *douts) -> one gradient or None per input`."""
         self.gradient = fn
+        return fn
+
+    def rows(self, fn: F) -> F:
+        """Register `fn(op, dout)`, the gradient of the first input as IndexedSlices, if it can be.
+
+        It is asked on the way to a variable, of ops with one output; None has `grad` asked instead.
+        `dout` may be IndexedSlices.
+        """
+        self.row_gradient = fn
         return fn
 
     # Using

@@ -241,6 +241,11 @@ def _read_grad(op: OpView, dy: Tensor) -> Grads:
     return (dy,)  # the handle stands for the value: its gradient is the value's
 
 
+@read_variable.rows
+def _read_rows(op: OpView, dy: Any) -> Any:
+    return dy
+
+
 def _update(
     type: str,
     doc: str,

@@ -13,6 +13,7 @@ from laminar import ops
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 from laminar.engine.gradients import gradients
 from laminar.engine.graph import Graph
+from laminar.engine.ops.array.repeats import first_occurrence
 from laminar.engine.ops.core.basic import placeholder
 from laminar.engine.ops.core.cluster import ClusterBody, run_steps
 from laminar.engine.ops.core.convert import convert_to_tensor
@@ -95,6 +96,7 @@ def moved(x: Any, at: Any, y: Any) -> Sequence[Any]:
         *(ops.repeat(x, 2, axis=0), ops.tile(x, (1, 2)), ops.flip(x, axis=1)),
         *(*ops.top_k(x, 5), *ops.top_k(ops.cast(x, "float64"), 3), ops.sort(x), ops.argsort(x)),
         ops.scatter_update(x, ops.expand_dims(at, -1), y),
+        first_occurrence(at),
         ops.searchsorted(ops.cumsum(ops.exp(ops.reshape(ops.tile(x, (2, 1)), (-1,)))), y),
     ]
 

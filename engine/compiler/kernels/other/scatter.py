@@ -53,7 +53,8 @@ def plan_scatter(
         rows: (tables, count, width).
         indices: (count,) integers; for one that is not in 0 ... size - 1 nothing is done.
         start: (tables, size, width); None: zeros.
-        out: (tables, size, width).
+        out: (tables, size, width); where it is the memory of `start`, rows that no index names are
+            not touched.
         tables: how many there are.
         count: of indices.
         size: rows of a table.
@@ -107,10 +108,15 @@ def _write(
 
             _columns(fn, first, last, lanes, vector)
 
-        if own_indices:
-            prepare(fn.number(0), size * width, before)
-        else:
-            loop(fn, fn.number(0), size, 1, lambda i: prepare(begin, end, before + i * row_bytes))
+        def prepare_all() -> None:
+            if own_indices:
+                prepare(fn.number(0), size * width, before)
+            else:
+                loop(
+                    fn, fn.number(0), size, 1, lambda i: prepare(begin, end, before + i * row_bytes)
+                )
+
+        when(fn, old != out, prepare_all)
 
         def combine(k: Value) -> None:
             i = convert(fn, load(fn, named + k * index_dtype.size, index_dtype), int64)

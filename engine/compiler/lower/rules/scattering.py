@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ....graph import bool_, int64
+from ....graph import bool_, int32, int64
 from ...ir.builder import Builder, as_it_is, broadcast
 from ...ir.kernel_target import Target
 from ...ir.launch import Buffer
 from ...ir.not_lowered import NotLoweredError
-from ...ir.program import Operand, Shape, Size, View
+from ...ir.program import Operand, Over, Shape, Size, View
+from ...kernels.other.first_of_each import TABLE_PLACES, plan_first
 from ...kernels.other.scatter import plan_scatter
 from .indexing import checked, numbers, wrapped
 from .table import Lowered, filled, lowers
@@ -133,6 +134,40 @@ def _segment_sum(b: Builder, step: Lowered, rows: Operand, ids: Operand, *dims: 
         raise NotLoweredError(f"SegmentSum of {b.shape(rows)} by {b.shape(ids)}")
     found = _scattered(b, rows, numbers(b, ids), (1, size, math.prod(rest)))
     return b.reshape(found, (size, *rest))
+
+
+@lowers("FirstOccurrence")
+def _first_occurrence(b: Builder, step: Lowered, x: Operand) -> Operand:
+    (count,) = b.shape(x)
+    numbered = numbers(b, x)
+    dtype = b.dtype(numbered)
+
+    def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
+        first, table = map(Buffer, outputs)
+        return plan_first(Buffer(inputs[0]), first, table, real(count), dtype, target)
+
+    made = [((count,), int32), ((TABLE_PLACES * count,), int32)]
+    return b.kernel_call("first of each", [numbered], made, plan)[0]
+
+
+def put_rows(b: Builder, table: Operand, places: Operand, rows: Operand) -> View:
+    """A table with other rows at places; those out of range name none."""
+    shape, dtype = b.shape(table), b.dtype(table)
+    (count,) = b.shape(places)
+    places = numbers(b, places)
+    index_dtype = b.dtype(places)
+    if dtype == bool_ or b.shape(rows) != (count, *shape[1:]):
+        raise NotLoweredError(f"rows {b.shape(rows)} for a table of {shape} {dtype}")
+
+    def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
+        sizes = 1, real(count), real(shape[0]), real(math.prod(shape[1:]))
+        given = Buffer(inputs[0]), Buffer(inputs[1]), Buffer(inputs[2]), Buffer(outputs[0])
+        return plan_scatter("update", *given, *sizes, dtype, index_dtype, target)
+
+    whole = b.whole(table)
+    inputs = [rows, places, whole]
+    over = Over(whole.storage, math.prod(b.shape(rows)))
+    return b.kernel_call("put rows", inputs, [(shape, dtype)], plan, over=over)[0]
 
 
 def _scattered(
