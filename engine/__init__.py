@@ -28,6 +28,8 @@ from .functions import fori_loop as fori_loop
 from .functions import function as function
 from .functions import graph_function as graph_function
 from .functions import map_slices as map_slices
+from .functions import numpy_function as numpy_function
+from .functions import py_function as py_function
 from .functions import scan as scan
 from .functions import switch_case as switch_case
 from .functions import while_loop as while_loop

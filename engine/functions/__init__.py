@@ -15,6 +15,8 @@ from .loops import fori_loop as fori_loop
 from .loops import map_slices as map_slices
 from .loops import scan as scan
 from .loops import while_loop as while_loop
+from .py_function import numpy_function as numpy_function
+from .py_function import py_function as py_function
 from .remat import remat as remat
 from .signature import PYTHON_VALUE as PYTHON_VALUE
 from .signature import TRACE_ON_NEW_VALUE as TRACE_ON_NEW_VALUE

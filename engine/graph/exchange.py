@@ -40,10 +40,11 @@ def export_graph(graph: Graph) -> GraphDef:
     """The operations of `graph` as data.
 
     What a function captures becomes placeholders; attributes that are Python functions are left
-    out.
+    out where the op does without one.
 
     Raises:
-        InvalidArgumentError: an attribute is of a kind that the format does not have.
+        InvalidArgumentError: an attribute is of a kind that the format does not have, or a Python
+            function that the op needs.
     """
     found = GraphDef()
     found.message.versions.producer = VERSION
@@ -71,7 +72,15 @@ def _write_nodes(
         node.input.extend(f"^{c.name}" for c in op.control_inputs if c.id in known)
         node.colocation.extend(_COLOCATED + name for name in op.colocation)
         for name, value in sorted(op.attrs.items()):
-            if not callable(value):
+            if callable(value):
+                if name not in op.definition.defaults:
+                    raise InvalidArgumentError(
+                        f"{op.type} {op.name!r} calls the Python function {value!r} of this "
+                        f"process: a graph with it cannot be written",
+                        remedy="leave it out of what is written, or use ops instead",
+                        location=op.location,
+                    )
+            else:
                 try:
                     write_value(node.attr[name], value, partial(writer.name_of, op=op))
                 except (TypeError, ValueError) as cause:

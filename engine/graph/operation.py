@@ -29,6 +29,10 @@ class OpDefinition(Protocol):
     def read_only(self) -> bool:
         """Whether it only reads the resources among its inputs."""
 
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """The attributes that need not be given, with their values."""
+
     def infer(
         self, specs: Sequence[TensorSpec], attrs: Mapping[str, Any]
     ) -> tuple[tuple[TensorSpec, ...], dict[str, Any]]:
