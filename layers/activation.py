@@ -32,6 +32,8 @@ class Activation(Layer):
         x: any -> y: the same
     """
 
+    _laminar_stateless = True
+
     activation: Callable[[Any], Any]
 
     def __init__(self, activation: ActivationLike, **kwargs: Unpack[LayerOptions]) -> None:
@@ -62,6 +64,8 @@ class ReLU(Layer):
 
     Source: Nair and Hinton, "Rectified linear units improve restricted Boltzmann machines", 2010.
     """
+
+    _laminar_stateless = True
 
     def __init__(
         self,
@@ -103,6 +107,8 @@ class LeakyReLU(Layer):
     Source: Maas, Hannun and Ng, "Rectifier nonlinearities improve neural network acoustic models",
         2013, section 2.
     """
+
+    _laminar_stateless = True
 
     def __init__(self, negative_slope: float = 0.3, **kwargs: Any) -> None:
         negative_slope = kwargs.pop("alpha", negative_slope)
@@ -185,6 +191,8 @@ class ELU(Layer):
         exponential linear units", 2016, arXiv:1511.07289, equation 15.
     """
 
+    _laminar_stateless = True
+
     def __init__(self, alpha: float = 1.0, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         self.alpha = alpha
@@ -214,6 +222,8 @@ class Softmax(Layer):
     Raises:
         ShapeError: the mask does not broadcast to the inputs.
     """
+
+    _laminar_stateless = True
 
     def __init__(self, axis: int | Sequence[int] = -1, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)

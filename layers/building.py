@@ -23,6 +23,8 @@ class Buildable(Weighted):
     """The part of `Layer` that deals with `build`."""
 
     _laminar_call_parameters: ClassVar[tuple[str, ...]] = ()
+    # Whether a layer that writes no `build` is built as soon as it is made: it has no weights.
+    _laminar_stateless: ClassVar[bool] = False
     _laminar_build_shapes: dict[str, Any] | None
 
     def __init_subclass__(cls, **options: Any) -> None:

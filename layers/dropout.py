@@ -23,6 +23,8 @@ from .options import at_least_0, config_of, fraction
 class _Noise(Layer):
     """What layers with randomness have in common: a generator, and no effect unless training."""
 
+    _laminar_stateless = True
+
     def _begin(self, strength: float | Tensor, seed: int | None) -> None:
         self.seed = seed
         self._active = isinstance(strength, Tensor) or strength > 0

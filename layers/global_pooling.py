@@ -29,6 +29,8 @@ class GlobalPooling(Layer):
         x: (batch, *spatial, channels), or (batch, channels, *spatial) -> y: (batch, channels)
     """
 
+    _laminar_stateless = True
+
     rank: ClassVar[int]
     pool: ClassVar[Callable[..., Any]]
 

@@ -20,6 +20,8 @@ class Identity(Layer):
         x: any -> y: the same
     """
 
+    _laminar_stateless = True
+
     def __init__(self, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
@@ -41,6 +43,8 @@ class ActivityRegularization(Layer):
     Shapes:
         x: any -> y: the same
     """
+
+    _laminar_stateless = True
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Unpack[CommonOptions]) -> None:
         super().__init__(activity_regularizer=regularizers.L1L2(l1=l1, l2=l2), **kwargs)
@@ -66,6 +70,8 @@ class Masking(Layer):
     Shapes:
         x: (batch, steps, features) -> y: the same, with the mask (batch, steps)
     """
+
+    _laminar_stateless = True
 
     def __init__(self, mask_value: float = 0.0, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)

@@ -91,7 +91,7 @@ class Layer(Buildable, Operation):
         self._laminar_policy = dtype_policies.get(dtype)
         self.autocast = autocast
         self._laminar_trainable = trainable
-        self.built = False
+        self.built = self._laminar_stateless and type(self).build is Buildable.build
         self.input_spec: Any = None
         self.supports_masking = False
         self._laminar_losses: list[Any] = []

@@ -175,6 +175,8 @@ class UnitNormalization(Layer):
         InvalidArgumentError: `axis` is not made of whole numbers.
     """
 
+    _laminar_stateless = True
+
     def __init__(self, axis: Axes = -1, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
         self.axis = _axes(self, axis)

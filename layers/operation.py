@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
+from laminar.copying import Copied
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.engine.functions import FuncGraph
 from laminar.engine.ops.core.convert import convert_to_tensor
@@ -17,7 +18,7 @@ from .remat import get_current_remat_mode, rematerialized
 from .symbolic import KerasTensor, Node
 
 
-class Operation:
+class Operation(Copied):
     """A callable with a name that remembers its symbolic calls.
 
     Attributes:
@@ -32,6 +33,11 @@ class Operation:
         self._laminar_remat_mode = get_current_remat_mode()
         self.inbound_nodes: list[Node] = []
         self.outbound_nodes: list[Node] = []
+
+    def _laminar_not_copied(self, memo: dict[int, Any]) -> dict[str, Any]:
+        """A copy belongs to the calls that are copied with it, and to no others."""
+        calls: dict[str, Any] = {"outbound_nodes": []}
+        return calls if memo else {**calls, "inbound_nodes": []}
 
     @property
     def name(self) -> str:

@@ -36,6 +36,8 @@ class Pooling(Layer):
         InvalidArgumentError: a size below 1, or another padding or layout.
     """
 
+    _laminar_stateless = True
+
     rank: ClassVar[int]
     pool: ClassVar[Callable[..., Any]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,6 +28,12 @@ class Groups:
         self._who = who
         self._entries = [(_checked_key(key, who), _factor(f, who)) for key, f in factors.items()]
         self._factors: dict[int, float] = {}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Groups:
+        new = copy.copy(self)
+        new._entries = copy.deepcopy(self._entries, memo)
+        new._factors = {id(memo[i]) if i in memo else i: f for i, f in self._factors.items()}
+        return new
 
     def build(self, variables: Sequence[Variable]) -> None:
         """Find the factor of each variable; of several that fit, the last one holds.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from laminar import config, initializers
+from laminar.copying import Copied
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.engine.graph import as_dtype, building
 from laminar.engine.ops.core.convert import convert_to_tensor
@@ -19,7 +20,7 @@ from laminar.recorded import Recorded
 from laminar.typing import DTypeLike, Shape
 
 
-class Slots(Recorded):
+class Slots(Recorded, Copied):
     """What has variables of its own, made for the variables of a model.
 
     `_variables[id(v)]` are its own ones, in the order in which they were made: the order of saved
@@ -32,8 +33,23 @@ class Slots(Recorded):
         self._trainable_variables: list[Variable] = []
         self._laminar_indices: dict[int, int] = {}
         self._laminar_slots_beside: dict[int, list[Variable]] = {}
+        self._laminar_counters = 0  # how many variables there were before the slots
         self.name = name or auto_name(type(self).__name__)
         self.built = False
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        new = super().__deepcopy__(memo)
+        new._variables = {id(v): v for v in new._variables.values()}
+        new._laminar_indices = {id(v): i for i, v in enumerate(new._trainable_variables)}
+        new._laminar_slots_beside = {
+            id(memo[i]) if i in memo else i: slots for i, slots in new._laminar_slots_beside.items()
+        }
+        return new
+
+    def _laminar_pickled_variables(self) -> list[Variable]:
+        """Without the slots: they belong to the variables of a model, and are pickled with it."""
+        made = list(self._variables.values())
+        return made[: self._laminar_counters] if self.built else made
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Variable):  # the optimizer's own state, wherever it is kept
@@ -155,6 +171,8 @@ class Slots(Recorded):
 
     def build(self, variables: Sequence[Variable]) -> None:
         """Learn which model variables there are; a subclass makes the slots for them."""
+        if not self.built:
+            self._laminar_counters = len(self._variables)
         self._trainable_variables = list(variables)
         self._laminar_indices = {id(v): i for i, v in enumerate(variables)}
         self.built = True

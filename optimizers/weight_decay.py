@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any, Self
 
 from laminar.engine.state import Variable
 
@@ -38,6 +39,13 @@ class WeightDecay(Slots):
         self._laminar_undecayed = frozenset(id(v) for v in var_list or ())
         patterns = "|".join(var_names or ())
         self._laminar_undecayed_names = re.compile(patterns) if patterns else None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        new = super().__deepcopy__(memo)
+        new._laminar_undecayed = frozenset(
+            id(memo[i]) if i in memo else i for i in self._laminar_undecayed
+        )
+        return new
 
     def _laminar_decays(self, variable: Variable) -> bool:
         names = self._laminar_undecayed_names

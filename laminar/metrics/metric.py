@@ -12,6 +12,7 @@ from laminar.layers.holding import holding
 from laminar.layers.tracking import Tracked
 
 from .. import config, initializers
+from ..copying import Copied
 from ..dtype_policies import Policy
 from ..initializers import InitializerLike
 from ..losses.loss import dtype_of
@@ -20,7 +21,7 @@ from ..recorded import Recorded
 from ..typing import DTypeLike, Shape
 
 
-class Metric(Tracked, Recorded):
+class Metric(Tracked, Recorded, Copied):
     """A quantity over many batches. Abstract: write `__init__`, `update_state` and `result`.
 
     `__init__` makes variables with `add_variable`, `update_state` adds what a batch contributes,

@@ -14,6 +14,7 @@ from laminar.serialization import config_of, custom_object_scope
 from laminar.tree import flatten, map_structure, pack_sequence_as
 
 from .model import Functional, Model
+from .network_inputs import form
 from .sequential import Sequential
 
 
@@ -44,6 +45,14 @@ def clone_model(
         raise InvalidArgumentError(
             "clone_model: input_tensors must be symbolic", remedy="make them with Input(...)"
         )
+    network = model._laminar_network
+    if input_tensors is not None and network is not None:
+        expected = network.inputs_structure
+        if form(input_tensors) != form(expected):
+            raise InvalidArgumentError(
+                f"clone_model: input_tensors must nest as the inputs of the model do, "
+                f"got {input_tensors!r} for {expected!r}"
+            )
 
     def make(layer: Any) -> Any:
         if recursive and isinstance(layer, Model) and _has_parts(layer):
@@ -98,7 +107,7 @@ def _clone_network(
             network.inputs_structure,
         )
     values = dict(zip(map(id, network.inputs), flatten(inputs), strict=True))
-    made: dict[int, Any] = {}
+    made: dict[int, Any] = {}  # by the layer that is cloned
     for node in network.nodes:
         if any(id(t) in values for t in node.outputs):
             continue

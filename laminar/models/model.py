@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
@@ -195,8 +196,8 @@ class Model(Trainer):
         if any(layer._laminar_has_reported for layer in self._laminar_flatten_layers()):
             return None
         structure = network.outputs_structure
-        is_one = isinstance(structure, list | tuple) and len(network.outputs) == 1
-        return network.outputs[0] if is_one else structure
+        is_one = isinstance(structure, list | tuple) and len(structure) == 1
+        return structure[0] if is_one else structure
 
     # Information
 
@@ -314,6 +315,17 @@ class Model(Trainer):
         as_config(mode, config, who(self))
         quantize_layers(self, mode, config, filters)
         self._laminar_forget_steps()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        if self._laminar_network is not None and not memo:
+            memo[id(memo)] = []  # as `copy` begins: the layers inside are copied with their calls
+            copy.deepcopy(self._laminar_network, memo)
+        return super().__deepcopy__(memo)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from laminar.saving.pickled import archived, unarchived  # as in `save`
+
+        return (unarchived, (archived(self),)) if self.built else super().__reduce__()
 
     def to_json(self, **kwargs: Any) -> str:
         """The architecture as JSON."""

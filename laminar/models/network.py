@@ -7,18 +7,17 @@ weights and of the config.
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
-from laminar import ops
 from laminar.distribute.replicas import part_call
-from laminar.engine.errors import InvalidArgumentError, ShapeError
-from laminar.engine.graph import Tensor, TensorShape, as_dtype
-from laminar.engine.ops.core.convert import convert_to_tensor
-from laminar.engine.ops.math.cast import cast
+from laminar.engine.errors import InvalidArgumentError
 from laminar.layers.input import Input, InputLayer
 from laminar.layers.layer import Layer
 from laminar.layers.symbolic import Callee, KerasTensor, Node, unique
 from laminar.tree import flatten, map_structure, pack_sequence_as
+
+from .network_inputs import is_input, matched, name_of
 
 
 class Network:
@@ -39,6 +38,12 @@ class Network:
             raise InvalidArgumentError(f"{who}: an input is listed twice")
         self._order()
         self._check_names()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Network:
+        for node in self.nodes:  # from the inputs on: a walk back from the outputs may be long
+            copy.deepcopy(node.operation, memo)
+        inputs, outputs = self.inputs_structure, self.outputs_structure
+        return Network(copy.deepcopy(inputs, memo), copy.deepcopy(outputs, memo), self.who)
 
     def _symbols(self, structure: Any, what: str) -> list[KerasTensor]:
         leaves = flatten(structure)
@@ -131,12 +136,12 @@ class Network:
     @property
     def input_names(self) -> list[str]:
         """The names of the inputs, in order."""
-        return [_name_of(x) for x in self.inputs]
+        return [name_of(x) for x in self.inputs]
 
     @property
     def output_names(self) -> list[str]:
         """The name of the operation behind each output."""
-        return [_name_of(y) for y in self.outputs]
+        return [name_of(y) for y in self.outputs]
 
     def calls_of(self, operation: Callee) -> list[Node]:
         """The calls of an operation that belong to the network, in order."""
@@ -145,76 +150,20 @@ class Network:
     def run(self, inputs: Any) -> Any:
         """Compute the outputs from the inputs, calling each operation as it was called."""
         values: dict[int, Any] = {}
-        for x, value in zip(self.inputs, self._match(inputs), strict=True):
+        given = matched(inputs, self.inputs_structure, self.inputs, self.who)
+        for x, value in zip(self.inputs, given, strict=True):
             values[id(x)] = value
         for node in self.nodes:
             if all(id(t) in values for t in node.outputs):
                 continue
             args, kwargs = node.fill(values)
             result = flatten(part_call(node.operation, args, kwargs))
-            made = [r for r in result if r is not None]
-            for tensor, value in zip(node.outputs, made, strict=True):
+            for tensor, value in zip(flatten(node.structured_outputs), result, strict=True):
                 values.setdefault(id(tensor), value)  # what is fed counts
         found = pack_sequence_as(self.outputs_structure, [values[id(y)] for y in self.outputs])
         if isinstance(found, list | tuple) and len(found) == 1:
             return found[0]  # a list of one output is that output
         return found
-
-    def _match(self, inputs: Any) -> list[Any]:
-        """The given inputs in the order of the model's, checked and cast."""
-        names = self.input_names
-        if isinstance(inputs, dict):
-            keys = names
-            if isinstance(self.inputs_structure, dict):
-                keys = sorted(self.inputs_structure)
-            missing = [k for k in keys if k not in inputs]
-            if missing:
-                raise InvalidArgumentError(
-                    f"{self.who}: the inputs {', '.join(missing)} are missing, "
-                    f"got {', '.join(map(str, inputs))}",
-                    remedy="name the data after the inputs of the model",
-                )
-            flat = [inputs[k] for k in keys]
-        else:
-            flat = flatten(inputs)
-        if len(flat) != len(self.inputs):
-            raise InvalidArgumentError(
-                f"{self.who}: expected {len(self.inputs)} input"
-                f"{'s' if len(self.inputs) != 1 else ''} ({', '.join(names)}), got {len(flat)}"
-            )
-        return [self._fit(x, v, n) for x, v, n in zip(self.inputs, flat, names, strict=True)]
-
-    def _fit(self, x: KerasTensor, value: Any, name: str) -> Any:
-        if isinstance(value, KerasTensor):
-            shape = value.shape
-        else:
-            value = convert_to_tensor(value)
-            shape = value.shape
-        if shape.rank is None:
-            return value
-        wanted = x.shape
-        if len(shape) == len(wanted) - 1 and wanted[-1] == 1:
-            return ops.expand_dims(value, -1)
-        if len(shape) == len(wanted) + 1 and shape[-1] == 1:
-            return ops.squeeze(value, -1)
-        if not TensorShape(shape[1:]).is_compatible_with(wanted[1:]) or len(shape) != len(wanted):
-            raise ShapeError(
-                f"{self.who}: the input {name!r} must have shape {_batch(wanted)}, "
-                f"got {_batch(shape)}",
-                remedy=_shape_remedy(wanted, shape),
-            )
-        if isinstance(value, Tensor) and value.dtype != x.dtype:
-            if value.dtype.is_floating or value.dtype.is_integer or value.dtype == "bool":
-                return cast(value, as_dtype(x.dtype)) if x.dtype != "string" else value
-            raise InvalidArgumentError(
-                f"{self.who}: the input {name!r} must be {x.dtype}, got {value.dtype}"
-            )
-        return value
-
-
-def is_input(tensor: KerasTensor) -> bool:
-    """Whether `Input` made the tensor."""
-    return tensor.has_history and isinstance(tensor.history.operation, InputLayer)
 
 
 def cut(network: Network) -> Network:
@@ -240,19 +189,3 @@ def cut(network: Network) -> Network:
 def _node_of(tensor: KerasTensor) -> Node:
     operation, node_index, _ = tensor.history
     return operation.inbound_nodes[node_index]
-
-
-def _name_of(tensor: KerasTensor) -> str:
-    return tensor.history.operation.name if tensor.has_history else tensor.name
-
-
-def _batch(shape: TensorShape) -> str:
-    return "(" + ", ".join("?" if d is None else str(d) for d in shape) + ")"
-
-
-def _shape_remedy(wanted: TensorShape, got: TensorShape) -> str:
-    if len(got) == len(wanted) - 1 and TensorShape(got).is_compatible_with(wanted[1:]):
-        return "add the batch axis: x[None]"
-    if len(got) == len(wanted) - 1:
-        return "an axis is missing: add channels with x[..., None], or change Input(shape=...)"
-    return "reshape the data, or change Input(shape=...)"

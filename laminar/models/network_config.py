@@ -165,5 +165,6 @@ def _places(structure: Any, made: dict[str, Operation]) -> Any:
     if isinstance(structure, dict):
         return {k: _places(v, made) for k, v in structure.items()}
     if isinstance(structure, list | tuple):
-        return [_places(v, made) for v in structure]
+        parts = [_places(v, made) for v in structure]
+        return tuple(parts) if isinstance(structure, tuple) else parts
     raise DataLossError(f"the config refers to {structure!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Self
@@ -133,6 +134,7 @@ class Sequential(Model):
         with nullcontext() if self._laminar_is_inside() else inside_layer(self.name):
             for layer in self._laminar_stack[len(symbols) :]:
                 if symbols:
+                    _check_takes_one(layer)
                     symbols.append(layer(symbols[-1]))
                 elif isinstance(layer, InputLayer):
                     symbols.append(layer.output_tensor)
@@ -170,16 +172,16 @@ class Sequential(Model):
             return
         if not self._laminar_stack:
             raise InvalidArgumentError(f"{who(self)} has no layers", remedy="add(layer) first")
-        leaves = flatten(args[0]) if args else []
-        if len(leaves) != 1 or not hasattr(leaves[0], "shape"):
-            raise InvalidArgumentError(
-                f"{who(self)} takes one input, got {len(leaves)}",
-                remedy="use Model(inputs, outputs) for several inputs",
+        x: Any = args[0] if args else None
+        if not hasattr(x, "shape"):  # a structure: each layer builds itself when it is called
+            self._laminar_input_is_given = False
+            return
+        try:
+            self._laminar_begin_with(
+                InputLayer(batch_shape=(None, *tuple(x.shape)[1:]), dtype=str(x.dtype))
             )
-        (x,) = leaves
-        self._laminar_begin_with(
-            InputLayer(batch_shape=(None, *tuple(x.shape)[1:]), dtype=str(x.dtype))
-        )
+        except NotImplementedError:  # a layer whose outputs are known when it computes them
+            self._laminar_input_is_given = False
 
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         """Compute the outputs; without an Input, for any shape that the layers take."""
@@ -201,7 +203,7 @@ class Sequential(Model):
         config["layers"] = [serialize_keras_object(layer) for layer in self._laminar_stack]
         if self._laminar_build_shapes is not None:
             shape = self._laminar_build_shapes["input_shape"]
-            config["build_input_shape"] = list(shape)
+            config["build_input_shape"] = shape if isinstance(shape, dict) else list(shape)
         return config
 
     @classmethod
@@ -219,6 +221,25 @@ class Sequential(Model):
             model._laminar_append(map(deserialize_keras_object, config.get("layers", ())))
         model._laminar_connect()
         shape = config.get("build_input_shape")
-        if model._laminar_network is None and shape and isinstance(shape, list | tuple):
+        if model._laminar_network is None and shape and _is_one_shape(shape):
             model.build(tuple(shape))
         return model
+
+
+def _check_takes_one(layer: Layer) -> None:
+    """InvalidArgumentError for a layer that cannot be called with one tensor alone."""
+    parameters = inspect.signature(layer.call).parameters.values()
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind in _POSITIONAL]
+    if len(needed) > 1:
+        raise InvalidArgumentError(
+            f"Sequential: a layer takes what the one before gives, and nothing else; "
+            f"call() of {type(layer).__name__} {layer.name!r} needs {', '.join(needed)}",
+            remedy=f"give {', '.join(needed[1:])} a default, or use Model(inputs, outputs)",
+        )
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _is_one_shape(shape: Any) -> bool:
+    return isinstance(shape, list | tuple) and all(d is None or isinstance(d, int) for d in shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,6 +43,17 @@ class Compiled:
         self.trained: tuple[int, ...] = ()
         self.changes: Any = None
         self._reported: dict[tuple[int, str], metrics.Mean] = {}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
+        """For a copy of the model: nothing has been traced, or told apart by id, for that."""
+        new = copy.copy(self)
+        memo[id(self)] = new
+        new.config = copy.deepcopy(self.config, memo)
+        new.loss = copy.deepcopy(self.loss, memo)
+        new.metrics = copy.deepcopy(self.metrics, memo)
+        new.loss_tracker = copy.deepcopy(self.loss_tracker, memo)
+        new.steps, new.trained, new.changes, new._reported = {}, (), None, {}
+        return new
 
     @property
     def trackers(self) -> list[metrics.Mean]:

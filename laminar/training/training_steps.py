@@ -165,6 +165,9 @@ class TrainingSteps(Layer):
         if self._laminar_compiled is not None:
             self._laminar_compiled.steps.clear()
 
+    def _laminar_not_copied(self, memo: dict[int, Any]) -> dict[str, Any]:
+        return {**super()._laminar_not_copied(memo), "_laminar_predict_step": None}
+
     @open_property
     def compiled(self) -> bool:
         """Whether `compile` has been called."""

@@ -142,3 +142,12 @@ def test_json() -> None:
         model_from_json("{")
     with pytest.raises(InvalidArgumentError, match="expected a model"):
         clone_model(layers.Dense(2))  # type: ignore[arg-type]  # the mistake
+
+
+def test_inputs_of_another_structure() -> None:
+    x, y = laminar.Input((2,), name="x"), laminar.Input((2,), name="y")
+    model = laminar.Model({"x": x, "y": y}, x + y)
+    clone = clone_model(model, input_tensors={"x": x, "y": y})
+    assert set(clone.input) == {"x", "y"}
+    with pytest.raises(ValueError, match="must nest as the inputs"):
+        clone_model(model, input_tensors=(x, y))

@@ -182,3 +182,70 @@ def test_a_fed_output_of_an_op_leaves_the_others() -> None:
     f = laminar.Function([x, a], [a, b])
     found = f([np.arange(4.0, dtype="float32")[None], np.full((1, 2), 9, "float32")])
     np.testing.assert_array_equal(np.concatenate(found), [[9, 9], [2, 3]])
+
+
+def nested_model() -> laminar.Model:
+    x, y, z = (laminar.Input((n,), name=f"in{n}") for n in (1, 2, 3))
+    return laminar.Model(
+        {"a": x, "rest": {"b": y, "c": [z]}}, ({"one": x * 2}, [y * 3, {"two": z + 1}])
+    )
+
+
+def nested_data() -> Any:
+    return {
+        "a": np.ones((2, 1), "float32"),
+        "rest": {"b": np.ones((2, 2), "float32"), "c": [np.ones((2, 3), "float32")]},
+    }
+
+
+def test_structures_of_any_depth() -> None:
+    model = nested_model()
+    for again in (model, type(model).from_config(model.get_config())):
+        found = again(nested_data())
+        assert isinstance(found, tuple)
+        np.testing.assert_array_equal(found[0]["one"], np.full((2, 1), 2))
+        np.testing.assert_array_equal(found[1][1]["two"], np.full((2, 3), 2))
+    symbolic = model(nested_model().input)
+    assert symbolic[1][0].shape == (None, 2)
+    data = nested_data()
+    del data["rest"]["b"]
+    with pytest.raises(ValueError, match="the input 'b' is missing"):
+        model(data)
+
+
+def test_a_list_of_one() -> None:
+    x = laminar.Input((2,))
+    assert laminar.Model([x], [x * 2])(np.ones((1, 2))).shape == (1, 2)
+    found = laminar.Model(x, [{"a": x * 2}])(np.ones((1, 2)))
+    np.testing.assert_array_equal(found["a"], [[2, 2]])
+
+
+def test_other_structures_are_taken_with_a_warning() -> None:
+    model = nested_model()
+    data = nested_data()
+    expected = model(data)
+    flat = [data["a"], data["rest"]["b"], data["rest"]["c"][0]]
+    with pytest.warns(UserWarning, match="expected {'a': 'in1', 'rest': {'b': 'in2'"):
+        found = model(flat)
+    np.testing.assert_array_equal(found[1][1]["two"], expected[1][1]["two"])
+    data["other"] = np.zeros(1)
+    with pytest.warns(UserWarning, match="'other': 'shape"):
+        model(data)
+    x, y = laminar.Input((1,), name="x"), laminar.Input((1,), name="y")
+    ordered = laminar.Model({"y": y, "x": x}, x - y)
+    with pytest.raises(ValueError, match="a dict of y, x"):
+        ordered([data["a"], data["a"]])
+
+
+def test_optional_inputs() -> None:
+    class AddIfGiven(layers.Layer):
+        def call(self, x: Any, y: Any = None) -> Any:
+            return x if y is None else x + y
+
+    x, y = laminar.Input((2,), name="x"), laminar.Input((2,), optional=True, name="y")
+    model = laminar.Model({"x": x, "y": y}, AddIfGiven()(x, y))
+    ones = np.ones((2, 2), "float32")
+    np.testing.assert_array_equal(model({"x": ones, "y": None}), ones)
+    np.testing.assert_array_equal(model({"x": ones, "y": ones}), 2 * ones)
+    with pytest.raises(ValueError, match="'x' is None, and is not optional"):
+        model({"x": None, "y": ones})

@@ -11,6 +11,8 @@ import pytest
 import laminar
 from laminar import layers
 from laminar.engine.errors import InvalidArgumentError
+from laminar.serialization import custom_object_scope
+from laminar.tree import map_structure
 
 
 def ones(*shape: int) -> Any:
@@ -150,3 +152,44 @@ def test_a_config_is_read_in_steps_that_grow_with_its_layers() -> None:
 
     calls(10)  # what happens once, such as imports
     assert calls(400) - calls(200) < 2.2 * (calls(200) - calls(100))
+
+
+class Sum(layers.Layer):
+    """The sum of what a dict or list holds."""
+
+    def call(self, inputs: Any) -> Any:
+        return sum(inputs.values() if isinstance(inputs, dict) else inputs)
+
+
+@pytest.mark.parametrize("inputs", [{"a": 1, "b": 2}, [1, 2]], ids=["dict", "list"])
+def test_structures_as_inputs(inputs: Any) -> None:
+    model = laminar.Sequential([Sum(), layers.Dense(3, use_bias=False, kernel_initializer="ones")])
+    x = map_structure(lambda value: np.full((2, 4), value, "float32"), inputs)
+    np.testing.assert_array_equal(model(x), np.full((2, 3), 12))
+    assert model.built
+    assert [w.shape for w in model.weights] == [(4, 3)]
+    model.summary(print_fn=lambda text: None)
+    with custom_object_scope({"Sum": Sum}):
+        again = type(model).from_config(model.get_config())
+    assert again(x).shape == (2, 3)
+
+
+def test_layers_that_know_their_outputs_when_they_compute_them() -> None:
+    class Dynamic(layers.Layer):
+        def call(self, inputs: Any) -> Any:
+            return inputs + 1
+
+        def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+            raise NotImplementedError
+
+    model = laminar.Sequential([Dynamic()])
+    np.testing.assert_array_equal(model(np.zeros((1, 2))), np.ones((1, 2)))
+
+
+def test_layers_that_need_more_than_one_tensor() -> None:
+    class Needs(layers.Layer):
+        def call(self, inputs: Any, training: bool) -> Any:
+            return inputs
+
+    with pytest.raises(ValueError, match=r"call\(\) of Needs .* needs inputs, training"):
+        laminar.Sequential([laminar.Input((2,)), Needs()])
