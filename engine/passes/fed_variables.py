@@ -11,8 +11,10 @@ from collections.abc import Iterable, Sequence
 
 from ..errors import InvalidArgumentError
 from ..graph import GraphTensor, Operation, resource
-from ..ops.state.variable import read_variable
+from ..ops.state.variable import initialized_value, read_variable
 from .inner_graphs import inner_operations
+
+_READS = (read_variable, initialized_value)
 
 
 def other_reads(feeds: Sequence[GraphTensor]) -> dict[int, GraphTensor]:
@@ -26,7 +28,7 @@ def other_reads(feeds: Sequence[GraphTensor]) -> dict[int, GraphTensor]:
         if fed.op.definition is not read_variable:
             continue
         for op in fed.op.inputs[0].consumers():
-            if op.definition is read_variable and op is not fed.op:
+            if op.definition in _READS and op is not fed.op:
                 found[id(op.outputs[0])] = fed
     for fed in feeds:
         if id(fed) in found:
@@ -47,7 +49,7 @@ def check_reads(feeds: Sequence[GraphTensor], operations: Iterable[Operation]) -
     handles = {id(fed.op.inputs[0]): fed for fed in feeds if fed.op.definition is read_variable}
     for op in operations if handles else ():
         fed = next((handles[id(x)] for x in op.inputs if id(x) in handles), None)
-        if fed is None or op.definition is read_variable:
+        if fed is None or op.definition in _READS:
             continue
         passes_on = any(y.dtype == resource for y in op.outputs)
         if passes_on or any(inner.definition is read_variable for inner in inner_operations(op)):

@@ -23,6 +23,7 @@ from .bodies import rewrite_bodies
 from .cluster import cluster
 from .cse import merge_common
 from .fold import fold_constants
+from .initialized_values import initializes_and_asks, order_initializers
 from .lower_control_flow import lower_control_flow, spans_devices, waits_inside
 from .order import in_order
 from .partition import Part
@@ -75,6 +76,13 @@ def _prune(p: Preparation) -> None:
     Where none does, the step stays a view of the user's graph, which shows what is needed alone.
     """
     p.step = p.step.copy()
+
+
+def _order_initializers(p: Preparation) -> None:
+    """Have initial values that depend on variables see what the step initialises these to."""
+    if not p.step.is_own:
+        p.step = p.step.copy()
+    order_initializers(p.step)
 
 
 def _rewrite_bodies(p: Preparation) -> None:
@@ -138,6 +146,10 @@ def _is_rewritten(p: Preparation) -> bool:
     return (p.optimize or not all(e.own for e in _rewrites)) and not p.has_loops
 
 
+def _initializes(p: Preparation) -> bool:
+    return initializes_and_asks(p.step)
+
+
 def _is_pruned(p: Preparation) -> bool:
     return _is_rewritten(p) or bool(p.step.fed_too)
 
@@ -187,6 +199,7 @@ _lock = forks.lock()
 # What rewrites the graph of a step. Those that a program registers come among them.
 _rewrites = [
     _Entry("prune", _is_pruned, _prune),
+    _Entry("order_initializers", _initializes, _order_initializers),
     _Entry("rewrite_bodies", _is_rewritten, _rewrite_bodies),
     _Entry("fold_constants", _pays, rewrite=fold_constants),
     _Entry("simplify", _pays, rewrite=simplify),

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import AlreadyExistsError
-from ..graph import Graph, Operation, Tensor, TensorSpec, get_default_graph, resource, string
+from ..graph import Graph, Operation, Tensor, TensorSpec, bool_, get_default_graph, string
 from ..ops.core.basic import group
 from ..ops.core.registry import define, no_gradient
+from ..ops.state.variable import is_initialized
 from .collections import GraphKeys
 from .variable import Variable
 
@@ -54,15 +55,15 @@ def local_variables_initializer(name: str = "init_local") -> Operation:
     return variables_initializer(local_variables(), name)
 
 
-@define("ReportUninitialized", dtypes={"handles": {resource}}, read_only=True)
-def _report(*handles: TensorSpec, names: tuple[str, ...]) -> TensorSpec:
-    """The names of the variables among `handles` that have no value, as a vector of strings."""
+@define("ReportUninitialized", dtypes={"ready": {bool_}})
+def _report(*ready: TensorSpec, names: tuple[str, ...]) -> TensorSpec:
+    """The names, as a vector of strings, of those that are not ready."""
     return TensorSpec([None], string)
 
 
-@_report.effect
-def _report_kernel(context: Any, *handles: Any, names: tuple[str, ...]) -> Any:
-    missing = [n.encode() for n, h in zip(names, handles, strict=True) if h.value is None]
+@_report.kernel("cpu")
+def _report_kernel(*ready: Any, names: tuple[str, ...]) -> Any:
+    missing = [n.encode() for n, is_ready in zip(names, ready, strict=True) if not is_ready]
     return np.array(missing, object)
 
 
@@ -72,9 +73,23 @@ _report.grad(no_gradient)
 def report_uninitialized_variables(
     variables: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
-    """A vector of the names of the variables that have no value yet; empty when all are ready."""
+    """A vector of the names of what has no value yet; empty when all are ready.
+
+    Args:
+        variables: by default all global and local ones, and the tables of the graph that have an
+            initializer.
+        name: of the operation.
+    """
     found = [*global_variables(), *local_variables()] if variables is None else list(variables)
-    return _report(*(v.handle for v in found), names=tuple(v.name for v in found), name=name)
+    handles = {v.name: v.handle for v in found}
+    if variables is None:
+        fills = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
+        handles |= {op.inputs[0].op.name: op.inputs[0] for op in fills}
+    ready = []
+    for handle in handles.values():
+        with get_default_graph().colocate_with(handle):  # each is asked where it is
+            ready.append(is_initialized(handle))
+    return _report(*ready, names=tuple(handles), name=name)
 
 
 def create_global_step(graph: Graph | None = None) -> Variable:

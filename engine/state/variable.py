@@ -26,7 +26,6 @@ from ..graph import (
     eager_scope,
     resource,
 )
-from ..ops.core.basic import identity
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply, as_input
 from ..ops.core.recording import recorders
@@ -38,6 +37,7 @@ from ..source import layer_path
 from .collections import GraphKeys
 from .creation import CreatedByScopes
 from .initial_values import initial_value_of
+from .standalone_initializers import InitialValues
 from .stateless import current_scope
 
 
@@ -224,7 +224,8 @@ class Variable(Operators, metaclass=CreatedByScopes):
     ) -> None:
         with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
             value = initial_value_of(initializer, shape, dtype, name)
-            self.initial_value = as_input(graph, value)
+            known = graph.attached(InitialValues)
+            self.initial_value = known.alone(as_input(graph, value))
             self._shape, self._dtype = value.shape, value.dtype
             self._path = self._name = scope[:-1]
             attrs = {
@@ -236,6 +237,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
             with graph.name_scope(None):
                 handle = graph.add(variable.var_handle, (), attrs, name=scope)
             self._handle = handle.outputs[0]
+            known.values[id(self._handle)] = self.initial_value
             with graph.colocate_with(handle):
                 self.initializer = graph.add(
                     variable.assign,
@@ -427,11 +429,14 @@ class Variable(Operators, metaclass=CreatedByScopes):
         return self._read
 
     def initialized_value(self) -> Tensor:
-        """The value, in a graph, after the initializer has run: for initial values of others."""
+        """The value, or else the initial value, in a graph: what initial values of others read.
+
+        Where the initializer runs in the same step, it is what that assigns.
+        """
         if self._graph is None:
             return self.value
-        with self._graph.as_default(), self._graph.control_dependencies([self.initializer]):
-            return identity(self.read_value())
+        with self._graph.as_default(), self._graph.colocate_with(self.op):
+            return variable.initialized_value(self._handle, self.initial_value)
 
     def __laminar_tensor__(self) -> Tensor:
         return self.value

@@ -5,14 +5,13 @@ in each run: a program gives the same numbers each time. `set_random_seed` begin
 
 State of the module, guarded by `_lock`:
     _seeds: the sequence of default seeds;
-    _global: the generator of draws without a seed, made when it is first needed;
-    _of_graph: the same for each graph that is built to be run by a session.
+    _global: the generator of draws without a seed, made when it is first needed; a graph that is
+        built to be run by a session has one of its own.
 """
 
 from __future__ import annotations
 
 import random
-import weakref
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,7 +33,6 @@ _MOST = 10**9  # a default seed is below it, as in Keras
 _lock = forks.recursive_lock()
 _seeds = random.Random(_FIRST_SEED)
 _global: list[SeedGenerator] = []
-_of_graph: weakref.WeakKeyDictionary[Graph, SeedGenerator] = weakref.WeakKeyDictionary()
 
 
 class SeedGenerator:
@@ -117,15 +115,22 @@ def make_default_seed() -> int:
         return _seeds.randint(1, _MOST)
 
 
+class _OfGraph:
+    """The generator of a graph's draws without a seed; see `Graph.attached`."""
+
+    def __init__(self) -> None:
+        self.generator: SeedGenerator | None = None
+
+
 def global_seed_generator() -> SeedGenerator:
     """The generator of draws that were given no seed."""
     graph = building()
     with _lock:
         if graph is not None and not graph.captures_values:
-            found = _of_graph.get(graph)
-            if found is None:
-                found = _of_graph[graph] = SeedGenerator(name="global_seed_generator")
-            return found
+            of_graph = graph.attached(_OfGraph)
+            if of_graph.generator is None:
+                of_graph.generator = SeedGenerator(name="global_seed_generator")
+            return of_graph.generator
         if not _global:
             with eager_scope():
                 _global.append(SeedGenerator(name="global_seed_generator"))

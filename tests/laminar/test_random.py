@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import random as python_random
+import weakref
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.functions import function
 from laminar.engine.graph import Graph, TensorSpec
 from laminar.engine.runtime import Session
-from laminar.engine.state import global_variables_initializer
+from laminar.engine.state import Variable, global_variables_initializer
 from laminar.random import SeedGenerator
 
 DRAWS: dict[str, Any] = {
@@ -106,6 +108,16 @@ def test_a_session_draws_anew_each_time_it_runs() -> None:
         session.run(init)
         first = session.run(y)
         assert (first != session.run(y)).all()
+
+
+def test_a_graph_that_has_drawn_goes_with_its_last_reference() -> None:
+    graph = Graph()
+    with graph.as_default():
+        Variable(random.normal((2,)))
+    gone = weakref.ref(graph)
+    del graph
+    gc.collect()
+    assert gone() is None
 
 
 def test_shapes_known_at_run_time() -> None:

@@ -24,6 +24,7 @@ from ...graph import (
     TensorShape,
     TensorSpec,
     as_dtype,
+    bool_,
     resource,
 )
 from ..core.registry import HOST, Grads, OpDef, define, no_gradient
@@ -244,6 +245,63 @@ def _read_grad(op: OpView, dy: Tensor) -> Grads:
 @read_variable.rows
 def _read_rows(op: OpView, dy: Any) -> Any:
     return dy
+
+
+@define(
+    "IsInitialized", dtypes={"handle": _RESOURCE}, read_only=True, traits=Traits(work=Work.NONE)
+)
+def is_initialized(handle: TensorSpec) -> TensorSpec:
+    """Whether a variable, or a table that is filled once, has a value."""
+    return TensorSpec((), bool_)
+
+
+@is_initialized.effect
+def _is_initialized_kernel(context: Any, handle: Any) -> Array:
+    return np.asarray(handle.value is not None)
+
+
+is_initialized.grad(no_gradient)
+
+
+def _same_as_value(handle: TensorSpec, value: TensorSpec) -> TensorSpec:
+    """What a variable holds, or else `value`, which is its initial value."""
+    return value
+
+
+initialized_value = define(
+    "InitializedValue",
+    dtypes={"handle": _RESOURCE, "value": ANY},
+    same_dtype=False,
+    read_only=True,
+    traits=Traits(work=Work.NONE),
+)(_same_as_value)
+
+
+@initialized_value.effect
+def _initialized_value_kernel(context: Any, handle: VariableStore, value: Array) -> Array:
+    return value if handle.value is None else _held(context, handle)
+
+
+@initialized_value.grad
+def _initialized_value_grad(op: OpView, dy: Tensor) -> Grads:
+    return dy, None  # as of a read
+
+
+@define("EnsureInitialized", dtypes={"handle": _RESOURCE, "value": ANY}, same_dtype=False)
+def ensure_initialized(handle: TensorSpec, value: TensorSpec) -> tuple[TensorSpec, ...]:
+    """Have a variable hold `value`, which is its initial value, if it has none."""
+    return ()
+
+
+@ensure_initialized.effect
+def _ensure_initialized_kernel(context: Any, handle: VariableStore, value: Array) -> tuple[()]:
+    with one_lock((handle,)):
+        if handle.value is None:
+            handle.value = value
+    return ()
+
+
+ensure_initialized.grad(no_gradient)
 
 
 def _update(

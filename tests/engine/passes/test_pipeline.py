@@ -263,7 +263,8 @@ def test_every_step_goes_through_it() -> None:
     seen: list[StepGraph] = []
     eng.register_pass("look", seen.append)
     assert eng.pass_names() == [
-        *["prune", "rewrite_bodies", "fold_constants", "simplify", "merge_common", "remove_dead"],
+        *["prune", "order_initializers", "rewrite_bodies", "fold_constants", "simplify"],
+        *["merge_common", "remove_dead"],
         *["look", "lower_control_flow", "place", "partition", "cluster", "schedule"],
     ]
 

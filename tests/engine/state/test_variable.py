@@ -260,7 +260,7 @@ def test_a_variable_in_a_session() -> None:
             assert session.run(v) == v.eval() == 7.0
             session.run(v.initializer)
             assert v.eval() == 1.0
-            assert session.run(v.value * 2.0, {v: 5.0}) == 2.0  # a feed is for one read alone
+            assert session.run(v.value * 2.0, {v: 5.0}) == 10.0
             assert session.run(v, {v: 5.0}) == 5.0
 
 
