@@ -137,6 +137,15 @@ from .runtime import Session as Session
 from .runtime import SessionConfig as SessionConfig
 from .runtime import get_default_session as get_default_session
 from .runtime import register_session_target as register_session_target
+from .saving import MetaGraph as MetaGraph
+from .saving import SaveableObject as SaveableObject
+from .saving import Saver as Saver
+from .saving import SaverDef as SaverDef
+from .saving import SaveSpec as SaveSpec
+from .saving import Signature as Signature
+from .saving import export_meta_graph as export_meta_graph
+from .saving import import_meta_graph as import_meta_graph
+from .saving import register_collection_codec as register_collection_codec
 from .state import AUTO_REUSE as AUTO_REUSE
 from .state import ConditionalAccumulator as ConditionalAccumulator
 from .state import Coordinator as Coordinator

@@ -71,6 +71,7 @@ ENGINE_MAY_IMPORT = {
     "gradients": {"graph", "ops"},
     "passes": {"devices", "graph", "ops"},
     "state": {"graph", "io", "ops", "resources"},
+    "saving": {"checkpoint", "graph", "io", "ops", "state"},
     "runtime": {"devices", "graph", "ops", "passes"},
     "compiler": {"graph", "ops"},
     "summary": {"graph", "io", "ops", "resources", "runtime", "state"},

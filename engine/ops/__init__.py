@@ -33,6 +33,7 @@ from .core import host as host
 from .core import operators as operators
 from .core import placeholders as placeholders
 from .core import transfer as transfer
+from .io import checkpoints as checkpoints
 from .io import csv as csv
 from .io import files as files
 from .io import image_files as image_files

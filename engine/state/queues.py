@@ -6,7 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import InvalidArgumentError
-from ..graph import DType, Operation, Tensor, TensorShape, as_dtype, building, int32, int64
+from ..graph import (
+    DType,
+    GraphTensor,
+    Operation,
+    Tensor,
+    TensorShape,
+    as_dtype,
+    building,
+    int32,
+    int64,
+)
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply
 from ..ops.core.effects import perform
@@ -56,6 +66,15 @@ class QueueBase(Handle):
             **options,
         }
         super().__init__(op, attrs, name, shared_name)
+
+    @classmethod
+    def of_handle(cls, handle: GraphTensor) -> QueueBase:
+        """The queue whose handle a graph has already; its components have no names."""
+        found = cls.__new__(cls)
+        found.handle, found.name = handle, handle.op.name
+        found.dtypes, found.shapes = handle.op.attrs["dtypes"], handle.op.attrs["shapes"]
+        found.names = None
+        return found
 
     @property
     def queue_ref(self) -> Tensor:

@@ -256,6 +256,30 @@ class Variable(Operators, metaclass=CreatedByScopes):
         for key in keys:
             graph.add_to_collection(key, self)
 
+    @classmethod
+    def of_operations(
+        cls,
+        handle: GraphTensor,
+        read: GraphTensor,
+        initial_value: GraphTensor,
+        initializer: Operation,
+        **options: Any,
+    ) -> Variable:
+        """The variable whose operations a graph has already; in no collection."""
+        found = cls.__new__(cls)
+        found._graph = handle.graph
+        found._shape, found._dtype = read.shape, read.dtype
+        found._path = found._name = handle.op.name
+        found._handle, found._read = handle, read
+        found.initial_value, found.initializer = initial_value, initializer
+        found._trainable = options["trainable"]
+        found._autocast = options["autocast"]
+        found._aggregation = options["aggregation"]
+        found.synchronization = options["synchronization"]
+        found.regularizer = found.constraint = None
+        found.overwrite_with_gradient = False
+        return found
+
     @property
     def _attrs(self) -> dict[str, Any]:
         return {"shape": self._shape, "dtype": self._dtype}

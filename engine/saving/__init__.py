@@ -1,0 +1,12 @@
+"""Graphs and objects saved in checkpoints, and restored from them."""
+
+from .collections import register_collection_codec as register_collection_codec
+from .meta_graph import MetaGraph as MetaGraph
+from .meta_graph import Signature as Signature
+from .meta_graph import export_meta_graph as export_meta_graph
+from .meta_graph import read_meta_graph as read_meta_graph
+from .saveables import SaveableObject as SaveableObject
+from .saveables import SaveSpec as SaveSpec
+from .saver import Saver as Saver
+from .saver import import_meta_graph as import_meta_graph
+from .saver_def import SaverDef as SaverDef

@@ -1,0 +1,298 @@
+"""MetaGraph: a graph with what a program knows of it, as data: collections, saver, signatures.
+
+    MetaGraphDef {MetaInfoDef meta_info_def = 1, bytes graph_def = 2, SaverDef saver_def = 3,
+                  map<string, CollectionDef> collection_def = 4,
+                  map<string, SignatureDef> signature_def = 5}
+    MetaInfoDef {string meta_graph_version = 1}
+    SignatureDef {map<string, TensorInfo> inputs = 1, map<string, TensorInfo> outputs = 2,
+                  string method_name = 3}    TensorInfo {string name = 1}
+
+the numbers as in tensorflow/core/protobuf/meta_graph.proto; the graph is a GraphDef of laminar,
+whose ops are laminar's. Nothing in it can run code.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..errors import (
+    DataLossError,
+    MissingFileError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+    UnimplementedError,
+)
+from ..graph import Graph, get_default_graph
+from ..graph.graphdef import GraphDef
+from ..io import wire
+from ..io.atomic import atomic_write
+from ..io.wire import BYTES, Kind, Message
+from ..ops.core.graphs import import_graph_def
+from .collections import collection_bytes, read_collection
+from .saver_def import SaverDef, in_scope
+
+_VERSION = "laminar 1"
+_MOST = (1 << 31) - 1  # bytes, as protobuf has it
+_KIND = Kind("a MetaGraph of laminar", "take a .meta file that a Saver or export_meta_graph wrote")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Which tensors of a graph are the inputs and outputs of a computation.
+
+    Attributes:
+        inputs, outputs: names of tensors by the names that a user knows.
+        method_name: what kind of computation it is.
+    """
+
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+    method_name: str = ""
+
+
+@dataclass(frozen=True)
+class MetaGraph:
+    """A graph with what belongs to it, as data.
+
+    Attributes:
+        graph_def: the operations.
+        saver_def: which of them save and restore; None if none do.
+        collections: what each key lists, as data.
+        signatures: by name.
+    """
+
+    graph_def: GraphDef
+    saver_def: SaverDef | None = None
+    collections: Mapping[str, bytes] = field(default_factory=dict)
+    signatures: Mapping[str, Signature] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        """The binary form: equal ones give equal bytes.
+
+        Raises:
+            ResourceExhaustedError: it would exceed 2 GiB.
+        """
+        saver = b"" if self.saver_def is None else wire.field(3, self.saver_def.to_bytes())
+        signatures = {name: _signature_bytes(s) for name, s in self.signatures.items()}
+        data = b"".join(
+            (
+                wire.field(1, wire.text(1, _VERSION)),
+                wire.field(2, self.graph_def.to_bytes()),
+                saver,
+                _map(4, self.collections),
+                _map(5, signatures),
+            )
+        )
+        if len(data) > _MOST:
+            raise ResourceExhaustedError(
+                f"the graph takes {len(data)} bytes as data, at most {_MOST} can be written",
+                remedy="keep large constants in variables",
+            )
+        return data
+
+    @staticmethod
+    def from_bytes(data: bytes) -> MetaGraph:
+        """Read the binary form.
+
+        Raises:
+            DataLossError: the bytes are none, or damaged.
+            UnimplementedError: it is of another system, or a later version.
+        """
+        message = Message(data, _KIND)
+        version, graph, saver = "", None, None
+        collections: dict[str, bytes] = {}
+        signatures: dict[str, Signature] = {}
+        for number, kind in message.fields():
+            if kind != BYTES or not 1 <= number <= 5:
+                message.skip(kind)
+            elif number == 1:
+                info = message.span()
+                for inner, inner_kind in info.fields():
+                    if inner == 1 and inner_kind == BYTES:
+                        version = info.text()
+                    else:
+                        info.skip(inner_kind)
+            elif number == 2:
+                graph = message.bytes()
+            elif number == 3:
+                saver = message.bytes()
+            elif number == 4:
+                key, value = _entry(message.span())
+                collections[key] = value
+            else:
+                key, value = _entry(message.span())
+                signatures[key] = _read_signature(value)
+        if version != _VERSION:
+            raise UnimplementedError(
+                f"the MetaGraph is of the version {version!r}, expected {_VERSION!r}",
+                remedy="build the graph by its program; the values of a checkpoint of TensorFlow "
+                "can be restored into it",
+            )
+        if graph is None:
+            raise message.damage("there is no graph")
+        return MetaGraph(
+            GraphDef.from_bytes(graph),
+            None if saver is None else SaverDef.from_bytes(saver),
+            collections,
+            signatures,
+        )
+
+
+def _map(number: int, values: Mapping[str, bytes]) -> bytes:
+    return b"".join(
+        wire.field(number, wire.text(1, key) + wire.field(2, value))
+        for key, value in sorted(values.items())
+    )
+
+
+def _entry(message: Message) -> tuple[str, bytes]:
+    key, value = "", b""
+    for number, kind in message.fields():
+        if number == 1 and kind == BYTES:
+            key = message.text()
+        elif number == 2 and kind == BYTES:
+            value = message.bytes()
+        else:
+            message.skip(kind)
+    return key, value
+
+
+def _signature_bytes(signature: Signature) -> bytes:
+    maps = (
+        {key: wire.text(1, name) for key, name in names.items()}
+        for names in (signature.inputs, signature.outputs)
+    )
+    inputs, outputs = maps
+    return _map(1, inputs) + _map(2, outputs) + wire.text(3, signature.method_name)
+
+
+def _read_signature(data: bytes) -> Signature:
+    message = Message(data, _KIND)
+    names: dict[int, dict[str, str]] = {1: {}, 2: {}}
+    method = ""
+    for number, kind in message.fields():
+        if number in names and kind == BYTES:
+            key, value = _entry(message.span())
+            names[number][key] = "".join(_texts(value))
+        elif number == 3 and kind == BYTES:
+            method = message.text()
+        else:
+            message.skip(kind)
+    return Signature(names[1], names[2], method)
+
+
+def _texts(data: bytes) -> Iterator[str]:
+    message = Message(data, _KIND)
+    for number, kind in message.fields():
+        if number == 1 and kind == BYTES:
+            yield message.text()
+        else:
+            message.skip(kind)
+
+
+def export_meta_graph(
+    filename: str | os.PathLike[str] | None = None,
+    *,
+    graph: Graph | None = None,
+    saver_def: SaverDef | None = None,
+    collection_list: Sequence[str] | None = None,
+    signatures: Mapping[str, Signature] | None = None,
+    clear_devices: bool = False,
+) -> MetaGraph:
+    """A graph with its collections as data, and as a file.
+
+    Args:
+        filename: of the file; None to write none.
+        graph: by default the default graph.
+        saver_def: which operations of it save and restore.
+        collection_list: keys of the collections that are written, by default all. A collection
+            with objects that have no form in files is left out, with a warning.
+        signatures: which tensors are inputs and outputs, by name.
+        clear_devices: whether to leave out on which devices operations are placed.
+
+    Raises:
+        InvalidArgumentError: an attribute of an operation cannot be written.
+        MissingFileError, PermissionDeniedError, ResourceExhaustedError: the file cannot be written.
+    """
+    graph = graph or get_default_graph()
+    graph_def = graph.as_graph_def()
+    if clear_devices:
+        _clear_devices(graph_def)
+    keys = graph.collection_keys if collection_list is None else collection_list
+    written = {key: collection_bytes(key, graph.get_collection(key)) for key in keys}
+    collections = {key: data for key, data in written.items() if data is not None}
+    found = MetaGraph(graph_def, saver_def, collections, dict(signatures or {}))
+    if filename is not None:
+        with atomic_write(filename, durable=True) as file:
+            file.write(found.to_bytes())
+    return found
+
+
+def _clear_devices(graph_def: GraphDef) -> None:
+    message = graph_def.message
+    for nodes in (message.node, *(function.node for function in message.function)):
+        for node in nodes:
+            node.device = ""
+
+
+def read_meta_graph(filename: str | os.PathLike[str]) -> MetaGraph:
+    """The MetaGraph of a file.
+
+    Raises:
+        MissingFileError: there is none.
+        DataLossError, UnimplementedError: it holds something else.
+    """
+    path = os.fsdecode(filename)
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_MOST + 1)
+    except FileNotFoundError as cause:
+        raise MissingFileError(f"there is no file {path}") from cause
+    except OSError as cause:
+        raise PermissionDeniedError(f"{path} cannot be read: {cause.strerror}") from cause
+    if len(data) > _MOST:
+        raise DataLossError(f"{path} has more bytes than a MetaGraph can have")
+    return MetaGraph.from_bytes(data)
+
+
+def add_meta_graph(
+    meta_graph: MetaGraph | str | os.PathLike[str],
+    *,
+    clear_devices: bool = False,
+    import_scope: str = "",
+) -> SaverDef | None:
+    """Add the operations and collections of a MetaGraph to the default graph.
+
+    Returns:
+        which operations save and restore, with the scope before their names; None if none do.
+
+    Raises:
+        MissingFileError, DataLossError, UnimplementedError: as for `read_meta_graph`.
+        AlreadyExistsError, NotFoundError, InvalidArgumentError: as for `import_graph_def`.
+    """
+    found = meta_graph if isinstance(meta_graph, MetaGraph) else read_meta_graph(meta_graph)
+    graph_def = found.graph_def
+    if clear_devices:
+        graph_def = GraphDef.from_bytes(graph_def.to_bytes())
+        _clear_devices(graph_def)
+    graph = get_default_graph()
+    graph.check_open("importing a MetaGraph")
+    scope = f"{import_scope.rstrip('/')}/" if import_scope else ""
+    with graph.as_default(), graph.control_dependencies(None), graph.name_scope(None):
+        import_graph_def(graph_def, name=scope.rstrip("/"))
+    known: dict[bytes, object] = {}
+    values = {
+        key: read_collection(data, graph, scope, known) for key, data in found.collections.items()
+    }
+    for key, items in values.items():
+        for item in items:
+            graph.add_to_collection(key, item)
+    saver = found.saver_def
+    if saver is None:
+        return None
+    for name in (saver.filename_tensor_name, saver.save_tensor_name):
+        graph.get_tensor_by_name(scope + name)
+    graph.get_operation_by_name(scope + saver.restore_op_name)
+    return in_scope(saver, scope)

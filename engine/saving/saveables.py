@@ -1,0 +1,156 @@
+"""What a Saver saves: tensors with their names in a checkpoint, and how they are put back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ..errors import InvalidArgumentError
+from ..graph import DType, Graph, GraphTensor, Operation, TensorShape
+from ..ops.array.shape import reshape
+from ..state import Variable
+
+
+@dataclass(frozen=True)
+class SaveSpec:
+    """One tensor of a checkpoint.
+
+    Attributes:
+        tensor: its value.
+        slice_spec: "" for all of it, else which part `tensor` is: "4 10 0,2:-".
+        name: in the checkpoint.
+        shape: what a value that is restored must be like; None for anything.
+    """
+
+    tensor: GraphTensor
+    slice_spec: str
+    name: str
+    shape: TensorShape | None = None
+
+    @property
+    def dtype(self) -> DType:
+        """The element type that is saved and restored."""
+        return self.tensor.dtype
+
+
+class SaveableObject:
+    """Something with a state: a variable, a queue, a table. Abstract: `restore` puts it back.
+
+    Args:
+        op: what keeps the state: the variable, or the operation that makes the handle.
+        specs: the tensors that are its state.
+        name: under which a Saver knows it.
+    """
+
+    def __init__(self, op: Any, specs: Sequence[SaveSpec], name: str) -> None:
+        self.op = op
+        self.specs = list(specs)
+        self.name = name
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that it belongs to."""
+        return self.specs[0].tensor.graph
+
+    @property
+    def device(self) -> str:
+        """The device that keeps it."""
+        return self.specs[0].tensor.op.device
+
+    def restore(
+        self, restored_tensors: Sequence[Any], restored_shapes: Sequence[Any] | None
+    ) -> Operation:
+        """An operation that puts back the state.
+
+        Args:
+            restored_tensors: one for each spec.
+            restored_shapes: the shapes that they are to be given; None to take them as they are.
+        """
+        raise NotImplementedError
+
+
+class VariableSaveable(SaveableObject):
+    """A variable of a graph.
+
+    Args:
+        variable: of a graph.
+        name: in the checkpoint.
+        reshape: whether a value of another shape, with as many elements, is taken.
+    """
+
+    def __init__(self, variable: Variable, name: str, reshape: bool = False) -> None:
+        graph = variable.graph
+        if graph is None:
+            raise InvalidArgumentError(f"variable {variable.path!r} belongs to no graph")
+        shape = None if reshape else variable.shape
+        spec = SaveSpec(variable.graph_element(graph), "", name, shape)
+        super().__init__(variable, [spec], name)
+
+    def restore(
+        self, restored_tensors: Sequence[Any], restored_shapes: Sequence[Any] | None
+    ) -> Operation:
+        """Assign the value."""
+        (value,) = restored_tensors
+        if restored_shapes is not None:
+            value = reshape(value, restored_shapes[0])
+        with self.graph.colocate_with(self.op.op):
+            done: Operation = self.op.assign(value).op
+        return done
+
+
+# What may be given for one name: a variable, or something else with a state.
+Saved: TypeAlias = Variable | SaveableObject
+
+
+def named(var_list: Any) -> dict[str, Saved]:
+    """By its name in the checkpoint, each of what a user lists to be saved.
+
+    Args:
+        var_list: variables and saveable objects, or a dictionary of them by name.
+
+    Raises:
+        InvalidArgumentError: something else is among them, or two have one name.
+    """
+    pairs = (
+        var_list.items() if isinstance(var_list, Mapping) else ((None, value) for value in var_list)
+    )
+    found: dict[str, Saved] = {}
+    for key, value in pairs:
+        if not isinstance(value, Variable | SaveableObject):
+            raise InvalidArgumentError(
+                f"Saver: expected variables to save, got {value!r}",
+                remedy="give a list of variables, or a dictionary of them by name",
+            )
+        name = key or (value.path if isinstance(value, Variable) else value.name)
+        if not isinstance(name, str):
+            raise InvalidArgumentError(f"Saver: a name in a checkpoint is text, got {name!r}")
+        if found.setdefault(name, value) is not value:
+            raise InvalidArgumentError(
+                f"Saver: two variables are named {name!r}",
+                remedy="give a dictionary, with another name for each",
+            )
+    return found
+
+
+def saveables(values: Mapping[str, Saved], reshape: bool = False) -> list[SaveableObject]:
+    """Variables as saveable objects, sorted by name.
+
+    Raises:
+        InvalidArgumentError: they are not of one graph, or one is saved twice.
+    """
+    found = []
+    seen: dict[int, str] = {}
+    for name, value in sorted(values.items()):
+        op = value if isinstance(value, Variable) else value.op
+        if id(op) in seen:
+            raise InvalidArgumentError(
+                f"Saver: {value!r} is to be saved twice, as {seen[id(op)]!r} and {name!r}"
+            )
+        seen[id(op)] = name
+        found.append(
+            VariableSaveable(value, name, reshape) if isinstance(value, Variable) else value
+        )
+    if len({id(item.graph) for item in found}) > 1:
+        raise InvalidArgumentError("Saver: the variables belong to several graphs")
+    return found

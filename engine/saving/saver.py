@@ -1,0 +1,413 @@
+"""Saver: the variables of a graph saved in checkpoints, and restored from them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..checkpoint import CheckpointReader, checkpoint_exists, write_checkpoint
+from ..errors import (
+    DTypeError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    MissingFileError,
+    ShapeError,
+)
+from ..graph import Graph, get_default_graph
+from ..ops.state.variable import fetched
+from ..source import warn
+from ..state import GraphKeys, Variable
+from .collections import register_collection_codec
+from .meta_graph import MetaGraph, add_meta_graph, export_meta_graph
+from .retention import Retention
+from .saveables import Saved, named, saveables
+from .saver_def import SaverDef, in_scope
+from .saver_graph import add_saver
+
+_PADDED = 8  # digits of a step number
+
+
+class Session(Protocol):
+    """What a Saver needs of a session."""
+
+    @property
+    def graph(self) -> Graph:
+        """Its graph."""
+
+    def run(self, fetches: Any, feed_dict: Any = None) -> Any:
+        """Run operations."""
+
+
+class Saver:
+    """Saves variables in checkpoints and restores them, by operations of their graph.
+
+    A checkpoint is the files `PREFIX.index`, `PREFIX.data-?????-of-?????` and `PREFIX.meta`, in
+    TensorFlow's format V2. It is there whole or not at all, and forced to the disk; the file
+    `checkpoint` of the folder names the newest, and those that are kept.
+
+    Args:
+        var_list: variables (and `SaveableObject`s), or a dictionary of them by their names in
+            checkpoints; by default the global variables of the default graph and its collection
+            SAVEABLE_OBJECTS. Variables that have values outside of graphs can be given, too; they
+            are saved and restored without a session.
+        reshape: whether to take values of other shapes, with as many elements.
+        sharded: whether each device writes a file of its own.
+        max_to_keep: how many of the last checkpoints are kept; None or 0 for all.
+        keep_checkpoint_every_n_hours: of those that would be removed, one of so many hours stays.
+        name: scope of the operations.
+        restore_sequentially: whether one variable is restored after the other, which takes less
+            memory; then an error leaves those before it restored.
+        saver_def: which operations there are already, instead of `var_list`.
+        defer_build: whether `build()` is called later, when the graph has its variables.
+        allow_empty: whether there may be nothing to save.
+        pad_step_number: whether step numbers have eight digits, so that names sort.
+        save_relative_paths: whether the state file has paths relative to it: then the folder can be
+            moved.
+        filename: the prefix when none is fed.
+
+    Raises:
+        InvalidArgumentError: nothing is to be saved, or not what can be; two names are equal.
+    """
+
+    def __init__(
+        self,
+        var_list: Any = None,
+        reshape: bool = False,
+        sharded: bool = False,
+        max_to_keep: int | None = 5,
+        keep_checkpoint_every_n_hours: float | None = 10000.0,
+        name: str | None = None,
+        restore_sequentially: bool = False,
+        saver_def: SaverDef | None = None,
+        defer_build: bool = False,
+        allow_empty: bool = False,
+        pad_step_number: bool = False,
+        save_relative_paths: bool = False,
+        filename: str | None = None,
+    ) -> None:
+        if defer_build and var_list is not None:
+            raise InvalidArgumentError(
+                "Saver: with defer_build the variables are found when it is built",
+                remedy="leave out var_list, or defer_build",
+            )
+        if max_to_keep is not None and max_to_keep < 0:
+            raise InvalidArgumentError(f"Saver: max_to_keep is at least 0, got {max_to_keep}")
+        self._var_list = var_list
+        self._reshape = reshape
+        self._sharded = sharded
+        self._name = name or "save"
+        self._sequentially = restore_sequentially
+        self._allow_empty = allow_empty
+        self._pad = pad_step_number
+        self._relative = save_relative_paths
+        self._filename = filename or "model"
+        self._eager: dict[str, Variable] | None = None
+        self._is_empty = False
+        self.saver_def = saver_def
+        most, hours = max_to_keep, keep_checkpoint_every_n_hours
+        if saver_def is not None:
+            most, hours = saver_def.max_to_keep, saver_def.keep_checkpoint_every_n_hours
+        self._retention = Retention(most, hours)
+        if saver_def is None and not defer_build:
+            self.build()
+
+    def build(self) -> None:
+        """Add the operations to the graph; a second call does nothing.
+
+        Raises:
+            InvalidArgumentError: as for the class.
+            FailedPreconditionError: the graph is finalized.
+        """
+        if self.saver_def is not None or self._eager is not None or self._is_empty:
+            return
+        given = self._var_list
+        if given is None:
+            graph = get_default_graph()
+            given = [
+                *graph.get_collection(GraphKeys.GLOBAL_VARIABLES),
+                *graph.get_collection(GraphKeys.SAVEABLE_OBJECTS),
+            ]
+        values = named(given)
+        if not values:
+            if not self._allow_empty:
+                raise InvalidArgumentError(
+                    "Saver: there are no variables to save",
+                    remedy="make it after the variables, or pass allow_empty=True",
+                )
+            self._is_empty = True
+            return
+        self._eager = _eager(values)
+        if self._eager is None:
+            items = saveables(values, self._reshape)
+            self.saver_def = add_saver(
+                items,
+                name=self._name,
+                filename=self._filename,
+                sharded=self._sharded,
+                reshape=self._reshape,
+                sequentially=self._sequentially,
+                max_to_keep=self._retention.max_to_keep or 0,
+                hours=self._retention.keep_every_hours or 0.0,
+            )
+
+    # Which checkpoints there are
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """The prefixes of those that are kept, oldest first."""
+        return [prefix for prefix, _ in self._retention.kept]
+
+    def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
+        """Say which ones there are, oldest first; they count as written a long time ago."""
+        self.set_last_checkpoints_with_time([(prefix, 0.0) for prefix in last_checkpoints])
+
+    def set_last_checkpoints_with_time(
+        self, last_checkpoints_with_time: Sequence[tuple[str, float]]
+    ) -> None:
+        """Say which ones there are, oldest first, and when they were written."""
+        self._retention.kept = list(last_checkpoints_with_time)
+
+    def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
+        """Take over those that an earlier process wrote; what is not there is left out.
+
+        `get_checkpoint_state(folder).all_model_checkpoint_paths` tells which.
+        """
+        self._retention.recover(checkpoint_paths)
+
+    # Saving
+
+    def save(
+        self,
+        sess: Session | None,
+        save_path: str | os.PathLike[str],
+        global_step: Any = None,
+        latest_filename: str | None = None,
+        meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True,
+        write_state: bool = True,
+    ) -> str:
+        """Write a checkpoint.
+
+        Args:
+            sess: holds the values; None for variables that belong to no graph.
+            save_path: the prefix.
+            global_step: a number, or the variable or tensor that has it, put behind the prefix:
+                "model-30".
+            latest_filename: name of the state file, by default "checkpoint".
+            meta_graph_suffix: ending of the file with the graph.
+            write_meta_graph: whether to write that.
+            write_state: whether to write the state file, and to remove those that are too many.
+
+        Returns:
+            The prefix that was written.
+
+        Raises:
+            InvalidArgumentError: the prefix is a folder, or the name of the state file.
+            MissingFileError: its folder is not there.
+            FailedPreconditionError: a variable has no value, or the saver was not built.
+            PermissionDeniedError, ResourceExhaustedError: the files cannot be written; what was
+                there stays.
+        """
+        prefix = os.fsdecode(save_path)
+        folder = os.path.dirname(prefix)
+        state_file = latest_filename or "checkpoint"
+        if os.path.basename(state_file) != state_file:
+            raise InvalidArgumentError(
+                f"Saver.save: latest_filename is a name without folders, got {latest_filename!r}"
+            )
+        if global_step is not None:
+            step = _step(sess, global_step)
+            prefix = f"{prefix}-{step:0{_PADDED}d}" if self._pad else f"{prefix}-{step}"
+        if os.path.basename(prefix) == state_file:
+            raise InvalidArgumentError(
+                f"Saver.save: {prefix!r} is the name of the state file",
+                remedy="save under another name, or give global_step or latest_filename",
+            )
+        if not os.path.isdir(folder or "."):
+            raise MissingFileError(
+                f"Saver.save: there is no folder {folder!r} for {prefix}",
+                remedy=f"make it first: os.makedirs({folder!r})",
+            )
+        self._check_built()
+        if self._is_empty:
+            return prefix
+        if self._eager is not None:
+            values = {name: fetched(v.store.read()) for name, v in self._eager.items()}
+            write_checkpoint(prefix, values.items(), "Saver.save")
+        else:
+            sess, saver_def = self._of_graph(sess, "save")
+            sess.run(saver_def.save_tensor_name, {saver_def.filename_tensor_name: _name(prefix)})
+            if write_meta_graph:
+                self._write_graph(f"{prefix}.{meta_graph_suffix}", sess.graph)
+        if write_state:
+            self._retention.add(
+                prefix, folder=folder, latest_filename=latest_filename, relative=self._relative
+            )
+        return prefix
+
+    def _write_graph(self, path: str, graph: Graph) -> None:
+        try:
+            self.export_meta_graph(path, graph=graph)
+        except InvalidArgumentError as error:  # the values are there, which matter most
+            warn(f"Saver.save: {path} is not written: {error.message}")
+
+    def restore(self, sess: Session | None, save_path: str | os.PathLike[str]) -> None:
+        """Give the variables the values of a checkpoint; they need not be initialised.
+
+        Args:
+            sess: gets the values; None for variables that belong to no graph.
+            save_path: the prefix.
+
+        Raises:
+            MissingFileError: there is no such checkpoint.
+            NotFoundError: it does not have a variable.
+            ShapeError, DTypeError: a variable is of another shape or type in it.
+            DataLossError: it is damaged.
+        """
+        self._check_built()
+        if self._is_empty:
+            return
+        if save_path is None:
+            raise InvalidArgumentError("Saver.restore: there is no prefix to restore from")
+        prefix = os.fsdecode(save_path)
+        if not checkpoint_exists(prefix):
+            with CheckpointReader(prefix):  # says why it is none
+                pass
+        if self._eager is not None:
+            _restore_eager(self._eager, prefix)
+            return
+        sess, saver_def = self._of_graph(sess, "restore")
+        sess.run(saver_def.restore_op_name, {saver_def.filename_tensor_name: _name(prefix)})
+
+    def _check_built(self) -> None:
+        if self.saver_def is None and self._eager is None and not self._is_empty:
+            raise FailedPreconditionError(
+                "Saver: it has not been built",
+                remedy="call build() once the graph has its variables",
+            )
+
+    def _of_graph(self, sess: Session | None, what: str) -> tuple[Session, SaverDef]:
+        assert self.saver_def is not None
+        if sess is None or not hasattr(sess, "run"):
+            raise InvalidArgumentError(
+                f"Saver.{what}: expected a session, got {sess!r}",
+                remedy=f"saver.{what}(session, prefix)",
+            )
+        return sess, self.saver_def
+
+    # The graph as data
+
+    def as_saver_def(self) -> SaverDef | None:
+        """Which operations save and restore; None before it is built."""
+        return self.saver_def
+
+    @staticmethod
+    def from_saver_def(saver_def: SaverDef) -> Saver:
+        """A saver of operations that a graph has already."""
+        return Saver(saver_def=saver_def)
+
+    def export_meta_graph(
+        self,
+        filename: str | os.PathLike[str] | None = None,
+        collection_list: Sequence[str] | None = None,
+        clear_devices: bool = False,
+        graph: Graph | None = None,
+    ) -> MetaGraph:
+        """The graph, its collections and this saver as data; see `export_meta_graph`."""
+        return export_meta_graph(
+            filename,
+            graph=graph,
+            saver_def=self.saver_def,
+            collection_list=collection_list,
+            clear_devices=clear_devices,
+        )
+
+
+def _name(prefix: str) -> Any:
+    return np.array(os.fsencode(prefix), object)
+
+
+def _step(sess: Session | None, global_step: Any) -> int:
+    if isinstance(global_step, int | np.integer) and not isinstance(global_step, bool):
+        return int(global_step)
+    graph = getattr(global_step, "graph", None)
+    try:
+        return int(global_step if graph is None or sess is None else sess.run(global_step))
+    except (TypeError, ValueError) as cause:
+        raise InvalidArgumentError(
+            f"Saver.save: global_step is a whole number, got {global_step!r}"
+        ) from cause
+
+
+def _eager(values: dict[str, Saved]) -> dict[str, Variable] | None:
+    """The variables where none belongs to a graph, None where all do."""
+    found = {n: v for n, v in values.items() if isinstance(v, Variable) and v.graph is None}
+    if found and len(found) < len(values):
+        raise InvalidArgumentError(
+            "Saver: some variables belong to a graph, and some to none",
+            remedy="make a saver for each kind",
+        )
+    return found or None
+
+
+def _restore_eager(variables: dict[str, Variable], prefix: str) -> None:
+    with CheckpointReader(prefix) as reader:
+        values = {}
+        for name, variable in variables.items():
+            entry = reader.entry(name)
+            what = f"{name!r} is {entry.dtype}{entry.shape} in {prefix}, the variable is "
+            if entry.dtype != variable.stored_dtype:
+                raise DTypeError(f"Saver.restore: {what}{variable.stored_dtype}")
+            if not variable.shape.is_compatible_with(entry.shape):
+                raise ShapeError(f"Saver.restore: {what}{variable.stored_dtype}{variable.shape}")
+            values[name] = reader.read(name)
+    for name, value in values.items():
+        variables[name].assign(value)
+
+
+def import_meta_graph(
+    meta_graph: MetaGraph | str | os.PathLike[str],
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+) -> Saver | None:
+    """Add the graph of a MetaGraph, with its collections, to the default graph.
+
+    Args:
+        meta_graph: what `export_meta_graph` gave, or the name of its file: "model-30.meta".
+        clear_devices: whether to forget on which devices operations were placed.
+        import_scope: a scope for the operations.
+
+    Returns:
+        the saver that the graph had, to restore values with: `saver.restore(session, "model-30")`;
+        None if there are no variables.
+
+    Raises:
+        MissingFileError: there is no such file.
+        DataLossError: it is damaged.
+        UnimplementedError: it was written by another system, or by a later version.
+        AlreadyExistsError: the graph has operations of these names.
+    """
+    saver_def = add_meta_graph(
+        meta_graph, clear_devices=clear_devices, import_scope=import_scope or ""
+    )
+    if saver_def is not None:
+        return Saver(saver_def=saver_def)
+    if get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES):
+        return Saver()
+    return None
+
+
+def _saver_bytes(saver: Saver) -> bytes:
+    assert saver.saver_def is not None
+    return saver.saver_def.to_bytes()
+
+
+def _read_saver(data: bytes, graph: Graph, scope: str) -> Saver:
+    found = SaverDef.from_bytes(data)
+    return Saver(saver_def=in_scope(found, scope))
+
+
+register_collection_codec("laminar.Saver", Saver, _saver_bytes, _read_saver)
