@@ -17,7 +17,7 @@ from .slots import Slots
 class Accumulation(Slots):
     """The part of `Optimizer` that adds up gradients.
 
-    `_laminar_accumulators[i]` is the sum for the i-th model variable, where there is accumulation.
+    `_accumulated_gradients[i]` is the sum for the i-th model variable, where there is accumulation.
     """
 
     gradient_accumulation_steps: int | None
@@ -25,11 +25,11 @@ class Accumulation(Slots):
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
-        self._laminar_accumulators: list[Variable] = []
+        self._accumulated_gradients: list[Variable] = []
 
     def _laminar_build_accumulators(self, variables: Sequence[Variable]) -> None:
         if self.gradient_accumulation_steps:
-            self._laminar_accumulators = [
+            self._accumulated_gradients = [
                 self.add_variable_from_reference(v, "gradient_accumulator") for v in variables
             ]
 
@@ -50,7 +50,7 @@ class Accumulation(Slots):
         """Add to the sums of gradients; on every n-th call, update by their mean and clear them."""
         steps = self.gradient_accumulation_steps
         is_update_step = self._laminar_is_update_step
-        accumulators = [self._laminar_accumulators[self._get_variable_index(v)] for v in variables]
+        accumulators = [self._accumulated_gradients[self._get_variable_index(v)] for v in variables]
         sums = [a + g for a, g in zip(accumulators, grads, strict=True)]
         with only_if(is_update_step):
             self._laminar_update([s / steps for s in sums], variables)
@@ -63,7 +63,7 @@ class Accumulation(Slots):
         if not self.gradient_accumulation_steps:
             self.assign(variable, gradient)
             return
-        greatest = self._laminar_accumulators[self._get_variable_index(variable)]
+        greatest = self._accumulated_gradients[self._get_variable_index(variable)]
         new = ops.maximum(gradient, greatest)
         self.assign(variable, ops.where(self._laminar_is_update_step, new, variable))
         self.assign(greatest, ops.where(self._laminar_is_update_step, ops.zeros_like(new), new))

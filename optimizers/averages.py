@@ -19,7 +19,7 @@ from .slots import Slots
 class Averages(Slots):
     """The part of `Optimizer` that deals with averages.
 
-    `_laminar_averages[i]` is that of the i-th model variable, None where there is none. While
+    `_model_variables_moving_average[i]` is that of the i-th model variable, None where there is none. While
     `_laminar_averages_in_place`, variables and averages have changed places.
     """
 
@@ -27,7 +27,7 @@ class Averages(Slots):
     ema_momentum: float
     ema_overwrite_frequency: int | None
     _laminar_averages_in_place: bool
-    _laminar_averages: Sequence[Variable | None]
+    _model_variables_moving_average: Sequence[Variable | None]
     _iterations: Variable
 
     @property
@@ -43,7 +43,7 @@ class Averages(Slots):
         """average = momentum * average + (1 - momentum) * variable; at first, the variable."""
         iterations = self.iterations
         for v in variables:
-            average = self._laminar_averages[self._get_variable_index(v)]
+            average = self._model_variables_moving_average[self._get_variable_index(v)]
             if average is None:
                 continue
             momentum = self.ema_momentum * ops.cast(ops.not_equal(iterations, 0), v.dtype)
@@ -76,7 +76,7 @@ class Averages(Slots):
         self._laminar_averages_in_place = in_place
 
     def _laminar_averaged(self) -> list[tuple[Variable, Variable]]:
-        pairs = zip(self._trainable_variables, self._laminar_averages, strict=False)
+        pairs = zip(self._trainable_variables, self._model_variables_moving_average, strict=False)
         return [(v, average) for v, average in pairs if average is not None]
 
     def finalize_variable_values(self, var_list: Iterable[Variable]) -> None:
@@ -85,7 +85,7 @@ class Averages(Slots):
             return
         in_place, self._laminar_averages_in_place = self._laminar_averages_in_place, False
         for v in var_list:
-            average = self._laminar_averages[self._get_variable_index(v)]
+            average = self._model_variables_moving_average[self._get_variable_index(v)]
             if average is not None and in_place:
                 average.assign(v.value)
             elif average is not None:

@@ -111,7 +111,7 @@ class Optimizer(Averages, Accumulation, RowUpdates):
         self.gradient_accumulation_steps = gradient_accumulation_steps
         check_options(type(self).__name__, vars(self), unknown)
         self._laminar_check_lazy()
-        self._laminar_averages: list[Variable | None] = []
+        self._model_variables_moving_average: list[Variable | None] = []
         self._laminar_averages_in_place = False
         self._laminar_groups: Groups | None = None
         self._laminar_group_changes = 0
@@ -133,7 +133,7 @@ class Optimizer(Averages, Accumulation, RowUpdates):
         if self._laminar_groups is not None:
             self._laminar_groups.build(variables)
         if self.use_ema:
-            self._laminar_averages = self.add_optimizer_variables(variables, "average")
+            self._model_variables_moving_average = self.add_optimizer_variables(variables, "average")
         self._laminar_build_accumulators(variables)
 
     def groups(self, factors: Mapping[Any, float]) -> None:
@@ -483,7 +483,7 @@ class Optimizer(Averages, Accumulation, RowUpdates):
 
     def _laminar_update(self, grads: Sequence[Tensor], variables: Sequence[Variable]) -> None:
         """Clip, decay, and apply the rule."""
-        grads = self._laminar_clip(grads)
+        grads = self._clip_gradients(grads)
         rate = self.learning_rate
         for g, v in zip(grads, variables, strict=True):
             decay = self._laminar_weight_decay_of(v)
@@ -491,7 +491,7 @@ class Optimizer(Averages, Accumulation, RowUpdates):
                 self.assign_sub(v, self._laminar_rate_of(v, rate) * decay * v)
         self._laminar_update_steps(grads, variables, rate)
 
-    def _laminar_clip(self, grads: Sequence[Tensor]) -> Sequence[Tensor]:
+    def _clip_gradients(self, grads: Sequence[Tensor]) -> Sequence[Tensor]:
         if self.clipnorm is not None:
             return clip_by_norm(grads, self.clipnorm)
         if self.clipvalue is not None:

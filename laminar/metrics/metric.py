@@ -35,12 +35,12 @@ class Metric(Tracked, Recorded, Copied):
 
     def __init__(self, dtype: DTypeLike | Policy | None = None, name: str | None = None) -> None:
         self.name = name or auto_name(type(self).__name__)
-        self._laminar_dtype = as_dtype(config.floatx()) if dtype is None else dtype_of(dtype)
+        self._dtype = as_dtype(config.floatx()) if dtype is None else dtype_of(dtype)
 
     @property
     def dtype(self) -> DType:
         """The type of the variables and of the computation."""
-        return self._laminar_dtype
+        return self._dtype
 
     @property
     def variables(self) -> list[Variable]:

@@ -21,11 +21,11 @@ from laminar.serialization import serialize_keras_object
 from laminar.tree import flatten, map_structure
 
 from ..quantizers import QuantizationLike
-from ..training.trainer import Trainer
 from ..typing import PathLike
 from .network import Network, cut
 from .network_config import network_config, network_from_config
 from .quantizing import Filters, quantize_layers
+from .trainer import Trainer
 
 
 class Model(Trainer):

@@ -20,8 +20,8 @@ from ..typing import DataLike, TensorStructure
 from .data import Batch, make_data, ran_out
 from .logs import read_logs
 from .step import close_step
-from .trainer import Trainer
 from .training_state import Snapshot, random_state, set_random_state
+from .training_steps import TrainingSteps
 
 _SMOOTHING = 0.9
 _WINDOW = 5  # steps to either side, for a slope
@@ -95,7 +95,7 @@ def lr_find(
     Source: Smith, "Cyclical learning rates for training neural networks", 2017, arXiv:1506.01186,
         section 3.3.
     """
-    if not isinstance(model, Trainer):
+    if not isinstance(model, TrainingSteps):
         raise InvalidArgumentError(
             f"lr_find: expected a model, got {type(model).__name__}",
             remedy="lr_find(model, x, y)",

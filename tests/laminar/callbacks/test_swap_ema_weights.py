@@ -40,7 +40,7 @@ def test_validation_is_that_of_the_averages(scales: bool) -> None:
     weights: list[Any] = []
 
     def note(epoch: int, logs: Any) -> None:
-        averages.append(mse(*(v.numpy() for v in optimizer._laminar_averages)))
+        averages.append(mse(*(v.numpy() for v in optimizer._model_variables_moving_average)))
         weights.append(plain.get_weights())
 
     history = fit(

@@ -18,19 +18,19 @@ from laminar.engine.graph import EagerTensor
 from laminar.tree import map_structure
 
 from ..callbacks.callback_list import CallbacksLike
+from ..training.backup import make_backup
+from ..training.compile_report import CompileReport
+from ..training.counts import check_counts, check_enough, check_frequency, limited, limited_steps
+from ..training.data import Data, Epochs, make_data, require_end, unpack_x_y_sample_weight
+from ..training.dry_run import dry_run as run_dry
+from ..training.explanation import Explanation
+from ..training.fit_data import first_batches, make_validation_data, one_batch, split_data
+from ..training.fit_loop import FitLoop
+from ..training.logs import read_logs
+from ..training.profile import Profile, profile_model
+from ..training.step import Step, close_step, prepare_step
+from ..training.training_steps import TrainingSteps
 from ..typing import DataLike, TensorStructure, Verbose
-from .backup import make_backup
-from .compile_report import CompileReport
-from .counts import check_counts, check_enough, check_frequency, limited, limited_steps
-from .data import Data, Epochs, make_data, require_end, unpack_x_y_sample_weight
-from .dry_run import dry_run as run_dry
-from .explanation import Explanation
-from .fit_data import first_batches, make_validation_data, one_batch, split_data
-from .fit_loop import FitLoop
-from .logs import read_logs
-from .profile import Profile, profile_model
-from .step import Step, close_step, prepare_step
-from .training_steps import TrainingSteps
 
 
 class Trainer(TrainingSteps):
