@@ -15,7 +15,7 @@ from laminar.engine.state import Variable
 from laminar.initializers import InitializerLike
 from laminar.naming import who
 from laminar.regularizers import RegularizerLike
-from laminar.typing import CausalPadding, DataFormat, Shape
+from laminar.typing import CausalPadding, DataFormat, Shape, TensorLike
 
 from .input_spec import InputSpec
 from .layer import Layer
@@ -207,20 +207,28 @@ class Conv(ConvBase):
         self._make_bias(self.filters)
 
     def call(self, inputs: Tensor) -> Any:
+        return self._finish(self.convolution_op(inputs, self.kernel))
+
+    def convolution_op(self, inputs: TensorLike, kernel: TensorLike) -> Any:
+        """The convolution alone, without bias and activation: override it to convolve otherwise.
+
+        Args:
+            inputs: as those of the call.
+            kernel: (*kernel_size, channels / groups, filters).
+        """
         padding = self.padding
         if padding == "causal":
             inputs, padding = self._pad_before(inputs), "valid"
-        y = ops.conv(
+        return ops.conv(
             inputs,
-            self.kernel,
+            kernel,
             strides=self.strides,
             padding=padding,
             data_format=self.data_format,
             dilation_rate=self.dilation_rate,
         )
-        return self._finish(y)
 
-    def _pad_before(self, x: Tensor) -> Any:
+    def _pad_before(self, x: TensorLike) -> Any:
         """Zeros before the first position, so that an output sees nothing after its own."""
         widths = [(0, 0)] * (self.rank + 2)
         first = 1 if self.data_format == "channels_last" else 2

@@ -99,6 +99,11 @@ class Layer(Buildable, Operation):
         self._laminar_has_reported = False
         self._laminar_build_shapes: dict[str, Any] | None = None
 
+    @property
+    def _laminar_is_made(self) -> bool:
+        """Whether the constructor of layers has run."""
+        return "_laminar_losses" in self.__dict__
+
     # What it is
 
     @property
@@ -227,7 +232,7 @@ class Layer(Buildable, Operation):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the outputs; on symbolic tensors, record the call and give symbolic ones."""
-        if "_laminar_losses" not in self.__dict__:
+        if not self._laminar_is_made:
             raise FailedPreconditionError(
                 f"{type(self).__name__}: __init__ did not call super().__init__()",
                 remedy="begin __init__ with super().__init__(**kwargs)",

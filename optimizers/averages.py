@@ -19,8 +19,8 @@ from .slots import Slots
 class Averages(Slots):
     """The part of `Optimizer` that deals with averages.
 
-    `_model_variables_moving_average[i]` is that of the i-th model variable, None where there is none. While
-    `_laminar_averages_in_place`, variables and averages have changed places.
+    `_model_variables_moving_average[i]` is that of the i-th model variable, None where there is
+    none. While `_laminar_averages_in_place`, variables and averages have changed places.
     """
 
     use_ema: bool

@@ -133,7 +133,8 @@ class Optimizer(Averages, Accumulation, RowUpdates):
         if self._laminar_groups is not None:
             self._laminar_groups.build(variables)
         if self.use_ema:
-            self._model_variables_moving_average = self.add_optimizer_variables(variables, "average")
+            averages = self.add_optimizer_variables(variables, "average")
+            self._model_variables_moving_average = averages
         self._laminar_build_accumulators(variables)
 
     def groups(self, factors: Mapping[Any, float]) -> None:

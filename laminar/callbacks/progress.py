@@ -50,7 +50,8 @@ class ProgbarLogger(Callback):
 
     def _advance(self, batch: int, logs: LazyLogs) -> None:
         if self._display is not None:
-            self._display.advance(batch + 1, logs)
+            done = batch + 1  # of a last, shorter group of steps: more than there are
+            self._display.advance(min(done, self._steps or done), logs)
 
     def _finish(self, logs: Logs | None) -> None:
         if self._display is not None:

@@ -1,9 +1,10 @@
-"""Bring labels and predictions to one rank, and refuse shapes that only broadcasting would join."""
+"""Bring labels and predictions to one rank; shapes that only broadcasting joins are remarkable."""
 
 from __future__ import annotations
 
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import Tensor, TensorShape
+from laminar.engine.source import warn
 
 from .. import ops
 from ..typing import TensorLike
@@ -57,21 +58,31 @@ def fit_from_front(x: Tensor, like: Tensor) -> Tensor:
 def align(who: str, y_true: TensorLike, y_pred: TensorLike) -> tuple[Tensor, Tensor]:
     """Labels and predictions as tensors of the dtype of `y_pred`, of one rank.
 
+    Those whose shapes differ and that broadcast do so, as everywhere in arithmetic, with a warning:
+    each label is then compared with several predictions, which is seldom meant.
+
     Raises:
-        ShapeError: the shapes differ; see `check_shapes`.
+        ShapeError: the shapes differ and do not broadcast; see `check_shapes`.
     """
     y_pred = ops.convert_to_tensor(y_pred)
     y_true = ops.convert_to_tensor(y_true, dtype=y_pred.dtype)
     labels, predictions = squeeze_or_expand_to_same_rank(y_true, y_pred)
-    check_shapes(who, labels, predictions)
+    check_shapes(who, labels, predictions, broadcasts=who not in _STRICT)
     return labels, predictions
 
 
-def check_shapes(who: str, y_true: Tensor, y_pred: Tensor) -> None:
+# Keras broadcasts in all losses but these, which are not arithmetic of labels and predictions.
+_STRICT = ("binary_crossentropy", "categorical_crossentropy")
+
+
+def check_shapes(who: str, y_true: Tensor, y_pred: Tensor, *, broadcasts: bool = False) -> None:
     """Refuse labels that do not belong to the predictions, as far as the shapes are known.
 
     A label without axes, and inner axes of size 1, broadcast. Another last axis or another rank
     does not: there broadcasting would compare each label with the predictions for all others.
+
+    Args:
+        broadcasts: whether that is a warning, where the shapes do broadcast.
 
     Raises:
         ShapeError: the shapes differ in rank, in the batch, or in another axis.
@@ -80,7 +91,12 @@ def check_shapes(who: str, y_true: Tensor, y_pred: Tensor) -> None:
     if true.rank is None or pred.rank is None or not true:
         return
     reason = _difference(true, pred)
-    if reason:
+    if reason and broadcasts and _broadcast(true, pred):
+        warn(
+            f"{who}: y_true {y_true.spec} and y_pred {y_pred.spec} are broadcast against each "
+            f"other ({reason}); {_remedy(who, true, pred)}"
+        )
+    elif reason:
         raise ShapeError(
             f"{who}: y_true and y_pred must have the same shape, "
             f"got y_true {y_true.spec} and y_pred {y_pred.spec} ({reason})",
@@ -99,6 +115,13 @@ def _difference(true: TensorShape, pred: TensorShape) -> str:
             continue
         return f"batch sizes {a} and {b}" if axis == 0 else f"axis {axis}: {a} against {b}"
     return ""
+
+
+def _broadcast(true: TensorShape, pred: TensorShape) -> bool:
+    """Whether it is known that the shapes broadcast; unknown sizes are equal on the same axis."""
+    same = len(true) == len(pred)
+    pairs = zip(reversed(true), reversed(pred), strict=False)
+    return all(1 in (a, b) or (a == b and (same or a is not None)) for a, b in pairs)
 
 
 def _remedy(who: str, true: TensorShape, pred: TensorShape) -> str:

@@ -154,11 +154,19 @@ class Model(Trainer):
     @by_calling
     def build(self, input_shape: Any) -> None:
         """Make the weights: the model is called on symbolic inputs of `input_shape`."""
-        if not self.built:
-            self.compute_output_shape(input_shape)
+        if not self.built and not self._laminar_is_building:
+            self._laminar_is_building = True
+            try:
+                self.compute_output_shape(input_shape)
+            finally:
+                self._laminar_is_building = False
+
+    _laminar_is_building = (
+        False  # a `build` of a subclass may call this one, and is not called back
+    )
 
     def _laminar_maybe_build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if type(self).build is not Model.build:
+        if type(self).build is not Model.build and not self._laminar_is_building:
             super()._laminar_maybe_build(args, kwargs)
 
     def _laminar_after_call(

@@ -170,6 +170,14 @@ class Sequential(Model):
     def _laminar_maybe_build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self.built:
             return
+        if type(self).build is not Sequential.build and not self._laminar_is_building:
+            self._laminar_is_building = True  # it may call this model, or `build` above it
+            try:
+                super(Model, self)._laminar_maybe_build(args, kwargs)
+            finally:
+                self._laminar_is_building = False
+            if self._laminar_network is not None:
+                return
         if not self._laminar_stack:
             raise InvalidArgumentError(f"{who(self)} has no layers", remedy="add(layer) first")
         x: Any = args[0] if args else None

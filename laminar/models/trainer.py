@@ -20,7 +20,14 @@ from laminar.tree import map_structure
 from ..callbacks.callback_list import CallbacksLike
 from ..training.backup import make_backup
 from ..training.compile_report import CompileReport
-from ..training.counts import check_counts, check_enough, check_frequency, limited, limited_steps
+from ..training.counts import (
+    check_counts,
+    check_enough,
+    check_frequency,
+    last_of_group,
+    limited,
+    limited_steps,
+)
 from ..training.data import Data, Epochs, make_data, require_end, unpack_x_y_sample_weight
 from ..training.dry_run import dry_run as run_dry
 from ..training.explanation import Explanation
@@ -306,7 +313,7 @@ class Trainer(TrainingSteps):
     def _laminar_evaluate(self, passes: Epochs, listeners: Any) -> dict[str, Any]:
         self.reset_metrics()
         self.stop_evaluating = False
-        interval = self._laminar_require_compiled("evaluate").config["steps_per_execution"]
+        interval = self.steps_per_execution
         listeners.on_test_begin()
         results: Any = None
         done = told = 0
@@ -326,7 +333,7 @@ class Trainer(TrainingSteps):
             if self.stop_evaluating:
                 break
         if done > told:  # the last, shorter group
-            listeners.on_test_batch_end(done - 1, partial(read_logs, results))
+            listeners.on_test_batch_end(last_of_group(done, interval), partial(read_logs, results))
         check_enough("evaluate", done, passes.steps, stopped=self.stop_evaluating)
         logs = read_logs(results)
         listeners.on_test_end(logs)
@@ -352,11 +359,7 @@ class Trainer(TrainingSteps):
         listeners.watch(passes)
         self.stop_predicting = False
         step = self.make_predict_function()
-        interval = (
-            1
-            if self._laminar_compiled is None
-            else self._laminar_compiled.config["steps_per_execution"]
-        )
+        interval = self.steps_per_execution
         parts: list[Any] = []
         told = 0
         with passes, listeners:
@@ -368,12 +371,12 @@ class Trainer(TrainingSteps):
                     listeners.on_predict_batch_begin(told)
                 parts.append(_on_host(step(batch)))
                 if len(parts) - told == interval:
-                    _tell_outputs(listeners, parts, told)
+                    _tell_outputs(listeners, parts, told, interval)
                     told = len(parts)
                 if self.stop_predicting:
                     break
             if len(parts) > told:  # the last, shorter group
-                _tell_outputs(listeners, parts, told)
+                _tell_outputs(listeners, parts, told, interval)
             check_enough("predict", len(parts), passes.steps, stopped=self.stop_predicting)
             listeners.on_predict_end()
         return (
@@ -443,11 +446,11 @@ class Trainer(TrainingSteps):
         return _on_host(self.make_predict_function()(batch))
 
 
-def _tell_outputs(listeners: Any, parts: list[Any], told: int) -> None:
+def _tell_outputs(listeners: Any, parts: list[Any], told: int, interval: int) -> None:
     """Tell of the outputs since `told` batches, read if somebody wants them."""
     new = parts[told:]
     listeners.on_predict_batch_end(
-        len(parts) - 1,
+        last_of_group(len(parts), interval),
         lambda: {"outputs": new[0] if len(new) == 1 else map_structure(_joined, *new)},
     )
 

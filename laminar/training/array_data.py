@@ -56,6 +56,7 @@ class ArrayData:
         self.size = count_examples({"x": self.x, "y": self.y, "sample_weight": weight})
         if not self.size:
             raise InvalidArgumentError(f"{who}: the data is empty (0 examples)")
+        self._given_weight = weight
         if class_weight is not None:
             weight = combined_weights(self.y, weight, class_weight, who)
         self.sample_weight = weight
@@ -82,7 +83,10 @@ class ArrayData:
         return pack_x_y_sample_weight(self.x, self.y, self.sample_weight)
 
     def split(self, fraction: float) -> tuple[ArrayData, ArrayData]:
-        """The data before the last `fraction`, and that fraction, in the order given."""
+        """The data before the last `fraction`, and that fraction, in the order given.
+
+        The first part alone has the weights of classes: they are for training.
+        """
         cut = int(self.size * (1 - fraction))
         if cut == 0 or cut == self.size:
             raise InvalidArgumentError(
@@ -90,12 +94,13 @@ class ArrayData:
                 f"{cut} for training and {self.size - cut} for validation",
                 remedy="use more data, another fraction, or validation_data=",
             )
-        return self._part(slice(0, cut)), self._part(slice(cut, None))
+        first = self._part(slice(0, cut), self.sample_weight)
+        return first, self._part(slice(cut, None), self._given_weight)
 
-    def _part(self, rows: slice) -> ArrayData:
+    def _part(self, rows: slice, weights: Any) -> ArrayData:
         x, y, weight = (
             map_structure(lambda a: None if a is None else a[rows], part)
-            for part in (self.x, self.y, self.sample_weight)
+            for part in (self.x, self.y, weights)
         )
         return ArrayData(x, y, weight, batch_size=self.batch_size, shuffle=self.shuffle)
 

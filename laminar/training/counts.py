@@ -61,3 +61,11 @@ def check_enough(who: str, done: int, steps: int | None, *, stopped: bool) -> No
     if not done:
         raise error
     warn(error.message)
+
+
+def last_of_group(done: int, interval: int) -> int:
+    """The number of the last step of a group of `interval`, of which a step was the `done`-th.
+
+    Callbacks hear of a group by it, also of a last, shorter one.
+    """
+    return done + -done % interval - 1

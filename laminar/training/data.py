@@ -32,8 +32,9 @@ class Epochs:
 
     Args:
         data: what to walk over.
-        steps: batches in an epoch; the next one goes on where it ended, and data that can be
-            walked again begins anew when it ends. None: an epoch is a pass.
+        steps: batches in an epoch; the next one goes on where it ended. An epoch ends where the
+            data does, and the next one begins anew, if it can be walked again. None: an epoch is a
+            pass.
     """
 
     def __init__(self, data: Data, steps: int | None = None) -> None:
@@ -163,7 +164,7 @@ class Epochs:
             left = self.steps - self._in_epoch
             self.data.allow(left)
             for _ in range(left):
-                batch = self._next()
+                batch = self._next(begins=not self._in_epoch)
                 if batch is None:
                     break
                 self._in_epoch += 1
@@ -171,9 +172,10 @@ class Epochs:
         self._epochs += 1
         self._end()
 
-    def _next(self) -> Batch | None:
+    def _next(self, *, begins: bool) -> Batch | None:
         batch = None if self._running is None else next(self._running, None)
-        if batch is None and (self._running is None or not self.data.ends_for_good):
+        is_over = self._running is not None and self.data.ends_for_good
+        if batch is None and begins and not is_over:
             self._running, self._taken = self._timed(iter(self.data)), 0
             batch = next(self._running, None)
         if batch is not None:
@@ -209,7 +211,8 @@ def make_data(
             class_weight=class_weight,
             who=who,
         )
-    for name, value in (("y", y), ("sample_weight", sample_weight), ("batch_size", batch_size)):
+    # batch_size and shuffle are for arrays: data that yields batches is asked for them as it is.
+    for name, value in (("y", y), ("sample_weight", sample_weight)):
         if value is not None:
             raise InvalidArgumentError(
                 f"{who}: {name} cannot be given when x is a {type(x).__name__}, "

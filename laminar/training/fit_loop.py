@@ -17,6 +17,7 @@ from laminar.optimizers import Optimizer
 from . import training_state
 from .arrays import nan_report
 from .backup import Backup
+from .counts import last_of_group
 from .data import Epochs, ran_out
 from .logs import read_logs
 from .nan_check import NanCheck
@@ -61,7 +62,7 @@ class FitLoop:
         self._validation_freq = validation_freq
         self._backup = backup
         self._finds_nan = finds_nan
-        self._interval = model._laminar_require_compiled("fit").config["steps_per_execution"]
+        self._interval = model.steps_per_execution
         self._epoch = first
         self._done = 0  # steps of the epoch
         self._logs: dict[str, Any] = {}
@@ -135,20 +136,21 @@ class FitLoop:
             if done == 1:
                 self._check_first(results, batch)
             if done % interval == 0 or done == steps:
-                listeners.on_train_batch_end(done - 1, read)
+                listeners.on_train_batch_end(last_of_group(done, interval), read)
             if model.stop_training:
                 break
             if backup is not None and backup.step_is_done() and self._may_save(done):
                 self._done, self._logs = done, read()
                 self._save()
         if done % interval and done != steps and done > begun:  # the last, shorter group
-            listeners.on_train_batch_end(done - 1, read)
+            listeners.on_train_batch_end(last_of_group(done, interval), read)
         if done < (steps or 1) and not model.stop_training:
             error = ran_out("fit", done, steps or 1)
-            if self._epoch == self._first:
+            goes_on = done > 0 and not passes.data.ends_for_good
+            if self._epoch == self._first and not goes_on:
                 raise error
-            warn(f"{error.message}: training ends here")
-            model.stop_training = True
+            warn(f"{error.message}: {'the epoch' if goes_on else 'training'} ends here")
+            model.stop_training = not goes_on
         if done:
             self._logs = read()
         return done > 0

@@ -5,238 +5,39 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
-from laminar import ops, optimizers
-from laminar.distribute import DataParallel
+from laminar import ops
 from laminar.distribute.replicas import is_shared, shared_call
-from laminar.distribution import distribution
-from laminar.engine.devices import prepare_compilers
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.engine.functions import FuncGraph
 from laminar.engine.gradients import GradientTape
 from laminar.engine.ops.core.recording import paused
-from laminar.engine.source import warn
 from laminar.layers.holding import holding
-from laminar.layers.layer import Layer
-from laminar.layers.open_property import open_property
 from laminar.layers.weights import trainable_changes
 from laminar.naming import who
-from laminar.optimizers import OptimizerLike
-from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import flatten, map_structure
 
 from ..typing import TensorLike
 from .async_step import AsyncTrainStep
 from .compiled import Compiled
-from .compiled_loss import LossesLike, check_loss
-from .compiled_metrics import MetricsLike, check_metrics
+from .compiling import Compiling
 from .data import unpack_x_y_sample_weight
 from .logs import in_order
 from .step import Step, batch_spec
 
 
-class TrainingSteps(Layer):
+class TrainingSteps(Compiling):
     """What a model gains by being compiled: its steps, and the parts of them to override.
 
     Abstract: models derive from it.
-
-    Attributes:
-        optimizer: what updates the weights, None before `compile`.
-        stop_training: set it to end `fit` after the current batch; `stop_evaluating` and
-            `stop_predicting` do the same in `evaluate` and `predict`.
     """
-
-    _laminar_untracked = Layer._laminar_untracked | {"loss"}
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.optimizer: Any = None
-        self.stop_training = False
-        self.stop_evaluating = False
-        self.stop_predicting = False
-        self._laminar_compiled: Compiled | None = None
-        self._laminar_predict_step: Step | None = None
-
-    @property
-    def _laminar_output_names(self) -> list[str]:
-        """The names of the outputs, as far as they are known: keys for losses and metrics."""
-        return []
-
-    # Compiling
-
-    def compile(
-        self,
-        optimizer: OptimizerLike = "rmsprop",
-        loss: LossesLike | None = None,
-        loss_weights: float | Sequence[float] | Mapping[str, float] | None = None,
-        metrics: MetricsLike | None = None,
-        weighted_metrics: MetricsLike | None = None,
-        run_eagerly: bool = False,
-        steps_per_execution: int = 1,
-        jit_compile: bool | Literal["auto"] = "auto",
-        auto_scale_loss: bool = True,
-        *,
-        strategy: DataParallel | None = None,
-    ) -> None:
-        """Say how the model is trained.
-
-        Args:
-            optimizer: name or object.
-            loss: name, object or function; a list or dict for several outputs; None when the
-                model adds its own losses.
-            loss_weights: a factor for each loss.
-            metrics: what to report, without sample weights.
-            weighted_metrics: what to report, with sample weights.
-            run_eagerly: run steps op by op, for debugging.
-            steps_per_execution: batches between two looks at callbacks.
-            jit_compile: whether steps are compiled to native code where that is possible.
-            auto_scale_loss: whether a loss-scaling optimizer is used under mixed_float16.
-            strategy: which devices share the work, a `laminar.distribute.DataParallel`.
-
-        Raises:
-            InvalidArgumentError: an unknown name, or an argument of the wrong kind.
-        """
-        if (
-            isinstance(steps_per_execution, bool)
-            or not isinstance(steps_per_execution, int)
-            or steps_per_execution < 1
-        ):
-            raise InvalidArgumentError(
-                f"compile: steps_per_execution must be at least 1, got {steps_per_execution!r}"
-            )
-        if not (jit_compile is None or jit_compile == "auto" or isinstance(jit_compile, bool)):
-            raise InvalidArgumentError(
-                f"compile: jit_compile must be True, False or 'auto', got {jit_compile!r}",
-                remedy="leave it out, or jit_compile=False to run operation by operation",
-            )
-        found = optimizers.get(optimizer)
-        if not isinstance(found, optimizers.Optimizer):
-            raise InvalidArgumentError(f"compile: {optimizer!r} is not an optimizer")
-        check_loss(loss)
-        check_metrics(metrics)
-        check_metrics(weighted_metrics)
-        config = {
-            "optimizer": found,
-            "loss": loss,
-            "loss_weights": loss_weights,
-            "metrics": metrics,
-            "weighted_metrics": weighted_metrics,
-            "run_eagerly": run_eagerly,
-            "steps_per_execution": steps_per_execution,
-            "jit_compile": jit_compile,
-        }
-        scales = auto_scale_loss and self.dtype_policy.name == "mixed_float16"
-        if scales and not isinstance(found, optimizers.LossScaleOptimizer):
-            found = optimizers.LossScaleOptimizer(found, name="loss_scale_optimizer")
-        self.optimizer = found
-        if loss is not None:
-            self.loss = loss
-        self.stop_training = False
-        self._laminar_predict_step = None
-        self._laminar_compiled = Compiled(config, self._laminar_output_names)
-        shared = distribution()
-        if strategy is None and shared is not None:
-            strategy = shared.strategy
-        self._laminar_share_work(strategy)
-        if jit_compile is not False and not run_eagerly:
-            prepare_compilers()
-
-    def _laminar_share_work(self, strategy: DataParallel | None) -> None:
-        """Let a strategy say which devices share the work."""
-        if strategy is not None and not isinstance(strategy, DataParallel):
-            raise InvalidArgumentError(
-                f"compile: strategy must be a laminar.distribute.DataParallel, got {strategy!r}"
-            )
-        compiled = self._laminar_require_compiled("strategy")
-        compiled.strategy = strategy
-        compiled.steps.clear()
-        self._laminar_predict_step = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """As a layer is called; in a step that several devices share, each computes its share."""
         if is_shared():
             return shared_call(self, super().__call__, args, kwargs)
         return super().__call__(*args, **kwargs)
-
-    def _laminar_forget_steps(self) -> None:
-        """Trace the steps anew when they are needed: the layers are not what they were."""
-        self._laminar_predict_step = None
-        if self._laminar_compiled is not None:
-            self._laminar_compiled.steps.clear()
-
-    def _laminar_not_copied(self, memo: dict[int, Any]) -> dict[str, Any]:
-        return {**super()._laminar_not_copied(memo), "_laminar_predict_step": None}
-
-    @open_property
-    def compiled(self) -> bool:
-        """Whether `compile` has been called."""
-        return self._laminar_compiled is not None
-
-    @property
-    def run_eagerly(self) -> bool:
-        """Whether steps run op by op; may be set after `compile`."""
-        return self._laminar_compiled is not None and bool(
-            self._laminar_compiled.config["run_eagerly"]
-        )
-
-    @run_eagerly.setter
-    def run_eagerly(self, value: bool) -> None:
-        compiled = self._laminar_require_compiled("run_eagerly")
-        compiled.config["run_eagerly"] = value
-        compiled.steps.clear()
-        self._laminar_predict_step = None
-
-    @property
-    def jit_compile(self) -> Any:
-        """Whether steps are compiled to native code."""
-        return (
-            None if self._laminar_compiled is None else self._laminar_compiled.config["jit_compile"]
-        )
-
-    def _laminar_require_compiled(self, who: str) -> Compiled:
-        if self._laminar_compiled is None:
-            raise FailedPreconditionError(
-                f"{who}: the model has not been compiled",
-                remedy='call model.compile(optimizer="adam", loss=...) first',
-            )
-        return self._laminar_compiled
-
-    def get_compile_config(self) -> dict[str, Any] | None:
-        """The arguments of `compile` as data, None when it was not called.
-
-        None too, with a warning, when they cannot be written, as a lambda cannot.
-        """
-        if self._laminar_compiled is None:
-            return None
-        try:
-            return {
-                key: serialize_keras_object(v) for key, v in self._laminar_compiled.config.items()
-            }
-        except InvalidArgumentError as cause:
-            warn(f"{who(self)} is saved without what compile() was told: {cause.message}")
-            return None
-
-    def compile_from_config(self, config: Mapping[str, Any]) -> None:
-        """Compile with what `get_compile_config` gave.
-
-        A class with a `compile` of its own is left uncompiled, with a warning.
-        """
-        if type(self).compile is not TrainingSteps.compile and (
-            type(self).compile_from_config is TrainingSteps.compile_from_config
-        ):
-            warn(
-                f"{type(self).__name__} has a compile() of its own, which loading does not call; "
-                f"call it, or write get_compile_config() and compile_from_config()"
-            )
-            return
-        known = {k: deserialize_keras_object(v) for k, v in config.items() if k in _COMPILE_KEYS}
-        known["jit_compile"] = "auto"
-        known["run_eagerly"] = bool(known.get("run_eagerly"))
-        known["steps_per_execution"] = int(known.get("steps_per_execution") or 1)
-        self.compile(**known)
-        if self.built and self.trainable_variables:
-            self.optimizer.build(self.trainable_variables)
 
     # Parts of a step, to be overridden
 
@@ -413,7 +214,8 @@ class TrainingSteps(Layer):
     def make_train_function(self, force: bool = False) -> Any:
         """The function that trains on a batch."""
         compiled = self._laminar_require_compiled("fit")
-        changes = trainable_changes(), self.optimizer._laminar_group_changes
+        groups = 0 if self.optimizer is None else self.optimizer._laminar_group_changes
+        changes = trainable_changes(), groups
         if changes != compiled.changes:  # perhaps layers of this model have been frozen or thawed
             trained = (changes[1], *(id(v) for v in self.trainable_weights))
             if trained != compiled.trained:
@@ -443,6 +245,8 @@ class TrainingSteps(Layer):
         return compiled.steps[kind]
 
     def _laminar_new_step(self, step: Any) -> Step:
+        _check_form(step)
+
         def run(batch: Any) -> Any:
             try:
                 return step(batch)
@@ -467,6 +271,10 @@ class TrainingSteps(Layer):
         compiled = self._laminar_require_compiled("fit")
         if not self.built or not compiled.metrics.built:
             self._laminar_trace_outputs(batch, compiled)
+        if training and self.optimizer is None:
+            raise FailedPreconditionError(
+                "fit: the model was compiled without an optimizer", remedy='compile("adam", ...)'
+            )
         if training and not self.optimizer.built:
             variables = self.trainable_weights
             if variables:
@@ -499,19 +307,24 @@ def _symbol(graph: FuncGraph, value: Any) -> Any:
     return None if value is None else graph.add_argument(batch_spec(value), "data")
 
 
+def _check_form(step: Any) -> None:
+    """Refuse a step that takes (state, data), as Keras wants it where JAX computes."""
+    required = [
+        p.name
+        for p in inspect.signature(step).parameters.values()
+        if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(required) > 1:
+        name = getattr(step, "__name__", "step")
+        raise InvalidArgumentError(
+            f"{name}({', '.join(required)}) is the form for Keras on JAX, "
+            f"laminar calls {name}(data)",
+            remedy="take the batch alone, and compute gradients with laminar.GradientTape: "
+            "variables are updated in place, no state is passed",
+        )
+
+
 def _takes_training(compute_loss: Any) -> bool:
     """Whether a `compute_loss` takes `training`, which it did not before Keras 3.3."""
     parameters = inspect.signature(compute_loss).parameters.values()
     return any(p.name == "training" or p.kind is p.VAR_KEYWORD for p in parameters)
-
-
-_COMPILE_KEYS = (
-    "optimizer",
-    "loss",
-    "loss_weights",
-    "metrics",
-    "weighted_metrics",
-    "run_eagerly",
-    "steps_per_execution",
-    "jit_compile",
-)

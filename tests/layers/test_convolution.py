@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laminar import layers
+from laminar import layers, ops
 from laminar.engine.errors import InvalidArgumentError, ShapeError
 
 from .harness import check_agreement, check_layer, random_inputs
@@ -234,3 +234,13 @@ def test_regularizers_and_constraints_reach_the_weights() -> None:
     assert type(pointwise.regularizer).__name__ == "L1"
     assert type(bias.constraint).__name__ == "NonNeg"
     assert len(layer.losses) == 2
+
+
+def test_the_convolution_can_be_overridden() -> None:
+    class Standardized(layers.Conv2D):
+        def convolution_op(self, inputs: Any, kernel: Any) -> Any:
+            return super().convolution_op(inputs, kernel - ops.mean(kernel, axis=(0, 1, 2)))
+
+    x = np.ones((1, 5, 5, 2), "float32")
+    layer = Standardized(3, 3, bias_initializer="ones", activation="relu")
+    np.testing.assert_allclose(layer(x), np.ones((1, 3, 3, 3)), atol=1e-5)

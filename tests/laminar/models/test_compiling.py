@@ -11,6 +11,7 @@ import pytest
 import laminar
 from laminar import layers, losses, metrics, ops
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
+from laminar.models.trainer import Trainer
 from laminar.training.outputs import Outputs
 
 rng = np.random.default_rng(0)
@@ -273,9 +274,12 @@ def test_eager_after_compile() -> None:
 
     x = layers.Input((3,))
     model = laminar.Model(x, layers.Dense(1)(Spy()(x)))
-    with pytest.raises(FailedPreconditionError, match="has not been compiled"):
-        model.run_eagerly = True
+    seen.clear()
+    model.run_eagerly = True
+    model.predict(X, verbose=0)
+    assert seen == ["EagerTensor"]
     model.compile("sgd", "mse")
+    assert not model.run_eagerly
     model.fit(X, Y, verbose=0)
     seen.clear()
     model.run_eagerly = True
@@ -339,3 +343,51 @@ def test_loss_of_given_values() -> None:
     assert [len(values) for values in after] == [len(group) for group in groups]
     for a, b in zip(before, model.get_weights(), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_how_steps_run_can_be_changed() -> None:
+    model = linear()
+    model.fit(X, Y, verbose=0)
+    model.jit_compile = False
+    model.steps_per_execution = 2
+    model.fit(X, Y, verbose=0)
+    assert not model.explain_compiles()
+    config = model.get_compile_config()
+    assert config is not None
+    assert (config["jit_compile"], config["steps_per_execution"]) == (False, 2)
+    with pytest.raises(InvalidArgumentError, match="jit_compile must be True, False or 'auto'"):
+        model.jit_compile = "always"  # type: ignore[assignment]  # the mistake
+    with pytest.raises(InvalidArgumentError, match="steps_per_execution must be at least 1"):
+        model.steps_per_execution = 0
+
+
+def test_without_an_optimizer() -> None:
+    model = laminar.Sequential([layers.Input((3,)), layers.Dense(1)])
+    model.compile(None, loss="mse")
+    assert model.evaluate(X, Y, verbose=0) > 0
+    with pytest.raises(FailedPreconditionError, match="compiled without an optimizer"):
+        model.fit(X, Y, verbose=0)
+
+
+def test_a_layer_that_is_a_model_too() -> None:
+    class Both(Trainer, layers.Dense):
+        def __init__(self) -> None:
+            layers.Dense.__init__(self, 1, use_bias=False)
+            Trainer.__init__(self)
+
+    model = Both()
+    model.compile("sgd", "mse")
+    losses = model.fit(X, Y, epochs=3, verbose=0).history["loss"]
+    assert losses[-1] < losses[0]
+    assert [w.shape for w in model.weights] == [(3, 1)]
+
+
+def test_a_step_in_the_form_of_jax() -> None:
+    class OnJax(laminar.Sequential):
+        def train_step(self, state: Any, data: Any) -> Any:  # type: ignore[override]  # the mistake
+            return {}, state
+
+    model = OnJax([layers.Dense(1)])
+    model.compile("sgd", "mse")
+    with pytest.raises(InvalidArgumentError, match=r"train_step\(state, data\) is the form .* JAX"):
+        model.fit(X, Y, verbose=0)

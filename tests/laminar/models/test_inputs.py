@@ -315,7 +315,6 @@ def test_examples_instead_of_batches() -> None:
 
 MISTAKES: list[Any] = [
     (lambda m: m.fit(sliced().batch(10), Y), InvalidArgumentError, "y cannot be given"),
-    (lambda m: m.fit(sliced().batch(10), batch_size=3), InvalidArgumentError, "batch_size cannot"),
     (lambda m: m.fit(sliced().batch(10).take(0)), OutOfRangeError, "ended after 0"),
     (
         lambda m: m.fit(sliced().batch(10), validation_split=0.2),

@@ -193,3 +193,46 @@ def test_layers_that_need_more_than_one_tensor() -> None:
 
     with pytest.raises(ValueError, match=r"call\(\) of Needs .* needs inputs, training"):
         laminar.Sequential([laminar.Input((2,)), Needs()])
+
+
+def test_layers_added_in_build() -> None:
+    class Grown(laminar.Sequential):
+        def build(self, input_shape: Any = None) -> None:
+            self.add(layers.Dense(3))
+            self.add(layers.Dense(1))
+            super().build(input_shape)
+
+    for model in (Grown(), Grown()):
+        assert model(np.ones((2, 4))).shape == (2, 1)
+        assert model.built
+        assert [w.shape for w in model.weights] == [(4, 3), (3,), (3, 1), (1,)]
+    built = Grown()
+    built.build((None, 4))
+    assert len(built.weights) == 4
+    model = Grown()
+    model.compile("sgd", "mse")
+    model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
+    assert len(model.layers) == 2
+
+
+def test_build_may_call_build_of_the_model() -> None:
+    class Chain(laminar.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = layers.Dense(3)
+
+        def build(self, input_shape: Any) -> None:
+            self.last = layers.Dense(2)
+            super().build(input_shape)
+
+        def call(self, x: Any) -> Any:
+            return self.last(self.first(x))
+
+    built, called, fitted = Chain(), Chain(), Chain()
+    built.build((None, 4))
+    assert called(np.ones((1, 4))).shape == (1, 2)
+    fitted.compile("sgd", "mse")
+    fitted.fit(np.ones((4, 4)), np.ones((4, 2)), verbose=0)
+    for model in (built, called, fitted):
+        assert model.built
+        assert [w.shape for w in model.weights] == [(4, 3), (3,), (3, 2), (2,)]

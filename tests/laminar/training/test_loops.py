@@ -63,10 +63,58 @@ def same_weights(a: laminar.Model, b: laminar.Model) -> None:
 
 def test_epochs_of_fixed_length_go_on_where_the_last_one_ended() -> None:
     short, long = linear(), linear()
-    history = short.fit(X, Y, batch_size=10, steps_per_epoch=3, epochs=4, shuffle=False, verbose=0)
+    history = short.fit(X, Y, batch_size=10, steps_per_epoch=2, epochs=6, shuffle=False, verbose=0)
     long.fit(X, Y, batch_size=10, epochs=3, shuffle=False, verbose=0)
-    assert history.epoch == [0, 1, 2, 3]
+    assert history.epoch == [0, 1, 2, 3, 4, 5]
     same_weights(short, long)
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(3, [3, 1, 3, 1]), (5, [4, 4, 4, 4])])
+def test_an_epoch_ends_where_the_data_does(steps: int, expected: list[int]) -> None:
+    ends: list[int] = []
+    told = callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: ends.append(batch + 1))
+    model, whole = linear(), linear()
+    options: Any = {"batch_size": 10, "epochs": 4, "shuffle": False, "verbose": 0}
+    with pytest.warns(UserWarning, match="the data ended after . batches, . were .*epoch ends"):
+        model.fit(X, Y, steps_per_epoch=steps, callbacks=told, **options)
+    assert ends == [n + 1 for count in expected for n in range(count)]
+    whole.fit(X, Y, **options | {"epochs": sum(expected) // 4})
+    same_weights(model, whole)
+
+
+def test_a_shorter_group_of_steps_is_told_of_by_its_last_number() -> None:
+    ends: dict[str, list[int]] = {"train": [], "test": [], "predict": []}
+    told = callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: ends["train"].append(batch),
+        on_test_batch_end=lambda batch, logs: ends["test"].append(batch),
+        on_predict_batch_end=lambda batch, logs: ends["predict"].append(batch),
+    )
+    model = linear(steps_per_execution=3)
+    model.fit(X, Y, batch_size=10, callbacks=told, verbose=0)
+    model.evaluate(X, Y, batch_size=10, callbacks=told, verbose=0)
+    model.predict(X, batch_size=10, callbacks=told, verbose=0)
+    assert ends == {"train": [2, 5], "test": [2, 5], "predict": [2, 5]}
+
+
+def test_weights_of_classes_are_for_training_alone() -> None:
+    x = np.linspace(0, 1, 20, dtype="float32").reshape(20, 1)
+    y = np.arange(20) % 2
+    model = laminar.Sequential([layers.Input((1,)), layers.Dense(2, activation="softmax")])
+    model.compile(laminar.optimizers.SGD(0.0), "sparse_categorical_crossentropy")
+    options: Any = {"validation_split": 0.5, "class_weight": {0: 5.0, 1: 9.0}, "verbose": 0}
+    history = model.fit(x, y, **options).history
+    loss = model.evaluate(x[10:], y[10:], verbose=0)
+    assert history["val_loss"][0] == pytest.approx(loss, rel=1e-5)
+    assert history["loss"][0] > 4 * loss
+
+
+def test_the_size_of_batches_is_for_arrays() -> None:
+    data = laminar.datasets.Dataset.from_tensor_slices((X, Y)).batch(20)
+    model, plain = linear(), linear()
+    model.fit(data, batch_size=7, verbose=0)
+    plain.fit(data, verbose=0)
+    same_weights(model, plain)
+    assert model.predict(data.map(lambda x, y: x), batch_size=3, verbose=0).shape == (40, 1)
 
 
 def test_data_that_is_indexed() -> None:

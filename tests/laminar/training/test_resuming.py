@@ -202,7 +202,8 @@ def test_a_generator_goes_on_where_it_was(tmp_path: Path, after: int) -> None:
     same(whole, again)
 
 
-@pytest.mark.parametrize("after", [4, 7, 11])
+@pytest.mark.filterwarnings("ignore:fit. the data ended after 1 batches")
+@pytest.mark.parametrize("after", [2, 4, 5, 8])
 def test_epochs_of_fixed_length_over_arrays(tmp_path: Path, after: int) -> None:
     whole, again = dropped(), dropped()
     expected = fit(whole, steps_per_epoch=4)
