@@ -38,7 +38,7 @@ from .arithmetic import add, conjugate, divide, multiply, subtract
 from .cast import cast
 from .compare import equal, is_finite, where
 from .cumulative import cumprod
-from .elementary import divide_no_nan, exp, sqrt
+from .elementary import divide_no_nan, exp, flat_at_zero, sqrt
 
 Axis: TypeAlias = int | Sequence[int] | None
 Axes: TypeAlias = tuple[int, ...] | None
@@ -329,8 +329,8 @@ def reduce_variance(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Ten
 
 
 def reduce_std(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The square root of `reduce_variance`."""
-    return sqrt(reduce_variance(x, axis, keepdims))
+    """The square root of `reduce_variance`. Where that is 0, the slope is taken as 0."""
+    return flat_at_zero(sqrt, reduce_variance(x, axis, keepdims))
 
 
 def reduce_prod(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
