@@ -40,10 +40,7 @@ CASES = [
     *[(*ONE[n], (1e-25,), 1e-25) for n in ONE if n != "arccosh"],
     *[(*TWO[n], (1e10, 1e-20), 1e-25) for n in ("xlogy", "xdivy", "arctan2", "hypot")],
     *[(*TWO["arctan2"], (1e-30, 3e-30), 1e-8)],
-    *[
-        (*TWO["power"], xs, 1e-3)
-        for xs in ((1e19, 2.0), (1e-28, -0.9), (1e-30, -0.3))
-    ],
+    *[(*TWO["power"], xs, 1e-3) for xs in ((1e19, 2.0), (1e-28, -0.9), (1e-30, -0.3))],
     (*TWO["power"], (1e-30, -0.9), 1e-30),
     (*TWO["power"], (1e30, -0.5), 1e30),
     *[(elementary.expm1, lambda x: (np.exp(x),), (x,), 1.0) for x in (-20.0, -1e-20, 3.0)],
