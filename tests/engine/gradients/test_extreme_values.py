@@ -100,14 +100,14 @@ def test_the_norm_of_the_zero_vector_has_the_slope_0(p: float, compiled: bool) -
 
     run = eng.function(jit_compile=True)(slope) if compiled else slope
     if p == np.inf:
-        expected = [0.0, 0.0, 1.0]
+        expected = np.array([0.0, 0.0, 1.0])
     else:
         size = np.array([0.0, 3.0, 4.0])
         total = np.sum(size**p)
         steep = np.where(size > 0, np.where(size > 0, size, 1) ** (p - 1), 0)
         expected = total ** (1 / p - 1) * steep * [0, -1, 1]
     found = run(eng.convert_to_tensor(rows))
-    np.testing.assert_allclose(found, [[0, 0, 0], expected], rtol=1e-5)
+    np.testing.assert_allclose(found, np.stack([np.zeros(3), expected]), rtol=1e-5)
 
 
 def test_the_deviation_of_constant_rows_has_the_slope_0() -> None:
@@ -115,5 +115,5 @@ def test_the_deviation_of_constant_rows_has_the_slope_0() -> None:
     with eng.GradientTape() as tape:
         tape.watch(x)
         y = reduce.reduce_std(x, 1)
-    np.testing.assert_allclose(y, [0.0, 1.0])
+    np.testing.assert_allclose(y.numpy(), [0.0, 1.0])
     np.testing.assert_allclose(tape.gradient(y, x), [[0.0, 0.0], [-0.5, 0.5]])
