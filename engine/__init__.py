@@ -171,6 +171,7 @@ from .state import ReaderBase as ReaderBase
 from .state import RecordReader as RecordReader
 from .state import SparseConditionalAccumulator as SparseConditionalAccumulator
 from .state import SparseValues as SparseValues
+from .state import TensorArray as TensorArray
 from .state import TextFileInitializer as TextFileInitializer
 from .state import TextLineReader as TextLineReader
 from .state import Variable as Variable

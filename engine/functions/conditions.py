@@ -16,6 +16,7 @@ from ..ops.math.arithmetic import add
 from ..ops.math.cast import cast
 from ..ops.math.compare import less_equal, logical_and
 from ..tree import map_structure
+from .carried import flows_of, with_arrays
 from .func_graph import FuncGraph
 from .subgraph import (
     Subgraph,
@@ -162,6 +163,8 @@ def _choose(
     with inside(outer):
         graphs = [FuncGraph(f"{who}_{n.replace(' ', '_')}", outer=outer) for n in names]
         results = [trace(g, fn, (), ()) for g, fn in zip(graphs, functions, strict=True)]
+        rebuild = with_arrays(results[-1])
+        results = [flows_of(result) for result in results]
         structure = results[-1]
         said = f"{who}: the branches must return one structure; {names[-1]} and"
         leaves = [
@@ -183,7 +186,8 @@ def _choose(
         op = CASE[any(b.stateful for b in branches)]
         found = iter(apply(op, [index, *given], {"branches": branches}, name or who))
         packed = iter([None if c is None else next(found) for c in columns])
-        return map_structure(lambda _: next(packed), structure)
+        result = map_structure(lambda _: next(packed), structure)
+        return result if rebuild is None else rebuild(result)
 
 
 def _column(

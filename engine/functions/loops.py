@@ -22,6 +22,7 @@ from ..ops.core.dispatch import apply
 from ..ops.math.arithmetic import add, subtract
 from ..ops.math.cast import cast
 from ..tree import flatten, map_structure, pack_sequence_as
+from .carried import flows_of, with_arrays
 from .func_graph import FuncGraph
 from .subgraph import (
     Subgraph,
@@ -159,8 +160,8 @@ def while_loop(
     Args:
         cond: takes the variables, returns one bool.
         body: takes the variables, returns their next values, nested as `loop_vars`.
-        loop_vars: the first values: a structure of tensors. The items of a tuple or list are passed
-            as separate arguments.
+        loop_vars: the first values: a structure of tensors and TensorArrays. The items of a tuple
+            or list are passed as separate arguments.
         shape_invariants: shapes nested as `loop_vars`, with None for sizes that change from one
             iteration to the next.
         maximum_iterations: an upper bound, a number or scalar.
@@ -175,6 +176,27 @@ def while_loop(
         InvalidArgumentError: it returns another structure, or `cond` is not one bool.
     """
     several = isinstance(loop_vars, tuple | list)
+    rebuild = with_arrays(loop_vars)
+    if rebuild is not None:
+
+        def on_flows(fn: Callable[..., Any]) -> Callable[..., Any]:
+            def call(*values: Any) -> Any:
+                packed = rebuild([*values] if several else values[0])
+                return flows_of(fn(*packed) if several else fn(packed))
+
+            return call
+
+        return rebuild(
+            while_loop(
+                on_flows(cond),
+                on_flows(body),
+                flows_of(loop_vars),
+                shape_invariants=shape_invariants,
+                maximum_iterations=maximum_iterations,
+                parallel_iterations=parallel_iterations,
+                name=name,
+            )
+        )
     first = _Leaves.of(loop_vars, "loop_vars")
     outer = graph_for("while_loop", [*first.tensors, maximum_iterations])
 
@@ -324,6 +346,18 @@ def _scan(
     name: str | None = None,
 ) -> tuple[Any, Any]:
     """`scan` for `who`, which is what errors name."""
+    rebuild = with_arrays(init)
+    if rebuild is not None:
+
+        def step_on_flows(carry: Any, x: Any) -> tuple[Any, Any]:
+            carry, y = f(rebuild(carry), x)
+            return flows_of(carry), y
+
+        begin = flows_of(init)
+        carry, ys = _scan(
+            who, step_on_flows, begin, xs, length, reverse=reverse, unroll=unroll, name=name
+        )
+        return rebuild(carry), ys
     first, items = _Leaves.of(init, "init"), _Leaves.of(xs, "xs")
     size = _size(who, items, length)
     outer = graph_for(who, [*first.tensors, *items.tensors, length])

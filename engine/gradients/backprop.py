@@ -18,6 +18,7 @@ from ..graph import GraphTensor, OpView, Tensor, building, resource
 from ..ops.array.indexed_slices import IndexedSlices, sum_slices
 from ..ops.core.basic import ones_like, zeros_like
 from ..ops.core.convert import convert_to_tensor
+from ..ops.core.gradient_pass import GradientPass
 from ..ops.core.registry import OpDef
 from ..source import inside_layer, layer_path
 
@@ -67,13 +68,14 @@ def backpropagate(
         dy = dys[i] if dys is not None else None
         if id(y) in reached:
             partials.setdefault(id(y), []).append(_seed(y, dy))
-    for record in reversed(path):
-        douts = [_total(partials, y, keep=id(y) in wanted) for y in record.outputs]
-        if all(d is None for d in douts):
-            continue
-        for x, dx in zip(record.inputs, _gradient_of(record, douts, by_rows), strict=True):
-            if dx is not None and id(x) in reached:
-                partials.setdefault(id(x), []).append(dx)
+    with GradientPass():
+        for record in reversed(path):
+            douts = [_total(partials, y, keep=id(y) in wanted) for y in record.outputs]
+            if all(d is None for d in douts):
+                continue
+            for x, dx in zip(record.inputs, _gradient_of(record, douts, by_rows), strict=True):
+                if dx is not None and id(x) in reached:
+                    partials.setdefault(id(x), []).append(dx)
     found: list[Any] = [_total(partials, x, keep=True) for x in xs]
     if not by_rows:
         return found

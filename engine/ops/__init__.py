@@ -79,6 +79,7 @@ from .state import mutex as mutex
 from .state import queue as queue
 from .state import reader as reader
 from .state import table as table
+from .state import tensor_array as tensor_array
 from .state import variable_rows as variable_rows
 from .state import variable_scatter as variable_scatter
 from .text import siphash as siphash

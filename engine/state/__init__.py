@@ -82,6 +82,7 @@ from .tables import KeyValueTensorInitializer as KeyValueTensorInitializer
 from .tables import MutableHashTable as MutableHashTable
 from .tables import TextFileInitializer as TextFileInitializer
 from .tables import tables_initializer as tables_initializer
+from .tensor_array import TensorArray as TensorArray
 from .variable import Variable as Variable
 from .variable import autocast as autocast
 from .variable import set_to_zero as set_to_zero

@@ -15,6 +15,7 @@ import pytest
 from laminar.engine import (
     GradientTape,
     Graph,
+    GraphTensor,
     Session,
     Variable,
     assign,
@@ -22,6 +23,7 @@ from laminar.engine import (
     assign_sub,
     custom_gradient,
     no_op,
+    py_function,
     report_uninitialized_variables,
 )
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, ShapeError
@@ -159,3 +161,13 @@ def test_check_labels(dtype: Any) -> None:
     check_op(lambda x: check_labels(x, classes=4), np.array, [labels], grad=False)
     with pytest.raises(InvalidArgumentError, match=r"the label 3 at \(1, 1\) is not one of the 3"):
         check_labels(convert_to_tensor(labels), classes=3)
+
+
+def test_python_functions() -> None:
+    def cubes(x: Any) -> Any:
+        y = py_function(lambda a: a * a * a, [x], x.dtype)
+        if isinstance(y, GraphTensor):
+            y.set_shape(x.shape)
+        return y
+
+    check_op(cubes, lambda x: x**3, [X])

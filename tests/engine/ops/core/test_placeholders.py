@@ -8,6 +8,8 @@ import pytest
 from laminar import engine
 from laminar.engine.errors import LaminarError, ShapeError
 
+from ..harness import check_op
+
 
 def test_placeholder_with_default() -> None:
     with engine.Graph().as_default(), engine.Session() as session:
@@ -32,6 +34,12 @@ def test_a_default_that_is_constant_can_be_fed(optimize: bool) -> None:
         for _ in range(2):
             assert session.run(z) == 6
             assert session.run(z, {y: 5}) == 10
+
+
+def test_gradient() -> None:
+    check_op(
+        lambda x: engine.placeholder_with_default(x, x.shape) ** 2, np.square, [np.ones((2, 3))]
+    )
 
 
 def test_the_default_has_the_shape() -> None:
