@@ -236,12 +236,80 @@ from .state import variables_initializer as variables_initializer
 
 if TYPE_CHECKING:
     from . import summary as summary
+    from . import training as training
+    from .training import CheckpointSaverHook as CheckpointSaverHook
+    from .training import CheckpointSaverListener as CheckpointSaverListener
+    from .training import ChiefSessionCreator as ChiefSessionCreator
+    from .training import FeedFnHook as FeedFnHook
+    from .training import FinalOpsHook as FinalOpsHook
+    from .training import GlobalStepWaiterHook as GlobalStepWaiterHook
+    from .training import LoggingTensorHook as LoggingTensorHook
+    from .training import MonitoredSession as MonitoredSession
+    from .training import MonitoredTrainingSession as MonitoredTrainingSession
+    from .training import NanLossDuringTrainingError as NanLossDuringTrainingError
+    from .training import NanTensorHook as NanTensorHook
+    from .training import NeverTriggerTimer as NeverTriggerTimer
+    from .training import ProfilerHook as ProfilerHook
+    from .training import Scaffold as Scaffold
+    from .training import SecondOrStepTimer as SecondOrStepTimer
+    from .training import SessionManager as SessionManager
+    from .training import SessionRunArgs as SessionRunArgs
+    from .training import SessionRunContext as SessionRunContext
+    from .training import SessionRunHook as SessionRunHook
+    from .training import SessionRunValues as SessionRunValues
+    from .training import SingularMonitoredSession as SingularMonitoredSession
+    from .training import StepCounterHook as StepCounterHook
+    from .training import StopAtStepHook as StopAtStepHook
+    from .training import SummarySaverHook as SummarySaverHook
+    from .training import Supervisor as Supervisor
+    from .training import WorkerSessionCreator as WorkerSessionCreator
+    from .training import assert_global_step as assert_global_step
+    from .training import basic_train_loop as basic_train_loop
+    from .training import get_or_create_global_step as get_or_create_global_step
+    from .training import increment_global_step as increment_global_step
 
 # Rooms that most programs do not use: they are loaded when they are first asked for.
-_ROOMS = {"summary"}
+_ROOMS = {"summary", "training"}
+
+_OF_TRAINING = {
+    "basic_train_loop",
+    "assert_global_step",
+    "get_or_create_global_step",
+    "increment_global_step",
+    "MonitoredSession",
+    "MonitoredTrainingSession",
+    "SingularMonitoredSession",
+    "CheckpointSaverHook",
+    "CheckpointSaverListener",
+    "ProfilerHook",
+    "SummarySaverHook",
+    "Scaffold",
+    "ChiefSessionCreator",
+    "WorkerSessionCreator",
+    "SessionManager",
+    "SessionRunArgs",
+    "SessionRunContext",
+    "SessionRunHook",
+    "SessionRunValues",
+    "GlobalStepWaiterHook",
+    "StepCounterHook",
+    "StopAtStepHook",
+    "Supervisor",
+    "NeverTriggerTimer",
+    "SecondOrStepTimer",
+    "FeedFnHook",
+    "FinalOpsHook",
+    "LoggingTensorHook",
+    "NanLossDuringTrainingError",
+    "NanTensorHook",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return importlib.import_module(f".{name}", __name__)
+    if name in _OF_TRAINING:
+        value = getattr(importlib.import_module(".training", __name__), name)
+        globals()[name] = value
+        return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -75,6 +75,16 @@ ENGINE_MAY_IMPORT = {
     "runtime": {"devices", "graph", "ops", "passes"},
     "compiler": {"graph", "ops"},
     "summary": {"graph", "io", "ops", "resources", "runtime", "state"},
+    "training": {
+        "checkpoint",
+        "graph",
+        "io",
+        "ops",
+        "runtime",
+        "saving",
+        "state",
+        "summary",
+    },
     "functions": {"graph", "ops", "gradients", "passes", "runtime", "state"},
 }
 # The rooms of the compiler: each may import those before it.

@@ -227,6 +227,11 @@ class Graph:
         with self._lock:
             self._finalized = True
 
+    def unfinalize(self) -> None:
+        """Have the graph take changes again: for what froze it for a time, as a session does."""
+        with self._lock:
+            self._finalized = False
+
     @property
     def finalized(self) -> bool:
         """Whether the graph is frozen."""
@@ -325,15 +330,14 @@ class Graph:
     # Collections
 
     def add_to_collection(self, key: str, value: Any) -> None:
-        """Append `value` to the list under `key`; of a branch or a body, of the graph around it."""
-        root = self.root
-        with root._lock:
-            root.check_open(f"adding to collection {key!r}")
-            root._collections.setdefault(key, []).append(value)
+        """Append `value` to the list under `key`."""
+        with self._lock:
+            self.check_open(f"adding to collection {key!r}")
+            self._collections.setdefault(key, []).append(value)
 
     def get_collection(self, key: str, scope: str | None = None) -> list[Any]:
         """A copy of the list under `key`; with `scope`, the items whose name starts so."""
-        items = list(self.root._collections.get(key, ()))
+        items = list(self._collections.get(key, ()))
         if scope is None:
             return items
         return [i for i in items if re.match(scope, getattr(i, "name", ""))]
@@ -341,7 +345,7 @@ class Graph:
     @property
     def collection_keys(self) -> list[str]:
         """The keys in use."""
-        return list(self.root._collections)
+        return list(self._collections)
 
     def attached(self, kind: type[_Attached]) -> _Attached:
         """The object of a class that other rooms keep with this graph, made when first asked."""

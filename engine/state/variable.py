@@ -36,7 +36,6 @@ from ..ops.state import variable
 from ..source import layer_path
 from .collections import GraphKeys
 from .creation import CreatedByScopes
-from .home import home_of_state, outside_of_bodies
 from .initial_values import initial_value_of
 from .standalone_initializers import InitialValues
 from .stateless import current_scope
@@ -177,7 +176,8 @@ class Variable(Operators, metaclass=CreatedByScopes):
         self.synchronization = synchronization or "none"
         self._aggregation = aggregation or "none"
         self._autocast = autocast
-        self._graph = home_of_state()
+        graph = building()
+        self._graph = graph if graph is not None and not graph.captures_values else None
         if self._graph is not None:
             self._build(self._graph, initializer, shape, dtype, name, collections, container)
         else:
@@ -222,17 +222,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
         collections: Sequence[str] | None,
         container: str | None,
     ) -> None:
-        if isinstance(initializer, GraphTensor) and initializer.graph.root is not initializer.graph:
-            raise InvalidArgumentError(
-                f"Variable {name!r}: the initial value {initializer!r} belongs to a branch, a body "
-                f"or a function, and the variable to the graph around it, which initialises it",
-                remedy="pass a function, an array or a number as the initializer",
-            )
-        with (
-            outside_of_bodies(graph),
-            graph.control_dependencies(None),
-            graph.name_scope(name or "Variable") as scope,
-        ):
+        with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
             value = initial_value_of(initializer, shape, dtype, name)
             known = graph.attached(InitialValues)
             self.initial_value = known.alone(as_input(graph, value))

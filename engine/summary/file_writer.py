@@ -1,10 +1,17 @@
-"""FileWriter: event files in the user's hand."""
+"""FileWriter: event files in the user's hand.
+
+State of a `FileWriter`, guarded by `_lock`:
+    _events: the file, None while it is closed;
+    _due: when what was written is handed to the system next;
+    _tags: those of the statistics that were written.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
@@ -12,12 +19,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import InvalidArgumentError
+from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..graph import Graph, Tensor
-from ..io.events import Event, SessionLog
+from ..io.events import Event, EventWriter, SessionLog
 from ..io.summaries import Summary
 from ..resources import summary_writing
-from ..resources.event_files import EventFile
 from ..runtime import RunMetadata
 from .graph_messages import graph_bytes, metadata_bytes
 from .settings import asking
@@ -26,7 +32,7 @@ from .settings import asking
 class FileWriter:
     """Writes summaries, graphs and what else TensorBoard shows to an event file of its own.
 
-    A thread of its own writes; all methods may be called from any thread. A `with` block closes it.
+    What is added is buffered; all methods may be called from any thread. A `with` block closes it.
 
         with Session() as session, FileWriter("logs", session.graph) as writer:
             for step in range(100):
@@ -36,9 +42,13 @@ class FileWriter:
     Args:
         logdir: the folder, made if it is not there.
         graph: is written at once.
-        max_queue: how many events wait to be written at most.
-        flush_secs: after so many seconds what was written is handed to the system.
+        max_queue: taken for TensorFlow's sake: events do not wait for a thread.
+        flush_secs: what is added after so many seconds, or later, takes what was added before along
+            to the system, where TensorBoard sees it.
         filename_suffix: the end of the file's name.
+
+    Attributes:
+        path: of the file.
     """
 
     def __init__(
@@ -49,20 +59,25 @@ class FileWriter:
         flush_secs: float = 120,
         filename_suffix: str | None = None,
     ) -> None:
-        self._file = EventFile(logdir, max_queue, flush_secs, filename_suffix or "")
+        self._folder = os.fspath(logdir)
+        self._suffix = filename_suffix or ""
+        self._flush_secs = flush_secs
         self._lock = threading.Lock()
-        self._has_metadata: set[str] = set()
+        self._tags: set[str] = set()
+        self._events: EventWriter | None = None
+        self._open()
         if graph is not None:
             self.add_graph(graph)
 
+    def _open(self) -> None:
+        self._events = EventWriter(self._folder, self._suffix)
+        self._due = time.monotonic() + self._flush_secs
+        self.path = os.fspath(self._events.path)
+        weakref.finalize(self, self._events.close)  # also when the program ends
+
     def get_logdir(self) -> str:
         """The folder."""
-        return self._file.folder
-
-    @property
-    def path(self) -> str:
-        """The file that is written, or was written last."""
-        return os.fspath(self._file.path)
+        return self._folder
 
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
         """Write a summary.
@@ -97,11 +112,11 @@ class FileWriter:
             InvalidArgumentError: something was written under that tag before.
         """
         with self._lock:
-            if tag in self._has_metadata:
+            if tag in self._tags:
                 raise InvalidArgumentError(
                     f"add_run_metadata: the tag {tag!r} is taken", remedy="use one for each step"
                 )
-            self._has_metadata.add(tag)
+            self._tags.add(tag)
         tagged = (tag, metadata_bytes(run_metadata))
         self.add_event(Event(time.time(), _as_step(global_step), tagged_run_metadata=tagged))
 
@@ -115,19 +130,34 @@ class FileWriter:
         Raises:
             FailedPreconditionError: the writer is closed.
         """
-        self._file.add(event)
+        with self._lock:
+            if self._events is None:
+                raise FailedPreconditionError(
+                    f"the event file {self.path!r} is closed", remedy="call reopen() first"
+                )
+            self._events.write(event)
+            if time.monotonic() >= self._due:
+                self._due = time.monotonic() + self._flush_secs
+                self._events.flush()
 
     def flush(self) -> None:
-        """Wait until all that was added is where TensorBoard sees it."""
-        self._file.flush()
+        """Hand all that was added to the system, where TensorBoard sees it."""
+        with self._lock:
+            if self._events is not None:
+                self._events.flush()
 
     def close(self) -> None:
         """Write what is left, and close the file; a second call does nothing."""
-        self._file.close()
+        with self._lock:
+            events, self._events = self._events, None
+            if events is not None:
+                events.close()
 
     def reopen(self) -> None:
         """Go on, in another file of the folder, after `close`."""
-        self._file.reopen()
+        with self._lock:
+            if self._events is None:
+                self._open()
 
     @contextmanager
     def as_default(self, step: Any = None) -> Iterator[FileWriter]:
