@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from . import applications as applications
     from . import backend as backend
     from . import callbacks as callbacks
+    from . import compat as compat
     from . import config as config
     from . import constraints as constraints
     from . import datasets as datasets
@@ -80,6 +81,7 @@ _MODULES = frozenset(
         "applications",
         "backend",
         "callbacks",
+        "compat",
         "config",
         "constraints",
         "datasets",

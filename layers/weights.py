@@ -141,6 +141,12 @@ class Weighted(Tracked):
         layers = list(found.values())
         return layers if include_self else layers[1:]
 
+    def _flatten_layers(self, include_self: bool = True, recursive: bool = True) -> list[Weighted]:
+        """Keras's private name for it, which packages call."""
+        if recursive:
+            return self._laminar_flatten_layers(include_self)
+        return [*([self] if include_self else ()), *self._laminar_sublayers]
+
     @property
     def variables(self) -> list[Variable]:
         """All its variables: weights, and the states of random generators; without metrics."""

@@ -1,0 +1,1 @@
+"""laminar under other names, for programs and packages that import those."""
