@@ -288,6 +288,7 @@ class GraphTensor(Tensor):
 
     def set_shape(self, shape: Any) -> None:
         """Add what is known of the shape; ShapeError when it contradicts the shape so far."""
+        self.graph.check_open(f"setting the shape of {self.name}")
         self._spec = TensorSpec(self._spec.shape.merge_with(shape), self._spec.dtype)
 
     def consumers(self) -> list[Operation]:
