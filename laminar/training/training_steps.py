@@ -25,6 +25,7 @@ from .compiling import Compiling
 from .data import unpack_x_y_sample_weight
 from .logs import in_order
 from .step import Step, batch_spec
+from .training_state import undone_on_failure
 
 
 class TrainingSteps(Compiling):
@@ -255,7 +256,7 @@ class TrainingSteps(Compiling):
 
         run.__name__ = getattr(step, "__name__", "step")
         return Step(
-            run,
+            undone_on_failure(self, run) if self.run_eagerly else run,
             eager=self.run_eagerly,
             native=self.jit_compile is not False,
             strategy=None if self._laminar_compiled is None else self._laminar_compiled.strategy,

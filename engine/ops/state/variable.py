@@ -117,11 +117,12 @@ class Released:
     count = 0
 
 
-def _release(owner: Any) -> None:
+def _release(owner: Any, released: type[Released] = Released) -> None:
+    """The owner has gone, perhaps with the process, where the names of this module have too."""
     store = owner.store
     if store is not None:
         store.value = None
-        Released.count += 1
+        released.count += 1
 
 
 class one_lock:  # noqa: N801  # used as a function is
