@@ -24,6 +24,7 @@ from .functions import Function as Function
 from .functions import case as case
 from .functions import cond as cond
 from .functions import custom_gradient as custom_gradient
+from .functions import do_not_convert as do_not_convert
 from .functions import fori_loop as fori_loop
 from .functions import function as function
 from .functions import graph_function as graph_function

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Self, Unpack
 
+from laminar.engine.functions import converted_in_graph
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import map_shape_structure
 
@@ -49,7 +50,8 @@ class Lambda(Layer):
 
     def call(self, inputs: Any, mask: Any = None, training: bool | None = None) -> Any:
         given = {"mask": mask, "training": training}
-        return self.function(inputs, **self.arguments, **{k: given[k] for k in self._passed_on})
+        passed_on = {k: given[k] for k in self._passed_on}
+        return converted_in_graph(self.function)(inputs, **self.arguments, **passed_on)
 
     def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
         """What the argument `mask` says."""

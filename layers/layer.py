@@ -13,6 +13,7 @@ import numpy as np
 from laminar import dtype_policies, ops, regularizers
 from laminar.dtype_policies import PolicyLike
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
+from laminar.engine.functions import converted_in_graph
 from laminar.engine.graph import Tensor, building
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.source import inside_layer
@@ -259,7 +260,8 @@ class Layer(Buildable, Operation):
                 begin = 0 if graph is None else graph.version
                 with autocast(self.compute_dtype if self._laminar_casts else None):
                     given = {**kwargs, **masks}
-                    compute = self.rematerialized_call(self.call, *args, **given)
+                    call = converted_in_graph(self.call)
+                    compute = self.rematerialized_call(call, *args, **given)
                     outputs = compute(*args, **given)
                 if graph is not None:
                     outputs = with_updates(outputs, graph, begin)

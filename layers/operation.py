@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from laminar.copying import Copied
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
-from laminar.engine.functions import FuncGraph
+from laminar.engine.functions import FuncGraph, converted_in_graph
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.naming import auto_name
 from laminar.tree import flatten, map_structure, pack_sequence_as
@@ -141,7 +141,7 @@ def infer_outputs(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     with graph.as_default():
         leaves = [placeholder(leaf, f"arg_{i}") for i, leaf in enumerate(flatten(structure))]
         inner_args, inner_kwargs = pack_sequence_as(structure, leaves)
-        result = fn(*inner_args, **inner_kwargs)
+        result = converted_in_graph(fn)(*inner_args, **inner_kwargs)
         return map_structure(_as_symbol, result)
 
 

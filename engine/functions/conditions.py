@@ -61,7 +61,7 @@ def cond(
         return true_fn() if tensor else false_fn()
     if tensor.dtype != bool_:
         tensor = cast(tensor, bool_)
-    return _choose("cond", tensor, [false_fn, true_fn], ["false_fn", "true_fn"], name)
+    return choose("cond", tensor, [false_fn, true_fn], ["false_fn", "true_fn"], name)
 
 
 def switch_case(
@@ -98,7 +98,7 @@ def switch_case(
     if default is not None:
         full.append(default)
     tensor = tensor if tensor.dtype == int32 else cast(tensor, int32)
-    return _choose("switch_case", tensor, full, [f"branch {i}" for i in range(len(full))], name)
+    return choose("switch_case", tensor, full, [f"branch {i}" for i in range(len(full))], name)
 
 
 def case(
@@ -156,18 +156,34 @@ def _scalar(who: str, what: str, value: Any) -> Any:
     return value
 
 
-def _choose(
+def choose(
     who: str,
     index: GraphTensor | Tensor,
     functions: Sequence[Callable[[], Any]],
     names: Sequence[str],
-    name: str | None,
+    name: str | None = None,
+    *,
+    unify: Callable[[Sequence[FuncGraph], list[Any]], list[Any]] | None = None,
+    root: str = "result",
 ) -> Any:
+    """The result of functions[index](), in the graph of the index.
+
+    Args:
+        who: what messages begin with.
+        index: a bool, or an integer.
+        functions: one for each value.
+        names: what messages call them.
+        name: of the operation.
+        unify: makes of the results of all functions, each in its graph, what is joined.
+        root: what messages call the result.
+    """
     outer = graph_for(who, [index])
     assert outer is not None
     with inside(outer):
         graphs = [FuncGraph(f"{who}_{n.replace(' ', '_')}", outer=outer) for n in names]
         results = [trace(g, fn, (), ()) for g, fn in zip(graphs, functions, strict=True)]
+        if unify is not None:
+            results = unify(graphs, results)
         rebuild = with_arrays(results[-1])
         results = [flows_of(result) for result in results]
         structure = results[-1]
@@ -182,7 +198,7 @@ def _choose(
         columns = [
             _column(who, graphs, names, column, place)
             for column, place in zip(
-                zip(*leaves, strict=True), names_of(structure, "result"), strict=True
+                zip(*leaves, strict=True), names_of(structure, root), strict=True
             )
         ]
         kept = [c for c in columns if c is not None]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..source import why_not_converted
 from .device import DeviceSpec, EagerPlace
 from .dtypes import Array, DType, as_dtype, resource
 from .operators import Operators
@@ -323,7 +324,8 @@ class GraphTensor(Tensor):
     def __bool__(self) -> bool:
         raise FailedPreconditionError(
             f"data-dependent control flow: the truth of tensor {self.name} is asked while a graph "
-            f"is built, and Python cannot branch on a value that does not exist yet",
+            f"is built, and Python cannot branch on a value that does not exist yet"
+            + why_not_converted(),
             remedy="use laminar.ops.cond or while_loop, or make the condition a Python value",
         )
 

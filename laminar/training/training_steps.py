@@ -10,7 +10,7 @@ from typing import Any
 from laminar import ops
 from laminar.distribute.replicas import is_shared, shared_call
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
-from laminar.engine.functions import FuncGraph
+from laminar.engine.functions import FuncGraph, converted_in_graph
 from laminar.engine.gradients import GradientTape
 from laminar.engine.ops.core.recording import paused
 from laminar.layers.holding import holding
@@ -250,7 +250,7 @@ class TrainingSteps(Compiling):
 
         def run(batch: Any) -> Any:
             try:
-                return step(batch)
+                return converted_in_graph(step)(batch)
             finally:
                 self._clear_losses()  # symbols of the trace
 
