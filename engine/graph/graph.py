@@ -234,7 +234,10 @@ class Graph:
     def unfinalize(self) -> None:
         """Have the graph take changes again: for what froze it for a time, as a session does."""
         with self._lock:
-            self._finalized = False
+            if self._finalized:
+                self._finalized = False
+                for op in self._operations.values():
+                    op.thaw()
 
     @property
     def finalized(self) -> bool:

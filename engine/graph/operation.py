@@ -132,6 +132,11 @@ class Operation:
         self.attrs = MappingProxyType(dict(self.attrs))
         self.__class__ = _FrozenOperation
 
+    def thaw(self) -> None:
+        """Take changes again."""
+        object.__setattr__(self, "__class__", Operation)
+        self.attrs = dict(self.attrs)
+
     def __repr__(self) -> str:
         return operation_text(self)
 
