@@ -53,9 +53,9 @@ class Lambda(Layer):
         passed_on = {k: given[k] for k in self._passed_on}
         return converted_in_graph(self.function)(inputs, **self.arguments, **passed_on)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """What the argument `mask` says."""
-        return self.mask(inputs, previous_mask) if callable(self.mask) else self.mask
+        return self.mask(inputs, mask) if callable(self.mask) else self.mask
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shape that was given, or that of a trace."""

@@ -15,7 +15,7 @@ from laminar.tree import flatten, map_structure, pack_sequence_as
 from .masking import get_mask, set_mask
 from .open_property import open_property
 from .remat import get_current_remat_mode, rematerialized
-from .symbolic import KerasTensor, Node
+from .symbolic import KerasTensor, Node, any_symbolic
 
 
 class Operation(Copied):
@@ -50,7 +50,9 @@ class Operation(Copied):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the result, or record a symbolic call."""
-        raise NotImplementedError
+        if any_symbolic(args, kwargs):
+            return self.symbolic_call(*args, **kwargs)
+        return self.rematerialized_call(self.call, *args, **kwargs)(*args, **kwargs)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the result from tensors."""

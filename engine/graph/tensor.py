@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..errors import DTypeError, FailedPreconditionError, InvalidArgumentError
 from ..source import why_not_converted
 from .device import DeviceSpec, EagerPlace
 from .dtypes import Array, DType, as_dtype, resource
@@ -157,14 +157,23 @@ class EagerTensor(Tensor):
     def __bool__(self) -> bool:
         return bool(self._host())
 
+    def _number(self) -> Any:
+        array = self._host()
+        if array.size != 1:
+            raise DTypeError(
+                f"one number was asked for, the tensor is {self.spec}",
+                remedy="index it, or take its sum or mean",
+            )
+        return array.item()
+
     def __int__(self) -> int:
-        return int(self._host().item())
+        return int(self._number())
 
     def __float__(self) -> float:
-        return float(self._host().item())
+        return float(self._number())
 
     def __complex__(self) -> complex:
-        return complex(self._host().item())
+        return complex(self._number())
 
     def __index__(self) -> int:
         return int(self._host().__index__())

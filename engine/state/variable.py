@@ -39,6 +39,7 @@ from .creation import CreatedByScopes
 from .initial_values import initial_value_of
 from .standalone_initializers import InitialValues
 from .stateless import current_scope
+from .variable_operators import VariableOperators
 
 
 class _Local(threading.local):
@@ -122,6 +123,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
         ShapeError: the initial value has another shape.
     """
 
+    table = VariableOperators()
     __slots__ = (
         "__weakref__",
         "_aggregation",
