@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -92,6 +92,20 @@ def variables_made() -> Iterator[list[Variable]]:
         _local.made.pop()
 
 
+class PartOf(NamedTuple):
+    """Which part of a larger tensor a variable is.
+
+    Attributes:
+        name: of the whole.
+        shape: of the whole.
+        extents: along each axis where the part begins, and its length.
+    """
+
+    name: str
+    shape: TensorShape
+    extents: tuple[tuple[int, int], ...]
+
+
 class Variable(Operators, metaclass=CreatedByScopes):
     """A tensor that keeps its value between steps, and can be updated.
 
@@ -141,6 +155,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
         "_store",
         "initial_value",
         "initializer",
+        "part_of",
         "synchronization",
         "_trainable",
     )
@@ -175,6 +190,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
         self._regularizer: Callable[..., Any] | None = None
         self._constraint: Callable[..., Any] | None = None
         self._overwrite_with_gradient = False
+        self.part_of: PartOf | None = None
         self.synchronization = synchronization or "none"
         self._aggregation = aggregation or "none"
         self._autocast = autocast
@@ -278,8 +294,9 @@ class Variable(Operators, metaclass=CreatedByScopes):
         found._autocast = options["autocast"]
         found._aggregation = options["aggregation"]
         found.synchronization = options["synchronization"]
-        found.regularizer = found.constraint = None
-        found.overwrite_with_gradient = False
+        found._regularizer = found._constraint = None
+        found._overwrite_with_gradient = False
+        found.part_of = options["part_of"]
         return found
 
     @property
