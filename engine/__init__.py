@@ -138,6 +138,8 @@ from .runtime import Session as Session
 from .runtime import SessionConfig as SessionConfig
 from .runtime import get_default_session as get_default_session
 from .runtime import register_session_target as register_session_target
+from .saving import Checkpoint as Checkpoint
+from .saving import CheckpointManager as CheckpointManager
 from .saving import MetaGraph as MetaGraph
 from .saving import SaveableObject as SaveableObject
 from .saving import Saver as Saver

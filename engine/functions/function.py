@@ -261,6 +261,10 @@ class Function:
         found = {id(s): s for c in list(self._concrete.values()) for s in c.captured_state}
         return list(found.values())
 
+    def _laminar_checkpoint_children(self) -> dict[str, Any]:
+        """What a checkpoint of attributes saves."""
+        return {"variables": self.variables}
+
     def __repr__(self) -> str:
         return f"<function {self.__name__}, {self._traces} traces>"
 

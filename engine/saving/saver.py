@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ..errors import (
     ShapeError,
 )
 from ..graph import Graph, get_default_graph
+from ..graph.graph import Runner as Session
 from ..ops.state.variable import fetched
 from ..source import warn
 from ..state import GraphKeys, Variable
@@ -28,17 +29,6 @@ from .saver_def import SaverDef, in_scope
 from .saver_graph import add_saver
 
 _PADDED = 8  # digits of a step number
-
-
-class Session(Protocol):
-    """What a Saver needs of a session."""
-
-    @property
-    def graph(self) -> Graph:
-        """Its graph."""
-
-    def run(self, fetches: Any, feed_dict: Any = None) -> Any:
-        """Run operations."""
 
 
 class Saver:
@@ -241,14 +231,14 @@ class Saver:
             sess, saver_def = self._of_graph(sess, "save")
             sess.run(saver_def.save_tensor_name, {saver_def.filename_tensor_name: _name(prefix)})
             if write_meta_graph:
-                self._write_graph(f"{prefix}.{meta_graph_suffix}", sess.graph)
+                self._write_graph(f"{prefix}.{meta_graph_suffix}", getattr(sess, "graph", None))
         if write_state:
             self._retention.add(
                 prefix, folder=folder, latest_filename=latest_filename, relative=self._relative
             )
         return prefix
 
-    def _write_graph(self, path: str, graph: Graph) -> None:
+    def _write_graph(self, path: str, graph: Graph | None) -> None:
         try:
             self.export_meta_graph(path, graph=graph)
         except InvalidArgumentError as error:  # the values are there, which matter most

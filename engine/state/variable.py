@@ -92,6 +92,14 @@ def variables_made() -> Iterator[list[Variable]]:
         _local.made.pop()
 
 
+_told: list[Callable[[Variable], None]] = []
+
+
+def tell_of_new_variables(tell: Callable[[Variable], None]) -> None:
+    """Call `tell` with each variable that is made from now on."""
+    _told.append(tell)
+
+
 class PartOf(NamedTuple):
     """Which part of a larger tensor a variable is.
 
@@ -202,6 +210,8 @@ class Variable(Operators, metaclass=CreatedByScopes):
             self._create(initializer, shape, dtype, name)
         for made in _local.made:
             made.append(self)
+        for tell in _told:
+            tell(self)
 
     def _create(self, initializer: Any, shape: Any, dtype: Any, name: str | None) -> None:
         if isinstance(initializer, GraphTensor):
