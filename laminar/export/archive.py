@@ -23,12 +23,9 @@ from laminar.engine.graph import TensorSpec, string
 from laminar.engine.tree import map_structure
 from laminar.saving.archive import write_archive
 
+from .form import CLASS_NAME, FORMAT, VARIABLES
 from .graphs import check_operations
 from .structure import describe
-
-CLASS_NAME = "ExportedModel"
-FORMAT = 1
-VARIABLES = "variables"
 
 
 class _Endpoint(NamedTuple):

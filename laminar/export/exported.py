@@ -10,11 +10,11 @@ from laminar.engine import GraphDef, Variable, import_graph_def
 from laminar.engine.errors import DataLossError, LaminarError, ShapeError
 from laminar.engine.functions import Function
 from laminar.engine.graph import GraphTensor, TensorSpec
-from laminar.ops import convert_to_tensor
+from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.saving.archive import ArchiveReader, open_archive
 from laminar.saving.limits import Limits, refused
 
-from .archive import CLASS_NAME, FORMAT, VARIABLES
+from .form import CLASS_NAME, FORMAT, VARIABLES
 from .graphs import check_operations
 from .structure import packed, taken
 
