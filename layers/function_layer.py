@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Self, Unpack
 
-from laminar.engine.functions import converted_in_graph
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import map_shape_structure
 
@@ -50,12 +49,11 @@ class Lambda(Layer):
 
     def call(self, inputs: Any, mask: Any = None, training: bool | None = None) -> Any:
         given = {"mask": mask, "training": training}
-        passed_on = {k: given[k] for k in self._passed_on}
-        return converted_in_graph(self.function)(inputs, **self.arguments, **passed_on)
+        return self.function(inputs, **self.arguments, **{k: given[k] for k in self._passed_on})
 
-    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
         """What the argument `mask` says."""
-        return self.mask(inputs, mask) if callable(self.mask) else self.mask
+        return self.mask(inputs, previous_mask) if callable(self.mask) else self.mask
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shape that was given, or that of a trace."""

@@ -11,9 +11,8 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.paths import make_folder
 from laminar.utils.plotting import draw, has_matplotlib, sparklines
 
-from .bars import is_notebook
 from .callback import Callback, Logs
-from .display import say
+from .display import is_notebook, say
 
 
 class LivePlot(Callback):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from laminar import optimizers
-from laminar.callbacks import Callback, CallbackList, bars, display
+from laminar.callbacks import Callback, CallbackList, display
 
 
 class Screen(io.StringIO):
@@ -55,8 +55,7 @@ class Screen(io.StringIO):
 
 def as_output(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> Screen:
     """Let laminar write to it: pytest puts its own sys.stdout in place when a test begins."""
-    for module in (bars, display):
-        monkeypatch.setattr(module, "sys", SimpleNamespace(stdout=screen, modules=sys.modules))
+    monkeypatch.setattr(display, "sys", SimpleNamespace(stdout=screen, modules=sys.modules))
     return screen
 
 

@@ -1,0 +1,111 @@
+"""`tf.train.*_decay`: learning rates that follow the global step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from laminar import ops
+from laminar.engine.graph import Tensor
+from laminar.engine.ops.core.registry import lookup
+from laminar.engine.ops.math.cast import cast
+
+from .adapting import v1
+from .values import tensor
+
+
+def _step(global_step: Any) -> Any:
+    if global_step is None:
+        raise ValueError("a decay needs the global_step")
+    return cast(tensor(global_step), "float32")
+
+
+def _float(x: Any) -> Any:
+    return cast(tensor(x, "float32"), "float32")
+
+
+def _whole(part: Tensor, staircase: bool) -> Any:
+    return lookup("Floor")(part) if staircase else part
+
+
+@v1()
+def exponential_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+) -> Any:
+    """learning_rate * decay_rate**(step / decay_steps)."""
+    part = _whole(_step(global_step) / _float(decay_steps), staircase)
+    return _float(learning_rate) * lookup("Pow")(_float(decay_rate), part)
+
+
+@v1()
+def natural_exp_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+) -> Any:
+    """learning_rate * exp(-decay_rate * step / decay_steps)."""
+    part = _whole(_step(global_step) / _float(decay_steps), staircase)
+    return _float(learning_rate) * lookup("Exp")(-_float(decay_rate) * part)
+
+
+@v1()
+def inverse_time_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+) -> Any:
+    """learning_rate / (1 + decay_rate * step / decay_steps)."""
+    part = _whole(_step(global_step) / _float(decay_steps), staircase)
+    return _float(learning_rate) / (1 + _float(decay_rate) * part)
+
+
+@v1()
+def polynomial_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    end_learning_rate: Any = 0.0001,
+    power: Any = 1.0,
+    cycle: bool = False,
+) -> Any:
+    """From learning_rate to end_learning_rate in decay_steps, as (1 - step / decay_steps)**power.
+
+    With `cycle`, decay_steps grows by its own length each time that the step has passed it.
+    """
+    step, steps = _step(global_step), _float(decay_steps)
+    if cycle:
+        steps = steps * lookup("Maximum")(lookup("Ceil")(step / steps), _float(1))
+    else:
+        step = lookup("Minimum")(step, steps)
+    begin, end = _float(learning_rate), _float(end_learning_rate)
+    return (begin - end) * lookup("Pow")(1 - step / steps, _float(power)) + end
+
+
+@v1()
+def cosine_decay(learning_rate: Any, global_step: Any, decay_steps: Any, alpha: float = 0.0) -> Any:
+    """learning_rate * ((1 - alpha) * (1 + cos(pi * step / decay_steps)) / 2 + alpha)."""
+    steps = _float(decay_steps)
+    part = lookup("Minimum")(_step(global_step), steps) / steps
+    return _float(learning_rate) * ((1 - alpha) * 0.5 * (1 + lookup("Cos")(math.pi * part)) + alpha)
+
+
+@v1()
+def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any]) -> Any:
+    """values[i], where boundaries[i - 1] < x <= boundaries[i]."""
+    if len(values) != len(boundaries) + 1:
+        raise ValueError(f"{len(boundaries)} boundaries need one value more, got {len(values)}")
+    step = tensor(x)
+    found = tensor(values[-1])
+    for bound, value in zip(reversed(boundaries), reversed(values[:-1]), strict=True):
+        below = lookup("LessEqual")(step, tensor(bound, step.dtype))
+        found = ops.where(below, tensor(value, found.dtype), found)
+    return found

@@ -1,0 +1,106 @@
+"""`tf.gfile`: files and folders of this machine, as the script itself could open them."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+from typing import Any
+
+from laminar.engine.errors import AlreadyExistsError, MissingFileError
+
+
+class GFile:
+    """A file: reads and writes text, or bytes where the mode has a "b"."""
+
+    def __init__(self, name: str, mode: str = "r") -> None:
+        self.name = name
+        try:
+            self._file: Any = open(name, mode)  # noqa: SIM115  # closed by `close`
+        except FileNotFoundError as cause:
+            raise MissingFileError(f"GFile: there is no file {name!r}") from cause
+
+    def __enter__(self) -> GFile:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def __iter__(self) -> Any:
+        return iter(self._file)
+
+    def size(self) -> int:
+        """Its length in bytes."""
+        return os.path.getsize(self.name)
+
+    def close(self) -> None:
+        """Close it."""
+        self._file.close()
+
+
+def exists(path: str) -> bool:
+    """Whether there is a file or folder."""
+    return os.path.exists(path)
+
+
+def is_directory(path: str) -> bool:
+    """Whether it is a folder."""
+    return os.path.isdir(path)
+
+
+def list_directory(path: str) -> list[str]:
+    """The names in a folder."""
+    if not os.path.isdir(path):
+        raise MissingFileError(f"ListDirectory: there is no folder {path!r}")
+    return os.listdir(path)
+
+
+def make_dirs(path: str) -> None:
+    """Make a folder, and those around it."""
+    os.makedirs(path, exist_ok=True)
+
+
+def make_dir(path: str) -> None:
+    """Make a folder."""
+    os.mkdir(path)
+
+
+def remove(path: str) -> None:
+    """Remove a file."""
+    if not os.path.exists(path):
+        raise MissingFileError(f"Remove: there is no file {path!r}")
+    os.remove(path)
+
+
+def delete_recursively(path: str) -> None:
+    """Remove a folder and all that is in it."""
+    if not os.path.isdir(path):
+        raise MissingFileError(f"DeleteRecursively: there is no folder {path!r}")
+    shutil.rmtree(path)
+
+
+def matching(pattern: str) -> list[str]:
+    """The files that a pattern names."""
+    return sorted(glob.glob(pattern))
+
+
+def copy(oldpath: str, newpath: str, overwrite: bool = False) -> None:
+    """Copy a file."""
+    if os.path.exists(newpath) and not overwrite:
+        raise AlreadyExistsError(f"Copy: there is a file {newpath!r}", remedy="overwrite=True")
+    shutil.copyfile(oldpath, newpath)
+
+
+def rename(oldname: str, newname: str, overwrite: bool = False) -> None:
+    """Move a file."""
+    if os.path.exists(newname) and not overwrite:
+        raise AlreadyExistsError(f"Rename: there is a file {newname!r}", remedy="overwrite=True")
+    os.replace(oldname, newname)
+
+
+def walk(top: str, in_order: bool = True) -> Any:
+    """(folder, folders in it, files in it) of a tree."""
+    return os.walk(top, topdown=in_order)

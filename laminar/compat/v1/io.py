@@ -1,0 +1,32 @@
+"""`tf.io`: files, records and messages."""
+
+from __future__ import annotations
+
+from .face import OWN, Line, face
+
+NAMES: dict[str, Line] = {
+    "FIFOQueue": ".queues:FIFOQueue",
+    "FixedLenFeature": "engine:FixedLenFeature",
+    "FixedLenSequenceFeature": "engine:FixedLenSequenceFeature",
+    "PaddingFIFOQueue": ".queues:PaddingFIFOQueue",
+    "QueueBase": "engine:QueueBase",
+    "TFRecordCompressionType": ".inputs:TFRecordCompressionType",
+    "TFRecordOptions": ".inputs:TFRecordOptions",
+    "TFRecordWriter": ".inputs:TFRecordWriter",
+    "VarLenFeature": "engine:VarLenFeature",
+    "decode_csv": ".inputs:decode_csv",
+    "decode_image": ".inputs:decode_image",
+    "decode_jpeg": ".inputs:decode_jpeg",
+    "decode_png": ".inputs:decode_png",
+    "decode_raw": ".inputs:decode_raw",
+    "encode_jpeg": ".inputs:encode_jpeg",
+    "encode_png": ".inputs:encode_png",
+    "match_filenames_once": (OWN, "engine:match_filenames_once"),
+    "matching_files": (OWN, "engine:matching_files"),
+    "parse_example": ".inputs:parse_example",
+    "parse_single_example": ".inputs:parse_single_example",
+    "read_file": (OWN, "engine:read_file"),
+    "tf_record_iterator": ".inputs:tf_record_iterator",
+}
+
+__getattr__, __dir__ = face(__name__, NAMES)

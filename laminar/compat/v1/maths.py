@@ -1,0 +1,185 @@
+"""Arithmetic that differs from laminar's own in its arguments or its types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from laminar.engine.graph import Tensor, float64
+from laminar.engine.ops.array import creation, segment
+from laminar.engine.ops.array.gather import scatter_nd
+from laminar.engine.ops.array.join import stack
+from laminar.engine.ops.core.registry import lookup
+from laminar.engine.ops.linalg import matmul as products
+from laminar.engine.ops.linalg.products import tensordot as contract
+from laminar.engine.ops.math import cumulative, reduce
+from laminar.engine.ops.math.cast import cast as cast_tensor
+
+from .adapting import v1
+from .values import as_kind, axes, operands, static, symbol, tensor
+
+
+def _reduction(fn: Callable[..., Tensor]) -> Callable[..., Any]:
+    @v1(reduction_indices="axis", keep_dims="keepdims")
+    def reduction(input_tensor: Any, axis: Any = None, keepdims: bool | None = None) -> Tensor:
+        return fn(tensor(input_tensor), axes(axis), bool(keepdims))
+
+    reduction.__doc__ = fn.__doc__
+    return reduction
+
+
+reduce_sum = _reduction(reduce.reduce_sum)
+reduce_mean = _reduction(reduce.reduce_mean)
+reduce_prod = _reduction(reduce.reduce_prod)
+reduce_max = _reduction(reduce.reduce_max)
+reduce_min = _reduction(reduce.reduce_min)
+reduce_all = _reduction(reduce.reduce_all)
+reduce_any = _reduction(reduce.reduce_any)
+reduce_logsumexp = _reduction(reduce.logsumexp)
+reduce_variance = _reduction(reduce.reduce_variance)
+reduce_std = _reduction(reduce.reduce_std)
+reduce_euclidean_norm = _reduction(reduce.euclidean_norm)
+
+
+@v1(reduction_indices="axis", keep_dims="keepdims", input="input_tensor")
+def count_nonzero(
+    input_tensor: Any, axis: Any = None, keepdims: bool | None = None, dtype: Any = "int64"
+) -> Tensor:
+    """How many numbers over some axes are not 0."""
+    found = reduce.count_nonzero(tensor(input_tensor), axes(axis), bool(keepdims))
+    return cast_tensor(found, as_kind(dtype))
+
+
+def _position(fn: Callable[..., Tensor]) -> Callable[..., Any]:
+    @v1(dimension="axis")
+    def position(input: Any, axis: Any = None, output_type: Any = "int64") -> Tensor:
+        return cast_tensor(fn(tensor(input), static(0 if axis is None else axis)), output_type)
+
+    return position
+
+
+argmax = _position(reduce.argmax)
+argmin = _position(reduce.argmin)
+
+
+@v1()
+def cast(x: Any, dtype: Any) -> Any:
+    """`x` in another element type; of sparse values and slices, their values."""
+    if hasattr(x, "_replace") and hasattr(x, "values"):
+        return x._replace(values=cast_tensor(tensor(x.values), dtype))
+    return cast_tensor(symbol(x), as_kind(dtype))
+
+
+@v1()
+def truediv(x: Any, y: Any) -> Tensor:
+    """x / y; integers are divided as float64, those of up to 16 bits as float32."""
+    a, b = operands(x, y)
+    if a.dtype.is_integer:
+        kind = float64 if a.dtype.size > 2 else as_kind("float32")
+        a, b = cast_tensor(a, kind), cast_tensor(b, kind)
+    return lookup("Div")(a, b)
+
+
+@v1()
+def div(x: Any, y: Any) -> Tensor:
+    """x / y, as Python 2 divides: integers give the integer below."""
+    a, b = operands(x, y)
+    return lookup("FloorDiv" if a.dtype.is_integer else "Div")(a, b)
+
+
+@v1()
+def squared_difference(x: Any, y: Any) -> Tensor:
+    """(x - y)**2."""
+    a, b = operands(x, y)
+    return lookup("Square")(lookup("Sub")(a, b))
+
+
+@v1()
+def matmul(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+) -> Tensor:
+    """The product of matrices, each transposed or adjoint before as is said."""
+    if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
+        raise ValueError("matmul: a matrix is transposed or adjoint, not both")
+    x, y = operands(a, b)
+    x = products.adjoint(x) if adjoint_a else x
+    y = products.adjoint(y) if adjoint_b else y
+    return lookup("MatMul")(x, y, transpose_a=transpose_a, transpose_b=transpose_b)
+
+
+@v1()
+def tensordot(a: Any, b: Any, axes: Any) -> Tensor:
+    """The sum over products along some axes of each."""
+    x, y = operands(a, b)
+    return contract(x, y, static(axes))
+
+
+@v1()
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None) -> Tensor:
+    """start, start + delta, ... below limit."""
+    return symbol(creation.arange(static(start), static(limit), static(delta), dtype))
+
+
+@v1()
+def linspace(start: Any, stop: Any, num: Any) -> Tensor:
+    """`num` numbers from start to stop."""
+    low, high = operands(start, stop)
+    return symbol(creation.linspace(low, high, static(num)))
+
+
+def _running(fn: Callable[..., Tensor]) -> Callable[..., Any]:
+    @v1()
+    def running(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
+        return fn(tensor(x), static(axis), exclusive=exclusive, reverse=reverse)
+
+    return running
+
+
+cumsum = _running(cumulative.cumsum)
+cumprod = _running(cumulative.cumprod)
+cumulative_logsumexp = _running(cumulative.logcumsumexp)
+
+
+def _segments(fn: Callable[..., Tensor]) -> Callable[..., Any]:
+    @v1()
+    def segments(data: Any, segment_ids: Any, num_segments: Any) -> Tensor:
+        return fn(tensor(data), tensor(segment_ids), static(num_segments))
+
+    return segments
+
+
+unsorted_segment_sum = _segments(segment.segment_sum)
+unsorted_segment_prod = _segments(segment.segment_prod)
+unsorted_segment_max = _segments(segment.segment_max)
+unsorted_segment_min = _segments(segment.segment_min)
+
+
+@v1()
+def scalar_mul(scalar: Any, x: Any) -> Tensor:
+    """scalar * x."""
+    y = tensor(x)
+    return lookup("Mul")(tensor(scalar, y.dtype), y)
+
+
+@v1()
+def confusion_matrix(
+    labels: Any,
+    predictions: Any,
+    num_classes: Any = None,
+    dtype: Any = "int32",
+    weights: Any = None,
+) -> Tensor:
+    """How often class i (row) was predicted as class j (column)."""
+    truth, found = (cast_tensor(tensor(x), "int64") for x in (labels, predictions))
+    size = num_classes
+    if size is None:
+        size = lookup("Maximum")(reduce_max(truth), reduce_max(found)) + 1
+    each = lookup("OnesLike")(truth) if weights is None else tensor(weights)
+    return scatter_nd(stack([truth, found], 1), cast_tensor(each, as_kind(dtype)), [size, size])

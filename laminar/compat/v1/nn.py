@@ -1,0 +1,54 @@
+"""`tf.nn`: what neural networks are made of."""
+
+from __future__ import annotations
+
+from .face import UNARY, Line, face
+
+NAMES: dict[str, Line] = {
+    "conv1d": ".neural:conv1d",
+    "conv2d": ".neural:conv2d",
+    "conv3d": ".neural:conv3d",
+    "conv2d_transpose": ".neural:conv2d_transpose",
+    "depthwise_conv2d": ".neural:depthwise_conv2d",
+    "separable_conv2d": ".neural:separable_conv2d",
+    "max_pool": ".neural:max_pool",
+    "avg_pool": ".neural:avg_pool",
+    "softmax": ".neural:softmax",
+    "log_softmax": ".neural:log_softmax",
+    "leaky_relu": ".neural:leaky_relu",
+    "bias_add": ".neural:bias_add",
+    "xw_plus_b": ".neural:xw_plus_b",
+    "relu_layer": ".neural:relu_layer",
+    "dropout": ".neural:dropout",
+    "softmax_cross_entropy_with_logits": ".neural:softmax_cross_entropy_with_logits",
+    "softmax_cross_entropy_with_logits_v2": ".neural:softmax_cross_entropy_with_logits_v2",
+    "sparse_softmax_cross_entropy_with_logits": ".neural:sparse_softmax_cross_entropy_with_logits",
+    "sigmoid_cross_entropy_with_logits": ".neural:sigmoid_cross_entropy_with_logits",
+    "weighted_cross_entropy_with_logits": ".neural:weighted_cross_entropy_with_logits",
+    "l2_loss": ".neural:l2_loss",
+    "l2_normalize": ".neural:l2_normalize",
+    "moments": ".neural:moments",
+    "batch_normalization": ".neural:batch_normalization",
+    "local_response_normalization": ".neural:local_response_normalization",
+    "embedding_lookup": ".neural:embedding_lookup",
+    "zero_fraction": ".neural:zero_fraction",
+    "in_top_k": ".neural:in_top_k",
+    "top_k": ".neural:top_k",
+    "crelu": ".neural:crelu",
+    "lrn": ".neural:local_response_normalization",
+    "depthwise_conv2d_native": ".neural:depthwise_conv2d",
+    "relu": ("features, name=None", "op:Relu"),
+    "relu6": ("features, name=None", "op:Relu6"),
+    "elu": ("features, name=None", "op:Elu"),
+    "selu": ("features, name=None", "op:Selu"),
+    "softplus": ("features, name=None", "op:Softplus"),
+    "softsign": ("features, name=None", "op:Softsign"),
+    "sigmoid": (UNARY, "op:Sigmoid"),
+    "tanh": (UNARY, "op:Tanh"),
+    "log_sigmoid": (UNARY, "op:LogSigmoid"),
+    "swish": ("features", "ops:silu"),
+    "max_pool3d": ".neural:max_pool",
+    "avg_pool3d": ".neural:avg_pool",
+}
+
+__getattr__, __dir__ = face(__name__, NAMES)

@@ -1,0 +1,68 @@
+"""Sessions that take ConfigProto and RunOptions, and give scalars as NumPy's scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from laminar import engine
+from laminar.engine.runtime.session import PartialRun
+from laminar.engine.tree import map_structure
+
+from .messages import as_config, as_options
+
+
+def _scalars(found: Any) -> Any:
+    """Results as TensorFlow gives them: what has no axes is a scalar."""
+    return map_structure(lambda x: x[()] if isinstance(x, np.ndarray) and not x.shape else x, found)
+
+
+class _Results:
+    """What a session of these names does otherwise."""
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: Any = None,
+        run_metadata: engine.RunMetadata | None = None,
+    ) -> Any:
+        """One step; see `laminar.engine.Session.run`."""
+        found = super().run(fetches, feed_dict, as_options(options), run_metadata)  # type: ignore[misc]  # a session's
+        return _scalars(found)
+
+    def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None) -> Any:
+        """A function of the values of `feed_list` that runs `fetches`."""
+        call: Callable[..., Any] = super().make_callable(fetches, feed_list or ())  # type: ignore[misc]  # a session's
+        return lambda *values: _scalars(call(*values))
+
+    def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> PartialRun:
+        """Begin a step that is fed and fetched bit by bit."""
+        found: PartialRun = super().partial_run_setup(fetches, feeds or ())  # type: ignore[misc]  # a session's
+        return found
+
+    def partial_run(
+        self, handle: PartialRun, fetches: Any, feed_dict: Mapping[Any, Any] | None = None
+    ) -> Any:
+        """Go on with such a step."""
+        return _scalars(super().partial_run(handle, fetches, feed_dict))  # type: ignore[misc]  # a session's
+
+
+class Session(_Results, engine.Session):
+    """See `laminar.engine.Session`."""
+
+    def __init__(
+        self, target: str = "", graph: engine.Graph | None = None, config: Any = None
+    ) -> None:
+        super().__init__(target, graph, as_config(config))
+
+
+class InteractiveSession(_Results, engine.InteractiveSession):
+    """See `laminar.engine.InteractiveSession`."""
+
+    def __init__(
+        self, target: str = "", graph: engine.Graph | None = None, config: Any = None
+    ) -> None:
+        super().__init__(target, graph, as_config(config))

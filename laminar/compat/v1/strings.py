@@ -1,0 +1,22 @@
+"""`tf.strings`."""
+
+from __future__ import annotations
+
+from .face import Line, face
+
+NAMES: dict[str, Line] = {
+    "as_string": ".inputs:as_string",
+    "join": ".inputs:string_join",
+    "length": ".inputs:string_length",
+    "lower": ("input, encoding='', name=None", "op:StringLower(input)"),
+    "upper": ("input, encoding='', name=None", "op:StringUpper(input)"),
+    "strip": ("input, name=None", "op:StringStrip"),
+    "reduce_join": ".inputs:reduce_join",
+    "regex_replace": ".inputs:regex_replace",
+    "regex_full_match": ".inputs:regex_full_match",
+    "substr": ".inputs:substr",
+    "to_number": ".inputs:string_to_number",
+    "to_hash_bucket_fast": ".inputs:string_to_hash_bucket_fast",
+}
+
+__getattr__, __dir__ = face(__name__, NAMES)
