@@ -147,6 +147,7 @@ from .saving import export_meta_graph as export_meta_graph
 from .saving import import_meta_graph as import_meta_graph
 from .saving import register_collection_codec as register_collection_codec
 from .state import AUTO_REUSE as AUTO_REUSE
+from .state import Barrier as Barrier
 from .state import ConditionalAccumulator as ConditionalAccumulator
 from .state import Coordinator as Coordinator
 from .state import FIFOQueue as FIFOQueue
@@ -158,6 +159,7 @@ from .state import HashTable as HashTable
 from .state import IdentityReader as IdentityReader
 from .state import KeyValueTensorInitializer as KeyValueTensorInitializer
 from .state import LooperThread as LooperThread
+from .state import MapStagingArea as MapStagingArea
 from .state import MutableHashTable as MutableHashTable
 from .state import Mutex as Mutex
 from .state import PaddingFIFOQueue as PaddingFIFOQueue
@@ -171,6 +173,8 @@ from .state import ReaderBase as ReaderBase
 from .state import RecordReader as RecordReader
 from .state import SparseConditionalAccumulator as SparseConditionalAccumulator
 from .state import SparseValues as SparseValues
+from .state import Stack as Stack
+from .state import StagingArea as StagingArea
 from .state import TensorArray as TensorArray
 from .state import TextFileInitializer as TextFileInitializer
 from .state import TextLineReader as TextLineReader

@@ -78,9 +78,12 @@ from .random import draws as draws
 from .random import random_state as random_state
 from .random import source as source
 from .state import accumulator as accumulator
+from .state import keyed_barrier as keyed_barrier
 from .state import mutex as mutex
 from .state import queue as queue
 from .state import reader as reader
+from .state import stack as stack
+from .state import staging as staging
 from .state import table as table
 from .state import tensor_array as tensor_array
 from .state import variable_rows as variable_rows

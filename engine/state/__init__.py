@@ -5,6 +5,7 @@ from .accumulators import SparseConditionalAccumulator as SparseConditionalAccum
 from .assign import assign as assign
 from .assign import assign_add as assign_add
 from .assign import assign_sub as assign_sub
+from .barriers import Barrier as Barrier
 from .batching import batch as batch
 from .batching import batch_join as batch_join
 from .batching import maybe_batch as maybe_batch
@@ -75,6 +76,9 @@ from .scatter import scatter_nd_sub as scatter_nd_sub
 from .scatter import scatter_nd_update as scatter_nd_update
 from .scatter import scatter_sub as scatter_sub
 from .scatter import scatter_update as scatter_update
+from .stack import Stack as Stack
+from .staging import MapStagingArea as MapStagingArea
+from .staging import StagingArea as StagingArea
 from .stateless import StatelessScope as StatelessScope
 from .stateless import current_scope as current_scope
 from .tables import HashTable as HashTable

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import InvalidArgumentError
 from ..graph import (
-    DType,
     GraphTensor,
     Operation,
     Tensor,
     TensorShape,
-    as_dtype,
     building,
     int32,
     int64,
@@ -22,10 +18,11 @@ from ..ops.core.dispatch import apply
 from ..ops.core.effects import perform
 from ..ops.core.registry import OpDef
 from ..ops.state import queue as ops
-from .handles import Handle, as_list, as_tensor
+from .elements import ElementHandle, shapes_of
+from .handles import as_list
 
 
-class QueueBase(Handle):
+class QueueBase(ElementHandle):
     """What all queues share. Abstract: make a FIFOQueue, RandomShuffleQueue, ...
 
     An element is one tensor, or several (a list, or a dict when the queue has names).
@@ -52,20 +49,9 @@ class QueueBase(Handle):
         name: str,
         **options: Any,
     ) -> None:
-        self.dtypes: tuple[DType, ...] = tuple(as_dtype(d) for d in as_list(dtypes))
-        self.shapes = _shapes(shapes, len(self.dtypes))
-        self.names: list[str] | None = None if names is None else as_list(names)
-        if self.names is not None and len(self.names) != len(self.dtypes):
-            raise InvalidArgumentError(
-                f"{name}: {len(self.dtypes)} components, and {len(self.names)} names for them"
-            )
-        attrs = {
-            "dtypes": self.dtypes,
-            "shapes": self.shapes,
-            "capacity": None if capacity is None or capacity < 0 else int(capacity),
-            **options,
-        }
-        super().__init__(op, attrs, name, shared_name)
+        room = None if capacity is None or capacity < 0 else int(capacity)
+        attrs = {"capacity": room, **options}
+        super().__init__(op, dtypes, shapes, names, shared_name, name, attrs)
 
     @classmethod
     def of_handle(cls, handle: GraphTensor) -> QueueBase:
@@ -80,40 +66,6 @@ class QueueBase(Handle):
     def queue_ref(self) -> Tensor:
         """The tensor that stands for it."""
         return self.handle
-
-    @property
-    def _element(self) -> dict[str, Any]:
-        return {"dtypes": self.dtypes, "shapes": self.shapes}
-
-    def _components(self, values: Any) -> list[Tensor]:
-        """The components of an element, or of a batch, as tensors of their types."""
-        if self.names is not None:
-            if not isinstance(values, Mapping) or set(values) != set(self.names):
-                raise InvalidArgumentError(
-                    f"queue {self.name!r}: expected a dict of {', '.join(self.names)}, "
-                    f"got {sorted(values) if isinstance(values, Mapping) else values!r}"
-                )
-            values = [values[name] for name in self.names]
-        elif isinstance(values, Mapping):
-            raise InvalidArgumentError(
-                f"queue {self.name!r} has no names for its components, got a dict",
-                remedy="give names= to the queue, or pass a list",
-            )
-        elif len(self.dtypes) == 1 and not (
-            isinstance(values, list | tuple) and len(values) == 1 and _is_array(values[0])
-        ):
-            values = [values]
-        if not isinstance(values, list | tuple) or len(values) != len(self.dtypes):
-            got = len(values) if isinstance(values, list | tuple) else 1
-            raise InvalidArgumentError(
-                f"queue {self.name!r}: an element has {len(self.dtypes)} components, got {got}"
-            )
-        return [as_tensor(x, dtype) for x, dtype in zip(values, self.dtypes, strict=True)]
-
-    def _result(self, components: Sequence[Tensor]) -> Any:
-        if self.names is not None:
-            return dict(zip(self.names, components, strict=True))
-        return components[0] if len(components) == 1 else list(components)
 
     def enqueue(self, vals: Any, name: str | None = None) -> Operation | None:
         """Store one element; waits while the queue is full.
@@ -182,22 +134,6 @@ class QueueBase(Handle):
         """The number of elements in it, int32."""
         with self.beside():
             return apply(ops.queue_size, [self.handle], {}, name)[0]
-
-
-def _is_array(value: Any) -> bool:
-    return isinstance(value, Tensor) or hasattr(value, "shape") or isinstance(value, list | tuple)
-
-
-def _shapes(shapes: Any, count: int) -> tuple[TensorShape, ...]:
-    if shapes is None:
-        return (TensorShape(None),) * count
-    one = isinstance(shapes, TensorShape) or all(d is None or isinstance(d, int) for d in shapes)
-    if one and not (isinstance(shapes, list | tuple) and len(shapes) == count and None in shapes):
-        shapes = [shapes]
-    found = tuple(TensorShape(s) for s in shapes)
-    if len(found) != count:
-        raise InvalidArgumentError(f"{count} dtypes, and {len(found)} shapes for them")
-    return found
 
 
 class FIFOQueue(QueueBase):
@@ -302,7 +238,7 @@ class PriorityQueue(QueueBase):
         name: str = "priority_queue",
     ) -> None:
         dtypes = as_list(types)
-        bounds = [TensorShape(()), *_shapes(shapes, len(dtypes))]
+        bounds = [TensorShape(()), *shapes_of(shapes, len(dtypes))]
         super().__init__(
             ops.priority_queue,
             capacity,
