@@ -24,6 +24,7 @@ from .functions import Function as Function
 from .functions import case as case
 from .functions import cond as cond
 from .functions import custom_gradient as custom_gradient
+from .functions import do_not_convert as do_not_convert
 from .functions import fori_loop as fori_loop
 from .functions import function as function
 from .functions import graph_function as graph_function
@@ -137,6 +138,8 @@ from .runtime import Session as Session
 from .runtime import SessionConfig as SessionConfig
 from .runtime import get_default_session as get_default_session
 from .runtime import register_session_target as register_session_target
+from .saving import Checkpoint as Checkpoint
+from .saving import CheckpointManager as CheckpointManager
 from .saving import MetaGraph as MetaGraph
 from .saving import SaveableObject as SaveableObject
 from .saving import Saver as Saver
@@ -317,3 +320,7 @@ def __getattr__(name: str) -> Any:
         globals()[name] = value
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ROOMS, *_OF_TRAINING})

@@ -28,6 +28,8 @@ _LIBRARY = os.path.dirname(os.path.realpath(threading.__file__)) + os.sep
 _SITE = os.sep + "site-packages" + os.sep
 
 _is_own: dict[str, bool] = {}
+# Why autograph leaves functions as they are, by the identity of their code.
+unconverted: dict[int, str] = {}
 
 
 class Location(NamedTuple):
@@ -49,7 +51,8 @@ class _Path(threading.local):
 _path = _Path()
 
 
-def _is_own_file(filename: str) -> bool:
+def is_own_file(filename: str) -> bool:
+    """Whether a file is laminar's own, or of Python's library."""
     known = _is_own.get(filename)
     if known is None:
         path = os.path.realpath(filename)
@@ -76,7 +79,7 @@ def user_frame(start: FrameType | None = None) -> FrameType | None:
     while frame is not None:
         filename = frame.f_code.co_filename
         is_own = known(filename)
-        if not (_is_own_file(filename) if is_own is None else is_own) and not _is_generated(frame):
+        if not (is_own_file(filename) if is_own is None else is_own) and not _is_generated(frame):
             break
         frame = frame.f_back
     return frame
@@ -88,6 +91,13 @@ def user_location() -> Location | None:
     if frame is None:
         return None
     return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+def why_not_converted() -> str:
+    """Why autograph has left the user's function that is running as it is; "" if it has not."""
+    frame = user_frame(sys._getframe(1))
+    reason = None if frame is None else unconverted.get(id(frame.f_code))
+    return "" if reason is None else f"; autograph leaves {reason}"
 
 
 def warn(message: str) -> None:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .engine import errors as errors
     from .engine import name_scope as name_scope
     from .engine.functions import custom_gradient as custom_gradient
+    from .engine.functions import do_not_convert as do_not_convert
     from .engine.functions import function as function
     from .engine.gradients import GradientTape as GradientTape
     from .engine.gradients import grad as grad
@@ -138,6 +139,7 @@ _NAMES = {
     "device": "engine",
     "errors": "engine",
     "function": "engine.functions",
+    "do_not_convert": "engine.functions",
     "grad": "engine.gradients",
     "lr_find": "models",
     "name_scope": "engine",

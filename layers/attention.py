@@ -62,6 +62,7 @@ class Attention(Layer):
         self.score_mode = one_of(self, "score_mode", score_mode, ("dot", "concat"))
         self.dropout = fraction(self, "dropout", dropout)
         self.seed = seed
+        self.supports_masking = True
         if self.dropout > 0:
             self.seed_generator = random.SeedGenerator(seed)
 
@@ -147,12 +148,12 @@ class Attention(Layer):
         return self.concat_score_weight * ops.sum(ops.tanh(total), axis=-1)
 
     def compute_mask(
-        self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None
+        self, inputs: Sequence[Tensor], mask: Sequence[Tensor | None] | None = None
     ) -> Any:
         """The mask of the query."""
         self._check_list("inputs", inputs)
-        self._check_mask(previous_mask)
-        return previous_mask[0] if previous_mask else None
+        self._check_mask(mask)
+        return mask[0] if mask else None
 
     def compute_output_shape(self, input_shape: Sequence[Shape]) -> Any:
         """The shape of the queries, with the features of the values."""

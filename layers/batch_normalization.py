@@ -17,6 +17,7 @@ from laminar.naming import who
 from laminar.regularizers import RegularizerLike
 from laminar.typing import Shape
 
+from .batch_renormalization import Renormalization, checked_clipping
 from .input_spec import InputSpec
 from .layer import Layer
 from .layer_options import LayerOptions
@@ -44,9 +45,10 @@ class BatchNormalization(Layer):
         gamma_regularizer: penalty on gamma.
         beta_constraint: projection of beta after each update.
         gamma_constraint: likewise of gamma.
-        renorm: must be false.
-        renorm_clipping: see `renorm`.
-        renorm_momentum: see `renorm`.
+        renorm: whether batches are renormalized in training: scaled and moved by r and d towards
+            statistics of a momentum of their own, for small batches (`batch_renormalization.py`).
+        renorm_clipping: limits "rmax", "rmin" of r and "dmax" of d; none by default.
+        renorm_momentum: of the statistics that r and d come from.
         synchronized: whether, where several devices share a batch, the statistics are those of the
             whole batch. Otherwise each device has those of its share, and the moving ones of a step
             are the mean over the devices.
@@ -61,10 +63,15 @@ class BatchNormalization(Layer):
         x: any -> y: the same
 
     Raises:
-        InvalidArgumentError: `renorm` is true.
+        InvalidArgumentError: limits of `renorm_clipping` that cannot be.
 
     Source: Ioffe and Szegedy, "Batch Normalization", 2015, arXiv:1502.03167, algorithms 1 and 2.
     """
+
+    # With renorm=True alone.
+    moving_stddev: Variable
+    renorm_mean: Variable
+    renorm_stddev: Variable
 
     def __init__(
         self,
@@ -88,11 +95,6 @@ class BatchNormalization(Layer):
         **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
-        if renorm:
-            raise InvalidArgumentError(
-                f"{who(self)}: renorm=True is not supported",
-                remedy="for small batches, use GroupNormalization or LayerNormalization",
-            )
         if isinstance(axis, bool) or not hasattr(axis, "__index__"):
             raise InvalidArgumentError(f"{who(self)}: axis must be a whole number, got {axis!r}")
         self.axis = int(axis)
@@ -111,8 +113,10 @@ class BatchNormalization(Layer):
             beta_constraint=beta_constraint,
             gamma_constraint=gamma_constraint,
         )
-        self.renorm = False
-        self.renorm_clipping = renorm_clipping
+        self.renorm = bool(renorm)
+        self.renorm_clipping = (
+            checked_clipping(self, renorm_clipping) if renorm else renorm_clipping
+        )
         self.renorm_momentum = renorm_momentum
         self.synchronized = bool(synchronized)
         self.supports_masking = True
@@ -126,6 +130,11 @@ class BatchNormalization(Layer):
             make_weight(self, name, shape, trainable=False, autocast=False)
             for name in ("moving_mean", "moving_variance")
         )
+        self._laminar_renormalization = (
+            Renormalization(self, shape, self.renorm_clipping or {}, self.renorm_momentum)
+            if self.renorm
+            else None
+        )
         self.input_spec = InputSpec(ndim=len(input_shape), axes={self.axis: size})
 
     def call(self, inputs: Tensor, training: bool | None = None, mask: Tensor | None = None) -> Any:
@@ -133,6 +142,8 @@ class BatchNormalization(Layer):
             inputs = ops.cast(inputs, self.compute_dtype)
         if not training or not self.trainable:
             return self._normalize(inputs, self.moving_mean, self.moving_variance)
+        if self._laminar_renormalization is not None:
+            return self._renormalize(inputs, mask, self._laminar_renormalization)
         if mask is None:
             gamma, beta = (None if v is None else v.value for v in (self.gamma, self.beta))
             y, mean, variance = batch_norm(
@@ -144,6 +155,19 @@ class BatchNormalization(Layer):
         for moving, batch in ((self.moving_mean, mean), (self.moving_variance, variance)):
             moving.assign(moving * self.momentum + batch * (1 - self.momentum))
         return y
+
+    def _renormalize(self, x: Tensor, mask: Tensor | None, by: Renormalization) -> Any:
+        dtype = self.moving_mean.dtype
+        if mask is None:
+            axes = [i for i in range(len(x.shape)) if i != self.axis % len(x.shape)]
+            mean, variance = ops.moments(ops.cast(x, dtype), axes)
+        else:
+            mean, variance = self._masked_moments(x, mask)
+        scale, offset = by.corrected(mean, variance, self.gamma, self.beta)
+        by.follow(mean, variance)
+        return ops.batch_normalization(
+            x, mean, variance, self.axis, offset=offset, scale=scale, epsilon=self.epsilon
+        )
 
     def _normalize(self, x: Tensor, mean: Tensor | Variable, variance: Tensor | Variable) -> Any:
         return ops.batch_normalization(

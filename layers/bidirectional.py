@@ -138,14 +138,14 @@ class Bidirectional(Layer):
         total = forward + backward
         return total if self.merge_mode == "sum" else total / 2
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask of the sequences, where sequences are given."""
-        mask = flatten(previous_mask)[0] if self.return_sequences else None
-        masks = [mask] if self.merge_mode is not None else [mask, mask]
+        steps = flatten(mask)[0] if self.return_sequences else None
+        masks = [steps] if self.merge_mode is not None else [steps, steps]
         if self.return_state:
             sizes = [*self.forward_layer.state_size, *self.backward_layer.state_size]
             masks += [None] * len(sizes)
-        return masks if len(masks) > 1 else mask
+        return masks if len(masks) > 1 else steps
 
     @property
     def states(self) -> Any:
@@ -192,6 +192,8 @@ def _copy(layer: Any, direction: str, **changes: Any) -> Any:
     config = layer.get_config() | changes
     config["name"] = f"{direction}_{layer.name.removeprefix(f'{direction}_')}"
     found = type(layer).from_config(config)
+    if hasattr(layer, "use_cudnn"):  # no part of the config
+        found.use_cudnn = layer.use_cudnn
     if layer.built:
         found.build_from_config(layer.get_build_config())
     return found

@@ -91,7 +91,7 @@ class Embedding(MainWeight):
             y = ops.add(y, self._lora_update(ops.take(self._lora_a, inputs, axis=0)))
         return y
 
-    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
+    def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Any:
         """Where the ids are not 0, with `mask_zero`."""
         return ops.not_equal(inputs, 0) if self.mask_zero else None
 

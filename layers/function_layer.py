@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Self, Unpack
 
+from laminar.engine.functions import converted_in_graph
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import map_shape_structure
 
@@ -49,11 +50,12 @@ class Lambda(Layer):
 
     def call(self, inputs: Any, mask: Any = None, training: bool | None = None) -> Any:
         given = {"mask": mask, "training": training}
-        return self.function(inputs, **self.arguments, **{k: given[k] for k in self._passed_on})
+        passed_on = {k: given[k] for k in self._passed_on}
+        return converted_in_graph(self.function)(inputs, **self.arguments, **passed_on)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """What the argument `mask` says."""
-        return self.mask(inputs, previous_mask) if callable(self.mask) else self.mask
+        return self.mask(inputs, mask) if callable(self.mask) else self.mask
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shape that was given, or that of a trace."""

@@ -107,7 +107,7 @@ class GlobalAveragePooling1D(GlobalPooling):
         total = ops.sum(ops.where(kept, inputs, 0), **options)
         return total / ops.sum(ops.cast(kept, inputs.dtype), **options)
 
-    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None) -> None:
+    def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> None:
         """No mask: the steps are gone."""
 
 

@@ -65,6 +65,7 @@ class GroupNormalization(Layer):
         **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
+        self.autocast = False  # inputs in halves of greater ones would overflow
         self.groups = groups if groups == -1 else whole(self, "groups", groups)
         self.axis = axis
         self.epsilon = epsilon
@@ -100,7 +101,7 @@ class GroupNormalization(Layer):
         last = self.axis in (-1, len(inputs.shape) - 1)
         x = inputs if last else ops.moveaxis(inputs, self.axis, -1)
         y = group_norm(x, self.groups, gamma, beta, epsilon=self.epsilon)
-        return y if last else ops.moveaxis(y, -1, self.axis)
+        return ops.cast(y if last else ops.moveaxis(y, -1, self.axis), self.compute_dtype)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | config_of(

@@ -78,7 +78,7 @@ class Masking(Layer):
         self.mask_value = deserialize_keras_object(mask_value)
         self.supports_masking = True
 
-    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
+    def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Any:
         """Where some number is not `mask_value`."""
         return ops.any(ops.not_equal(inputs, self.mask_value), axis=-1)
 

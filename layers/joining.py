@@ -15,7 +15,7 @@ from laminar.typing import Shape
 
 from .layer import Layer
 from .layer_options import LayerOptions
-from .merging import check_list
+from .merging import check_list, check_masks
 from .options import config_of
 
 
@@ -61,15 +61,16 @@ class Concatenate(Layer):
         return ops.concatenate(inputs, axis=self.axis)
 
     def compute_mask(
-        self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None
+        self, inputs: Sequence[Tensor], mask: Sequence[Tensor | None] | None = None
     ) -> Any:
         """The masks joined as the inputs are; an input without one counts everywhere."""
-        if previous_mask is None or all(m is None for m in previous_mask):
+        check_masks(self, inputs, mask)
+        if mask is None or all(m is None for m in mask):
             return None
-        rank = next(len(m.shape) for m in previous_mask if m is not None)
+        rank = next(len(m.shape) for m in mask if m is not None)
         masks = [
             ops.ones(ops.shape(x)[:rank], dtype="bool") if m is None else m
-            for x, m in zip(inputs, previous_mask, strict=True)
+            for x, m in zip(inputs, mask, strict=True)
         ]
         axis = self.axis % len(inputs[0].shape)
         if axis < rank:
@@ -159,7 +160,7 @@ class Dot(Layer):
         return y if kept else ops.expand_dims(y, -1)
 
     def compute_mask(
-        self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None
+        self, inputs: Sequence[Tensor], mask: Sequence[Tensor | None] | None = None
     ) -> None:
         """No mask: steps may be summed over."""
 

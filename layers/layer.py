@@ -13,6 +13,7 @@ import numpy as np
 from laminar import dtype_policies, ops, regularizers
 from laminar.dtype_policies import PolicyLike
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
+from laminar.engine.functions import converted_in_graph
 from laminar.engine.graph import Tensor, building
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.source import inside_layer
@@ -55,6 +56,7 @@ class Layer(Buildable, Operation):
     """
 
     _laminar_training_default: ClassVar[Any] = None
+    _laminar_first_parameter: ClassVar[str] = "inputs"  # may be passed by name
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Remember the arguments, for the config of layers that do not write one."""
@@ -67,6 +69,8 @@ class Layer(Buildable, Operation):
         if "call" in cls.__dict__ and "_laminar_call_parameters" not in cls.__dict__:
             parameters = inspect.signature(cls.call).parameters
             cls._laminar_call_parameters = tuple(parameters)[1:]
+            first = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD][1:2]
+            cls._laminar_first_parameter = first[0] if first else ""
             training = parameters.get("training")
             cls._laminar_training_default = training.default if training is not None else None
 
@@ -237,6 +241,8 @@ class Layer(Buildable, Operation):
                 f"{type(self).__name__}: __init__ did not call super().__init__()",
                 remedy="begin __init__ with super().__init__(**kwargs)",
             )
+        if not args and self._laminar_first_parameter in kwargs:
+            args = (kwargs.pop(self._laminar_first_parameter),)
         if any_symbolic(args, kwargs):
             return self._laminar_call_symbolic(args, kwargs)
         args = tuple(map_structure(self._laminar_to_tensor, a) for a in args)
@@ -259,7 +265,8 @@ class Layer(Buildable, Operation):
                 begin = 0 if graph is None else graph.version
                 with autocast(self.compute_dtype if self._laminar_casts else None):
                     given = {**kwargs, **masks}
-                    compute = self.rematerialized_call(self.call, *args, **given)
+                    call = converted_in_graph(self.call)
+                    compute = self.rematerialized_call(call, *args, **given)
                     outputs = compute(*args, **given)
                 if graph is not None:
                     outputs = with_updates(outputs, graph, begin)
@@ -352,7 +359,7 @@ class Layer(Buildable, Operation):
             if mask is not None and get_mask(y) is None:
                 set_mask(y, mask)
 
-    def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+    def compute_mask(self, inputs: Any, previous_mask: Any = None) -> Any:
         """The mask of the output, from those of the inputs: passed on as it is."""
         return previous_mask
 

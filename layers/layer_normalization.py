@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from laminar import ops
 from laminar.constraints import ConstraintLike
-from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.errors import DTypeError
 from laminar.engine.graph import Tensor
 from laminar.initializers import InitializerLike
 from laminar.naming import who
@@ -26,9 +26,7 @@ def _axes(layer: Layer, axis: Any) -> Any:
     several = isinstance(axis, list | tuple)
     given = list(axis) if several else [axis]
     if any(isinstance(a, bool) or not hasattr(a, "__index__") for a in given):
-        raise InvalidArgumentError(
-            f"{who(layer)}: axis must be a whole number, or several, got {axis!r}"
-        )
+        raise DTypeError(f"{who(layer)}: axis must be a whole number, or several, got {axis!r}")
     return [int(a) for a in given] if several else int(axis)
 
 
@@ -53,12 +51,14 @@ class LayerNormalization(Layer):
         gamma_regularizer: penalty on gamma.
         beta_constraint: projection of beta after each update.
         gamma_constraint: likewise of gamma.
+        rms_scaling: in `kwargs`, as older files of Keras have it: y = x / sqrt(variance + epsilon)
+            * gamma, without beta. What its name says is `RMSNormalization`.
 
     Shapes:
         x: any -> y: the same
 
     Raises:
-        InvalidArgumentError: `axis` is not made of whole numbers.
+        DTypeError: `axis` is not made of whole numbers.
 
     Source: Ba, Kiros and Hinton, "Layer Normalization", 2016, arXiv:1607.06450, equation 3.
     """
@@ -77,13 +77,9 @@ class LayerNormalization(Layer):
         gamma_constraint: ConstraintLike | None = None,
         **kwargs: Any,
     ) -> None:
-        self.rms_scaling = kwargs.pop("rms_scaling", False)  # Keras writes it into its files
+        self.rms_scaling = bool(kwargs.pop("rms_scaling", False))
         super().__init__(**kwargs)
-        if self.rms_scaling:
-            raise InvalidArgumentError(
-                f"{who(self)}: rms_scaling=True is not supported",
-                remedy="use RMSNormalization",
-            )
+        self.autocast = False  # inputs in halves of greater ones would overflow
         self.axis = _axes(self, axis)
         self.epsilon = epsilon
         self.center = center
@@ -101,13 +97,20 @@ class LayerNormalization(Layer):
 
     def build(self, input_shape: Shape) -> None:
         shape = _sizes(self, self.axis, input_shape)
-        self.gamma = make_weight(self, "gamma", shape, autocast=False) if self.scale else None
-        self.beta = make_weight(self, "beta", shape, autocast=False) if self.center else None
+        scales, centers = self.scale or self.rms_scaling, self.center and not self.rms_scaling
+        self.gamma = make_weight(self, "gamma", shape, autocast=False) if scales else None
+        self.beta = make_weight(self, "beta", shape, autocast=False) if centers else None
 
     def call(self, inputs: Tensor) -> Any:
-        return ops.layer_normalization(
-            inputs, self.gamma, self.beta, axis=self.axis, epsilon=self.epsilon
+        y = ops.layer_normalization(
+            inputs,
+            self.gamma,
+            self.beta,
+            axis=self.axis,
+            epsilon=self.epsilon,
+            rms_scaling=self.rms_scaling,
         )
+        return ops.cast(y, self.compute_dtype)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | config_of(
@@ -137,7 +140,7 @@ class RMSNormalization(Layer):
         x: any -> y: the same
 
     Raises:
-        InvalidArgumentError: `axis` is not made of whole numbers.
+        DTypeError: `axis` is not made of whole numbers.
 
     Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019, arXiv:1910.07467,
         equation 4.
@@ -172,7 +175,7 @@ class UnitNormalization(Layer):
         x: any -> y: the same
 
     Raises:
-        InvalidArgumentError: `axis` is not made of whole numbers.
+        DTypeError: `axis` is not made of whole numbers.
     """
 
     _laminar_stateless = True

@@ -33,6 +33,23 @@ def check_list(layer: Layer, shapes: Sequence[Shape]) -> None:
         )
 
 
+def check_masks(layer: Layer, inputs: Any, mask: Any) -> None:
+    """InvalidArgumentError unless `mask` is None, or a list with an entry for each input."""
+    if mask is None:
+        return
+    for name, value in (("inputs", inputs), ("mask", mask)):
+        if not isinstance(value, list | tuple):
+            raise InvalidArgumentError(
+                f"{who(layer)}: compute_mask() takes lists, {name} is a {type(value).__name__}",
+                remedy="give a mask, or None, for each of the inputs",
+            )
+    if len(mask) != len(inputs):
+        raise InvalidArgumentError(
+            f"{who(layer)}: compute_mask() got {len(mask)} masks for {len(inputs)} inputs",
+            remedy="give a mask, or None, for each of the inputs",
+        )
+
+
 class Merge(Layer):
     """What layers that combine tensors number by number have in common. Abstract in `merge`.
 
@@ -66,13 +83,14 @@ class Merge(Layer):
         raise NotImplementedError
 
     def compute_mask(
-        self, inputs: Sequence[Tensor], previous_mask: Sequence[Tensor | None] | None
+        self, inputs: Sequence[Tensor], mask: Sequence[Tensor | None] | None = None
     ) -> Any:
         """Where any input counts; None unless all have a mask."""
-        if previous_mask is None:
+        check_masks(self, inputs, mask)
+        masks = [m for m in mask or () if m is not None]
+        if mask is None or len(masks) < len(mask):
             return None
-        masks = [mask for mask in previous_mask if mask is not None]
-        return reduce(ops.logical_or, masks) if len(masks) == len(previous_mask) else None
+        return reduce(ops.logical_or, masks)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config()

@@ -27,8 +27,8 @@ _DATA = frozenset(
     fill_value gamma image1 image2 images index indices init init_val inputs kernel key
     loop_vars mask mean offset operands output output_length pointwise_kernel pred predictions
     q query rtol atol scale segment_ids sequence_lengths sorted_sequence start start_indices
-    start_points step stop target target_length targets transform translation updates value
-    values variance weights x x1 x2 xs y
+    start_points step stop target target_length targets tensor transform translation updates
+    value values variable variance weights x x1 x2 xs y
     """.split()  # noqa: SIM905  # a list of words
 )
 # Where a parameter of that name is config in one op.
@@ -105,12 +105,6 @@ class OpLayer(Operation):
         super().__init__(name)
         self._config = config
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Apply the op; symbolic tensors are recorded."""
-        if any_symbolic(args, kwargs):
-            return self.symbolic_call(*args, **kwargs)
-        return self.rematerialized_call(self.call, *args, **kwargs)(*args, **kwargs)
-
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Apply the op."""
         if type(self).__name__ == "GetItem" and isinstance(args[-1], list):
@@ -180,7 +174,7 @@ def record(name: str, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
             positional.extend(value)
         elif kind is inspect.Parameter.VAR_KEYWORD:
             config |= value
-        elif not is_data(name, parameter):
+        elif not is_data(name, parameter) and not any_symbolic(value):
             config[parameter] = value
         elif data or kind is inspect.Parameter.KEYWORD_ONLY or config:
             data[parameter] = value

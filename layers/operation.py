@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from laminar.copying import Copied
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
-from laminar.engine.functions import FuncGraph
+from laminar.engine.functions import FuncGraph, converted_in_graph
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.naming import auto_name
 from laminar.tree import flatten, map_structure, pack_sequence_as
@@ -15,7 +15,7 @@ from laminar.tree import flatten, map_structure, pack_sequence_as
 from .masking import get_mask, set_mask
 from .open_property import open_property
 from .remat import get_current_remat_mode, rematerialized
-from .symbolic import KerasTensor, Node
+from .symbolic import KerasTensor, Node, any_symbolic
 
 
 class Operation(Copied):
@@ -50,7 +50,9 @@ class Operation(Copied):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the result, or record a symbolic call."""
-        raise NotImplementedError
+        if any_symbolic(args, kwargs):
+            return self.symbolic_call(*args, **kwargs)
+        return self.rematerialized_call(self.call, *args, **kwargs)(*args, **kwargs)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the result from tensors."""
@@ -141,7 +143,7 @@ def infer_outputs(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     with graph.as_default():
         leaves = [placeholder(leaf, f"arg_{i}") for i, leaf in enumerate(flatten(structure))]
         inner_args, inner_kwargs = pack_sequence_as(structure, leaves)
-        result = fn(*inner_args, **inner_kwargs)
+        result = converted_in_graph(fn)(*inner_args, **inner_kwargs)
         return map_structure(_as_symbol, result)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from laminar import activations, constraints, initializers, regularizers
-from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from laminar.engine.state import Variable
 from laminar.initializers import InitializerLike
 from laminar.naming import who
@@ -89,6 +89,18 @@ def whole(layer: Layer, name: str, value: Any, least: int = 1) -> int:
             f"{who(layer)}: {name} must be a whole number of at least {least}, got {value!r}"
         )
     return int(value)
+
+
+def count(layer: Layer, name: str, value: Any) -> int:
+    """`value` if it is a whole number of at least 1.
+
+    Raises:
+        DTypeError: it is something else than a whole number.
+        InvalidArgumentError: it is less.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise DTypeError(f"{who(layer)}: {name} must be a whole number, got {value!r}")
+    return whole(layer, name, value)
 
 
 def each_axis(layer: Layer, name: str, value: Any, rank: int, least: int = 1) -> tuple[int, ...]:

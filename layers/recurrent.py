@@ -269,10 +269,10 @@ class RNN(Layer):
             return map_structure(_time_first, ys), states
         return map_structure(lambda y: y[-1], ys), states
 
-    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None) -> Any:
+    def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Any:
         """The mask of the sequences, where sequences are given."""
-        mask = flatten(previous_mask)[0] if self.return_sequences else None
-        return [mask, *[None] * len(self.state_size)] if self.return_state else mask
+        steps = flatten(mask)[0] if self.return_sequences else None
+        return [steps, *[None] * len(self.state_size)] if self.return_state else steps
 
     def get_config(self) -> dict[str, Any]:
         return (

@@ -16,7 +16,7 @@ from laminar.typing import DataFormat
 from .input_spec import InputSpec
 from .layer import Layer
 from .layer_options import LayerOptions
-from .options import config_of, whole
+from .options import config_of, count, whole
 
 
 class Flatten(Layer):
@@ -61,6 +61,8 @@ class Reshape(Layer):
         InvalidArgumentError: a size below -1, or several of -1.
         ShapeError: the target has another number of places than an example has numbers.
     """
+
+    _laminar_stateless = True
 
     def __init__(self, target_shape: Sequence[int], **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
@@ -142,7 +144,7 @@ class RepeatVector(Layer):
 
     def __init__(self, n: int, **kwargs: Unpack[LayerOptions]) -> None:
         super().__init__(**kwargs)
-        self.n = whole(self, "n", n)
+        self.n = count(self, "n", n)
         self.input_spec = InputSpec(ndim=2)
 
     def call(self, inputs: Tensor) -> Any:

@@ -101,7 +101,7 @@ class ReversibleEmbedding(Embedding):
         cap = self.logit_soft_cap
         return y if cap is None else ops.tanh(y / cap) * cap
 
-    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
+    def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Any:
         """None: the call sets the mask, since it depends on the direction."""
         return None
 

@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from laminar import ops
 from laminar.engine.errors import ShapeError
-from laminar.engine.graph import Tensor
+from laminar.engine.graph import Tensor, TensorShape
 from laminar.naming import who
 from laminar.tree import map_structure
 from laminar.typing import Shape
@@ -47,10 +47,8 @@ class TimeDistributed(Wrapper):
             self.layer.build((input_shape[0], *input_shape[2:]))
 
     def call(self, inputs: Tensor, training: bool | None = None, mask: Any = None) -> Any:
-        if mask is not None and len(mask.shape) < 2:
-            raise ShapeError(
-                f"{who(self)}: expected a mask (batch, steps, ...), got the shape {mask.shape}"
-            )
+        if mask is not None:
+            self._check_mask(inputs.shape, mask.shape)
         takes = self.layer._laminar_call_parameters
         options: dict[str, Any] = {"training": training} if "training" in takes else {}
         x = inputs if mask is None or "mask" not in takes else (inputs, mask)
@@ -61,6 +59,14 @@ class TimeDistributed(Wrapper):
         flat = map_structure(lambda t: ops.reshape(t, (-1, *ops.shape(t)[2:])), x)
         y = self._one(flat, options)
         return map_structure(lambda t: ops.reshape(t, (*sizes, *ops.shape(t)[1:])), y)
+
+    def _check_mask(self, shape: TensorShape, mask: TensorShape) -> None:
+        if len(mask) < 2 or not TensorShape(mask[:2]).is_compatible_with(shape[:2]):
+            raise ShapeError(
+                f"{who(self)}: expected a mask {shape[:2]} or (batch, steps, ...), for an input of "
+                f"shape {shape}, got the shape {mask}",
+                remedy="give a mask that says of each step whether it counts",
+            )
 
     def _one(self, item: Any, options: dict[str, Any]) -> Any:
         if isinstance(item, tuple):

@@ -72,6 +72,21 @@ class Tracked:
                 found.setdefault(id(value), value)
         return list(found.values())
 
+    def _laminar_checkpoint_children(self) -> dict[str, Any]:
+        """The parts that a checkpoint of attributes saves; variables without one by their names."""
+        attributes = self.__dict__
+        names = attributes.get("_laminar_holders", ())
+        found = {name: attributes[name] for name in names if name in attributes}
+        held = {id(v) for v in self._laminar_find(Variable)}
+        for v in attributes.get("_laminar_own", ()):
+            if id(v) not in held:
+                name, count = v.name, 0
+                while name in found:
+                    count += 1
+                    name = f"{v.name}_{count}"
+                found[name] = v
+        return found
+
     @property
     def _laminar_own_variables(self) -> list[Variable]:
         own = {id(v): v for v in self.__dict__.get("_laminar_own", ())}

@@ -77,6 +77,10 @@ class Slots(Recorded, Copied):
         """The optimizer's own variables: iteration, learning rate, slots; in saved order."""
         return list(self._variables.values())
 
+    def _laminar_checkpoint_children(self) -> dict[str, Any]:
+        """What a checkpoint of attributes saves: not the model's variables, which it refers to."""
+        return {"variables": self.variables}
+
     def add_variable(
         self,
         shape: Shape,

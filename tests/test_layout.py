@@ -86,6 +86,7 @@ ENGINE_MAY_IMPORT = {
         "summary",
     },
     "functions": {"graph", "ops", "gradients", "passes", "runtime", "state"},
+    "autograph": {"graph", "ops", "state", "functions"},
 }
 # The rooms of the compiler: each may import those before it.
 COMPILER_ROOMS = ("target", "ir", "schedule", "codegen", "kernels", "lower", "plan", "native")

@@ -25,6 +25,10 @@ FOREIGN = ["/" + "work/", "/" + "tmp/bash", "/" + "tmp/lv", "/" + "tmp/kv"]
 # What runs code that a file holds, or may do so.
 LOADERS = {"cloudpickle", "cPickle", "dill", "joblib", "marshal", "pickle", "shelve", "_pickle"}
 EVALUATORS = {"builtins.__import__", "builtins.compile", "builtins.eval", "builtins.exec"}
+# What may do so nevertheless, with the reason.
+NO_DATA = {
+    "engine/autograph/conversion.py": "compiles the tree of a function that the user is running",
+}
 EXPLAINED = re.compile(
     r"#\s*(?:type:\s*ignore\[[\w-]+(?:,\s*[\w-]+)*\]|noqa:\s*[A-Z]+\d+(?:,\s*[A-Z]+\d+)*)\W+\w+"
 )
@@ -116,7 +120,9 @@ def package(module: str) -> str:
 @pytest.mark.parametrize("path", OWN_CODE, ids=shown)
 def test_nothing_that_is_loaded_can_run(path: Path) -> None:
     found = [
-        f"{shown(path)}:{line}: {what}" for line, what in dangers(ast.parse(path.read_bytes()))
+        f"{shown(path)}:{line}: {what}"
+        for line, what in dangers(ast.parse(path.read_bytes()))
+        if shown(path) not in NO_DATA or what != "builtins.compile"
     ]
     assert not found, "\n".join(found)
 

@@ -299,6 +299,12 @@ class CheckpointReader:
             remedy="take another checkpoint, such as the one before it",
         )
 
+    def open_all(self) -> None:
+        """Open the data files, so that they can be read though they are removed."""
+        for key, entry in self.entries.items():
+            if not entry.slices:
+                self._file(repr(key), entry)
+
     def close(self) -> None:
         """Close the files; a second call does nothing."""
         for file in self._files.values():

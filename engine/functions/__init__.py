@@ -7,6 +7,8 @@ from .concrete import ConcreteFunction as ConcreteFunction
 from .conditions import case as case
 from .conditions import cond as cond
 from .conditions import switch_case as switch_case
+from .converting import converted_in_graph as converted_in_graph
+from .converting import do_not_convert as do_not_convert
 from .custom_gradient import custom_gradient as custom_gradient
 from .func_graph import FuncGraph as FuncGraph
 from .function import Function as Function

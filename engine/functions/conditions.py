@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
-from ..graph import INTEGER, EagerTensor, GraphTensor, Tensor, bool_, int32
+from ..graph import INTEGER, EagerTensor, GraphTensor, Operation, Tensor, bool_, int32
 from ..ops.control.structured import CASE
+from ..ops.core.basic import constant
 from ..ops.core.checks import assert_op
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply
@@ -45,7 +46,11 @@ def cond(
     Args:
         pred: one bool or number.
         true_fn, false_fn: return structures of tensors (and None) of one form, with the same
-            dtypes. They may use tensors and variables from outside, and update variables.
+            dtypes; where shapes differ, what they have in common is known of the result. They may
+            use tensors and variables from outside, and update variables. In a graph they may end
+            in an operation (or, in one of them, None) instead of a tensor: the result is then the
+            operation that runs the one that is taken, and so it is in a session's graph where both
+            return None.
 
     Raises:
         InvalidArgumentError: the structures differ, or `pred` is not a scalar.
@@ -56,7 +61,7 @@ def cond(
         return true_fn() if tensor else false_fn()
     if tensor.dtype != bool_:
         tensor = cast(tensor, bool_)
-    return _choose("cond", tensor, [false_fn, true_fn], ["false_fn", "true_fn"], name)
+    return choose("cond", tensor, [false_fn, true_fn], ["false_fn", "true_fn"], name)
 
 
 def switch_case(
@@ -93,7 +98,7 @@ def switch_case(
     if default is not None:
         full.append(default)
     tensor = tensor if tensor.dtype == int32 else cast(tensor, int32)
-    return _choose("switch_case", tensor, full, [f"branch {i}" for i in range(len(full))], name)
+    return choose("switch_case", tensor, full, [f"branch {i}" for i in range(len(full))], name)
 
 
 def case(
@@ -151,18 +156,34 @@ def _scalar(who: str, what: str, value: Any) -> Any:
     return value
 
 
-def _choose(
+def choose(
     who: str,
     index: GraphTensor | Tensor,
     functions: Sequence[Callable[[], Any]],
     names: Sequence[str],
-    name: str | None,
+    name: str | None = None,
+    *,
+    unify: Callable[[Sequence[FuncGraph], list[Any]], list[Any]] | None = None,
+    root: str = "result",
 ) -> Any:
+    """The result of functions[index](), in the graph of the index.
+
+    Args:
+        who: what messages begin with.
+        index: a bool, or an integer.
+        functions: one for each value.
+        names: what messages call them.
+        name: of the operation.
+        unify: makes of the results of all functions, each in its graph, what is joined.
+        root: what messages call the result.
+    """
     outer = graph_for(who, [index])
     assert outer is not None
     with inside(outer):
         graphs = [FuncGraph(f"{who}_{n.replace(' ', '_')}", outer=outer) for n in names]
         results = [trace(g, fn, (), ()) for g, fn in zip(graphs, functions, strict=True)]
+        if unify is not None:
+            results = unify(graphs, results)
         rebuild = with_arrays(results[-1])
         results = [flows_of(result) for result in results]
         structure = results[-1]
@@ -171,10 +192,13 @@ def _choose(
             same_structure(structure, result, f"{said} {n}")
             for result, n in zip(results, names, strict=True)
         ]
+        # Where nothing but a session runs operations, something to run must be there.
+        nothing = structure is None and not outer.captures_values
+        operations = _end_in_operations(graphs, leaves, always=nothing)
         columns = [
             _column(who, graphs, names, column, place)
             for column, place in zip(
-                zip(*leaves, strict=True), names_of(structure, "result"), strict=True
+                zip(*leaves, strict=True), names_of(structure, root), strict=True
             )
         ]
         kept = [c for c in columns if c is not None]
@@ -185,9 +209,35 @@ def _choose(
         )
         op = CASE[any(b.stateful for b in branches)]
         found = iter(apply(op, [index, *given], {"branches": branches}, name or who))
-        packed = iter([None if c is None else next(found) for c in columns])
+        values = [None if c is None else next(found) for c in columns]
+        packed = iter(
+            v.op if i in operations and isinstance(v, GraphTensor) else v
+            for i, v in enumerate(values)
+        )
         result = map_structure(lambda _: next(packed), structure)
         return result if rebuild is None else rebuild(result)
+
+
+def _end_in_operations(
+    graphs: Sequence[FuncGraph], leaves: list[list[Any]], *, always: bool
+) -> set[int]:
+    """Put tensors where branches end in operations; which places of the result these are."""
+    places = {
+        i
+        for i, column in enumerate(zip(*leaves, strict=True))
+        if (always or any(isinstance(leaf, Operation) for leaf in column))
+        and all(leaf is None or isinstance(leaf, Operation) for leaf in column)
+    }
+    for graph, own in zip(graphs, leaves, strict=True):
+        for i in places:
+            own[i] = _ran(graph, own[i])
+    return places
+
+
+def _ran(graph: FuncGraph, operation: Operation | None) -> Tensor:
+    """A tensor of `graph` that is there when an operation has run."""
+    with graph.as_default(), graph.control_dependencies([] if operation is None else [operation]):
+        return constant(True)
 
 
 def _column(

@@ -31,6 +31,7 @@ from ..state import variable as variables
 from ..state.stateless import current_scope
 from ..tree import flatten, pack_sequence_as
 from .concrete import ConcreteFunction
+from .converting import converted
 from .func_graph import FuncGraph
 from .signature import Arguments, Binder, is_variable, trace_key, with_specs
 from .traces import Traces
@@ -68,15 +69,18 @@ class Function:
         input_signature: Sequence[Any] | None = None,
         infer_signature: bool = False,
         jit_compile: bool = True,
+        autograph: bool = True,
     ) -> None:
-        if not isinstance(jit_compile, bool):
-            raise InvalidArgumentError(
-                f"function: jit_compile must be True or False, got {jit_compile!r}"
-            )
+        for option, value in (("jit_compile", jit_compile), ("autograph", autograph)):
+            if not isinstance(value, bool):
+                raise InvalidArgumentError(
+                    f"function: {option} must be True or False, got {value!r}"
+                )
         functools.update_wrapper(self, fn)
         self.__name__ = getattr(fn, "__name__", type(fn).__name__)
         self._fn = fn
-        self._options = (input_signature, infer_signature, jit_compile)
+        self._options = (input_signature, infer_signature, jit_compile, autograph)
+        self._autograph = autograph
         self._compiles = jit_compile
         self._binder = Binder(fn, input_signature)
         self._infers = infer_signature
@@ -98,12 +102,13 @@ class Function:
             found = self._methods.get(key)
             if found is None:
                 refer = _reference(instance, lambda _: self._methods.pop(key, None))
-                bound = Function(_bound_method(self._fn, refer), *self._options)
+                method = _bound_method(self._fn, refer, self._autograph)
+                bound = Function(method, *self._options)
                 found = self._methods[key] = (refer, bound)
-        method = Function.__new__(Function)
-        method.__dict__ = found[1].__dict__  # all methods in hand of an instance are one function
-        method._instance = instance
-        return method
+        in_hand = Function.__new__(Function)
+        in_hand.__dict__ = found[1].__dict__  # all methods in hand of an instance are one function
+        in_hand._instance = instance
+        return in_hand
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Function) and self.__dict__ is other.__dict__
@@ -217,7 +222,8 @@ class Function:
         with graph.as_default(), paused():
             placeholders = [graph.add_argument(s, name) for name, s in arguments.named_specs()]
             graph.given = arguments.tensors
-            result = self._binder.call(self._fn, arguments.with_tensors(placeholders))
+            fn = converted(self._fn) if self._autograph else self._fn
+            result = self._binder.call(fn, arguments.with_tensors(placeholders))
             outputs = pack_sequence_as(result, [self._output(graph, y) for y in flatten(result)])
             graph.given = ()
         found = ConcreteFunction(graph, graph.name, graph.arguments, outputs, graph.effects)
@@ -255,6 +261,10 @@ class Function:
         found = {id(s): s for c in list(self._concrete.values()) for s in c.captured_state}
         return list(found.values())
 
+    def _laminar_checkpoint_children(self) -> dict[str, Any]:
+        """What a checkpoint of attributes saves."""
+        return {"variables": self.variables}
+
     def __repr__(self) -> str:
         return f"<function {self.__name__}, {self._traces} traces>"
 
@@ -267,12 +277,14 @@ def _reference(instance: Any, callback: Callable[[Any], Any]) -> Callable[[], An
         return lambda: instance
 
 
-def _bound_method(fn: Callable[..., Any], refer: Callable[[], Any]) -> Callable[..., Any]:
+def _bound_method(
+    fn: Callable[..., Any], refer: Callable[[], Any], autograph: bool
+) -> Callable[..., Any]:
     """`fn` bound to the object that `refer` leads to, which a method in hand keeps alive."""
 
     @functools.wraps(fn)
     def method(*args: Any, **kwargs: Any) -> Any:
-        return fn(refer(), *args, **kwargs)
+        return (converted(fn) if autograph else fn)(refer(), *args, **kwargs)
 
     signature = inspect.signature(fn)
     method.__signature__ = signature.replace(  # type: ignore[attr-defined]  # what inspect reads
@@ -339,6 +351,7 @@ def function(
     input_signature: Sequence[Any] | None = None,
     infer_signature_from_first_call: bool = False,
     jit_compile: bool = True,
+    autograph: bool = True,
 ) -> Function: ...
 @overload
 def function(
@@ -347,6 +360,7 @@ def function(
     input_signature: Sequence[Any] | None = None,
     infer_signature_from_first_call: bool = False,
     jit_compile: bool = True,
+    autograph: bool = True,
 ) -> Callable[[Callable[..., Any]], Function]: ...
 def function(
     fn: Callable[..., Any] | None = None,
@@ -354,6 +368,7 @@ def function(
     input_signature: Sequence[Any] | None = None,
     infer_signature_from_first_call: bool = False,
     jit_compile: bool = True,
+    autograph: bool = True,
 ) -> Any:
     """Make a Python function run as a graph: decorator, with or without arguments.
 
@@ -371,6 +386,9 @@ def function(
         infer_signature_from_first_call: take the tensors of the first call as the signature.
         jit_compile: whether calls run native code where there is some; results then differ from
             those of single operations in their last bits.
+        autograph: whether `if`, `while`, `for`, `and`, `or`, `not` and `assert` on tensors become
+            operations of the graph, in the function and in those of the user's that it calls. On
+            Python values they are Python's, as ever.
 
     Returns:
         A `Function`: callable, with `.concrete(*specs)`, `.trace_count` and `.variables`.
@@ -379,6 +397,7 @@ def function(
     """
 
     def wrap(f: Callable[..., Any]) -> Function:
-        return Function(f, input_signature, infer_signature_from_first_call, jit_compile)
+        infer = infer_signature_from_first_call
+        return Function(f, input_signature, infer, jit_compile, autograph)
 
     return wrap if fn is None else wrap(fn)

@@ -153,6 +153,7 @@ class Graph:
     def keep(self, operations: Sequence[Operation]) -> None:
         """Drop all other operations, which nothing may need any more; for passes."""
         with self._lock:
+            self.check_open("dropping operations")
             self._operations = {op.name: op for op in operations}
             for i, op in enumerate(operations):
                 op.id = i
@@ -223,14 +224,20 @@ class Graph:
         return None
 
     def finalize(self) -> None:
-        """Freeze the graph: whatever would change it raises from now on."""
+        """Freeze the graph: whatever would change it, or its operations, raises from now on."""
         with self._lock:
-            self._finalized = True
+            if not self._finalized:
+                self._finalized = True
+                for op in self._operations.values():
+                    op.freeze()
 
     def unfinalize(self) -> None:
         """Have the graph take changes again: for what froze it for a time, as a session does."""
         with self._lock:
-            self._finalized = False
+            if self._finalized:
+                self._finalized = False
+                for op in self._operations.values():
+                    op.thaw()
 
     @property
     def finalized(self) -> bool:

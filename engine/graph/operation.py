@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ..source import Location
@@ -96,7 +97,7 @@ class Operation:
         self.definition = definition
         self.name = name
         self.inputs = inputs
-        self.attrs = attrs
+        self.attrs: Mapping[str, Any] = attrs
         self.id = op_id
         self.control_inputs: list[Operation] = []
         self.device = ""
@@ -121,13 +122,32 @@ class Operation:
 
     def add_control_input(self, op: Operation) -> None:
         """Have `op` run before this operation."""
+        self.graph.check_open(f"adding a control input to {self.name!r}")
         if op is not self and op not in self.control_inputs:
-            self.graph.check_open(f"adding a control input to {self.name!r}")
             self.control_inputs.append(op)
             self.graph.edits += 1
 
+    def freeze(self) -> None:
+        """Refuse changes from now on: the graph is finalized."""
+        self.attrs = MappingProxyType(dict(self.attrs))
+        self.__class__ = _FrozenOperation
+
+    def thaw(self) -> None:
+        """Take changes again."""
+        object.__setattr__(self, "__class__", Operation)
+        self.attrs = dict(self.attrs)
+
     def __repr__(self) -> str:
         return operation_text(self)
+
+
+class _FrozenOperation(Operation):
+    """An operation of a finalized graph: the same object, which cannot be written to any more."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.graph.check_open(f"changing {name} of {self.name!r}")
 
 
 @runtime_checkable

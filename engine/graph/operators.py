@@ -34,6 +34,8 @@ class OperatorTable(Protocol):
     @property
     def abs(self) -> Callable[[Any], Any]: ...
     @property
+    def round(self) -> Callable[[Any, int], Any]: ...
+    @property
     def equal(self) -> Callable[[Any, Any], Any]: ...
     @property
     def not_equal(self) -> Callable[[Any, Any], Any]: ...
@@ -120,6 +122,9 @@ class Operators:
 
     def __abs__(self) -> Any:
         return self.table.abs(self)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self.table.round(self, digits or 0)
 
     def __invert__(self) -> Any:
         return self.table.bitwise_not(self)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import FailedPreconditionError, InvalidArgumentError
+from ..errors import DTypeError, FailedPreconditionError, InvalidArgumentError
+from ..source import why_not_converted
 from .device import DeviceSpec, EagerPlace
 from .dtypes import Array, DType, as_dtype, resource
 from .operators import Operators
@@ -156,14 +157,23 @@ class EagerTensor(Tensor):
     def __bool__(self) -> bool:
         return bool(self._host())
 
+    def _number(self) -> Any:
+        array = self._host()
+        if array.size != 1:
+            raise DTypeError(
+                f"one number was asked for, the tensor is {self.spec}",
+                remedy="index it, or take its sum or mean",
+            )
+        return array.item()
+
     def __int__(self) -> int:
-        return int(self._host().item())
+        return int(self._number())
 
     def __float__(self) -> float:
-        return float(self._host().item())
+        return float(self._number())
 
     def __complex__(self) -> complex:
-        return complex(self._host().item())
+        return complex(self._number())
 
     def __index__(self) -> int:
         return int(self._host().__index__())
@@ -288,6 +298,7 @@ class GraphTensor(Tensor):
 
     def set_shape(self, shape: Any) -> None:
         """Add what is known of the shape; ShapeError when it contradicts the shape so far."""
+        self.graph.check_open(f"setting the shape of {self.name}")
         self._spec = TensorSpec(self._spec.shape.merge_with(shape), self._spec.dtype)
 
     def consumers(self) -> list[Operation]:
@@ -322,7 +333,8 @@ class GraphTensor(Tensor):
     def __bool__(self) -> bool:
         raise FailedPreconditionError(
             f"data-dependent control flow: the truth of tensor {self.name} is asked while a graph "
-            f"is built, and Python cannot branch on a value that does not exist yet",
+            f"is built, and Python cannot branch on a value that does not exist yet"
+            + why_not_converted(),
             remedy="use laminar.ops.cond or while_loop, or make the condition a Python value",
         )
 

@@ -18,5 +18,7 @@ from .pipeline import unregister_pass as unregister_pass
 from .prune import needed_operations as needed_operations
 from .purity import is_unfed_constant as is_unfed_constant
 from .step_graph import StepGraph as StepGraph
+from .updates import places_to_record as places_to_record
 from .updates import update_waits as update_waits
+from .updates import writes_variables as writes_variables
 from .verify import verify as verify

@@ -1,4 +1,7 @@
-"""Updates of variables come last, so that a step that fails has changed nothing."""
+"""Updates of variables come last, so that a step that fails has changed nothing.
+
+Those that cannot come last are recorded while they run, and taken back (`ops/state/undo.py`).
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,23 @@ from ..ops.control.dataflow import STEERING
 from ..ops.core.basic import identity
 from ..ops.core.cluster import cluster_op
 from ..ops.core.registry import lookup
-from ..ops.state.variable import assign, assign_add, assign_sub, read_variable
+from ..ops.state.variable import (
+    assign,
+    assign_add,
+    assign_sub,
+    ensure_initialized,
+    read_variable,
+    var_handle,
+)
 from ..ops.state.variable_rows import assign_rows
+from ..ops.state.variable_scatter import count_up_to, variable_scatter
+from .inner_graphs import CONTROL_FLOW, inner_operations
 from .order import sources_of
 
 UPDATES = (assign, assign_add, assign_sub, assign_rows)
 # What may come after updates, as it does not fail. Groups are NoOps.
 _CANNOT_FAIL = (lookup("NoOp"), identity, read_variable)
+_WRITERS = frozenset((*UPDATES, ensure_initialized, variable_scatter, count_up_to))
 
 
 def last_updates(operations: Sequence[Operation], sources: Sequence[Collection[int]]) -> set[int]:
@@ -100,6 +113,40 @@ def update_waits(
         for j in sources[i] & last:
             queued[j] |= queued[i]
     return {i: {j for j in ends if queued[j] <= queued[i]} for i in last}
+
+
+def places_to_record(operations: Sequence[Operation]) -> list[int]:
+    """The places of what writes to variables before something that may fail.
+
+    Args:
+        operations: in the order in which they run.
+    """
+    found = []
+    may_fail = False  # something that comes later
+    for i in range(len(operations) - 1, -1, -1):
+        op = operations[i]
+        if writes_variables(op) and (may_fail or op.definition in CONTROL_FLOW):
+            found.append(i)
+        may_fail = may_fail or _may_fail(op)
+    return found
+
+
+def writes_variables(op: Operation) -> bool:
+    """Whether it, or something inside of it, stores values in variables."""
+    if op.definition is cluster_op:
+        return any(step.definition in _WRITERS for step in op.attrs["body"].steps)
+    if op.definition in CONTROL_FLOW:
+        return any(inner.definition in _WRITERS for inner in inner_operations(op))
+    return op.definition in _WRITERS
+
+
+def _may_fail(op: Operation) -> bool:
+    if op.definition not in UPDATES:
+        return op.definition not in _CANNOT_FAIL
+    handle, *given = op.inputs
+    # A session's variable may have no value yet.
+    is_there = op.definition is assign or handle.op.definition is not var_handle
+    return not (is_there and all(x.shape.is_fully_defined for x in given))
 
 
 def _steer(operations: Sequence[Operation]) -> bool:

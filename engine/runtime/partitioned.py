@@ -191,7 +191,10 @@ class _PartPlan:
         self._feeds = [i for i, _ in part.feeds]
         self._keys: dict[str, RendezvousKey] = {}
         self.plan = Plan(
-            part.step, compiled=compiled and device.compiler is not None, device=device
+            part.step,
+            compiled=compiled and device.compiler is not None,
+            device=device,
+            is_part=True,
         )
 
     def run(self, feeds: Sequence[Any], step: StepContext, rendezvous: Rendezvous) -> list[Any]:
@@ -234,6 +237,7 @@ class PartitionedPlan:
         fed = {id(t): i for i, t in enumerate(step.feeds)}
         self._passed = {i: fed[id(t)] for i, t in enumerate(step.fetches) if id(t) in fed}
         self._num_fetches = len(step.fetches)
+        self.records = any(part.plan.records for part in self.parts)
 
     @property
     def operations(self) -> list[Operation]:
@@ -248,6 +252,9 @@ class PartitionedPlan:
         Raises:
             LaminarError: a kernel failed: the first one that did. All parts have ended.
         """
+        if self.records and context.undo is None:
+            with context.undoing() as recording:
+                return self.run(feeds, recording, rendezvous)
         meeting = rendezvous or Rendezvous(self._devices)
         results: list[Any] = [None] * self._num_fetches
         for i, j in self._passed.items():

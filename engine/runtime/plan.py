@@ -23,7 +23,16 @@ from ..ops.core.cluster import ClusterBody, cluster_op
 from ..ops.core.dispatch import as_array
 from ..ops.core.failures import located
 from ..ops.core.registry import PlanOptions
-from ..passes import Preparation, StepGraph, is_unfed_constant, lower, update_waits
+from ..ops.state.undo import recorded
+from ..passes import (
+    Preparation,
+    StepGraph,
+    is_unfed_constant,
+    lower,
+    places_to_record,
+    update_waits,
+    writes_variables,
+)
 from ..quiet import hush, restore
 from .dataflow_executor import DataflowRun
 from .frames import FrameLayouts
@@ -48,11 +57,14 @@ class Plan:
             it is: a part of a step, or the graph inside of an operation.
         compiled: whether operations are clustered, and clusters run as native code.
         device: what binds the kernels (see engine/devices); None for the plain CPU.
+        is_part: whether others run at the same time, which may fail after its updates.
 
     Attributes:
         nodes: what runs, in an order in which it can.
         device: what binds the kernels, None for the plain CPU.
         feeds: the tensors that are given.
+        records: whether it stores something in variables before something that may fail, which is
+            recorded in `StepContext.undo`.
 
     Raises:
         UnimplementedError: an operation has no kernel.
@@ -65,6 +77,7 @@ class Plan:
         *,
         compiled: bool = False,
         device: Any = None,
+        is_part: bool = False,
     ) -> None:
         if step.schedule is None:
             step.compiled, step.device = compiled, device
@@ -88,6 +101,8 @@ class Plan:
         self.nodes = [Node(op, [slots[id(x)] for x in op.inputs], device) for op in running]
         self._fetches = [slots[id(t)] for t in fetches]
         self._settle(slots, fed, kept, PlanOptions(compiled, device))
+        self._steers = any(n.waits or n.definition in STEERING for n in self.nodes)
+        self.records = self._record(running, any_order=self._steers or is_part)
         self._walk = [_entry(node) for node in self.nodes]
         index = {op.id: i for i, op in enumerate(running)}
         index |= {member: index[op.id] for member, op in step.members.items()}
@@ -102,7 +117,6 @@ class Plan:
             return FrameLayouts(running, feeds, fetches, constant_values, index, waits)
 
         self._lay_out = lay_out
-        self._steers = any(n.waits or n.definition in STEERING for n in self.nodes)
         if self._steers:
             _ = self.layout  # tells of frames that do not match
         self._is_wide = is_worth_threads(running, fed)
@@ -136,6 +150,15 @@ class Plan:
             if prepared is not None:
                 node.call = prepared(node.op.attrs, [slot >= 0 for slot in wanted], options)
 
+    def _record(self, running: Sequence[Operation], *, any_order: bool) -> bool:
+        """Have kernels recorded that store something before something may fail."""
+        places = places_to_record(running)
+        if any_order:
+            places = [i for i, op in enumerate(running) if writes_variables(op)]
+        for i in places:
+            self.nodes[i].call = recorded(self.nodes[i].call)
+        return bool(places)
+
     @property
     def operations(self) -> list[Operation]:
         """What a run executes."""
@@ -165,6 +188,9 @@ class Plan:
         Raises:
             LaminarError: a kernel failed; the error names its operation and the user's line.
         """
+        if self.records and context.undo is None:
+            with context.undoing() as step:
+                return self.run(feeds, step)
         alone = self._alone
         if alone is not None and context.runner is None and alone[0].native is not None:
             inputs = alone[1](feeds)

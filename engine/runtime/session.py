@@ -35,6 +35,7 @@ from ..graph.graph import stack as graphs
 from ..graph.graphdef import GraphDef, parse_input
 from ..ops.core.arrays import can_stand_for, to_array
 from ..ops.core.graphs import import_graph_def
+from ..ops.state.variable import read_variable, var_handle
 from ..tree import flatten, is_nested, pack_sequence_as
 from .config import SessionConfig
 from .direct import DirectSession
@@ -99,8 +100,8 @@ class Session:
         """One step: compute `fetches` from `feed_dict`.
 
         Args:
-            fetches: a tensor, an operation, a name ("a:0" for a tensor, "a" for an operation), a
-                variable, or a nested structure of these.
+            fetches: a tensor, an operation, a name ("a:0" for a tensor, "a" for an operation; that
+                of a variable stands for its value), a variable, or a nested structure of these.
             feed_dict: values for any tensors of the graph; what computes them does not run. A
                 variable has the value in all of the step, where it is read; what is stored stays,
                 and updates go on from that.
@@ -162,7 +163,12 @@ class Session:
     def _element(self, value: Any) -> GraphTensor | Operation:
         if isinstance(value, GraphTensor | Operation) and value.graph is self.graph:
             return value
-        return self.graph.as_graph_element(value)
+        element = self.graph.as_graph_element(value)
+        if isinstance(value, str):  # the name of a variable is that of its handle
+            op = element.op if isinstance(element, GraphTensor) else element
+            if op.definition is var_handle and (read := _value_read(op)) is not None:
+                return read
+        return element
 
     def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] = ()) -> PartialRun:
         """Begin one step that is fed and fetched bit by bit.
@@ -361,6 +367,14 @@ class InteractiveSession(Session):
             self._default.__exit__(None, None, None)
             _remove_last(graphs.items, self.graph)
         super().close()
+
+
+def _value_read(handle: Operation) -> GraphTensor | None:
+    """The tensor that stands for the value of a variable, None where the graph never reads it."""
+    users = handle.graph.consumers_of(handle.outputs[0])
+    reads = [op for op in users if op.definition is read_variable and not op.control_inputs]
+    own = [op for op in reads if op.name == f"{handle.name}/read"] or reads
+    return own[0].outputs[0] if own else None
 
 
 def _as_mapping(feed_dict: Mapping[Any, Any] | None) -> Mapping[Any, Any]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ..cancellation import CancellationManager, scope_manager
 from ..errors import LaminarError
 from ..ops.core.registry import HOST
+from ..ops.state.undo import UndoLog
 from .call_frame import CallFrame
 from .pool import InterOpThreads
 
@@ -26,6 +28,8 @@ class StepContext:
         runner: what runs the step's plans; None for the plans themselves (see tracing.py).
         inter_op: the threads that may run its operations side by side, None for the process's.
         frame: the slots of `_Arg` and `_Retval`, where there are some.
+        undo: notes what the step stores in variables before something that may fail; None where
+            it stores nothing so, or nobody takes it back.
     """
 
     xp = HOST
@@ -34,6 +38,7 @@ class StepContext:
     runner: Callable[[Any, StepContext, Sequence[Any]], list[Any]] | None = None
     inter_op: InterOpThreads = None
     frame: CallFrame | None = None
+    undo: UndoLog | None = None
 
     def __init__(
         self,
@@ -58,6 +63,17 @@ class StepContext:
         made = copy.copy(self)
         made.cancellation = CancellationManager(self.cancellation, scope_manager())
         return made
+
+    @contextmanager
+    def undoing(self) -> Iterator[StepContext]:
+        """This context for a step whose updates are taken back if the block fails."""
+        made = copy.copy(self)
+        log = made.undo = UndoLog()
+        try:
+            yield made
+        except BaseException:
+            log.undo()
+            raise
 
     def at(self, frame_iter: tuple[int, int]) -> StepContext:
         """This context for one iteration of a loop."""

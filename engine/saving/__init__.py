@@ -1,6 +1,9 @@
 """Graphs and objects saved in checkpoints, and restored from them."""
 
+from .checkpoint import Checkpoint as Checkpoint
+from .checkpoint import Status as Status
 from .collections import register_collection_codec as register_collection_codec
+from .manager import CheckpointManager as CheckpointManager
 from .meta_graph import MetaGraph as MetaGraph
 from .meta_graph import Signature as Signature
 from .meta_graph import export_meta_graph as export_meta_graph

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from ..checkpoint import format_slice
 from ..errors import InvalidArgumentError
 from ..graph import DType, Graph, GraphTensor, Operation, TensorShape
 from ..ops.array.shape import reshape
-from ..state import Variable
+from ..state import PartitionedVariable, Variable
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,11 @@ class SaveableObject:
 
 
 class VariableSaveable(SaveableObject):
-    """A variable of a graph.
+    """A variable of a graph, which may be a part of a larger tensor.
 
     Args:
         variable: of a graph.
-        name: in the checkpoint.
+        name: in the checkpoint, of the whole.
         reshape: whether a value of another shape, with as many elements, is taken.
     """
 
@@ -83,8 +84,10 @@ class VariableSaveable(SaveableObject):
         graph = variable.graph
         if graph is None:
             raise InvalidArgumentError(f"variable {variable.path!r} belongs to no graph")
+        part = variable.part_of
+        where = "" if part is None else format_slice(_known(part.shape), part.extents)
         shape = None if reshape else variable.shape
-        spec = SaveSpec(variable.graph_element(graph), "", name, shape)
+        spec = SaveSpec(variable.graph_element(graph), where, name, shape)
         super().__init__(variable, [spec], name)
 
     def restore(
@@ -99,41 +102,61 @@ class VariableSaveable(SaveableObject):
         return done
 
 
-# What may be given for one name: a variable, or something else with a state.
+def _known(shape: TensorShape) -> tuple[int, ...]:
+    return tuple(d or 0 for d in shape)
+
+
+# What may be given for one name: variables, of which several are parts of one tensor, or something
+# else with a state.
 Saved: TypeAlias = Variable | SaveableObject
 
 
-def named(var_list: Any) -> dict[str, Saved]:
+def named(var_list: Any) -> dict[str, list[Saved]]:
     """By its name in the checkpoint, each of what a user lists to be saved.
 
     Args:
-        var_list: variables and saveable objects, or a dictionary of them by name.
+        var_list: variables, partitioned variables and saveable objects, or a dictionary of them
+            by name; in a dictionary, a list of variables are the parts of one tensor.
 
     Raises:
         InvalidArgumentError: something else is among them, or two have one name.
     """
-    pairs = (
-        var_list.items() if isinstance(var_list, Mapping) else ((None, value) for value in var_list)
-    )
-    found: dict[str, Saved] = {}
-    for key, value in pairs:
-        if not isinstance(value, Variable | SaveableObject):
-            raise InvalidArgumentError(
-                f"Saver: expected variables to save, got {value!r}",
-                remedy="give a list of variables, or a dictionary of them by name",
-            )
-        name = key or (value.path if isinstance(value, Variable) else value.name)
-        if not isinstance(name, str):
-            raise InvalidArgumentError(f"Saver: a name in a checkpoint is text, got {name!r}")
-        if found.setdefault(name, value) is not value:
-            raise InvalidArgumentError(
-                f"Saver: two variables are named {name!r}",
-                remedy="give a dictionary, with another name for each",
-            )
+    found: dict[str, list[Saved]] = {}
+    items = var_list.items() if isinstance(var_list, Mapping) else ((None, v) for v in var_list)
+    for key, given in items:
+        if key is not None and not isinstance(key, str):
+            raise InvalidArgumentError(f"Saver: a name in a checkpoint is text, got {key!r}")
+        is_several = isinstance(given, PartitionedVariable) or (key and isinstance(given, list))
+        for value in given if is_several else [given]:
+            name = key or _name_of(value)
+            others = found.setdefault(name, [])
+            if any(other is value for other in others):
+                continue
+            if others and not all(_is_part(v) for v in (*others, value)):
+                raise InvalidArgumentError(
+                    f"Saver: two variables are named {name!r}",
+                    remedy="give a dictionary, with another name for each",
+                )
+            others.append(value)
     return found
 
 
-def saveables(values: Mapping[str, Saved], reshape: bool = False) -> list[SaveableObject]:
+def _name_of(value: Any) -> str:
+    if isinstance(value, Variable):
+        return value.path if value.part_of is None else value.part_of.name
+    if isinstance(value, SaveableObject):
+        return value.name
+    raise InvalidArgumentError(
+        f"Saver: expected variables to save, got {value!r}",
+        remedy="give a list of variables, or a dictionary of them by name",
+    )
+
+
+def _is_part(value: Saved) -> bool:
+    return isinstance(value, Variable) and value.part_of is not None
+
+
+def saveables(values: Mapping[str, Sequence[Saved]], reshape: bool = False) -> list[SaveableObject]:
     """Variables as saveable objects, sorted by name.
 
     Raises:
@@ -141,7 +164,7 @@ def saveables(values: Mapping[str, Saved], reshape: bool = False) -> list[Saveab
     """
     found = []
     seen: dict[int, str] = {}
-    for name, value in sorted(values.items()):
+    for name, value in ((n, v) for n, vs in sorted(values.items()) for v in vs):
         op = value if isinstance(value, Variable) else value.op
         if id(op) in seen:
             raise InvalidArgumentError(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from ..checkpoint import CheckpointReader, checkpoint_exists, write_checkpoint
+from ..checkpoint import CheckpointReader, Part, checkpoint_exists, write_checkpoint
 from ..errors import (
     DTypeError,
     FailedPreconditionError,
@@ -17,6 +17,7 @@ from ..errors import (
     ShapeError,
 )
 from ..graph import Graph, get_default_graph
+from ..graph.graph import Runner as Session
 from ..ops.state.variable import fetched
 from ..source import warn
 from ..state import GraphKeys, Variable
@@ -30,17 +31,6 @@ from .saver_graph import add_saver
 _PADDED = 8  # digits of a step number
 
 
-class Session(Protocol):
-    """What a Saver needs of a session."""
-
-    @property
-    def graph(self) -> Graph:
-        """Its graph."""
-
-    def run(self, fetches: Any, feed_dict: Any = None) -> Any:
-        """Run operations."""
-
-
 class Saver:
     """Saves variables in checkpoints and restores them, by operations of their graph.
 
@@ -49,10 +39,10 @@ class Saver:
     `checkpoint` of the folder names the newest, and those that are kept.
 
     Args:
-        var_list: variables (and `SaveableObject`s), or a dictionary of them by their names in
-            checkpoints; by default the global variables of the default graph and its collection
-            SAVEABLE_OBJECTS. Variables that have values outside of graphs can be given, too; they
-            are saved and restored without a session.
+        var_list: variables, whole or partitioned, and `SaveableObject`s, or a dictionary of them by
+            their names in checkpoints; by default the global variables of the default graph and
+            its collection SAVEABLE_OBJECTS. Variables that have values outside of graphs can be
+            given, too; they are saved and restored without a session.
         reshape: whether to take values of other shapes, with as many elements.
         sharded: whether each device writes a file of its own.
         max_to_keep: how many of the last checkpoints are kept; None or 0 for all.
@@ -104,7 +94,7 @@ class Saver:
         self._pad = pad_step_number
         self._relative = save_relative_paths
         self._filename = filename or "model"
-        self._eager: dict[str, Variable] | None = None
+        self._eager: dict[str, list[Variable]] | None = None
         self._is_empty = False
         self.saver_def = saver_def
         most, hours = max_to_keep, keep_checkpoint_every_n_hours
@@ -235,20 +225,20 @@ class Saver:
         if self._is_empty:
             return prefix
         if self._eager is not None:
-            values = {name: fetched(v.store.read()) for name, v in self._eager.items()}
-            write_checkpoint(prefix, values.items(), "Saver.save")
+            stored = [(name, _stored(v)) for name, vs in self._eager.items() for v in vs]
+            write_checkpoint(prefix, stored, "Saver.save")
         else:
             sess, saver_def = self._of_graph(sess, "save")
             sess.run(saver_def.save_tensor_name, {saver_def.filename_tensor_name: _name(prefix)})
             if write_meta_graph:
-                self._write_graph(f"{prefix}.{meta_graph_suffix}", sess.graph)
+                self._write_graph(f"{prefix}.{meta_graph_suffix}", getattr(sess, "graph", None))
         if write_state:
             self._retention.add(
                 prefix, folder=folder, latest_filename=latest_filename, relative=self._relative
             )
         return prefix
 
-    def _write_graph(self, path: str, graph: Graph) -> None:
+    def _write_graph(self, path: str, graph: Graph | None) -> None:
         try:
             self.export_meta_graph(path, graph=graph)
         except InvalidArgumentError as error:  # the values are there, which matter most
@@ -342,10 +332,16 @@ def _step(sess: Session | None, global_step: Any) -> int:
         ) from cause
 
 
-def _eager(values: dict[str, Saved]) -> dict[str, Variable] | None:
+def _eager(values: Mapping[str, Sequence[Saved]]) -> dict[str, list[Variable]] | None:
     """The variables where none belongs to a graph, None where all do."""
-    found = {n: v for n, v in values.items() if isinstance(v, Variable) and v.graph is None}
-    if found and len(found) < len(values):
+    found: dict[str, list[Variable]] = {}
+    count = 0
+    for name, items in values.items():
+        count += len(items)
+        for item in items:
+            if isinstance(item, Variable) and item.graph is None:
+                found.setdefault(name, []).append(item)
+    if found and sum(map(len, found.values())) < count:
         raise InvalidArgumentError(
             "Saver: some variables belong to a graph, and some to none",
             remedy="make a saver for each kind",
@@ -353,19 +349,28 @@ def _eager(values: dict[str, Saved]) -> dict[str, Variable] | None:
     return found or None
 
 
-def _restore_eager(variables: dict[str, Variable], prefix: str) -> None:
+def _stored(variable: Variable) -> Any:
+    """The value of a variable that belongs to no graph, as it is written."""
+    value = fetched(variable.store.read())
+    part = variable.part_of
+    return value if part is None else Part(value, tuple(d or 0 for d in part.shape), part.extents)
+
+
+def _restore_eager(variables: Mapping[str, Sequence[Variable]], prefix: str) -> None:
+    values = []
     with CheckpointReader(prefix) as reader:
-        values = {}
-        for name, variable in variables.items():
+        for name, variable in ((n, v) for n, vs in variables.items() for v in vs):
             entry = reader.entry(name)
+            part = variable.part_of
+            shape = variable.shape if part is None else part.shape
             what = f"{name!r} is {entry.dtype}{entry.shape} in {prefix}, the variable is "
             if entry.dtype != variable.stored_dtype:
                 raise DTypeError(f"Saver.restore: {what}{variable.stored_dtype}")
-            if not variable.shape.is_compatible_with(entry.shape):
-                raise ShapeError(f"Saver.restore: {what}{variable.stored_dtype}{variable.shape}")
-            values[name] = reader.read(name)
-    for name, value in values.items():
-        variables[name].assign(value)
+            if not shape.is_compatible_with(entry.shape):
+                raise ShapeError(f"Saver.restore: {what}{variable.stored_dtype}{shape}")
+            values.append((variable, reader.read(name, part and part.extents)))
+    for variable, value in values:
+        variable.assign(value)
 
 
 def import_meta_graph(

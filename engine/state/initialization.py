@@ -113,6 +113,8 @@ def create_global_step(graph: Graph | None = None) -> Variable:
 
 
 def get_global_step(graph: Graph | None = None) -> Variable | None:
-    """The step counter of a graph, or None."""
-    found = (graph or get_default_graph()).get_collection(GraphKeys.GLOBAL_STEP)
-    return found[0] if found else None
+    """The step counter that a graph lists, or its variable "global_step"; None without one."""
+    graph = graph or get_default_graph()
+    found = graph.get_collection(GraphKeys.GLOBAL_STEP)
+    named = (v for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if v.name == "global_step")
+    return found[0] if found else next(named, None)

@@ -8,7 +8,7 @@ from ..errors import InvalidArgumentError
 from ..graph import DType, GraphTensor, Operation, Operators, Tensor, TensorShape, TensorSpec
 from ..ops.array.join import concat
 from ..ops.core.basic import group, identity
-from .variable import Variable
+from .variable import PartOf, Variable
 
 
 class PartitionedVariable(Operators):
@@ -30,10 +30,16 @@ class PartitionedVariable(Operators):
         self.axis = axis
         self.partitions = list(partitions)
         self._parts = list(parts)
-        sizes = [part.shape[axis] for part in parts]
+        sizes = [part.shape[axis] or 0 for part in parts]
         self._shape = TensorShape(
             [sum(sizes) if i == axis else d for i, d in enumerate(parts[0].shape)]
         )
+        offset = 0
+        for part, size in zip(parts, sizes, strict=True):
+            extents = [(0, d or 0) for d in self._shape]
+            extents[axis] = offset, size
+            part.part_of = PartOf(name, self._shape, tuple(extents))
+            offset += size
         self._joined: GraphTensor | None = None  # of a plain graph, where one read serves all
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from .creation import CreatedByScopes
 from .initial_values import initial_value_of
 from .standalone_initializers import InitialValues
 from .stateless import current_scope
+from .variable_operators import VariableOperators
 
 
 class _Local(threading.local):
@@ -91,6 +92,28 @@ def variables_made() -> Iterator[list[Variable]]:
         _local.made.pop()
 
 
+_told: list[Callable[[Variable], None]] = []
+
+
+def tell_of_new_variables(tell: Callable[[Variable], None]) -> None:
+    """Call `tell` with each variable that is made from now on."""
+    _told.append(tell)
+
+
+class PartOf(NamedTuple):
+    """Which part of a larger tensor a variable is.
+
+    Attributes:
+        name: of the whole.
+        shape: of the whole.
+        extents: along each axis where the part begins, and its length.
+    """
+
+    name: str
+    shape: TensorShape
+    extents: tuple[tuple[int, int], ...]
+
+
 class Variable(Operators, metaclass=CreatedByScopes):
     """A tensor that keeps its value between steps, and can be updated.
 
@@ -122,6 +145,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
         ShapeError: the initial value has another shape.
     """
 
+    table = VariableOperators()
     __slots__ = (
         "__weakref__",
         "_aggregation",
@@ -139,6 +163,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
         "_store",
         "initial_value",
         "initializer",
+        "part_of",
         "synchronization",
         "_trainable",
     )
@@ -173,6 +198,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
         self._regularizer: Callable[..., Any] | None = None
         self._constraint: Callable[..., Any] | None = None
         self._overwrite_with_gradient = False
+        self.part_of: PartOf | None = None
         self.synchronization = synchronization or "none"
         self._aggregation = aggregation or "none"
         self._autocast = autocast
@@ -184,6 +210,8 @@ class Variable(Operators, metaclass=CreatedByScopes):
             self._create(initializer, shape, dtype, name)
         for made in _local.made:
             made.append(self)
+        for tell in _told:
+            tell(self)
 
     def _create(self, initializer: Any, shape: Any, dtype: Any, name: str | None) -> None:
         if isinstance(initializer, GraphTensor):
@@ -276,8 +304,9 @@ class Variable(Operators, metaclass=CreatedByScopes):
         found._autocast = options["autocast"]
         found._aggregation = options["aggregation"]
         found.synchronization = options["synchronization"]
-        found.regularizer = found.constraint = None
-        found.overwrite_with_gradient = False
+        found._regularizer = found._constraint = None
+        found._overwrite_with_gradient = False
+        found.part_of = options["part_of"]
         return found
 
     @property

@@ -1,8 +1,11 @@
 """Variables of a graph as data, and found again in a graph that was read.
 
     VariableDef {string variable_name = 1, string initializer_name = 2, string snapshot_name = 3,
-                 string initial_value_name = 6, bool trainable = 7,
+                 SaveSliceInfoDef save_slice_info_def = 4, string initial_value_name = 6,
+                 bool trainable = 7,
                  string synchronization = 100, string aggregation = 101, bool autocast = 102}
+    SaveSliceInfoDef {string full_name = 1, repeated int64 full_shape = 2,
+                      repeated int64 var_offset = 3, repeated int64 var_shape = 4}
 
 the fields below 100 as in tensorflow/core/framework/variable.proto.
 """
@@ -10,10 +13,10 @@ the fields below 100 as in tensorflow/core/framework/variable.proto.
 from __future__ import annotations
 
 from ..errors import InvalidArgumentError, NotFoundError
-from ..graph import Graph, GraphTensor
-from ..io.wire import BYTES, VARINT, Kind, Message, integer, text
+from ..graph import Graph, GraphTensor, TensorShape
+from ..io.wire import BYTES, VARINT, Kind, Message, field, integer, text
 from ..ops.state import variable as ops
-from .variable import Variable
+from .variable import PartOf, Variable
 
 _KIND = Kind("a VariableDef", "export the graph again")
 
@@ -27,6 +30,7 @@ def variable_bytes(variable: Variable) -> bytes:
             text(1, handle.name),
             text(2, variable.initializer.name),
             text(3, variable.graph_element(handle.graph).name),
+            b"" if variable.part_of is None else field(4, _part_bytes(variable.part_of)),
             text(6, variable.initial_value.name),
             integer(7, int(variable.trainable)),
             text(100, variable.synchronization),
@@ -52,8 +56,11 @@ def read_variable_bytes(data: bytes, graph: Graph, scope: str = "") -> Variable:
     message = Message(data, _KIND)
     names: dict[int, str] = {}
     flags = {7: True, 102: True}
+    part = None
     for number, wire in message.fields():
-        if wire == BYTES and number in (1, 2, 3, 6, 100, 101):
+        if wire == BYTES and number == 4:
+            part = _read_part(message.span(), scope)
+        elif wire == BYTES and number in (1, 2, 3, 6, 100, 101):
             names[number] = message.text()
         elif wire == VARINT and number in flags:
             flags[number] = bool(message.varint())
@@ -77,4 +84,27 @@ def read_variable_bytes(data: bytes, graph: Graph, scope: str = "") -> Variable:
         autocast=flags[102],
         synchronization=names.get(100, "auto"),
         aggregation=names.get(101, "none"),
+        part_of=part,
     )
+
+
+def _part_bytes(part: PartOf) -> bytes:
+    starts, sizes = zip(*part.extents, strict=True)
+    numbers = ((2, part.shape), (3, starts), (4, sizes))
+    return text(1, part.name) + b"".join(integer(n, d or 0) for n, ds in numbers for d in ds)
+
+
+def _read_part(message: Message, scope: str) -> PartOf:
+    name = ""
+    numbers: dict[int, list[int]] = {2: [], 3: [], 4: []}
+    for number, wire in message.fields():
+        if number == 1 and wire == BYTES:
+            name = message.text()
+        elif number in numbers and wire == VARINT:
+            numbers[number].append(message.signed())
+        else:
+            message.skip(wire)
+    shape, starts, sizes = numbers.values()
+    if not name or not len(shape) == len(starts) == len(sizes) or min(shape, default=0) < 0:
+        raise message.damage("a part of a variable that fits nothing")
+    return PartOf(scope + name, TensorShape(shape), tuple(zip(starts, sizes, strict=True)))

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..errors import FailedPreconditionError, OutOfRangeError
+from ..errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from ..graph import Graph, get_default_graph
 from ..io.summaries import scalar_value
 from ..runtime import Session, SessionConfig
@@ -28,6 +28,7 @@ from ..state import (
     Coordinator,
     GraphKeys,
     LooperThread,
+    get_global_step,
     global_variables,
     global_variables_initializer,
     report_uninitialized_variables,
@@ -121,7 +122,7 @@ class Supervisor:
             )
             self._summary_op = self._found(summary_op, GraphKeys.SUMMARY_OP, merge_all)
             self._saver: Saver | None = self._found(saver, GraphKeys.SAVERS, self._default_saver)
-            self._global_step = self._found(global_step, GraphKeys.GLOBAL_STEP, lambda: None)
+            self._global_step = self._found(global_step, GraphKeys.GLOBAL_STEP, get_global_step)
         self._writer: FileWriter | None = summary_writer
         if isinstance(summary_writer, _Default):
             self._writer = FileWriter(self._logdir) if self._logdir else None
@@ -133,6 +134,8 @@ class Supervisor:
             graph=self._graph,
             recovery_wait_secs=recovery_wait_secs,
         )
+        if not is_chief:
+            _check_devices(self._graph)
         self._graph.finalize()
 
     def _found(self, given: Any, key: str, make: Callable[[], Any]) -> Any:
@@ -404,6 +407,17 @@ class Supervisor:
         if global_step is None and self._global_step is not None:
             global_step = sess.run(self._global_step)
         self._writer.add_summary(summary, global_step)
+
+
+def _check_devices(graph: Graph) -> None:
+    """Raise where a process that is not the chief would have variables of its own."""
+    alone = [v.name for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if not v.device]
+    if alone:
+        raise InvalidArgumentError(
+            f"Supervisor: who is not the chief shares the variables of others, but "
+            f"{', '.join(alone)} must have their device set",
+            remedy="make them in a block `with device('/job:ps/task:0')`",
+        )
 
 
 class _SummaryThread(LooperThread):

@@ -1,17 +1,14 @@
 """What is shown of a loop: a bar while it runs, and one line when it is done.
 
 The bar is for terminals and notebooks and goes when the loop is done. The line stays, and is all
-that a log file gets. In a notebook, too, the bar is text: a widget would leave its first state in
-the saved notebook. This module owns tqdm, which is loaded when a bar is first drawn.
+that a log file gets. `bars.py` draws the bar.
 """
 
 from __future__ import annotations
 
-import functools
 import logging
 import math
 import sys
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
@@ -19,6 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from laminar import config
+
+from .bars import bar_class, is_live, literal, new_bar
 
 Values = Mapping[str, Any]
 
@@ -94,6 +93,7 @@ class Display:
         # the first step, which may compile, is left out of the time of a step.
         self._first: tuple[float, int] | None = None
         self._last = self._start
+        self._waited = 0.0  # for batches, when the last steps that were told ended
         self._due = _Screen.drawn + interval if has_bar and is_live() else math.inf
         self._draw_if_due(self._start, "")
 
@@ -108,55 +108,55 @@ class Display:
             self._values = values
         if self._first is None:
             self._first = (now, done)
+        if self._flow is not None:
+            self._waited = self._flow.waited_seconds - self._waited_before
         if now >= self._due:
             self._draw_if_due(now, "")
 
     def note(self, text: str) -> None:
         """Show what goes on after the last step, in the place of the time that is left."""
-        self._draw_if_due(time.perf_counter(), _literal(text))
+        self._draw_if_due(time.perf_counter(), literal(text))
 
     def _draw_if_due(self, now: float, note: str) -> None:
         if now < self._due:
             return
-        text = self._format(note)
         if self._bar is None:
-            self._bar = self._new_bar(text, now)
-        self._bar.bar_format = text
-        if self.done > self._bar.n:
-            self._bar.update(self.done - self._bar.n)
-        else:
-            self._bar.refresh()
+            self._bar = new_bar(self._total, now - self._start)
+        self._bar.draw(self.done, self._forms(note))
         _Screen.drawn = now
         # Counted from the end of the drawing: a slow terminal is not drawn to all the time.
         self._due = time.perf_counter() + self._interval
 
-    def _new_bar(self, text: str, now: float) -> Any:
-        bar = _bar_class()(
-            total=self._total,
-            leave=False,
-            disable=False,
-            file=sys.stdout,
-            dynamic_ncols=True,
-            mininterval=0,
-            miniters=1,
-            bar_format=text,
-            # A notebook cannot go up a line, as a bar below another one needs.
-            position=0 if is_notebook() else None,
-        )
-        bar.start_t -= now - self._start
-        return bar
+    def _forms(self, note: str) -> list[str]:
+        """What the bar fills in, the longest form first: the first one that fits is shown.
 
-    def _format(self, note: str) -> str:
-        """What tqdm fills in; a format with a bar, be it one blank, is cut to the line."""
-        label = f"{_literal(self._label)} " if self._label else ""
+        Examples in a second go first, then the time that is left, what is known of waiting, the
+        means over the last steps, and the bar; the values stay. A form with a bar, be it one blank,
+        is cut to the line.
+        """
+        label = f"{literal(self._label)} " if self._label else ""
         means = self._read()
-        values = _literal(self._speed() + format_values(means, self._current(means)))
+        values = literal(format_values(means))
+        current = self._current(means)
+        long = literal(format_values(means, current)) if current else values
         self._drawn = (self.done, means)
+        speed, waiting = self._speed(), self._waiting(least=5) if self.done > self._begin else ""
         if self._total is None:
-            return f"{label}{{n_fmt}} {self._unit}s{{bar:1}}{note or '{elapsed}'}{values}"
-        bar = f"{{n_fmt}}/{{total_fmt}} |{{bar:{self._width}}}|"
-        left = "{remaining} left" if self.done else ""
-        return f"{label}{bar} {note or left}{values}"
+            count = f"{label}{{n_fmt}} {self._unit}s{{bar:1}}"
+            time = note or "{elapsed}"
+        else:
+            count = f"{label}{{n_fmt}}/{{total_fmt}} |{{bar:{self._width}}}|"
+            time = f" {note}" if note else " {remaining} left" if self.done else " "
+        bare = f"{label}{{n_fmt}}{'' if self._total is None else '/{total_fmt}'}{{bar:1b}}"
+        return [
+            count + time + speed + waiting + long,
+            count + time + waiting + long,
+            count + (f" {note}" if note and self._total else note) + waiting + long,
+            count + waiting + long,
+            count + long,
+            count + values,
+            bare + values.lstrip(),
+        ]
 
     def _read(self) -> Values:
         if callable(self._values):
@@ -176,18 +176,18 @@ class Display:
         }
 
     def _speed(self) -> str:
-        """The examples in a second, and the part of the time that is spent waiting for data."""
+        """The examples in a second."""
         if self._flow is None or self.done <= self._begin:
             return ""
         size, seconds = self._flow.batch_size, self._step_seconds()
-        speed = f" - {_rounded(size / seconds)} examples/s" if size and seconds else ""
-        return speed + self._waiting(least=5)
+        return f" - {_rounded(size / seconds)} examples/s" if size and seconds else ""
 
     def _waiting(self, least: int) -> str:
+        """The part of the time of the steps that was spent waiting for data."""
         elapsed = self._last - self._start
         if self._flow is None or not elapsed:
             return ""
-        part = round(100 * (self._flow.waited_seconds - self._waited_before) / elapsed)
+        part = min(round(100 * self._waited / elapsed), 100)
         return f" - waiting on data {part} %" if part >= least else ""
 
     def hide_bar(self) -> None:
@@ -225,37 +225,10 @@ def say(text: str) -> None:
         _log.info(text)
         return
     if "tqdm" in sys.modules:
-        _bar_class().write(text, file=sys.stdout)
+        bar_class().write(text, file=sys.stdout)
     else:
         print(text, file=sys.stdout)
     sys.stdout.flush()  # a log file shows each epoch when it is done
-
-
-def is_live() -> bool:
-    """Whether a line can be written over: in a terminal, or in a notebook."""
-    return config.is_interactive_logging_enabled() and (sys.stdout.isatty() or is_notebook())
-
-
-def is_notebook() -> bool:
-    """Whether what is printed goes to a notebook."""
-    return type(sys.stdout).__module__.startswith("ipykernel")
-
-
-@functools.cache
-def _bar_class() -> Any:
-    from tqdm import tqdm  # type: ignore[import-untyped]  # it ships no types
-
-    class Bar(tqdm):  # type: ignore[misc]  # it ships no types
-        """A bar without the thread and the lock between processes that others share."""
-
-        monitor_interval = 0
-
-    Bar.set_lock(threading.RLock())
-    return Bar
-
-
-def _literal(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
 
 
 def format_values(values: Values, current: Values | None = None) -> str:

@@ -11,8 +11,9 @@ from typing import Any
 from laminar.engine.errors import FailedPreconditionError
 from laminar.utils.plotting import draw, has_matplotlib, sparklines
 
+from .bars import is_notebook
 from .callback import Callback, Logs
-from .display import is_notebook, say
+from .display import say
 
 
 class History(Callback):

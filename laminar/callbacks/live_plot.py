@@ -11,8 +11,9 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.paths import make_folder
 from laminar.utils.plotting import draw, has_matplotlib, sparklines
 
+from .bars import is_notebook
 from .callback import Callback, Logs
-from .display import is_notebook, say
+from .display import say
 
 
 class LivePlot(Callback):

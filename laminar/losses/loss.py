@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeAlias
 
 from laminar.engine.errors import UnimplementedError
+from laminar.engine.functions import converted_in_graph
 from laminar.engine.graph import DType, Tensor, as_dtype
 from laminar.layers.masking import get_mask
 
@@ -68,7 +69,7 @@ class Loss(Recorded):
         mask = get_mask(y_pred)
         y_pred = _map_arrays(lambda y: ops.convert_to_tensor(y, dtype=self.dtype), y_pred)
         y_true = _map_arrays(self._laminar_convert_labels, y_true)
-        values = self.call(y_true, y_pred)
+        values = converted_in_graph(self.call)(y_true, y_pred)
         out_mask = get_mask(values)
         if mask is None:
             mask = out_mask
@@ -145,9 +146,10 @@ class LossFunctionWrapper(Loss):
         self._options = kwargs
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
+        fn = converted_in_graph(self.fn)
         if tree.is_nested(y_pred) or tree.is_nested(y_true):
-            return self.fn(y_true, y_pred, **self._options)
-        return self.fn(*squeeze_or_expand_to_same_rank(y_true, y_pred), **self._options)
+            return fn(y_true, y_pred, **self._options)
+        return fn(*squeeze_or_expand_to_same_rank(y_true, y_pred), **self._options)
 
     def get_config(self) -> dict[str, Any]:
         given = super().get_config()

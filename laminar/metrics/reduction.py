@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from laminar.engine.functions import converted_in_graph
 from laminar.engine.graph import DType, Tensor
 from laminar.layers.masking import get_mask
 
@@ -148,7 +149,8 @@ class MeanMetricWrapper(Mean):
         self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
     ) -> None:
         weights = weights_of(y_pred, sample_weight, self.dtype)
-        super().update_state(self._fn(y_true, y_pred, **self._fn_kwargs), weights)
+        fn = converted_in_graph(self._fn)
+        super().update_state(fn(y_true, y_pred, **self._fn_kwargs), weights)
 
     def get_config(self) -> dict[str, Any]:
         given = super().get_config()

@@ -80,6 +80,14 @@ class Model(Trainer):
             remedy="keep your layers in an attribute of another name",
         )
 
+    def _laminar_checkpoint_children(self) -> dict[str, Any]:
+        found = super()._laminar_checkpoint_children()
+        if self._laminar_network is not None:
+            found["layers"] = self.layers
+        if getattr(self, "optimizer", None) is not None:
+            found["optimizer"] = self.optimizer
+        return found
+
     def _laminar_listed_layers(self) -> list[Layer]:
         return self._laminar_sublayers
 

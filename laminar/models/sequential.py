@@ -57,6 +57,9 @@ class Sequential(Model):
         self._laminar_append(layers or ())
         self._laminar_connect()
 
+    def _laminar_checkpoint_children(self) -> dict[str, Any]:
+        return {"layers": self.layers} | super()._laminar_checkpoint_children()
+
     def add(self, layer: Layer, rebuild: bool = True) -> None:
         """Put a layer on top.
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import SupportsInt
+from typing import Any, SupportsInt
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
-from laminar.engine.graph import Tensor
+from laminar.engine.graph import GraphTensor, Tensor
 from laminar.engine.ops.array import axes, creation
 from laminar.engine.ops.array import join as engine
 from laminar.engine.ops.array.axes import canonical_axis
-from laminar.engine.ops.array.shape import reshape
+from laminar.engine.ops.array.shape import dim_of, reshape
 
 from ..typing import TensorLike
 from .arguments import known_rank, known_size, tensor, tensors
@@ -41,7 +41,23 @@ def concatenate(xs: TensorLike, axis: int = 0) -> Tensor:
         InvalidArgumentError: there are none.
         ShapeError: they differ in another axis.
     """
+    whole = _uncounted(xs)
+    if whole is not None:
+        at = canonical_axis("concatenate", axis, len(whole.shape) - 1)
+        moved = axes.moveaxis(whole, 0, at)
+        kept = [i for i in range(len(moved.shape)) if i != at + 1]
+        sizes = [moved.shape[i] or dim_of(moved, axis=i) for i in kept]
+        sizes[at] = -1
+        return reshape(moved, sizes)
     return engine.concat(tensors(xs), axis)
+
+
+def _uncounted(xs: Any) -> Tensor | None:
+    """A tensor whose slices are the items, where their number is known at run time only."""
+    x = xs.__laminar_tensor__() if hasattr(xs, "__laminar_tensor__") else xs
+    if isinstance(x, GraphTensor) and x.shape.rank and x.shape[0] is None:
+        return x
+    return None
 
 
 @public
@@ -56,6 +72,9 @@ def append(x1: TensorLike, x2: TensorLike, axis: int | None = None) -> Tensor:
 @public
 def stack(x: TensorLike, axis: int = 0) -> Tensor:
     """Tensors of one shape as the slices of a new axis."""
+    whole = _uncounted(x)
+    if whole is not None:
+        return axes.moveaxis(whole, 0, axis)
     return engine.stack(tensors(x), axis)
 
 

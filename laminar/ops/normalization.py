@@ -7,6 +7,8 @@ from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor, float32
+from laminar.engine.ops.array.axes import canonical_axes
+from laminar.engine.ops.array.shape import reshape
 from laminar.engine.ops.math import arithmetic, reduce
 from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.math.elementary import power, rsqrt
@@ -76,6 +78,7 @@ def layer_normalization(
     beta: TensorLike | None = None,
     axis: Axes = -1,
     epsilon: float | None = None,
+    rms_scaling: bool = False,
 ) -> Tensor:
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta, with the statistics over `axis`.
 
@@ -85,13 +88,29 @@ def layer_normalization(
         beta: likewise; None for 0.
         axis: one axis or several.
         epsilon: added to the variance, by default `laminar.config.epsilon()`.
+        rms_scaling: whether it is x / sqrt(variance + epsilon) * gamma instead, as older files of
+            Keras have it; see `rms_normalization` for what the name says.
 
     Source: Ba, Kiros and Hinton, "Layer Normalization", 2016, arXiv:1607.06450, equation 3.
     """
     x = floating(x)
     found = default_epsilon() if epsilon is None else epsilon
     scale, offset = _parameter(gamma, x), _parameter(beta, x)
+    if rms_scaling:
+        return _by_variance(x, scale, axis, found)
     return engine.layer_norm(x, scale, offset, axis=axis, epsilon=found)
+
+
+def _by_variance(x: Tensor, scale: Tensor | None, axis: Axes, epsilon: float) -> Tensor:
+    """x / sqrt(variance + epsilon) * scale, the variance taken over `axis`."""
+    wide = cast(x, statistics_dtype(x.dtype))
+    _, variance = engine.moments(wide, axis, keepdims=True)
+    y = arithmetic.multiply(wide, rsqrt(arithmetic.add(variance, tensor(epsilon, wide.dtype))))
+    if scale is not None:
+        axes = canonical_axes("layer_normalization", axis, len(x.shape))
+        shape = [d if i in axes else 1 for i, d in enumerate(x.shape)]
+        y = arithmetic.multiply(y, reshape(cast(scale, wide.dtype), shape))
+    return cast(y, x.dtype)
 
 
 @public

@@ -8,7 +8,7 @@ from typing import Any
 class CompileReport(list[tuple[str, Any]]):
     """(step, event) for each compile: the name of the step, and what was made and why."""
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         if not self:
             return "nothing has been compiled"
         return "\n".join(f"{step}: {event}" for step, event in self)

@@ -8,7 +8,7 @@ from typing import Any
 class Explanation(list[tuple[str, Any]]):
     """(step, table) for each part of a step that is compiled; see `Model.explain`."""
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         if not self:
             return "nothing has been compiled"
         return "\n\n".join(f"{step}: {table}" for step, table in self)

@@ -46,9 +46,9 @@ class LayerProfile:
     output_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Profile:
-    """What `model.profile` found; printed, it is a table.
+    """What `model.profile` found; shown, also by a prompt or a notebook, it is a table.
 
     Attributes:
         layers: each call of a layer that has no layers inside, in order.
@@ -61,7 +61,7 @@ class Profile:
     seconds: float
     batch_size: int
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         rows = [("layer", "output", "params", "time", "share", "weights", "outputs")]
         total = sum(row.seconds for row in self.layers) or 1.0
         rows += [

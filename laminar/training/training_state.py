@@ -14,6 +14,7 @@ import numpy as np
 
 from laminar.callbacks import Callback
 from laminar.engine.errors import DataLossError, FailedPreconditionError, LaminarError
+from laminar.engine.ops.state.undo import UndoLog
 from laminar.engine.source import warn
 from laminar.engine.state import Variable
 from laminar.optimizers import Optimizer
@@ -61,6 +62,22 @@ class Snapshot:
         """Set the variables to the values that they had."""
         for variable, value in zip(self._variables, self._values, strict=True):
             variable.assign(value)
+
+
+def undone_on_failure(model: Any, step: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A step that runs op by op as one that changes nothing if it fails, as a traced one does."""
+
+    def run(batch: Any) -> Any:
+        log, stores = UndoLog(), [v.store for v in variables_of(model) if v.graph is None]
+        log.begins(stores)
+        try:
+            return step(batch)
+        except BaseException:
+            log.ends(stores)
+            log.undo()
+            raise
+
+    return run
 
 
 def take(model: Any, passes: Epochs, callbacks: list[Callback]) -> dict[str, Any]:

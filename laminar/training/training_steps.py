@@ -10,7 +10,7 @@ from typing import Any
 from laminar import ops
 from laminar.distribute.replicas import is_shared, shared_call
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
-from laminar.engine.functions import FuncGraph
+from laminar.engine.functions import FuncGraph, converted_in_graph
 from laminar.engine.gradients import GradientTape
 from laminar.engine.ops.core.recording import paused
 from laminar.layers.holding import holding
@@ -25,6 +25,7 @@ from .compiling import Compiling
 from .data import unpack_x_y_sample_weight
 from .logs import in_order
 from .step import Step, batch_spec
+from .training_state import undone_on_failure
 
 
 class TrainingSteps(Compiling):
@@ -249,13 +250,13 @@ class TrainingSteps(Compiling):
 
         def run(batch: Any) -> Any:
             try:
-                return step(batch)
+                return converted_in_graph(step)(batch)
             finally:
                 self._clear_losses()  # symbols of the trace
 
         run.__name__ = getattr(step, "__name__", "step")
         return Step(
-            run,
+            undone_on_failure(self, run) if self.run_eagerly else run,
             eager=self.run_eagerly,
             native=self.jit_compile is not False,
             strategy=None if self._laminar_compiled is None else self._laminar_compiled.strategy,

@@ -14,8 +14,9 @@ from itertools import pairwise
 from typing import Any
 
 from laminar import config
+from laminar.callbacks.bars import is_live
 from laminar.callbacks.display import format_bytes as format_bytes
-from laminar.callbacks.display import is_live, say
+from laminar.callbacks.display import say
 from laminar.engine.errors import InvalidArgumentError, NotFoundError
 from laminar.layers.layer import Layer
 from laminar.layers.symbolic import Node

@@ -64,3 +64,27 @@ def test_attributes() -> None:
 def test_mistakes(options: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="Variable:"):
         Variable("zeros", shape=(2,), **options)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float32"])
+def test_and_or_and_xor_are_logical(dtype: str) -> None:
+    a, b = np.array([0, 0, 2, 3]).astype(dtype), np.array([0, 1, 0, 4]).astype(dtype)
+    v, w = Variable(a), Variable(b)
+    for found, expected in (
+        (v & w, np.logical_and(a, b)),
+        (v | b, np.logical_or(a, b)),
+        (a ^ w, np.logical_xor(a, b)),
+    ):
+        assert found.dtype == "bool"
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_as_python_numbers() -> None:
+    v = Variable([1.16, 2.25, -3.5])
+    np.testing.assert_array_equal(round(v), [1.0, 2.0, -4.0])
+    np.testing.assert_allclose(round(v, 1), [1.2, 2.2, -3.5])
+    np.testing.assert_array_equal(round(Variable([14, 16]), -1), [10, 20])
+    assert int(Variable([[3.0]])) == 3
+    for number in (int, float, complex):
+        with pytest.raises(TypeError, match=r"the tensor is float32\[3\]"):
+            number(v)

@@ -213,3 +213,13 @@ def test_shapes_that_do_not_fit() -> None:
         layers.Attention()([X, X[:, :, :2]])
     with pytest.raises(ShapeError, match="the number of features .* unknown"):
         layers.AdditiveAttention()([layers.Input((3, None))] * 2)
+
+
+def test_compute_mask_is_that_of_the_query() -> None:
+    layer: Any = layers.Attention()
+    xs = [np.zeros((2, 3, 4), "float32"), np.zeros((2, 5, 4), "float32")]
+    query = np.ones((2, 3), bool)
+    assert layer.supports_masking
+    assert layer.compute_mask(xs) is None
+    assert layer.compute_mask(inputs=xs, mask=[None, None]) is None
+    assert layer.compute_mask(inputs=xs, mask=[query, None]) is query

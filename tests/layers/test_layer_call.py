@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import laminar
 from laminar import layers, ops
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, ShapeError
 from laminar.engine.functions import function
 from laminar.layers.masking import get_mask, set_mask
+from laminar.layers.operation import Operation
 
 from .harness import random_inputs
 from .samples import ONES, Block, Linear
@@ -364,3 +366,29 @@ class TestSymbols:
     def test_input_refuses(self, kwargs: dict[str, Any], message: str) -> None:
         with pytest.raises(InvalidArgumentError, match=message):
             layers.Input(**kwargs)
+
+
+def test_the_first_argument_by_name() -> None:
+    x = np.array([[1.0, 0.0], [0.0, 0.0]], "float32")
+    layer: Any = layers.SimpleRNN(2)
+    masked = layers.Masking()(inputs=x[None])
+    np.testing.assert_array_equal(masked._keras_mask, [[True, False]])
+    np.testing.assert_array_equal(layer(sequences=masked), layer(masked))
+    up: Any = layers.UpSampling2D(2)
+    assert up(inputs=np.zeros((1, 2, 2, 1), "float32")).shape == (1, 4, 4, 1)
+    assert up(inputs=layers.Input((2, 2, 1))).shape == (None, 4, 4, 1)
+
+
+class Scaled(Operation):
+    """An operation of one's own."""
+
+    def call(self, x: Any, y: Any = 1.0) -> Any:
+        return x * y
+
+
+def test_operations_are_called_on_values_and_symbols() -> None:
+    op = Scaled(name="scaled")
+    np.testing.assert_array_equal(op(np.ones(2), y=3.0), [3.0, 3.0])
+    x = layers.Input((2,))
+    model = laminar.Model(x, op(x, y=x))
+    np.testing.assert_array_equal(model(np.full((1, 2), 3.0)), [[9.0, 9.0]])

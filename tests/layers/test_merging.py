@@ -160,3 +160,12 @@ def test_call_refuses(layer: layers.Layer, shapes: Any, message: str) -> None:
 def test_dot_refuses_axes(axes: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="axes must"):
         layers.Dot(axes)
+
+
+def test_compute_mask_refuses_what_is_no_list() -> None:
+    xs = [np.zeros((2, 3), "float32")] * 2
+    for layer in (layers.Add(), layers.Concatenate()):
+        wrong: Any = layer
+        for inputs, mask in ((xs, xs[0]), (xs[0], [None, None]), (xs, [None])):
+            with pytest.raises(InvalidArgumentError, match=r"compute_mask\(\)"):
+                wrong.compute_mask(inputs, mask=mask)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -248,10 +249,13 @@ def test_spectral_normalization_leaves_a_kernel_of_zeros() -> None:
 
 
 REFUSED: list[Any] = [
-    (lambda: wrong.BatchNormalization(renorm=True), "renorm=True is not supported"),
+    (lambda: wrong.BatchNormalization(renorm=True, renorm_clipping={"max": 1}), "has limits of"),
+    (
+        lambda: wrong.BatchNormalization(renorm=True, renorm_clipping={"rmin": 2, "rmax": 1}),
+        "rmax at least rmin",
+    ),
+    (lambda: wrong.BatchNormalization(renorm=True, renorm_clipping={"dmax": -1}), "dmax at least"),
     (lambda: wrong.BatchNormalization(axis=[1]), "axis must be a whole number"),
-    (lambda: wrong.LayerNormalization(axis="last"), "axis must be a whole number, or several"),
-    (lambda: wrong.LayerNormalization(rms_scaling=True), "rms_scaling=True is not supported"),
     (lambda: wrong.GroupNormalization(0), "groups must be a whole number"),
     (lambda: wrong.GroupNormalization(3).build((None, 8)), "8 channels .* into 3 groups"),
     (lambda: wrong.SpectralNormalization(layers.Dense(2), 0), "power_iterations must be"),
@@ -270,3 +274,70 @@ REFUSED: list[Any] = [
 def test_refusals(make: Any, message: str) -> None:
     with pytest.raises((InvalidArgumentError, ShapeError), match=message):
         make()
+
+
+@pytest.mark.parametrize("axis", [{"axis": -1}, "last", [0.5]])
+@pytest.mark.parametrize(
+    "make", [wrong.LayerNormalization, wrong.UnitNormalization, wrong.RMSNormalization]
+)
+def test_axes_of_other_types(make: Any, axis: Any) -> None:
+    with pytest.raises(TypeError, match="axis must be a whole number, or several"):
+        make(axis)
+
+
+RENORM: list[Any] = [
+    {},
+    {"renorm_clipping": {"rmax": 1.5, "rmin": 0.7, "dmax": 0.3}, "renorm_momentum": 0.5},
+    {"scale": False},
+    {"center": False, "moving_variance_initializer": "zeros"},
+    {"axis": 1},
+]
+
+
+@pytest.mark.parametrize("kwargs", RENORM)
+def test_batch_renormalization_agrees_with_keras(kwargs: Any) -> None:
+    kwargs = {"renorm": True, "epsilon": 0.1, **kwargs}
+    for training in (True, False):
+        check_agreement("BatchNormalization", kwargs, (4, 5, 6), training=training)
+
+
+def test_batch_renormalization() -> None:
+    size = 3
+    names = ["gamma", "beta", "moving_mean", "moving_variance"]
+    names += ["moving_stddev", "renorm_mean", "renorm_stddev"]
+    check_layer(
+        layers.BatchNormalization,
+        {"renorm": True},
+        (4, size),
+        expected_weights=dict.fromkeys(names, (size,)),
+    )
+    layer = layers.BatchNormalization(renorm=True, moving_variance_initializer="random_normal")
+    x = random_inputs((4, size))
+    mask = np.array([True, False, True, True])
+    layer(x, training=True, mask=mask)
+    np.testing.assert_allclose(layer.renorm_mean, 0.01 * x[mask].mean(0), rtol=1e-4)
+
+
+def test_rms_scaling_of_older_files() -> None:
+    for kwargs, shape in (({"axis": [-1]}, (4, 5)), ({"axis": [1, 2], "scale": False}, (2, 3, 4))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Keras warns of the name
+            check_agreement("LayerNormalization", {"rms_scaling": True, **kwargs}, shape)
+    half = layers.LayerNormalization(rms_scaling=True, dtype="float16")
+    found = half(np.arange(5, dtype="float32")[None])
+    np.testing.assert_allclose(found, [[0.0, 0.70693, 1.41386, 2.12079, 2.82772]], rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        layers.LayerNormalization(dtype="mixed_float16"),
+        layers.GroupNormalization(2, dtype="mixed_float16"),
+    ],
+)
+def test_numbers_greater_than_those_of_float16(layer: Any) -> None:
+    x = 70000 + 1000 * random_inputs((2, 4, 8))
+    y = layer(x)
+    assert y.dtype == "float16"
+    assert np.isfinite(y.numpy()).all()
+    np.testing.assert_allclose(y.numpy().astype("float32").std(), 1, rtol=0.02)

@@ -411,3 +411,18 @@ def test_sixteen_bits() -> None:
 def test_mistakes(make: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()
+
+
+def test_time_distributed_refuses_masks_of_other_steps() -> None:
+    layer = layers.TimeDistributed(layers.Dense(2))
+    x = np.zeros((4, 5, 3), np.float32)
+    assert layer(x, mask=np.ones((4, 5, 2), bool)).shape == (4, 5, 2)
+    for shape in ((4, 6), (3, 5), (4, 6, 2)):
+        with pytest.raises(ShapeError, match=r"expected a mask \(4, 5\)"):
+            layer(x, mask=np.ones(shape, bool))
+
+
+@pytest.mark.parametrize("use_cudnn", [True, False, "auto"])
+def test_bidirectional_keeps_use_cudnn(use_cudnn: Any) -> None:
+    layer = layers.Bidirectional(layers.GRU(1, use_cudnn=use_cudnn))
+    assert layer.forward_layer.use_cudnn == layer.backward_layer.use_cudnn == use_cudnn

@@ -107,7 +107,6 @@ REFUSED: list[Any] = [
     (lambda: wrong.Permute((0, 1)), "the numbers from 1 to 2"),
     (lambda: wrong.Permute((1, 3)), "the numbers from 1 to 2"),
     (lambda: wrong.RepeatVector(0), "n must be a whole number of at least 1"),
-    (lambda: wrong.RepeatVector("2"), "n must be a whole number"),
     (lambda: wrong.Cropping1D((1, 2, 3)), "cropping of an axis must be"),
     (lambda: wrong.Cropping1D(-1), "cropping must be a whole number of at least 0"),
     (lambda: wrong.Cropping2D((1, 2, 3)), "cropping must be a whole number, or 2 entries"),
@@ -125,6 +124,13 @@ REFUSED: list[Any] = [
 def test_constructor_refuses(make: Any, message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
         make()
+
+
+@pytest.mark.parametrize("value", ["2", 2.5, True])
+def test_numbers_of_other_types(value: Any) -> None:
+    for make in (wrong.RepeatVector, wrong.UpSampling1D):
+        with pytest.raises(TypeError, match="must be a whole number"):
+            make(value)
 
 
 MISFITS: list[Any] = [

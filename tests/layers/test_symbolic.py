@@ -60,3 +60,11 @@ def test_kinds_of_storage() -> None:
     assert KerasTensor((2,)).sparse is False
     with pytest.raises(InvalidArgumentError, match="sparse or ragged"):
         KerasTensor((2,), sparse=True, ragged=True)
+
+
+def test_symbols_are_data_wherever_they_stand() -> None:
+    x = KerasTensor((2, 3, 4))
+    assert ops.stop_gradient(x).shape == (2, 3, 4)
+    assert ops.rearrange(x, "a b c -> c (a b)").shape == (4, 6)
+    f = laminar.Function(x, ops.rearrange(tensor=x, pattern="a b c -> a c b"))
+    assert f(np.zeros((2, 3, 4))).shape == (2, 4, 3)

@@ -155,6 +155,9 @@ class NativeCluster:
                     return found
         finally:
             self._places.append(place)
+        empty = [x for x in inputs if isinstance(x, VariableStore) and x.value is None]
+        if empty and all(store.value_or_none() is not None for store in empty):
+            return self(context, *inputs)  # a restoration had values for them
         return run_steps(context, *inputs, body=self._body)
 
     def _ready_for(self, inputs: Sequence[Any], place: _Place) -> _Ready | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...graph import Operators, Tensor, string
+from ...graph import Operators, Tensor, float64, string
 from ..array import axes, index
 from ..linalg import matmul as linalg
 from ..math import arithmetic, compare, complex_numbers, elementary
+from ..math.cast import cast
 from .convert import convert_to_tensor
 from .promotion import promote
 from .registry import OpDef
@@ -63,6 +64,16 @@ class TensorOperators:
     @staticmethod
     def abs(x: Any) -> Tensor:
         return complex_numbers.magnitude(x)
+
+    @staticmethod
+    def round(x: Any, digits: int) -> Tensor:
+        given = convert_to_tensor(x)
+        if given.dtype.is_integer and digits >= 0:
+            return given
+        dtype = given.dtype if given.dtype.is_floating else float64
+        scale = convert_to_tensor(10.0**digits, dtype)
+        rounded = arithmetic.rint(arithmetic.multiply(cast(given, dtype), scale))
+        return cast(arithmetic.divide(rounded, scale), given.dtype)
 
     @staticmethod
     def equal(x: Any, y: Any) -> Tensor:

@@ -70,11 +70,19 @@ class VariableStore:
                     break
         if value is None:
             self.check_owner()
+            if (value := self.value_or_none()) is not None:
+                return value
             raise FailedPreconditionError(
                 f"variable {self.name!r} is read before it is initialised",
                 remedy="run its initializer, or global_variables_initializer(), first",
             )
         return value
+
+    def value_or_none(self) -> Array | None:
+        """The value, None before it is initialised."""
+        if self.value is None:
+            _Settling.settle(self)
+        return self.value
 
     def check_owner(self) -> None:
         """FailedPreconditionError if the user's object has gone."""
@@ -117,11 +125,23 @@ class Released:
     count = 0
 
 
-def _release(owner: Any) -> None:
+def _release(owner: Any, released: type[Released] = Released) -> None:
+    """The owner has gone, perhaps with the process, where the names of this module have too."""
     store = owner.store
     if store is not None:
         store.value = None
-        Released.count += 1
+        released.count += 1
+
+
+class _Settling:
+    """Who may have a value for a store that has none: `settle` gives it that."""
+
+    settle: Callable[[VariableStore], None] = staticmethod(lambda store: None)
+
+
+def settle_with(settle: Callable[[VariableStore], None]) -> None:
+    """Ask `settle` for a value where a store that has none is read."""
+    _Settling.settle = staticmethod(settle)
 
 
 class one_lock:  # noqa: N801  # used as a function is

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from laminar import engine as eng
+from laminar import ops
 from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from laminar.engine.ops.core.registry import define
 
@@ -289,3 +290,57 @@ def test_that_one_case_alone_holds_is_checked_at_run_time() -> None:
         with pytest.raises(InvalidArgumentError, match="more than one condition holds"):
             f(eng.constant(3.0, "float64"))
     session.close()
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_branches_that_end_in_operations(taken: bool) -> None:
+    with eng.Graph().as_default(), eng.Session() as session:
+        p = eng.placeholder("bool", [])
+        v, w = eng.Variable(0.0, name="v"), eng.Variable(0.0, name="w")
+        session.run(eng.global_variables_initializer())
+
+        def write_both() -> Any:
+            return eng.group(v.assign(3.0), w.assign(4.0))
+
+        def write_one() -> Any:
+            return eng.group(w.assign(6.0))
+
+        def write_and_forget() -> None:
+            v.assign(5.0)
+
+        number = ops.cast(p, "int32")
+        for made, when_taken, otherwise in (
+            (eng.cond(p, write_both, eng.no_op), [3.0, 4.0], [0.0, 0.0]),
+            (eng.cond(p, write_both, lambda: None), [3.0, 4.0], [0.0, 0.0]),
+            (eng.cond(p, write_and_forget, lambda: None), [5.0, 0.0], [0.0, 0.0]),
+            (eng.switch_case(number, [eng.no_op, write_both]), [3.0, 4.0], [0.0, 0.0]),
+            (eng.case([(p, write_both)], default=write_one), [3.0, 4.0], [0.0, 6.0]),
+        ):
+            assert isinstance(made, eng.Operation)
+            session.run([v.initializer, w.initializer])
+            session.run(made, {p: taken})
+            assert session.run([v, w]) == (when_taken if taken else otherwise)
+
+
+def test_an_operation_and_a_value_side_by_side() -> None:
+    with eng.Graph().as_default(), eng.Session() as session:
+        p = eng.placeholder("bool", [])
+        done, y = eng.cond(p, lambda: (eng.no_op(), 1.0), lambda: (None, 2.0))
+        assert isinstance(done, eng.Operation)
+        assert session.run([done, y], {p: False}) == [None, 2.0]
+        with pytest.raises(InvalidArgumentError, match="must be a tensor"):
+            eng.cond(p, eng.no_op, lambda: eng.constant(1.0))
+
+
+def test_branches_of_other_shapes() -> None:
+    with eng.Graph().as_default(), eng.Session() as session:
+        p = eng.placeholder("bool", [])
+        x = eng.placeholder("float32", [2])
+        longer = eng.cond(p, lambda: x * 2.0, lambda: ops.concatenate([x, x]) * 3.0)
+        deeper = eng.cond(p, lambda: x * 2.0, lambda: x[None] * 3.0)
+        assert (str(longer.spec), str(deeper.spec)) == ("float32[?]", "float32[...]")
+        found = session.run([longer, deeper], {p: False, x: [1.0, 2.0]})
+        assert [v.tolist() for v in found] == [[3.0, 6.0, 3.0, 6.0], [[3.0, 6.0]]]
+        dxs = [eng.gradients(y, x)[0] for y in (longer, deeper)]
+        found = session.run(dxs, {p: False, x: [1.0, 2.0]})
+        assert [v.tolist() for v in found] == [[6.0, 6.0], [3.0, 3.0]]

@@ -168,6 +168,10 @@ def test_a_finalized_graph_stays_as_it_is() -> None:
     graph = eng.Graph()
     with graph.as_default():
         a, b = eng.no_op("a"), eng.no_op("b")
+        x = eng.placeholder("float32", [None])
+        y = eng.identity(x * 2.0)
+        assert isinstance(y, eng.GraphTensor)
+    names = [op.name for op in graph.operations]
     graph.finalize()
     assert graph.finalized
     with graph.as_default():
@@ -178,8 +182,22 @@ def test_a_finalized_graph_stays_as_it_is() -> None:
         ):
             with pytest.raises(RuntimeError, match="the graph is finalized"):
                 change()
-    assert [op.name for op in graph.operations] == ["a", "b"]
-    assert b.control_inputs == []
+        for write in (
+            lambda: setattr(b, "device", "cpu:0"),
+            lambda: setattr(b, "attrs", {}),
+            lambda: graph.rename(b, "c"),
+            lambda: graph.keep([a]),
+            lambda: x.set_shape([2]),
+            lambda: eng.gradients(y, x),
+        ):
+            with pytest.raises(RuntimeError, match="the graph is finalized"):
+                write()
+        with pytest.raises(TypeError):
+            y.op.attrs["dtype"] = "float64"  # type: ignore[index]  # it does not take any
+    assert [op.name for op in graph.operations] == names
+    assert (b.name, b.device, b.control_inputs, str(x.spec)) == ("b", "", [], "float32[?]")
+    with eng.Session(graph=graph) as session:
+        assert session.run(y, {x: [1.0, 2.0]}).tolist() == [2.0, 4.0]
 
 
 def test_collections() -> None:

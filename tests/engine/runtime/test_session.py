@@ -250,6 +250,23 @@ def test_bytes_go_through() -> None:
 # A model
 
 
+def test_the_name_of_a_variable_stands_for_its_value() -> None:
+    with eng.Graph().as_default() as graph:
+        w = eng.Variable([1.0, 2.0], name="w")
+        doubled = eng.identity(w * 2.0)
+        with eng.Session() as session:
+            session.run(eng.global_variables_initializer())
+            assert [v.tolist() for v in session.run(["w", "w:0", w])] == [[1.0, 2.0]] * 3
+            assert session.run(doubled, {"w:0": [3.0, 4.0]}).tolist() == [6.0, 8.0]
+            assert session.run(w.op) is None  # the operation itself: its handle
+        found = graph.as_graph_def()
+    with eng.Graph().as_default():
+        eng.import_graph_def(found, name="")
+        with eng.Session() as session:
+            session.run("init")
+            assert session.run("w:0").tolist() == [1.0, 2.0]
+
+
 def test_ten_steps_of_a_layer() -> None:
     rng = np.random.default_rng(0)
     b = eng.Variable(np.zeros(100, np.float32), name="b")

@@ -364,3 +364,51 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
             a, b = reader.read("a"), reader.read("b")
         assert len({*a.tolist(), *b.tolist()}) == 1
         assert a[0] > 0
+
+
+def test_partitioned_variables(graph: engine.Graph, tmp_path: Path) -> None:
+    """Parts are stored under the name of the whole, and read into any other division."""
+    value = np.arange(14.0, dtype=np.float32).reshape(7, 2)
+    whole = divided("w", value, 3)
+    saver = Saver()
+    with engine.Session() as session:
+        session.run(engine.global_variables_initializer())
+        saver.save(session, tmp_path / "m")
+        session.run([part.assign(part * 0) for part in whole])
+        saver.restore(session, tmp_path / "m")
+        np.testing.assert_array_equal(session.run(whole.value), value)
+    assert engine.list_variables(tmp_path / "m") == [("w", [7, 2])]
+    assert engine.load_variable(tmp_path / "m", "w").tolist() == value.tolist()
+    with engine.Graph().as_default(), engine.Session() as session:
+        one, two = engine.Variable(value * 0, name="w"), divided("v", value * 0, 2)
+        Saver({"w": one}).restore(session, tmp_path / "m")
+        Saver({"w": two}).restore(session, tmp_path / "m")
+        np.testing.assert_array_equal(session.run(one), value)
+        np.testing.assert_array_equal(session.run(two.value), value)
+    with engine.Graph().as_default(), engine.Session() as session:
+        again = engine.import_meta_graph(tmp_path / "m.meta")
+        assert again is not None
+        again.restore(session, tmp_path / "m")
+        parts = engine.global_variables()
+        assert [p.part_of.extents[0] for p in parts if p.part_of] == [(0, 3), (3, 2), (5, 2)]
+        Saver().save(session, tmp_path / "n")
+    assert engine.list_variables(tmp_path / "n") == [("w", [7, 2])]
+
+
+def divided(name: str, value: Any, parts: int) -> Any:
+    return engine.get_variable(
+        name,
+        initializer=value,
+        partitioner=lambda shape, dtype: [parts] + [1] * (len(shape) - 1),
+    )
+
+
+def test_partitioned_variables_that_belong_to_no_graph(tmp_path: Path) -> None:
+    value = np.arange(6.0).reshape(3, 2)
+    parts = [engine.Variable(value[:2]), engine.Variable(value[2:])]
+    whole = engine.PartitionedVariable("w", parts, 0, [2, 1])
+    Saver([whole]).save(None, tmp_path / "m")
+    for part in whole:
+        part.assign(part * 0)
+    Saver({"w": parts}).restore(None, tmp_path / "m")
+    np.testing.assert_array_equal(whole.value, value)

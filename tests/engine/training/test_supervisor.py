@@ -7,11 +7,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from laminar import engine
 from laminar.engine import summary, training
-from laminar.engine.errors import AbortedError, FailedPreconditionError, OutOfRangeError
+from laminar.engine.errors import (
+    AbortedError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    OutOfRangeError,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +52,7 @@ def test_threads_save_and_summarise(tmp_path: Path) -> None:
     with supervisor.managed_session() as session:
         assert not supervisor.should_stop()
         session.run([train, w])
-        wait_for(lambda: engine.latest_checkpoint(tmp_path))
+        wait_for(lambda: (engine.latest_checkpoint(tmp_path) or "").endswith("-1"))
         time.sleep(0.15)
     assert supervisor.should_stop()
     found = events(tmp_path)
@@ -128,3 +134,20 @@ def test_the_loop_begins_anew_where_a_session_is_lost() -> None:
     assert len({id(c[0]) for c in calls}) == 2
     with pytest.raises(ValueError, match="bad"):
         training.basic_train_loop(supervisor, fail)
+
+
+def test_variables_of_others_are_somewhere_else() -> None:
+    with engine.device("/job:ps/task:0"):
+        engine.Variable(1.0, name="shared")
+    training.Supervisor(is_chief=False)
+    with engine.Graph().as_default():
+        engine.Variable(1.0, name="own")
+        with pytest.raises(InvalidArgumentError, match="own must have their device set"):
+            training.Supervisor(is_chief=False)
+
+
+def test_a_counter_is_known_by_its_name() -> None:
+    engine.Variable(np.int64(287), name="global_step")
+    supervisor = training.Supervisor()
+    with supervisor.managed_session() as session:
+        assert int(session.run(supervisor.global_step)) == 287

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from laminar import optimizers
-from laminar.callbacks import Callback, CallbackList, display
+from laminar.callbacks import Callback, CallbackList, bars, display
 
 
 class Screen(io.StringIO):
@@ -55,7 +55,8 @@ class Screen(io.StringIO):
 
 def as_output(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> Screen:
     """Let laminar write to it: pytest puts its own sys.stdout in place when a test begins."""
-    monkeypatch.setattr(display, "sys", SimpleNamespace(stdout=screen, modules=sys.modules))
+    for module in (bars, display):
+        monkeypatch.setattr(module, "sys", SimpleNamespace(stdout=screen, modules=sys.modules))
     return screen
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import logging
 import re
+import sys
 import threading
 from collections.abc import Iterator
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from tqdm import tqdm  # type: ignore[import-untyped]  # it ships no types
 
 import laminar
 from laminar import layers
-from laminar.callbacks import LambdaCallback, ProgbarLogger, display
+from laminar.callbacks import LambdaCallback, ProgbarLogger, bars, display
 from laminar.callbacks.display import Display, format_seconds, format_values, say
 
 from .conftest import FakeModel, Screen, as_output
@@ -173,22 +174,106 @@ def test_below_the_bar_of_somebody_else(screen: Screen, clock: Clock) -> None:
     assert plain(screen.lines)[1] == "outer 1"
 
 
-def test_a_notebook_line_is_written_over(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> tuple[Screen, list[Any]]:
+    """What a cell gets as a stream, and its other outputs: the texts that each has shown."""
+
     class OutStream(Screen):
         def isatty(self) -> bool:
             return False
 
     OutStream.__module__ = "ipykernel.iostream"
-    notebook = OutStream()
-    as_output(notebook, monkeypatch)
+    outputs: list[list[str]] = []
+
+    class Handle:
+        def __init__(self, bundle: Any) -> None:
+            outputs.append([])
+            self.texts = outputs[-1]
+            self.update(bundle, raw=True)
+
+        def update(self, bundle: Any, *, raw: bool) -> None:
+            assert raw
+            self.texts.append(bundle["text/plain"])
+
+    shell = SimpleNamespace(execution_count=7)
+    modules: dict[str, dict[str, Any]] = {
+        "IPython": {},
+        "IPython.core": {},
+        "IPython.core.getipython": {"get_ipython": lambda: shell},
+        "IPython.display": {"display": lambda bundle, raw, display_id: Handle(bundle)},
+    }
+    for name, given in modules.items():
+        module = ModuleType(name)
+        vars(module).update(given)
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(bars._CellOutput, "handle", None)
+    return as_output(OutStream(), monkeypatch), outputs
+
+
+def test_a_cell_of_a_notebook_has_one_output_for_bars(notebook: Any, clock: Clock) -> None:
+    stream, outputs = notebook
     with tqdm(total=3, file=io.StringIO()):  # in a widget of its own
-        shown = Display("Epoch 1/1", 4, has_bar=True)
+        for epoch in (1, 2):
+            shown = Display(f"Epoch {epoch}/2", 4, has_bar=True)
+            clock.now += 1
+            shown.advance(2)
+            shown.finish()
+    assert plain(stream.lines) == [f"Epoch {n}/2 - 2/4 - _ - _/step" for n in (1, 2)]
+    assert "\r" not in stream.text
+    assert "\x1b" not in stream.text
+    (texts,) = outputs
+    assert texts[1].startswith("Epoch 1/2 2/4 |██████████          |")
+    assert texts[-1] == ""
+
+
+WIDTHS = {
+    200: "Epoch 1/3 10/40 |█████               | 00:06 left - 160 examples/s - waiting on data 50 %"
+    " - loss: 0.5000 - acc: 0.2500",
+    80: "Epoch 1/3 10/40 |█████               | - loss: 0.5000 - acc: 0.2500",
+    50: "Epoch 1/3 10/40 - loss: 0.5000 - acc: 0.2500",
+}
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_the_values_are_the_last_to_go(
+    screen: Screen, clock: Clock, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setattr("tqdm.std._screen_shape_wrapper", lambda: lambda fp: (columns, 24))
+    flow = SimpleNamespace(batch_size=32, waited_seconds=0.0)
+    shown = Display("Epoch 1/3", 40, has_bar=True, flow=flow)
+    for done in range(1, 11):
+        clock.now += 0.2
+        flow.waited_seconds += 0.1
+        shown.advance(done, LOGS)
+    (line,) = screen.lines
+    assert re.sub(r"\d\d:\d\d", "00:06", line) == WIDTHS[columns]
+    shown.finish()
+
+
+def test_no_more_than_all_of_the_time_is_waited(screen: Screen, clock: Clock) -> None:
+    flow = SimpleNamespace(batch_size=32, waited_seconds=9.0)
+    shown = Display("", 3, has_bar=False, flow=flow)
+    clock.now += 2
+    flow.waited_seconds += 1
+    shown.advance(3, LOGS)
+    flow.waited_seconds += 30  # until the data says that it has ended
+    shown.finish(LOGS)
+    assert "waiting on data 50 %" in screen.lines[0]
+
+
+def test_a_terminal_that_becomes_narrower(
+    screen: Screen, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = 100
+    monkeypatch.setattr("tqdm.std._screen_shape_wrapper", lambda: lambda fp: (columns, 24))
+    shown = Display("Epoch 1/3", 40, has_bar=True)
+    for done, columns in ((1, 100), (2, 30)):  # noqa: B007  # read by the terminal
         clock.now += 1
-        shown.advance(2)
-        assert "2/4 |██████████          |" in notebook.lines[0]
-        shown.finish()
-    assert plain(notebook.lines) == ["Epoch 1/1 - 2/4 - _ - _/step"]
-    assert "\x1b" not in notebook.text
+        shown.advance(done, LOGS)
+    # The line of 69 characters stands on three lines of 30 now: up two, and all below goes.
+    assert screen.text.count("\x1b[2A\r\x1b[J\rEpoch 1/3 2/40") == 1
+    shown.finish()
+    assert screen.text.count("\x1b[J") == 1
 
 
 def test_no_thread_is_left(screen: Screen, clock: Clock) -> None:

@@ -230,6 +230,7 @@ def test_a_profile_names_each_call_of_each_layer() -> None:
     assert profile.batch_size == 16
     assert profile.seconds > 0
     assert "examples/s" in str(profile)
+    assert repr(profile) == str(profile)  # as a prompt and a notebook show it
     np.testing.assert_allclose(model.predict(X, verbose=0).shape, (64, 3))  # calls work as before
 
 

@@ -11,6 +11,8 @@ import pytest
 import laminar
 from laminar import layers, losses, metrics, ops, optimizers
 from laminar.callbacks import Callback
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.ops.core.checks import check_numerics
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(70, 4)).astype("float32")
@@ -329,3 +331,35 @@ def test_summary_text() -> None:
     text = "\n".join(lines)
     assert "Total params: 67 (268.00 B)" in text
     assert "(None, 8)" in text
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"jit_compile": False}, {"run_eagerly": True}], ids=["native", "plain", "eager"]
+)
+def test_a_step_that_fails_changes_nothing(options: dict[str, Any]) -> None:
+    """Moving averages and the generators of dropout neither."""
+
+    class Checked(laminar.layers.Layer):
+        def call(self, x: Any) -> Any:
+            return check_numerics(x, "activations")
+
+    model = laminar.Sequential(
+        [
+            laminar.layers.Input((3,)),
+            laminar.layers.BatchNormalization(),
+            laminar.layers.Dropout(0.5),
+            Checked(),
+            laminar.layers.Dense(1),
+        ]
+    )
+    model.compile("adam", "mse", metrics=["mae"], **options)
+    x, y = np.ones((8, 3), "float32"), np.ones((8, 1), "float32")
+    model.train_on_batch(x, y)
+    variables = [*model.variables, *model.optimizer.variables]
+    before = [v.numpy() for v in variables]
+    x[2, 1] = np.nan
+    for _ in range(2):
+        with pytest.raises(InvalidArgumentError):
+            model.train_on_batch(x, y)
+        for v, value in zip(variables, before, strict=True):
+            np.testing.assert_array_equal(v.numpy(), value, err_msg=v.path)

@@ -1,0 +1,206 @@
+"""`if` and conditional expressions: Python's, or both branches in a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import InvalidArgumentError, ShapeError
+from ..functions.conditions import choose as choose_branch
+from ..functions.func_graph import FuncGraph
+from ..graph import GraphTensor, TensorSpec, bool_
+from ..ops.array.creation import zeros
+from ..ops.core.arrays import can_stand_for
+from ..ops.core.convert import convert_to_tensor
+from ..ops.core.recording import paused
+from ..ops.math.cast import cast
+from ..state.tensor_array import TensorArray
+from ..tree import map_structure
+from .state import (
+    Get,
+    Set,
+    Undefined,
+    are_same,
+    as_condition,
+    copied,
+    is_internal,
+    is_missing,
+    is_stageable,
+    label,
+    put_back,
+    refuse_change,
+)
+
+_BRANCHES = ("the else branch", "the if branch")
+
+
+def if_(
+    test: Any,
+    body: Callable[[], None],
+    orelse: Callable[[], None],
+    get: Get,
+    set_: Set,
+    names: Sequence[str],
+    kept: int,
+) -> None:
+    """if test: body() else: orelse(); a tensor of a graph has both traced.
+
+    Args:
+        test: the condition.
+        body, orelse: the branches, which bind variables of the function around them.
+        get, set_: read and bind the variables that the branches change.
+        names: what they are called.
+        kept: how many of them, the first ones, may be read later.
+    """
+    test = as_condition(test)
+    if not isinstance(test, GraphTensor):
+        if test:
+            body()
+        else:
+            orelse()
+        return
+    _staged(as_bool("if", test), body, orelse, get, set_, names, kept)
+
+
+def _staged(
+    test: GraphTensor,
+    body: Callable[[], None],
+    orelse: Callable[[], None],
+    get: Get,
+    set_: Set,
+    names: Sequence[str],
+    kept: int,
+) -> None:
+    before = get()
+    passed: list[Any] = list(before)
+
+    def branch(run: Callable[[], None]) -> Callable[[], list[Any]]:
+        def traced() -> list[Any]:
+            set_([copied(v) for v in before])
+            run()
+            return get()
+
+        return traced
+
+    def unify(graphs: Sequence[FuncGraph], results: list[Any]) -> list[Any]:
+        joined: list[dict[str, Any]] = [{}, {}]
+        for place in range(kept):
+            values = [r[place] for r in results]
+            if are_same(*values):
+                passed[place] = before[place] if are_same(values[0], before[place]) else values[0]
+                continue
+            name = names[place]
+            missing = [is_missing(v) for v in values]
+            if any(missing):
+                which = missing.index(False) if not all(missing) else 0
+                if is_internal(name) and not all(missing):
+                    values[1 - which] = zeros_like(graphs[1 - which], values[which])
+                else:
+                    where = _BRANCHES[which]
+                    passed[place] = Undefined(name, f"has a value only in {where} of a condition")
+                    continue
+            _check(name, values)
+            values = _of_one_kind(graphs, values)
+            for values_of, value in zip(joined, values, strict=True):
+                values_of[name] = value
+        return list(joined)
+
+    try:
+        found = choose_branch(
+            "if",
+            test,
+            [branch(orelse), branch(body)],
+            _BRANCHES,
+            unify=unify,
+            root="variable",
+        )
+    finally:
+        set_(before)
+    values = list(passed)
+    for place, name in enumerate(names):
+        if name in found:
+            values[place] = put_back(before[place], found[name])
+    set_(values)
+
+
+def _check(name: str, values: Sequence[Any]) -> None:
+    for value, branch in zip(values, _BRANCHES, strict=True):
+        other = values[1] if value is values[0] else values[0]
+        if value is None and other is not None:
+            raise InvalidArgumentError(
+                f"if: {label(name)} is None in {branch}, and not in the other",
+                remedy="give it a tensor in both branches",
+            )
+        if value is not None and not is_stageable(value) and not hasattr(value, "shape"):
+            if isinstance(value, list | tuple | dict):
+                continue  # what differs in their structures is said leaf by leaf
+            refuse_change("if", name, values, [f"in {b}" for b in _BRANCHES])
+
+
+def _of_one_kind(graphs: Sequence[FuncGraph], values: list[Any]) -> list[Any]:
+    """Two values as they are; an integer (or a bool) as a real number where the other is one.
+
+    Python's own numbers change their type so, and `s = 0` before `s += x` is usual.
+    """
+    if any(isinstance(v, list | tuple | dict | TensorArray) or v is None for v in values):
+        return values
+    tensors = []
+    for graph, v in zip(graphs, values, strict=True):
+        with graph.as_default(), paused():
+            tensors.append(convert_to_tensor(v))
+    first, second = (t.dtype for t in tensors)
+    if first == second:
+        return values
+    ups = can_stand_for(first, second), can_stand_for(second, first)
+    if ups[0] == ups[1]:
+        return values
+    wider = second if ups[0] else first
+    for place, graph in enumerate(graphs):
+        with graph.as_default(), paused():
+            tensors[place] = cast(tensors[place], wider)
+    return tensors
+
+
+def zeros_like(graph: FuncGraph, value: Any) -> Any:
+    """Zeros in the place of a value that another branch has, for one that is not looked at."""
+    with graph.as_default(), paused():
+        return map_structure(lambda leaf: None if leaf is None else _zeros(leaf), value)
+
+
+def _zeros(leaf: Any) -> Any:
+    spec = convert_to_tensor(leaf).spec
+    if spec.shape.rank is None:
+        raise ShapeError(
+            f"a value of unknown rank ({spec}) is returned on some of the paths only",
+            remedy="bind it to a variable on each path, and return that at the end",
+        )
+    return zeros([0 if d is None else d for d in spec.shape], spec.dtype)
+
+
+def as_bool(who: str, test: GraphTensor) -> GraphTensor:
+    """A condition as one bool.
+
+    Raises:
+        ShapeError: it has more than one element.
+    """
+    if test.shape.rank not in (0, None):
+        raise ShapeError(
+            f"{who}: the condition must be one bool, got {TensorSpec(test.shape, test.dtype)}",
+            remedy="reduce it with all() or any(), or choose element by element with where()",
+        )
+    found = test if test.dtype == bool_ else cast(test, bool_)
+    assert isinstance(found, GraphTensor)
+    return found
+
+
+def choose(test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+    """body() if test else orelse()"""
+    test = as_condition(test)
+    if not isinstance(test, GraphTensor):
+        return body() if test else orelse()
+    functions = [orelse, body]
+
+    def unify(graphs: Sequence[FuncGraph], results: list[Any]) -> list[Any]:
+        return _of_one_kind(graphs, results)
+
+    return choose_branch("if", as_bool("if", test), functions, _BRANCHES, unify=unify)
