@@ -17,6 +17,7 @@ from .devices import device as device
 from .devices import list_devices as list_devices
 from .devices import register_device as register_device
 from .devices import set_device_count as set_device_count
+from .devices import unregister_device as unregister_device
 from .functions import PYTHON_VALUE as PYTHON_VALUE
 from .functions import TRACE_ON_NEW_VALUE as TRACE_ON_NEW_VALUE
 from .functions import ConcreteFunction as ConcreteFunction
@@ -137,6 +138,7 @@ from .runtime import RunOptions as RunOptions
 from .runtime import Session as Session
 from .runtime import SessionConfig as SessionConfig
 from .runtime import get_default_session as get_default_session
+from .runtime import register_server_protocol as register_server_protocol
 from .runtime import register_session_target as register_session_target
 from .saving import Checkpoint as Checkpoint
 from .saving import CheckpointManager as CheckpointManager

@@ -11,10 +11,13 @@ from .place import place_of as place_of
 from .registry import DeviceAttributes as DeviceAttributes
 from .registry import DeviceList as DeviceList
 from .registry import DeviceSet as DeviceSet
+from .registry import asked_types as asked_types
 from .registry import is_on_host as is_on_host
 from .registry import list_devices as list_devices
 from .registry import local_devices as local_devices
 from .registry import prepare_compilers as prepare_compilers
 from .registry import register_device as register_device
 from .registry import set_device_count as set_device_count
+from .registry import unregister_device as unregister_device
+from .registry import with_types as with_types
 from .scope import device as device

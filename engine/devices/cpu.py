@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -57,8 +57,10 @@ class CpuDevice(Device):
     def holds(self, value: Any) -> bool:
         return isinstance(value, np.ndarray)
 
-    def has_kernel(self, op: OpDef) -> bool:
-        return op.async_kernel is not None or super().has_kernel(op)  # they work on the host
+    def has_kernel(self, op: OpDef, inputs: Sequence[TensorSpec] = ()) -> bool:
+        return op.async_kernel is not None or super().has_kernel(
+            op, inputs
+        )  # they work on the host
 
     def refuses(self, tensor: Tensor | TensorSpec) -> bool:
         return False

@@ -7,7 +7,7 @@ its array library, its copies and its memory statistics; see `register_device`.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
@@ -110,10 +110,10 @@ class Device:
 
     # Execution
 
-    def has_kernel(self, op: OpDef) -> bool:
-        """Whether it can run an op (see `refuses` for tensors that it cannot hold)."""
+    def has_kernel(self, op: OpDef, inputs: Sequence[TensorSpec] = ()) -> bool:
+        """Whether it can run an op on such inputs (see `refuses` for those that it cannot hold)."""
         return (
-            self.device_type in op.kernels
+            op.kernels.serves(self.device_type, inputs)
             or op.reference_kernel is not None
             or op.context_kernel is not None
         )

@@ -66,7 +66,7 @@ class Place:
     def _can_run(
         self, op: OpDef, tensors: Sequence[EagerTensor], specs: Sequence[TensorSpec]
     ) -> bool:
-        if op.async_kernel is not None or not self.device.has_kernel(op):
+        if op.async_kernel is not None or not self.device.has_kernel(op, [x.spec for x in tensors]):
             return False
         if any(s.dtype == resource for s in specs):  # state that is no variable lies on the host
             return False

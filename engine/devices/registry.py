@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +43,8 @@ def register_device(
         available: how many there are at most, and a reason when there are none.
         default: how many a session has when it does not say; None for all.
         priority: where there is a choice, operations go to the type of the highest. The CPU has 0,
-            the GPU 100; a type below 0 gets only what is placed there by name.
+            the GPU 100; a type below 0 gets only what is placed there by name, and takes part in
+            the steps alone that name it, where nobody has asked for it by a count.
         compiler: gives what compiles the clusters of all its devices (see `Compiler` in
             engine/ops/core/cluster.py), when that is first needed; None: they run op by op.
 
@@ -58,6 +59,25 @@ def register_device(
             raise AlreadyExistsError(f"the device type {found!r} is registered already")
         load = {} if compiler is None else {"compiler": loaded_once(compiler)}
         factories[found] = DeviceFactory(make, available, default, priority, **load)
+    _devices.cache_clear()
+
+
+def unregister_device(device_type: str) -> None:
+    """Take a type of devices out, as far as sessions and functions go that are made later.
+
+    Raises:
+        InvalidArgumentError: it is the CPU, which feeds come from.
+        NotFoundError: there is no such type.
+    """
+    found = device_type.lower()
+    if found == HOST_TYPE:
+        raise InvalidArgumentError("the CPU cannot be unregistered: values come from there")
+    with _lock:
+        if factories.pop(found, None) is None:
+            raise NotFoundError(
+                f"there is no device type {found!r}; there are {', '.join(sorted(factories))}"
+            )
+        _process.count = {kind: n for kind, n in _process.count.items() if kind.lower() != found}
     _devices.cache_clear()
 
 
@@ -142,6 +162,22 @@ class DeviceSet(Sequence[Device]):
 def priority_of(device_type: str) -> int:
     """The priority of a type (see `register_device`)."""
     return factories[device_type].priority if device_type in factories else -1
+
+
+def asked_types(count: Mapping[str, int] | None) -> frozenset[str]:
+    """The types that are asked for by a count of devices, or where there is none, the process's."""
+    return frozenset(kind.lower() for kind in (_process.count if count is None else count))
+
+
+def with_types(devices: DeviceSet, types: Collection[str]) -> DeviceSet:
+    """The devices that take part in a step: those of a priority of 0 or more, and of some types."""
+    return _taking_part(devices, frozenset(types))
+
+
+@functools.lru_cache(maxsize=64)
+def _taking_part(devices: DeviceSet, types: frozenset[str]) -> DeviceSet:
+    found = [d for d in devices if d.device_type in types or priority_of(d.device_type) >= 0]
+    return devices if len(found) == len(devices) else DeviceSet(found, devices.missing)
 
 
 class _Process:

@@ -31,6 +31,7 @@ from .tensor import GraphTensor, Tensor
 # The version of the format; a reader refuses what asks for a later one.
 VERSION = 1
 _COLOCATED = "loc:@"
+_LABEL = "_kernel"  # the attribute of a node that is computed by kernels with a label
 
 
 # Writing
@@ -71,6 +72,8 @@ def _write_nodes(
         node.input.extend(names.get(id(x)) or _input_name(x) for x in op.inputs)
         node.input.extend(f"^{c.name}" for c in op.control_inputs if c.id in known)
         node.colocation.extend(_COLOCATED + name for name in op.colocation)
+        if op.definition.label:
+            write_value(node.attr[_LABEL], op.definition.label, lambda _: None)
         for name, value in sorted(op.attrs.items()):
             if callable(value):
                 if name not in op.definition.defaults:
@@ -265,6 +268,7 @@ def _read_nodes(
             attrs = {
                 key: read_value(message.attr[key], bodies.body) for key in sorted(message.attr)
             }
+            definition = definition.labelled(str(attrs.pop(_LABEL, "")))
             nodes[message.name] = _Node(message, definition, attrs)
         except LaminarError as cause:
             raise _at(message, cause) from cause

@@ -96,10 +96,12 @@ class Graph:
                     f"{definition.type}: the input {x!r} does not belong to this graph",
                     remedy="build it in this graph, or capture it",
                 )
+        scopes = self.scopes
+        if scopes.kernel_labels and (label := scopes.kernel_labels.get(definition.type)):
+            definition = definition.labelled(label)
         specs, full = definition.infer([x.spec for x in inputs], attrs or {})
         with self._lock:
             self.check_open(f"adding {definition.type}")
-            scopes = self.scopes
             op = Operation(
                 self,
                 definition,
@@ -433,6 +435,20 @@ class Graph:
             yield
         finally:
             scopes.colocation = before
+
+    @contextmanager
+    def kernel_labels(self, labels: Mapping[str, str]) -> Iterator[None]:
+        """Have kernels with labels compute the operations made inside.
+
+        Args:
+            labels: by the type of an op, the label (see `OpDef.kernel`); "" for none.
+        """
+        scopes = self.scopes
+        before, scopes.kernel_labels = scopes.kernel_labels, {**scopes.kernel_labels, **labels}
+        try:
+            yield
+        finally:
+            scopes.kernel_labels = before
 
     @contextmanager
     def container(self, name: str) -> Iterator[None]:

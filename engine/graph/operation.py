@@ -23,6 +23,13 @@ class OpDefinition(Protocol):
         """The op's name."""
 
     @property
+    def label(self) -> str:
+        """Of the kernels that compute it; "" for the usual ones."""
+
+    def labelled(self, label: str) -> OpDefinition:
+        """The same, computed by the kernels with a label."""
+
+    @property
     def stateful(self) -> bool:
         """Whether running it has an effect or depends on one."""
 

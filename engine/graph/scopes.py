@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeAlias
 
@@ -22,12 +22,14 @@ class Scopes(threading.local):
         name: prefix of names, "" or "a/b/".
         container: where state is kept, "" for the default container.
         colocation: names of the operations to be placed with.
+        kernel_labels: by the type of an op, the label of the kernels that compute it.
     """
 
     def __init__(self) -> None:
         self.name = ""
         self.container = ""
         self.colocation: tuple[str, ...] = ()
+        self.kernel_labels: Mapping[str, str] = {}
         self._controls: list[list[Operation]] = []
         self._devices: list[DeviceSpec | DeviceRule | None] = []
 

@@ -12,6 +12,10 @@ from .partitioned import default_machine as default_machine
 from .plan import Plan as Plan
 from .pool import set_inter_op_threads as set_inter_op_threads
 from .resources import SessionResources as SessionResources
+from .servers import Server as Server
+from .servers import ServerDef as ServerDef
+from .servers import make_server as make_server
+from .servers import register_server_protocol as register_server_protocol
 from .session import InteractiveSession as InteractiveSession
 from .session import PartialRun as PartialRun
 from .session import Session as Session

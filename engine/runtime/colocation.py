@@ -13,6 +13,7 @@ from ..devices import Device, DeviceSet
 from ..errors import InvalidArgumentError, NotFoundError
 from ..graph import DeviceSpec, DeviceTensor, GraphTensor, Operation, resource
 from ..ops.control.dataflow import ENTER, EXIT, LOOP_COND, MERGE, NEXT_ITERATION, SWITCH
+from ..ops.core.registry import definition_of
 from ..passes.order import in_order
 
 _SOFTLY = "SessionConfig(allow_soft_placement=True) places it elsewhere"
@@ -224,7 +225,7 @@ def _takes_resource(op: Operation) -> bool:
 
 def _runs_on(op: Operation, device: Device) -> bool:
     """Whether a device has a kernel for an operation, and can hold what it takes and gives."""
-    if not device.has_kernel(op.definition):  # type: ignore[arg-type]  # the table's only kind
+    if not device.has_kernel(definition_of(op), [x.spec for x in op.inputs]):
         return False
     return not any(map(device.refuses, (*op.inputs, *op.outputs)))
 

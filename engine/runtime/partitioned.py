@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..cancellation import CancellationManager
-from ..devices import Device, DeviceSet, local_devices
+from ..devices import Device, DeviceSet, asked_types, local_devices, with_types
 from ..errors import CancelledError, LaminarError
-from ..graph import Operation
+from ..graph import DeviceSpec, Operation
 from ..ops.control.dataflow import STEERING
 from ..ops.state.variable import fetched
 from ..passes import StepGraph, gains, prepare
+from ..passes.inner_graphs import CONTROL_FLOW, inner_operations
 from ..passes.partition import Part, never_lossy, partition
 from ..passes.partition_receives import delay_receives
 from .config import SessionConfig
@@ -38,7 +39,8 @@ class Machine:
 
     Attributes:
         config: what it was told.
-        devices: there are these.
+        devices: there are these; a step that does not name those of a type below priority 0, for
+            which nobody asked, runs without them.
         costs: of operations, estimated or measured.
         placement: of the plan made last, None before.
         settled: by the name of an operation that owns state, its device.
@@ -48,9 +50,24 @@ class Machine:
         self.config = config or SessionConfig()
         self.pools_cpus = pools_cpus
         self.devices = local_devices(self.config.device_count, self.config.memory_limit_bytes)
+        self._asked = asked_types(self.config.device_count)
         self.costs = CostModel()
         self.placement: Placement | None = None
         self.settled: dict[str, str] = {}
+
+    def devices_for(self, operations: Sequence[Operation]) -> DeviceSet:
+        """The devices that take part in a step."""
+        always = with_types(self.devices, self._asked)
+        if always is self.devices:
+            return always
+        named = {op.device for op in operations} | {
+            inner.device
+            for op in operations
+            if op.definition in CONTROL_FLOW
+            for inner in inner_operations(op)
+        }
+        types = {DeviceSpec.from_string(name).device_type for name in named}
+        return with_types(self.devices, self._asked | {kind for kind in types if kind})
 
     def plan(
         self, step: StepGraph, *, compiled: bool = False, optimize: bool = False
@@ -68,7 +85,7 @@ class Machine:
             UnimplementedError: an operation has no kernel.
         """
         step.compiled = compiled
-        devices = _Devices(self, compiled=compiled)
+        devices = _Devices(self, self.devices_for(step.operations), compiled=compiled)
         made = prepare(step, optimize=optimize or self.config.optimize, devices=devices)
         if made.parts is None:
             return Plan(made.step)
@@ -79,22 +96,24 @@ class _Devices:
     """The devices of a machine as the pipeline sees them, for one step.
 
     Attributes:
+        devices: those that take part.
         placement: where the operations are, once they have been placed.
         compiled: whether parts run native code.
     """
 
-    def __init__(self, machine: Machine, *, compiled: bool) -> None:
+    def __init__(self, machine: Machine, devices: DeviceSet, *, compiled: bool) -> None:
         self.machine = machine
+        self.devices = devices
         self.compiled = compiled
         self.placement = Placement()
 
     def have_choice(self, step: StepGraph) -> bool:
         """Whether an operation may run elsewhere than the others."""
         machine, config = self.machine, self.machine.config
-        plain = machine.devices.is_plain and not config.log_device_placement
+        plain = self.devices.is_plain and not config.log_device_placement
         if plain and config.allow_soft_placement:
             return False
-        if self.compiled and machine.pools_cpus and all(d.is_plain for d in machine.devices):
+        if self.compiled and machine.pools_cpus and all(d.is_plain for d in self.devices):
             return False
         return not plain or any(op.device for op in step.operations)
 
@@ -103,7 +122,7 @@ class _Devices:
         machine, config = self.machine, self.machine.config
         found = self.placement = machine.placement = place(
             step.operations,
-            machine.devices,
+            self.devices,
             fetches=step.fetches,
             feeds=step.feeds,
             costs=machine.costs,
@@ -113,7 +132,7 @@ class _Devices:
         )
         if config.log_device_placement:
             found.log()
-        return len(found.used) > 1 or not all(d.is_plain for d in machine.devices)
+        return len(found.used) > 1 or not all(d.is_plain for d in self.devices)
 
     def partition(self, step: StepGraph) -> dict[str, Part]:
         """What each of the devices that were chosen runs."""

@@ -66,7 +66,7 @@ class Acceptance:
 def _at_once(op: Operation) -> bool | None:
     """Whether an operation has native code; None where that must be tried."""
     definition = definition_of(op)
-    if definition.stateful:
+    if definition.stateful or definition.label:
         return False
     if definition.context_kernel and definition not in STATE and definition not in LOOPS:
         return False

@@ -29,6 +29,7 @@ from ...graph import (
 from ...quiet import hush, restore
 from .convert import convert_to_tensor
 from .failures import kernel_failure
+from .kernels import ByType
 from .recording import notify, recorders
 from .registry import HOST, HOST_TYPE, OpDef, lookup
 
@@ -145,6 +146,8 @@ def run_kernel(op: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> An
             return wait_for(op.async_kernel, arrays, attrs)
         kernel = op.kernels.get(HOST_TYPE)
         if kernel is not None:
+            if type(kernel) is ByType:
+                kernel = op.on_host()
             return kernel(*arrays, **attrs)
         if op.reference_kernel is None:
             raise InternalError(f"{op.type} has no kernel")

@@ -15,6 +15,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -30,6 +31,7 @@ from ...errors import (
     UnimplementedError,
 )
 from ...graph import ANY, DType, Operation, OpView, Tensor, TensorSpec, resource
+from .kernels import ByType, Kernels
 from .traits import Traits
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -94,6 +96,7 @@ class OpDef:
         tagged: whether its kernel is told which iteration of which loop it runs in.
         traits: what passes and compilers may know of it (see traits.py).
         scalar: for elementwise ops, the expression of one element (see elementwise.py).
+        label: of the kernels that compute it; "" but for what `labelled` gives.
         kernels: by device type, the functions that compute it; `reference` serves every other type.
         applied: what a call of any op is; dispatch.py sets it.
     """
@@ -122,7 +125,7 @@ class OpDef:
         self.tagged = tagged
         self.traits = traits
         self.scalar: Callable[..., Any] | None = None
-        self.kernels: dict[str, Callable[..., Any]] = {}
+        self.label = ""
         self.reference_kernel: Callable[..., Any] | None = None
         self.context_kernel: Callable[..., Any] | None = None
         self.async_kernel: Callable[..., None] | None = None
@@ -131,6 +134,8 @@ class OpDef:
         self.row_gradient: Callable[..., Any] | None = None
         self.doc = inspect.getdoc(rule) or ""
         self._learn_signature()
+        self.kernels = Kernels(type, self.input_names)
+        self._labelled: dict[str, OpDef] = {}
         if isinstance(dtypes, Mapping):
             self.dtypes: Mapping[str, Collection[DType]] = dtypes
         else:
@@ -156,35 +161,81 @@ class OpDef:
 
     # Declaring
 
-    def reference(self, fn: F) -> F:
+    def reference(self, fn: F, *, replace: bool = False) -> F:
         """Register `fn(xp, *arrays, **attrs)`, for any device whose arrays `xp` handles.
 
         Numbers below the normal ones (2**-126 in float32) are here what `xp` takes them for; to
         NumPy they are numbers like others. Native code takes them for 0.
         """
+        self._check_free("a reference kernel", self.reference_kernel, replace)
         self.reference_kernel = fn
         return fn
 
-    def kernel(self, device_type: str) -> Callable[[F], F]:
-        """Register `fn(*arrays, **attrs)` as the kernel for one type of device."""
+    def kernel(
+        self,
+        device_type: str,
+        *,
+        dtypes: Collection[str] | Mapping[str, Collection[str]] | None = None,
+        label: str = "",
+        replace: bool = False,
+    ) -> Callable[[F], F]:
+        """Register `fn(*arrays, **attrs)` as a kernel for one type of device.
+
+        Args:
+            device_type: "cpu", "gpu", or another one.
+            dtypes: the element types that it is for: of the first input, or by the name of an input
+                or an attribute. It goes before a kernel for all of them. None: for all.
+            label: only what asks for it (`labelled`, `Graph.kernel_labels`) is computed by it.
+            replace: whether it takes the place of those for the same.
+
+        Raises:
+            AlreadyExistsError: there is one for the same, and it is not to be replaced.
+        """
 
         def register(fn: F) -> F:
-            self.kernels[device_type.lower()] = fn
+            self.kernels.add(fn, device_type.lower(), dtypes, label, replace=replace)
+            self._labelled.clear()
             return fn
 
         return register
 
-    def effect(self, fn: F) -> F:
+    def labelled(self, label: str) -> OpDef:
+        """The op as its kernels with a label compute it, and nothing else; "": itself.
+
+        Raises:
+            InvalidArgumentError: there is no kernel with that label.
+        """
+        if label == self.label:
+            return self
+        found = self._labelled.get(label)
+        if found is None:
+            found = copy(self)
+            found.label, found.kernels = label, self.kernels.labelled(label)
+            found.scalar = found.prepared = found.reference_kernel = None
+            found.context_kernel = found.async_kernel = None
+            self._labelled[label] = found
+        return found
+
+    def _check_free(self, what: str, present: object, replace: bool) -> None:
+        if present is not None and not replace:
+            raise AlreadyExistsError(
+                f"{self.type} has {what} already",
+                remedy="say replace=True to put another in its place",
+            )
+
+    def effect(self, fn: F, *, replace: bool = False) -> F:
         """Register `fn(context, *arrays, **attrs)`, a kernel that needs the machine's state."""
+        self._check_free("a kernel with effects", self.context_kernel, replace)
         self.context_kernel = fn
         return fn
 
-    def asynchronous(self, fn: F) -> F:
+    def asynchronous(self, fn: F, *, replace: bool = False) -> F:
         """Register `fn(context, done, *arrays, **attrs)`, a kernel that may have to wait.
 
         It holds no thread: it returns at once, and ends by one call of `done(result)` or
         `done.fail(error)`, from any thread.
         """
+        self._check_free("an asynchronous kernel", self.async_kernel, replace)
         self.async_kernel = fn
         return fn
 
@@ -197,8 +248,13 @@ class OpDef:
         self.prepared = fn
         return fn
 
-    def grad(self, fn: F) -> F:
-        """Register `fn(op, *douts) -> one gradient or None per input`."""
+    def grad(self, fn: F, *, replace: bool = False) -> F:
+        """Register `fn(op, *douts) -> one gradient or None per input`.
+
+        Raises:
+            AlreadyExistsError: the op has a gradient, and it is not to be replaced.
+        """
+        self._check_free("a gradient", self.gradient, replace)
         self.gradient = fn
         return fn
 
@@ -318,9 +374,11 @@ class OpDef:
             UnimplementedError: there is no kernel for that type.
         """
         kernel = self.kernels.get(device_type)
+        reference = self.reference_kernel
+        if isinstance(kernel, ByType) and reference is not None:
+            return kernel.or_else(functools.partial(reference, xp))
         if kernel is not None:
             return kernel
-        reference = self.reference_kernel
         if reference is None:
             raise UnimplementedError(
                 f"{self.type} has no kernel for {device_type!r}; "

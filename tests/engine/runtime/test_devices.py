@@ -474,3 +474,33 @@ def test_a_set_of_devices_has_its_client_on_the_host() -> None:
     devices = DeviceSet([CpuDevice(1), GpuDevice(0, FakeCupy()), CpuDevice(0)])
     assert [d.device_type for d in devices] == ["gpu", "cpu", "cpu"]
     assert devices.client.name == "/job:localhost/device:cpu:0"
+
+
+@pytest.mark.usefixtures("fake_type")
+def test_a_type_that_nobody_asked_for_takes_no_part() -> None:
+    """A step that does not name it runs as if it were not there, a session has it all the same."""
+    with eng.Graph().as_default():
+        y = eng.constant(2.0) * 3.0
+        with eng.device("/device:fake:0"):
+            z = scale(eng.constant([1.0]))
+        with eng.Session(config=SessionConfig(optimize=False)) as session:
+            assert session.run(y) == 6.0
+            assert session.placement is None
+            assert session.run(z).tolist() == [10.0]
+            assert session.placement is not None
+        config = SessionConfig(device_count={"fake": 1})
+        with eng.Session(config=config) as session:
+            assert session.run(y) == 6.0
+            assert session.placement is not None
+
+
+@pytest.mark.usefixtures("fake_type")
+def test_a_type_is_unregistered() -> None:
+    eng.unregister_device("FAKE")
+    assert not [d for d in list_devices() if d.device_type == "fake"]
+    with pytest.raises(NotFoundError, match="no device type 'fake'"):
+        eng.unregister_device("fake")
+    with pytest.raises(InvalidArgumentError, match="CPU cannot be unregistered"):
+        eng.unregister_device("cpu")
+    register_device("fake", lambda index, count, limit: FakeDevice(index))  # it is free again
+    assert [d for d in list_devices() if d.device_type == "fake"]
