@@ -65,12 +65,12 @@ class RowUpdates(WeightDecay):
     ) -> None:
         """The rule for the rows that have a gradient."""
         slots = self._laminar_slots_beside.get(id(variable), [])
-        with RowScope([variable, *slots], gradient.indices) as scope:
+        with RowScope([variable, *slots], gradient.places) as scope:
             decay = self._laminar_weight_decay_of(variable)
             if decay is not None:
                 self.assign_sub(variable, learning_rate * decay * variable)
             self.update_step(gradient.values, variable, learning_rate)
-        scope.store(gradient.places)
+        scope.store()
 
     def assign_sub(self, variable: Variable, value: TensorLike) -> Tensor:
         """Subtract from a variable, unless this step is skipped; gives what is stored then."""

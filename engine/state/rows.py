@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..graph import Tensor, TensorShape
-from ..ops.array.gather import gather
+from ..ops.array.segment import rows_at
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply
 from ..ops.state import variable_rows
@@ -17,21 +17,21 @@ from .variable import Variable
 class RowScope(StatelessScope):
     """A block in which some variables read as some of their rows, and take updates of these.
 
-        with RowScope([w, momentum], indices) as scope:
+        with RowScope([w, momentum], places) as scope:
             w.assign_sub(0.1 * rows)  # a rule written for whole variables
-        scope.store(places)
+        scope.store()
 
     The variables change in `store`. Other variables are what they are outside of the block.
 
     Args:
         variables: what is to be seen by rows; a row is all that the first axis counts.
-        indices: (k,), the rows.
+        places: (k,), the rows; where one is out of range, zeros are read and nothing is written.
     """
 
-    def __init__(self, variables: Iterable[Variable], indices: Tensor) -> None:
+    def __init__(self, variables: Iterable[Variable], places: Tensor) -> None:
         super().__init__()
         self._rows = {id(v): v for v in variables}
-        self._indices = indices
+        self._places = places
         self._updated: dict[int, Variable] = {}
 
     def takes(self, variable: Any) -> bool:
@@ -40,7 +40,7 @@ class RowScope(StatelessScope):
     def shape_of(self, variable: Held) -> TensorShape:
         if id(variable) not in self._rows:
             return variable.shape
-        return TensorShape([*self._indices.shape, *variable.shape[1:]])
+        return TensorShape([*self._places.shape, *variable.shape[1:]])
 
     def value_of(self, variable: Held) -> Tensor | None:
         own = self._rows.get(id(variable))
@@ -48,7 +48,7 @@ class RowScope(StatelessScope):
             return super().value_of(variable)
         found = self._values.get(id(variable))
         if found is None:
-            found = self._values[id(variable)] = gather(own.whole_value(), self._indices)
+            found = self._values[id(variable)] = rows_at(own.whole_value(), self._places)
         return found
 
     def add_update(self, update: tuple[Held, Any]) -> None:
@@ -56,14 +56,10 @@ class RowScope(StatelessScope):
         self._values[id(variable)] = convert_to_tensor(value, variable.stored_dtype)
         self._updated[id(variable)] = self._rows[id(variable)]
 
-    def store(self, places: Tensor) -> None:
-        """Write the rows that were updated, after the block.
-
-        Args:
-            places: (k,), where each row belongs; what is out of range is left out.
-        """
+    def store(self) -> None:
+        """Write the rows that were updated, after the block."""
         for key, variable in self._updated.items():
-            assign_rows(variable, places, self._values[key])
+            assign_rows(variable, self._places, self._values[key])
 
 
 def assign_rows(variable: Variable, places: Tensor, rows: Tensor) -> Tensor:

@@ -127,6 +127,24 @@ def test_native_code(kind: str) -> None:
     check(kind, {"clipnorm": 0.5}, kind not in ("SGD", "Adagrad"), native)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+def test_other_types_have_the_same_bits_natively(dtype: str) -> None:
+    after = []
+    for run in (at_once, native):
+        variable = Variable(START, dtype=dtype)
+        optimizer = optimizers.Adam(0.1, lazy=True)
+        optimizer.build([variable])
+
+        def step(indices: Any, values: Any, to: Any = (optimizer, variable)) -> None:
+            to[0].apply([IndexedSlices(values, indices, START.shape)], [to[1]])
+
+        indices, values = STEPS[0]
+        for _ in range(2):
+            run(step)(ops.convert_to_tensor(indices), ops.cast(values, dtype))
+        after.append(np.array(variable).astype("float64"))
+    np.testing.assert_array_equal(*after)
+
+
 @pytest.mark.parametrize(("kind", "lazy"), [("SGD", False), ("Adam", True)])
 def test_in_a_session(kind: str, lazy: bool) -> None:
     """The gradients of what is looked up, in a plain graph."""

@@ -181,8 +181,12 @@ def _spread(y: TensorSpec, segment_ids: TensorSpec, *, is_sorted: bool = False) 
 
 @_spread.reference
 def _spread_kernel(xp: Any, y: Array, ids: Array, *, is_sorted: bool) -> Array:
-    padded = xp.concatenate([y, xp.zeros((1, *y.shape[1:]), y.dtype)])
-    return padded[xp.where((ids >= 0) & (ids < len(y)), ids, len(y))]
+    if not len(y):
+        return xp.zeros((*ids.shape, *y.shape[1:]), y.dtype)
+    inside = (ids >= 0) & (ids < len(y))
+    found = y[xp.where(inside, ids, 0)]
+    found[~inside] = 0
+    return found
 
 
 @_spread.grad
@@ -191,6 +195,11 @@ def _spread_grad(op: OpView, dx: Tensor) -> Grads:
     given = dims[:1] if rows is None else []
     sums = _sum(dx, op.inputs[1], *given, num_segments=rows, is_sorted=op.attrs["is_sorted"])
     return sums, None
+
+
+def rows_at(y: Tensor, places: Tensor) -> Tensor:
+    """y[places[k]], and 0 where the place is out of range, which is no error."""
+    return _spread(y, places)
 
 
 def _at_rows(op: OpView, y: Tensor) -> Tensor:

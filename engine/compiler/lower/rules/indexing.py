@@ -131,7 +131,7 @@ def numbers(b: Builder, ids: Operand) -> Operand:
     return ids if b.dtype(ids) in (int32, int64) else b.cast(ids, int64)
 
 
-@lowers("SegmentSpread")
+@lowers("SegmentSpread", takes_halves=True)
 def _segment_spread(b: Builder, step: Lowered, y: Operand, ids: Operand) -> Operand:
     view = as_view(b, y)
     start = view._replace(shape=(*b.shape(ids), *view.shape[1:]), strides=(0, *view.strides[1:]))
