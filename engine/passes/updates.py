@@ -146,6 +146,8 @@ def _may_fail(op: Operation) -> bool:
     handle, *given = op.inputs
     # A session's variable may have no value yet.
     is_there = op.definition is assign or handle.op.definition is not var_handle
+    if op.definition is assign_rows:  # as many rows as places, whatever their number
+        return not is_there
     return not (is_there and all(x.shape.is_fully_defined for x in given))
 
 

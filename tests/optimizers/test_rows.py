@@ -142,7 +142,7 @@ def test_other_types_have_the_same_bits_natively(dtype: str) -> None:
         for _ in range(2):
             run(step)(ops.convert_to_tensor(indices), ops.cast(values, dtype))
         after.append(np.array(variable).astype("float64"))
-    np.testing.assert_array_equal(*after)
+    np.testing.assert_array_equal(after[0], after[1])
 
 
 @pytest.mark.parametrize(("kind", "lazy"), [("SGD", False), ("Adam", True)])

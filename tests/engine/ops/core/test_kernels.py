@@ -74,8 +74,8 @@ def test_an_attribute_chooses() -> None:
     op = define(f"KernelTestScale{next(number)}")(rule)
     op.kernel("cpu", dtypes={"dtype": ["float32"]})(lambda dtype: np.float32(1.5))
     op.kernel("cpu", dtypes={"dtype": ["int32"]})(lambda dtype: np.int32(3))
-    assert float(op(dtype="float32")) == 1.5
-    assert int(op(dtype="int32")) == 3
+    assert op(dtype="float32").numpy() == 1.5
+    assert op(dtype="int32").numpy() == 3
     with pytest.raises(InvalidArgumentError, match="no input whose element type could choose"):
         op.kernel("cpu", dtypes=["float32"])(times(1))
 
