@@ -10,6 +10,8 @@ from ..errors import InvalidArgumentError
 from ..passes.partition import Lossy
 from .options import check_timeout
 
+POLICIES = ("priority", "simulated")
+
 
 @dataclass(frozen=True)
 class SessionConfig:
@@ -47,7 +49,8 @@ class SessionConfig:
             RunOptions say otherwise; 0 for no limit.
 
     Raises:
-        InvalidArgumentError: the timeout is negative, or `jit_compile` is none of these.
+        InvalidArgumentError: the timeout is negative, or `jit_compile` or `placement` is none of
+            these.
     """
 
     device_count: Mapping[str, int] | None = None
@@ -64,6 +67,10 @@ class SessionConfig:
 
     def __post_init__(self) -> None:
         check_timeout("operation_timeout_in_ms", self.operation_timeout_in_ms)
+        if self.placement not in POLICIES:
+            raise InvalidArgumentError(
+                f"placement must be one of {', '.join(POLICIES)}, got {self.placement!r}"
+            )
         if self.jit_compile not in (True, False, "auto"):
             raise InvalidArgumentError(
                 f"jit_compile must be True, False or 'auto', got {self.jit_compile!r}"

@@ -32,9 +32,9 @@ from ..graph import (
 from ..ops.control.dataflow import NEXT_ITERATION
 from ..ops.state.variable import var_handle
 from .colocation import Group, Groups
+from .config import POLICIES
 from .cost import CostModel, Costs, known_bytes, tensor_bytes
 
-POLICIES = ("priority", "simulated")
 _log = logging.getLogger("laminar.placement")
 
 
