@@ -83,7 +83,8 @@ class Network:
                     )
                 stack.extend(reversed(self._makers(node.inputs, fed)))
         self.nodes = finished
-        self._own_nodes = set(map(id, finished))
+        unused = [_node_of(x) for x in self.inputs if is_input(x)]  # they are fed all the same
+        self._own_nodes = {id(node) for node in (*finished, *unused)}
         self._rank(finished, first_seen)
 
     def _makers(self, tensors: list[KerasTensor], fed: set[int]) -> list[tuple[Node, bool]]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from laminar import ops
 from laminar.distribute.asynchronous import AsyncStep
 from laminar.engine.devices import device
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.functions import Function
 from laminar.engine.gradients import GradientTape
 from laminar.naming import who
-from laminar.tree import flatten
 
 from .compiled import Compiled
 from .data import unpack_x_y_sample_weight
+from .outputs import batch_size
 from .step import Step
 
 
@@ -92,7 +91,7 @@ def _update(model: Any, compiled: Compiled) -> Any:
         variables = model.trainable_weights
         if variables:
             model.optimizer.apply(gradients, variables)
-        compiled.loss_tracker.update_state(loss, sample_weight=ops.shape(flatten(x)[0])[0])
+        compiled.loss_tracker.update_state(loss, sample_weight=batch_size(x))
         results: dict[str, Any] = model.compute_metrics(x, y, y_pred, sample_weight)
         return results
 

@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from laminar import losses, metrics, ops
+from laminar import losses, metrics
 from laminar.engine.errors import InvalidArgumentError
 from laminar.losses import LossLike
 from laminar.naming import to_snake_case
-from laminar.tree import flatten, is_nested
+from laminar.tree import flatten, flatten_with_path, is_nested, pack_sequence_as
 
 from ..typing import TensorStructure
-from .outputs import Outputs, check_arguments
+from .loss_structure import Path, Share, name_of, part_at, shares
+from .outputs import Outputs, batch_size, check_arguments
 from .task import by_task
 
-# A loss, or one for each output, in a list or dict; None where an output has none.
-LossesLike: TypeAlias = LossLike | Sequence[LossLike | None] | Mapping[str, LossLike | None]
+# A loss, or one for each output, in a list or dict; None where an output has none. They nest as the
+# outputs do, and lists may hold several losses for one part of them.
+LossesLike: TypeAlias = LossLike | Sequence[Any] | Mapping[str, Any]
 
 
 class _Part(NamedTuple):
-    """The loss of one output; `tracker` is its mean, where several are reported."""
+    """A loss of the outputs at `path`; `tracker` is its mean, where several are reported."""
 
+    path: Path
     name: str
     loss: Any
     factor: float
@@ -32,7 +35,7 @@ class CompiledLoss:
     """The weighted sum of the losses of all outputs.
 
     Args:
-        loss: a loss, or a list or dict of them by output.
+        loss: a loss, or a structure of them; see `shares`.
         loss_weights: a factor for each.
         output_names: names of the model's outputs, as far as they are known.
     """
@@ -40,7 +43,7 @@ class CompiledLoss:
     def __init__(
         self,
         loss: LossesLike,
-        loss_weights: float | Sequence[float] | Mapping[str, float],
+        loss_weights: float | Sequence[Any] | Mapping[str, Any] | None,
         output_names: Sequence[str],
     ) -> None:
         self._loss = loss
@@ -59,39 +62,41 @@ class CompiledLoss:
         if self._outputs is not None:
             return self._outputs
         outputs = Outputs(y_pred, self._output_names)
-        given = outputs.split(self._loss, "compile: loss", same_for_all=True)
-        factors = outputs.split(self._weights, "compile: loss_weights", same_for_all=True)
-        targets = self._targets(outputs, given, y)
-        several = sum(loss is not None for loss in given) > 1
-        for name, loss, factor, target, output in zip(
-            outputs.names, given, factors, targets, flatten(y_pred), strict=True
-        ):
-            tracker = metrics.Mean(name=f"{name}_loss") if several and loss is not None else None
-            found = None if loss is None else get_loss(loss, target, output)
-            self._parts.append(_Part(name, found, 1.0 if factor is None else factor, tracker))
+        found = shares(self._loss, self._weights, outputs)
+        targets = self._targets(outputs, found, y)
+        paths = [share.path for share in found]
+        for path, loss, factor in found:
+            made = get_loss(loss, part_at(targets, path), part_at(y_pred, path))
+            name = made.name if paths.count(path) > 1 else name_of(path, outputs)
+            name = _free(name, [part.name for part in self._parts])
+            tracker = metrics.Mean(name=f"{name}_loss") if len(found) > 1 else None
+            self._parts.append(_Part(path, name, made, factor, tracker))
         self._outputs = outputs
         return outputs
 
-    def _targets(self, outputs: Outputs, given: Sequence[Any], y: Any) -> list[Any]:
-        """The target of each output; targets may be left out where there is no loss."""
+    def _targets(self, outputs: Outputs, parts: Sequence[Share | _Part], y: Any) -> Any:
+        """The targets in the structure of the outputs; those without a loss may be left out."""
         if y is None:
             raise InvalidArgumentError(
                 "the loss needs targets and the data has none",
                 remedy="pass y=, or have the data set yield (x, y)",
             )
         leaves = flatten(y)
-        wanted = [loss is not None for loss in given]
+        paths = [path for path, _ in flatten_with_path(outputs.form)]
+        wanted = [any(path[: len(p.path)] == p.path for p in parts) for path in paths]
         if len(leaves) == sum(wanted) < len(wanted) and not isinstance(y, dict):
             rest = iter(leaves)
-            return [next(rest) if has_loss else None for has_loss in wanted]
-        if not is_nested(y) or len(wanted) > 1 or isinstance(y, dict):
-            return outputs.split(y, "y")
-        if len(leaves) != 1:
+            found = [next(rest) if has_loss else None for has_loss in wanted]
+        elif not is_nested(y) or len(wanted) > 1 or isinstance(y, dict):
+            found = outputs.split(y, "y")
+        elif len(leaves) == 1:
+            found = leaves
+        else:
             raise InvalidArgumentError(
                 f"y: the model has one output ({outputs.names[0]}), got {len(leaves)} arrays",
                 remedy="pass one array",
             )
-        return leaves
+        return pack_sequence_as(outputs.form, found)
 
     def __call__(
         self,
@@ -101,29 +106,45 @@ class CompiledLoss:
     ) -> Any:
         """The weighted sum of the losses, a scalar; None when no output has one."""
         outputs = self.build(y, y_pred)
-        targets = self._targets(outputs, [part.loss for part in self._parts], y)
-        weights = outputs.split(sample_weight, "sample_weight", same_for_all=True)
+        targets = self._targets(outputs, self._parts, y)
+        given = outputs.split(sample_weight, "sample_weight", same_for_all=True)
+        weights = pack_sequence_as(outputs.form, given)
         total = None
-        rows = zip(self._parts, targets, flatten(y_pred), weights, strict=True)
-        for part, target, output, weight in rows:
-            if part.loss is None:
-                continue
-            if target is None:
+        for path, name, loss, factor, tracker in self._parts:
+            target, output = part_at(targets, path), part_at(y_pred, path)
+            if any(leaf is None for leaf in flatten(target)):
                 raise InvalidArgumentError(
-                    f"y: the output {part.name!r} has a loss and no target",
-                    remedy=f"pass y[{part.name!r}]",
+                    f"y: the output {name!r} has a loss and no target", remedy=f"pass y[{name!r}]"
                 )
-            value = part.loss(target, output, weight)
-            if part.tracker is not None:
-                part.tracker.update_state(value, sample_weight=ops.shape(output)[0])
-            scaled = value if part.factor == 1.0 else value * part.factor
+            value = loss(target, output, _one_weight(part_at(weights, path), name))
+            if tracker is not None:
+                tracker.update_state(value, sample_weight=batch_size(output))
+            scaled = value if factor == 1.0 else value * factor
             total = scaled if total is None else total + scaled
         return total
 
 
+def _one_weight(weights: Any, name: str) -> Any:
+    """The sample weight of a part of the outputs, which has one."""
+    first, *others = flatten(weights)
+    if any(w is not first for w in others):
+        raise InvalidArgumentError(
+            f"sample_weight: the loss {name!r} is of several outputs, which have different weights",
+            remedy="pass one array of weights",
+        )
+    return first
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    count, free = 1, name
+    while free in taken:
+        free, count = f"{name}_{count}", count + 1
+    return free
+
+
 def get_loss(loss: Any, y: Any, y_pred: Any) -> losses.Loss:
     """A loss for an object, a name or a plain function; "crossentropy" by the shapes."""
-    if isinstance(loss, str) and loss in _BY_TASK:
+    if isinstance(loss, str) and loss in _BY_TASK and not is_nested(y_pred):
         return losses.LossFunctionWrapper(by_task(y, y_pred, _CROSSENTROPIES), name=loss)
     found = losses.get(loss)
     if isinstance(found, losses.Loss):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
+from laminar import ops
 from laminar.engine.errors import InvalidArgumentError
 from laminar.tree import flatten, flatten_with_path, is_nested, map_structure
 
@@ -23,11 +24,14 @@ class Outputs:
     Attributes:
         names: one for each output, in the order of `flatten`: the keys of a dict, the output
             layers, or numbers.
+        layer_names: the names of the output layers, one for each output, or what stands for them.
+        form: how the outputs nest, with None in their places.
     """
 
     def __init__(self, y_pred: TensorStructure, known: Sequence[str]) -> None:
         self.names = _names(y_pred, known)
-        self._form = map_structure(lambda _: None, y_pred)
+        self.layer_names = list(known) if len(known) == len(self.names) else self.names
+        self.form = map_structure(lambda _: None, y_pred)
 
     def split(self, value: Any, what: str, *, same_for_all: bool = False) -> list[Any]:
         """What `value` means for each output: by position, by name, or nested as the outputs are.
@@ -48,7 +52,7 @@ class Outputs:
         if isinstance(value, list | tuple) and len(value) == len(names) and not self._is_deep:
             return list(value)
         if self._is_deep and isinstance(value, dict | list | tuple):
-            return list(_spread(self._form, value, what, same_for_all=same_for_all))
+            return list(_spread(self.form, value, what, same_for_all=same_for_all))
         if isinstance(value, Mapping):
             unknown = ", ".join(repr(key) for key in value if key not in names)
             raise InvalidArgumentError(
@@ -69,7 +73,7 @@ class Outputs:
 
     @property
     def _is_deep(self) -> bool:
-        return is_nested(self._form) and any(map(is_nested, _values(self._form)))
+        return is_nested(self.form) and any(map(is_nested, _values(self.form)))
 
 
 def _values(container: Any) -> list[Any]:
@@ -122,3 +126,8 @@ def check_arguments(entry: Any, kind: str) -> None:
         raise InvalidArgumentError(
             f"compile: a {kind} is a function of (y_true, y_pred), {entry.__name__!r} takes {takes}"
         ) from cause
+
+
+def batch_size(x: TensorStructure) -> Any:
+    """How many examples a batch has: the size of its first array, a tensor if it is unknown."""
+    return ops.shape(next(leaf for leaf in flatten(x) if leaf is not None))[0]

@@ -114,7 +114,7 @@ def profile_model(model: Any, x: Any, *, training: bool = False) -> Profile:
     native = model.jit_compile is not False
     rows = [_measured(call, native) for call in calls]
     whole = Step(lambda batch: model(batch, training=training), eager=False, native=native)
-    first = flatten(x)[0]
+    first = next(leaf for leaf in flatten(x) if leaf is not None)
     return Profile(rows, _seconds_of(lambda: whole(x)), int(first.shape[0]))
 
 

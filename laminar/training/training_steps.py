@@ -16,7 +16,7 @@ from laminar.engine.ops.core.recording import paused
 from laminar.layers.holding import holding
 from laminar.layers.weights import trainable_changes
 from laminar.naming import who
-from laminar.tree import flatten, map_structure
+from laminar.tree import map_structure
 
 from ..typing import TensorLike
 from .async_step import AsyncTrainStep
@@ -24,6 +24,7 @@ from .compiled import Compiled
 from .compiling import Compiling
 from .data import unpack_x_y_sample_weight
 from .logs import in_order
+from .outputs import batch_size
 from .step import Step, batch_spec
 from .training_state import undone_on_failure
 
@@ -117,9 +118,8 @@ class TrainingSteps(Compiling):
         if _takes_training(type(self).compute_loss):
             given["training"] = training
         loss = self.compute_loss(**given)
-        size = ops.shape(flatten(x)[0])[0]
         tracker = self._laminar_require_compiled("compute_loss").loss_tracker
-        tracker.update_state(loss, sample_weight=size)
+        tracker.update_state(loss, sample_weight=batch_size(x))
         return loss
 
     def stateless_compute_loss(

@@ -100,8 +100,8 @@ def test_nested_outputs() -> None:
     found = model.evaluate(X, y, verbose=0, return_dict=True)
     p = model.predict(X, verbose=0)
     expected = errors_of(model, p["parts"])
-    assert found["a_loss"] == pytest.approx(expected[0], rel=1e-5)
-    assert found["b_loss"] == pytest.approx(expected[1], rel=1e-5)
+    assert found["parts/a_loss"] == pytest.approx(expected[0], rel=1e-5)
+    assert found["parts/b_loss"] == pytest.approx(expected[1], rel=1e-5)
     total = sum(expected) + 0.5 * float(np.abs(p["sum"] - 2 * Y).mean())
     assert found["loss"] == pytest.approx(total, rel=1e-5)
 
