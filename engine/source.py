@@ -26,6 +26,8 @@ _OWN = (
 # Library files between the user and us (context managers, functools, threads) are not theirs.
 _LIBRARY = os.path.dirname(os.path.realpath(threading.__file__)) + os.sep
 _SITE = os.sep + "site-packages" + os.sep
+# Nor are those of the array libraries that a user hands a tensor to.
+_ARRAY_LIBRARIES = tuple(f"{_SITE}{name}{os.sep}" for name in ("numpy", "scipy"))
 
 _is_own: dict[str, bool] = {}
 # Why autograph leaves functions as they are, by the identity of their code.
@@ -52,13 +54,14 @@ _path = _Path()
 
 
 def is_own_file(filename: str) -> bool:
-    """Whether a file is laminar's own, or of Python's library."""
+    """Whether a file is laminar's own, of Python's library, or of NumPy."""
     known = _is_own.get(filename)
     if known is None:
         path = os.path.realpath(filename)
         known = (
             path.startswith(_OWN)
             or (path.startswith(_LIBRARY) and _SITE not in path)
+            or any(library in path for library in _ARRAY_LIBRARIES)
             or filename.startswith("<frozen")
         )
         _is_own[filename] = known

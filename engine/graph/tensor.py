@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -309,33 +309,59 @@ class GraphTensor(Tensor):
         """Compute the value in `session`, or in the default one."""
         return self.graph.session_for(session, f"{self.name}.eval()").run(self, feed_dict)
 
-    def numpy(self) -> Any:
+    def _refuse(self, remedy: str) -> NoReturn:
+        raise FailedPreconditionError(
+            f"tensor {self.name} ({self.spec}) is symbolic: it has no value while a graph is built",
+            remedy=remedy,
+        )
+
+    def numpy(self) -> NoReturn:
         """Refuse: a symbol has no value.
 
         Raises:
             FailedPreconditionError: always.
         """
-        raise FailedPreconditionError(
-            f"tensor {self.name} ({self.spec}) is symbolic: it has no value while a graph is built",
-            remedy="return it from the function, or fetch it with Session.run, and read it there",
+        self._refuse("return it from the function, or fetch it with Session.run, and read it there")
+
+    def item(self) -> NoReturn:
+        """Refuse, as `numpy`."""
+        self.numpy()
+
+    def tolist(self) -> NoReturn:
+        """Refuse, as `numpy`."""
+        self.numpy()
+
+    def _refuse_library(self) -> NoReturn:
+        self._refuse(
+            "compute with laminar.ops in the place of numpy and math (ops.sin for np.sin), call "
+            "Python at run time with laminar.engine.py_function, or return the tensor, and go on "
+            "with its value"
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        self.numpy()
-        raise AssertionError  # numpy() has raised
+        self._refuse_library()
 
     def __int__(self) -> int:
-        return int(self.numpy())
+        self._refuse_library()
 
     def __float__(self) -> float:
-        return float(self.numpy())
+        self._refuse_library()
+
+    def __complex__(self) -> complex:
+        self._refuse_library()
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            self._refuse("print it with print(), or return it, and format its value")
+        return repr(self)
 
     def __bool__(self) -> bool:
         raise FailedPreconditionError(
             f"data-dependent control flow: the truth of tensor {self.name} is asked while a graph "
             f"is built, and Python cannot branch on a value that does not exist yet"
             + why_not_converted(),
-            remedy="use laminar.ops.cond or while_loop, or make the condition a Python value",
+            remedy="let laminar.function convert what branches (autograph=True), use "
+            "laminar.ops.cond or while_loop, or make the condition a Python value",
         )
 
     def __len__(self) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import laminar
-from laminar.engine import Graph, RunOptions, constant
+from laminar.engine import Graph, RunOptions, constant, placeholder
 from laminar.engine.errors import LaminarError
 from laminar.engine.ops.linalg.matmul import matmul
 from laminar.engine.source import Location, inside_layer, layer_path, user_location
@@ -88,3 +88,24 @@ def test_operations_remember_their_layer() -> None:
     with Graph().as_default(), inside_layer("model"), inside_layer("dense"):
         x = constant(1.0)
     assert x.op.layer == "model/dense"  # type: ignore[attr-defined]  # in a graph
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x: np.sin(x),
+        lambda x: np.mean(x),  # numpy's own code asks for the value
+        lambda x: np.apply_along_axis(np.exp, 0, x),
+        lambda x: np.vectorize(lambda v: v + 1)(x),
+        lambda x: np.float32(x),
+        lambda x: list(map(np.exp, [x])),
+    ],
+)
+def test_a_symbol_in_numpys_hands_is_told_of_at_the_users_line(use: Any) -> None:
+    with Graph().as_default():
+        x: Any = placeholder("float32", [2])
+        with pytest.raises(LaminarError, match="is symbolic") as caught:
+            use(x)
+    assert caught.value.location is not None
+    assert caught.value.location.filename == __file__
+    assert "laminar.ops" in str(caught.value.remedy)

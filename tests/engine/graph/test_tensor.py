@@ -195,9 +195,13 @@ def test_a_symbol_has_a_name_and_a_spec() -> None:
 
 NO_VALUE: list[Callable[[Any], Any]] = [
     lambda x: x.numpy(),
+    lambda x: x.item(),
+    lambda x: x.tolist(),
+    lambda x: f"{x:.2f}",
     np.asarray,
     float,
     int,
+    complex,
 ]
 
 
