@@ -39,7 +39,16 @@ from ..ops.core.dispatch import as_input, symbolic_graph
 from ..ops.core.recording import Record, notify, paused, recorders
 from ..ops.state.variable import Released, VariableStore
 from ..passes import StepGraph, needed_operations
-from ..runtime import Machine, PartitionedPlan, Plan, StepContext, default_machine
+from ..runtime import (
+    Machine,
+    PartitionedPlan,
+    Plan,
+    RunMetadata,
+    RunOptions,
+    StepContext,
+    default_machine,
+    run_watched,
+)
 from ..tree import flatten
 from .func_graph import FuncGraph
 from .packing import packer
@@ -320,6 +329,39 @@ class ConcreteFunction:
             found = ConcreteFunction(self.graph, self.name, inputs, list(wanted))
             self._replays[key] = found
         return found
+
+    def run_with(
+        self, arguments: Sequence[Tensor], options: RunOptions, metadata: RunMetadata | None
+    ) -> list[Tensor]:
+        """As `call_flat`, with options for the run.
+
+        Raises:
+            FailedPreconditionError: a graph is being built, which would hold a copy, or a tape
+                records, which would run more than the function.
+        """
+        self._check(arguments)
+        if building() is not None or recorders.active or self._symbol is not None:
+            raise FailedPreconditionError(
+                f"{self.name}: a call with options runs by itself: it can be no part of a graph, "
+                f"nor recorded by a tape",
+                remedy="give the options to the outermost call",
+            )
+        if options.inter_op_pool:
+            raise InvalidArgumentError(
+                f"{self.name}: inter_op_pool is one of a session's pools, and a function has none"
+            )
+        self._check_captured()
+        machine = self.machine or default_machine()
+        if options.tells:
+            step = StepGraph(self.outputs, [*self.inputs, *self.captured_inputs], self.effects)
+            plan = machine.plan(step, compiled=False, optimize=True)
+        else:
+            plan = self._plan(self.outputs)
+        context = self._context.step()
+        values = [_value(t) for t in (*arguments, *self.captured)]
+        timeout = options.timeout_in_ms
+        found = run_watched(plan, values, context, machine, options, metadata, timeout)
+        return tensors_of(found, [t.dtype for t in self.outputs])
 
     # Copying into another graph
 

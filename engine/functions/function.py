@@ -26,6 +26,7 @@ from ..graph import EagerTensor, building, form_of, get_default_graph
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import as_input
 from ..ops.core.recording import paused
+from ..runtime import Machine, RunMetadata, RunOptions
 from ..source import warn
 from ..state import variable as variables
 from ..state.stateless import current_scope
@@ -70,6 +71,7 @@ class Function:
         infer_signature: bool = False,
         jit_compile: bool = True,
         autograph: bool = True,
+        machine: Machine | None = None,
     ) -> None:
         for option, value in (("jit_compile", jit_compile), ("autograph", autograph)):
             if not isinstance(value, bool):
@@ -79,7 +81,8 @@ class Function:
         functools.update_wrapper(self, fn)
         self.__name__ = getattr(fn, "__name__", type(fn).__name__)
         self._fn = fn
-        self._options = (input_signature, infer_signature, jit_compile, autograph)
+        self._options = (input_signature, infer_signature, jit_compile, autograph, machine)
+        self._machine = machine
         self._autograph = autograph
         self._compiles = jit_compile
         self._binder = Binder(fn, input_signature)
@@ -184,6 +187,27 @@ class Function:
             )
         return self._lookup(arguments)
 
+    def with_options(
+        self, options: RunOptions, run_metadata: RunMetadata | None = None
+    ) -> Callable[..., Any]:
+        """What calls the function, with options for each run.
+
+        Args:
+            options: a limit of time, and what is to be told.
+            run_metadata: receives what is told of the last run.
+
+        Raises:
+            DeadlineExceededError: by the call, when the time is over; the function is usable after.
+            FailedPreconditionError: by the call, where a graph is being built or a tape records.
+        """
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            arguments = self._binder.bind(args, kwargs)
+            concrete = self._lookup(arguments)
+            return concrete.pack(concrete.run_with(arguments.tensors, options, run_metadata))
+
+        return call
+
     def _lookup(self, arguments: Arguments) -> ConcreteFunction:
         key = trace_key(arguments, _context())
         self._calls += 1
@@ -227,7 +251,7 @@ class Function:
             outputs = pack_sequence_as(result, [self._output(graph, y) for y in flatten(result)])
             graph.given = ()
         found = ConcreteFunction(graph, graph.name, graph.arguments, outputs, graph.effects)
-        found.compiled = self._compiles
+        found.compiled, found.machine = self._compiles, self._machine
         return found
 
     def _output(self, graph: FuncGraph, y: Any) -> Any:
@@ -352,6 +376,7 @@ def function(
     infer_signature_from_first_call: bool = False,
     jit_compile: bool = True,
     autograph: bool = True,
+    machine: Machine | None = None,
 ) -> Function: ...
 @overload
 def function(
@@ -361,6 +386,7 @@ def function(
     infer_signature_from_first_call: bool = False,
     jit_compile: bool = True,
     autograph: bool = True,
+    machine: Machine | None = None,
 ) -> Callable[[Callable[..., Any]], Function]: ...
 def function(
     fn: Callable[..., Any] | None = None,
@@ -369,6 +395,7 @@ def function(
     infer_signature_from_first_call: bool = False,
     jit_compile: bool = True,
     autograph: bool = True,
+    machine: Machine | None = None,
 ) -> Any:
     """Make a Python function run as a graph: decorator, with or without arguments.
 
@@ -389,15 +416,18 @@ def function(
         autograph: whether `if`, `while`, `for`, `and`, `or`, `not` and `assert` on tensors become
             operations of the graph, in the function and in those of the user's that it calls. On
             Python values they are Python's, as ever.
+        machine: the devices that calls run on, by default those of the process: such as
+            `Machine(SessionConfig(device_count={"cpu": 2}))`.
 
     Returns:
-        A `Function`: callable, with `.concrete(*specs)`, `.trace_count` and `.variables`.
+        A `Function`: callable, with `.concrete(*specs)`, `.with_options(options)`, `.trace_count`
+        and `.variables`.
 
     Source: "RFC: Functions, not sessions", 2018.
     """
 
     def wrap(f: Callable[..., Any]) -> Function:
         infer = infer_signature_from_first_call
-        return Function(f, input_signature, infer, jit_compile, autograph)
+        return Function(f, input_signature, infer, jit_compile, autograph, machine)
 
     return wrap if fn is None else wrap(fn)

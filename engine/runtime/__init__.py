@@ -23,3 +23,4 @@ from .session import get_default_session as get_default_session
 from .step import StepContext as StepContext
 from .targets import SessionEngine as SessionEngine
 from .targets import register_session_target as register_session_target
+from .watching import run_watched as run_watched

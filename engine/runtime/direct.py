@@ -16,7 +16,6 @@ exceed it.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +24,7 @@ import numpy as np
 from .. import forks
 from ..cancellation import CancellationManager
 from ..devices import DeviceList, list_devices
-from ..errors import CancelledError, DeadlineExceededError, InvalidArgumentError
+from ..errors import CancelledError, InvalidArgumentError
 from ..graph import EagerTensor, Graph, GraphTensor, Operation, resource, string
 from ..passes import StepGraph, other_reads
 from .config import SessionConfig
@@ -38,7 +37,7 @@ from .pool import InterOpThreads, inter_op_threads
 from .resources import SHARED, SessionResources
 from .step import StepContext
 from .targets import Element
-from .tracing import Tracer, run_cancellable
+from .watching import run_watched
 
 # The run of a signature that is compiled, with jit_compile="auto".
 _COMPILED_RUN = 10
@@ -171,22 +170,8 @@ class DirectSession:
         step = self._context.step()
         if options.inter_op_pool:
             step.inter_op = self._pool(options.inter_op_pool)
-        tracer = Tracer(self._machine.devices[0].name) if options.trace else None
-        step.runner = run_cancellable if tracer is None else tracer.run
-        # What tells of operations runs them one by one.
-        tells = options.trace or options.output_partition_graphs
-        plan = signature.plain if tells else signature.plan
-        timer = _deadline(timeout, step.cancellation) if timeout else None
-        try:
-            return plan.run(values, step)
-        finally:
-            if timer is not None:
-                timer.cancel()
-            step.cancellation.close()
-            if tracer is not None:
-                tracer.teach(self._machine.costs)
-            if metadata is not None:
-                self._tell(metadata, plan, options, tracer)
+        plan = signature.plain if options.tells else signature.plan
+        return run_watched(plan, values, step, self._machine, options, metadata, timeout)
 
     def _pool(self, number: int) -> InterOpThreads:
         if not 0 <= number < len(self._pools):
@@ -195,22 +180,6 @@ class DirectSession:
                 remedy="give their sizes in SessionConfig(inter_op_threads=[...])",
             )
         return self._pools[number]
-
-    def _tell(
-        self,
-        metadata: RunMetadata,
-        plan: Plan | PartitionedPlan,
-        options: RunOptions,
-        tracer: Tracer | None,
-    ) -> None:
-        if tracer is not None:
-            metadata.step_stats = tracer.step_stats
-            metadata.cost_graph = tracer.cost_graph()
-        if options.output_partition_graphs:
-            parts = [p.plan for p in plan.parts] if isinstance(plan, PartitionedPlan) else [plan]
-            metadata.partition_graphs = [
-                StepGraph.of([], p.feeds, p.operations).graph.as_graph_def() for p in parts
-            ]
 
     def partial(
         self, elements: Sequence[Element], feeds: Sequence[GraphTensor]
@@ -239,15 +208,6 @@ class DirectSession:
         for (threads,) in self._pools:
             if threads is not None:
                 threads.shutdown(wait=False)
-
-
-def _deadline(milliseconds: float, cancellation: CancellationManager) -> threading.Timer:
-    """Cancels a step when its time is over, unless the timer is stopped before."""
-    error = DeadlineExceededError(f"the step took longer than {milliseconds} ms")
-    timer = threading.Timer(milliseconds / 1000, cancellation.cancel, [error])
-    timer.daemon = True
-    timer.start()
-    return timer
 
 
 def fetched(tensor: GraphTensor, value: Any) -> Any:

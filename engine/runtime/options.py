@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How one run of a session goes.
+    """How one run of a session, or one call of a function, goes.
 
     Attributes:
         timeout_in_ms: after so long the step is cancelled and the run raises
@@ -36,6 +36,11 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         check_timeout("timeout_in_ms", self.timeout_in_ms)
+
+    @property
+    def tells(self) -> bool:
+        """Whether operations are told of, so that they run one by one."""
+        return self.trace or self.output_partition_graphs
 
 
 def check_timeout(name: str, milliseconds: float) -> None:
@@ -98,7 +103,7 @@ class CostNode:
 
 @dataclass
 class RunMetadata:
-    """What a run tells about itself; give an empty one to `Session.run`.
+    """What a run tells about itself; give an empty one to `Session.run`, or `with_options`.
 
     Attributes:
         step_stats: what each device did, with `RunOptions(trace=True)`.

@@ -1,0 +1,79 @@
+"""A run that is timed, limited or told about, as its `RunOptions` ask."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from ..cancellation import CancellationManager
+from ..errors import DeadlineExceededError
+from ..passes import StepGraph
+from .options import RunMetadata, RunOptions
+from .partitioned import Machine, PartitionedPlan
+from .plan import Plan
+from .step import StepContext
+from .tracing import Tracer, run_cancellable
+
+
+def run_watched(
+    plan: Plan | PartitionedPlan,
+    values: Sequence[Any],
+    step: StepContext,
+    machine: Machine,
+    options: RunOptions,
+    metadata: RunMetadata | None,
+    timeout: float,
+) -> list[Any]:
+    """What `plan` gives for `values`.
+
+    Args:
+        plan: of the operations one by one, where options.tells.
+        values: its feeds.
+        step: the context of this run alone.
+        machine: whose plan it is.
+        options: what is asked for.
+        metadata: what is to be filled.
+        timeout: in milliseconds, 0 for none.
+
+    Raises:
+        DeadlineExceededError: it took longer.
+    """
+    tracer = Tracer(machine.devices[0].name) if options.trace else None
+    step.runner = run_cancellable if tracer is None else tracer.run
+    timer = _deadline(timeout, step.cancellation) if timeout else None
+    try:
+        return plan.run(values, step)
+    finally:
+        if timer is not None:
+            timer.cancel()
+        step.cancellation.close()
+        if tracer is not None:
+            tracer.teach(machine.costs)
+        if metadata is not None:
+            _tell(metadata, plan, options, tracer)
+
+
+def _tell(
+    metadata: RunMetadata,
+    plan: Plan | PartitionedPlan,
+    options: RunOptions,
+    tracer: Tracer | None,
+) -> None:
+    if tracer is not None:
+        metadata.step_stats = tracer.step_stats
+        metadata.cost_graph = tracer.cost_graph()
+    if options.output_partition_graphs:
+        parts = [p.plan for p in plan.parts] if isinstance(plan, PartitionedPlan) else [plan]
+        metadata.partition_graphs = [
+            StepGraph.of([], p.feeds, p.operations).graph.as_graph_def() for p in parts
+        ]
+
+
+def _deadline(milliseconds: float, cancellation: CancellationManager) -> threading.Timer:
+    """Cancels a step when its time is over, unless the timer is stopped before."""
+    error = DeadlineExceededError(f"the step took longer than {milliseconds} ms")
+    timer = threading.Timer(milliseconds / 1000, cancellation.cancel, [error])
+    timer.daemon = True
+    timer.start()
+    return timer
