@@ -28,11 +28,14 @@ from .ftrl import Ftrl as Ftrl
 from .lamb import Lamb as Lamb
 from .lion import Lion as Lion
 from .loss_scale import LossScaleOptimizer as LossScaleOptimizer
+from .multi import MultiOptimizer as MultiOptimizer
+from .multi import OptimizerMap as OptimizerMap
 from .muon import Muon as Muon
 from .nadam import Nadam as Nadam
 from .optimizer import Optimizer as Optimizer
 from .optimizer import OptimizerLike as OptimizerLike
 from .rmsprop import RMSprop as RMSprop
+from .schedule_free_adamw import ScheduleFreeAdamW as ScheduleFreeAdamW
 from .sgd import SGD as SGD
 
 # The rules that are imported above.
@@ -42,7 +45,9 @@ _OPTIMIZERS: dict[str, type[Optimizer]] = {
     if isinstance(value, type) and issubclass(value, Optimizer) and value is not Optimizer
 }
 _ALIASES = {name.lower(): cls for name, cls in _OPTIMIZERS.items()}
-list_builtins("keras.optimizers", {**_OPTIMIZERS, "Optimizer": Optimizer})
+list_builtins(
+    "keras.optimizers", {**_OPTIMIZERS, "Optimizer": Optimizer, "OptimizerMap": OptimizerMap}
+)
 
 
 def serialize(optimizer: Optimizer) -> Any:

@@ -13,7 +13,7 @@ from laminar.engine.errors import InvalidArgumentError
 
 from .callback import Callback, Logs
 from .display import say
-from .learning_rates import learning_rate, require_settable
+from .learning_rates import logged_rates, rate_of, rated, require_settable
 
 
 class LearningRateScheduler(Callback):
@@ -44,13 +44,12 @@ class LearningRateScheduler(Callback):
         require_settable(self.model, "LearningRateScheduler")
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
-        rate = self._rate(epoch)
-        self.model.optimizer.learning_rate = rate
+        for optimizer in rated(self.model):
+            rate = optimizer.learning_rate = self._rate(epoch, rate_of(optimizer))
         if self.verbose:
             say(f"Epoch {epoch + 1}: LearningRateScheduler setting learning rate to {rate}.")
 
-    def _rate(self, epoch: int) -> float:
-        now = learning_rate(self.model)
+    def _rate(self, epoch: int, now: float) -> float:
         result = self.schedule(epoch, now) if self._takes_rate else self.schedule(epoch)
         array = np.asarray(result)
         if array.size == 1 and array.dtype.kind in "iuf" and math.isfinite(array.reshape(())):
@@ -63,7 +62,7 @@ class LearningRateScheduler(Callback):
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         if logs is not None:
-            logs["learning_rate"] = learning_rate(self.model)
+            logs |= logged_rates(self.model)
 
 
 def _takes_two(schedule: Callable[..., Any]) -> bool:

@@ -14,7 +14,7 @@ from laminar.engine.errors import InvalidArgumentError
 from .callback import Logs
 from .checks import check_number, check_whole
 from .display import say
-from .learning_rates import learning_rate, require_settable
+from .learning_rates import logged_rates, rate_of, rated, require_settable
 from .monitor import MonitorCallback
 
 
@@ -101,7 +101,7 @@ class ReduceLROnPlateau(MonitorCallback):
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         if logs is not None:
-            logs["learning_rate"] = learning_rate(self.model)
+            logs |= logged_rates(self.model)
         value = self.monitored(logs)
         if value is None:
             return
@@ -117,12 +117,12 @@ class ReduceLROnPlateau(MonitorCallback):
                 self._reduce(epoch)
 
     def _reduce(self, epoch: int) -> None:
-        old = learning_rate(self.model)
-        if old <= np.float32(self.min_lr):  # the rate is kept in float32
-            return
-        new = max(old * self.factor, self.min_lr)
-        self.model.optimizer.learning_rate = new
-        self.wait = 0
-        self.cooldown_counter = self.cooldown
-        if self.verbose:
-            say(f"Epoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to {new}.")
+        for optimizer in rated(self.model):
+            old = rate_of(optimizer)
+            if old <= np.float32(self.min_lr):  # the rate is kept in float32
+                continue
+            new = optimizer.learning_rate = max(old * self.factor, self.min_lr)
+            self.wait = 0
+            self.cooldown_counter = self.cooldown
+            if self.verbose:
+                say(f"Epoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to {new}.")

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from laminar.engine.errors import FailedPreconditionError
-from laminar.optimizers import LossScaleOptimizer
 
 from .callback import Callback, Logs
+from .learning_rates import rated
 
 
 class SwapEMAWeights(Callback):
@@ -29,27 +29,28 @@ class SwapEMAWeights(Callback):
         super().__init__()
         self.swap_on_epoch = swap_on_epoch
 
-    def _optimizer(self) -> Any:
-        """The optimizer with the averages, checked anew: a model may be compiled again."""
-        optimizer = self.model.optimizer
-        if isinstance(optimizer, LossScaleOptimizer):
-            optimizer = optimizer.inner_optimizer
-        if optimizer is None or not optimizer.use_ema:
+    def _optimizers(self) -> list[Any]:
+        """The optimizers with averages, checked anew: a model may be compiled again."""
+        found = [] if self.model.optimizer is None else rated(self.model)
+        found = [optimizer for optimizer in found if optimizer.use_ema]
+        if not found:
             raise FailedPreconditionError(
                 "SwapEMAWeights: the optimizer keeps no averages of the weights",
                 remedy="make it with use_ema=True, as Adam(use_ema=True), and compile with it",
             )
-        return optimizer
+        return found
 
     def get_state(self) -> Mapping[str, Any]:
-        return {"in_place": self._optimizer()._laminar_averages_in_place}
+        return {"in_place": self._optimizers()[0]._laminar_averages_in_place}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         # The variables, which stand as they stood, are set by themselves.
-        self._optimizer()._laminar_averages_in_place = bool(state["in_place"])
+        for optimizer in self._optimizers():
+            optimizer._laminar_averages_in_place = bool(state["in_place"])
 
     def _put_averages(self, in_place: bool) -> None:
-        self._optimizer().swap_averages(in_place)
+        for optimizer in self._optimizers():
+            optimizer.swap_averages(in_place)
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
         self._put_averages(False)

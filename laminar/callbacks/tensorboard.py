@@ -19,7 +19,7 @@ from laminar.paths import file_name
 
 from .callback import Callback, LazyLogs, Logs
 from .checks import check_whole
-from .learning_rates import learning_rate
+from .learning_rates import logged_rates
 
 _Node = tuple[str, str, list[str]]
 
@@ -137,8 +137,9 @@ class TensorBoard(Callback):
                 self._writer("validation").scalar(f"epoch_{name}", value, epoch)
             else:
                 train.scalar(f"epoch_{name}", value, epoch)
-        if "learning_rate" not in values:
-            train.scalar("epoch_learning_rate", learning_rate(self.model), epoch)
+        for name, rate in logged_rates(self.model).items():
+            if name not in values:
+                train.scalar(f"epoch_{name}", rate, epoch)
         self._write_speed("epoch", epoch)
         if self.histogram_freq and epoch % self.histogram_freq == 0:
             self._write_weights(epoch)
