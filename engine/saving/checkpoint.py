@@ -12,7 +12,6 @@ from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..graph import eager_scope
 from ..graph.graph import Runner as Session
 from ..io.places import no_place
-from ..ops.state.variable import fetched
 from ..state import Variable
 from .object_graph import (
     KEY,
@@ -27,6 +26,7 @@ from .object_graph import (
 )
 from .restoration import Restoration
 from .retention import Retention
+from .saveables import stored_value
 from .saver import Saver
 
 _COUNTER = "save_counter"
@@ -137,7 +137,7 @@ class Checkpoint:
             if key in in_graph:
                 values[key] = fetched_values[key]
             elif isinstance(value, Variable):
-                values[key] = fetched(value.store.read())
+                values[key] = stored_value(value)
             else:
                 values[key] = state_text(value)
         values[KEY] = np.array(graph_bytes(nodes), object)

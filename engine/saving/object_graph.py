@@ -175,12 +175,12 @@ def state_text(value: Any) -> Any:
     return np.array(text.encode(), object)
 
 
-def read_state(data: bytes) -> Any:
-    """What `state_text` was made of; DataLossError if it is damaged."""
+def parse_json(data: bytes) -> Any:
+    """What JSON means, as `state_text` writes it; DataLossError if it is damaged."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as cause:
-        raise DataLossError(f"the state of an object is damaged: {cause}") from cause
+        raise DataLossError(f"a text is not JSON: {cause}") from cause
 
 
 # As bytes

@@ -23,7 +23,7 @@ from ..graph import eager_scope
 from ..ops.state.variable import VariableStore, one_lock, settle_with
 from ..state import Variable
 from ..state.variable import tell_of_new_variables
-from .object_graph import STATE, VALUE, Node, children_of, is_stateful, read_state
+from .object_graph import STATE, VALUE, Node, children_of, is_stateful, parse_json
 
 _lock = forks.recursive_lock()
 _waiting: list[Restoration] = []
@@ -133,7 +133,7 @@ class Restoration:
         variables = {n: v for n, v in new.items() if isinstance(v, Variable)}
         self._check(variables)
         values = {n: self._read(n, VALUE) for n, v in variables.items() if v.graph is None}
-        states = {n: read_state(self._read(n, STATE).item()) for n in new.keys() - variables.keys()}
+        states = {n: parse_json(self._read(n, STATE).item()) for n in new.keys() - variables.keys()}
         for number, value in values.items():
             _give(variables[number], value)
         for number, state in states.items():

@@ -10,6 +10,7 @@ from ..checkpoint import format_slice
 from ..errors import InvalidArgumentError
 from ..graph import DType, Graph, GraphTensor, Operation, TensorShape
 from ..ops.array.shape import reshape
+from ..ops.state.variable import fetched
 from ..state import PartitionedVariable, Variable
 
 
@@ -69,6 +70,18 @@ class SaveableObject:
             restored_shapes: the shapes that they are to be given; None to take them as they are.
         """
         raise NotImplementedError
+
+
+def stored_value(variable: Variable) -> Any:
+    """The array that a variable that belongs to no graph has now, on the host.
+
+    It stays as it is: an update makes another array while somebody has this one. So what is to be
+    written later need not be copied.
+
+    Raises:
+        FailedPreconditionError: the variable has no value.
+    """
+    return fetched(variable.store.read())
 
 
 class VariableSaveable(SaveableObject):

@@ -18,13 +18,12 @@ from ..errors import (
 )
 from ..graph import Graph, get_default_graph
 from ..graph.graph import Runner as Session
-from ..ops.state.variable import fetched
 from ..source import warn
 from ..state import GraphKeys, Variable
 from .collections import register_collection_codec
 from .meta_graph import MetaGraph, add_meta_graph, export_meta_graph
 from .retention import Retention
-from .saveables import Saved, named, saveables
+from .saveables import Saved, named, saveables, stored_value
 from .saver_def import SaverDef, in_scope
 from .saver_graph import add_saver
 
@@ -351,7 +350,7 @@ def _eager(values: Mapping[str, Sequence[Saved]]) -> dict[str, list[Variable]] |
 
 def _stored(variable: Variable) -> Any:
     """The value of a variable that belongs to no graph, as it is written."""
-    value = fetched(variable.store.read())
+    value = stored_value(variable)
     part = variable.part_of
     return value if part is None else Part(value, tuple(d or 0 for d in part.shape), part.extents)
 

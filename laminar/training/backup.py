@@ -5,21 +5,24 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from laminar.callbacks import BackupAndRestore, CallbackList
-from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.errors import InvalidArgumentError, LaminarError
+from laminar.engine.saving import BackgroundWriter
+from laminar.engine.source import warn
 
 from . import training_state
 from .data import Epochs
-from .state_files import StateFiles
+from .state_files import StateFiles, tensors_of
 
 _SECONDS = 60.0  # by itself, a state is written after so long inside an epoch
 _SHARE = 20  # and, between epochs, so many times less often than writing takes
 
 
 class Backup:
-    """Writes the state of a training, and reads it again.
+    """Writes the state of a training beside its steps, and reads it again.
 
     Args:
         folder: for the files.
@@ -43,6 +46,7 @@ class Backup:
         self._every = every
         self._each_epoch = each_epoch
         self._is_deleted = is_deleted
+        self._writer = BackgroundWriter()
         self._steps = 0  # of the whole training
         self._steps_written = 0
         self._written = time.monotonic()
@@ -66,7 +70,8 @@ class Backup:
         """Whether a state is to be written between two epochs."""
         if self._every is not None:
             return self._steps - self._steps_written >= self._every
-        return self._each_epoch or time.monotonic() >= self._free
+        is_free = not self._writer.is_busy and time.monotonic() >= self._free
+        return self._each_epoch or is_free
 
     def write(
         self,
@@ -78,19 +83,35 @@ class Backup:
         step: int,
         logs: Mapping[str, Any],
     ) -> None:
-        """Write the state after `step` steps of `epoch`, with the values of the last step."""
+        """Begin to write the state after `step` steps of `epoch`; `logs` are of the last."""
         begin = time.monotonic()
         state = training_state.take(model, passes, listeners.callbacks)
         state |= {"epoch": epoch, "step": step, "steps": self._steps, "logs": dict(logs)}
-        self._files.write(self._steps, state)
+        self._writer.submit(partial(self._store, self._steps, tensors_of(state), begin), "backup")
         self._steps_written = self._steps
         self._written = time.monotonic()
-        self._free = self._written + _SHARE * (self._written - begin)
+
+    def _store(self, number: int, tensors: Mapping[str, Any], begin: float) -> None:
+        self._files.store(number, tensors)
+        now = time.monotonic()
+        self._free = now + _SHARE * (now - begin)
 
     def end(self) -> None:
-        """Training has ended."""
+        """Training has ended: what has begun is written to the end.
+
+        Raises:
+            PermissionDeniedError, ResourceExhaustedError: it cannot be written.
+        """
+        self._writer.wait()
         if self._is_deleted:
             self._files.delete()
+
+    def interrupted(self) -> None:
+        """An error ends training: what has begun is written; a failure is said, not raised."""
+        try:
+            self._writer.wait()
+        except LaminarError as error:
+            warn(f"fit: the last state was not written: {error.message}")
 
 
 def make_backup(resume: Any, listeners: CallbackList) -> Backup | None:

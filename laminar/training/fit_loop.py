@@ -70,6 +70,16 @@ class FitLoop:
 
     def run(self) -> None:
         """Train; every epoch is told of to the callbacks."""
+        try:
+            self._run()
+        except BaseException:
+            if self._backup is not None:
+                self._backup.interrupted()
+            raise
+        if self._backup is not None:
+            self._backup.end()
+
+    def _run(self) -> None:
         model, listeners = self._model, self._listeners
         model.stop_training = False
         saved = None if self._backup is None else self._backup.read()
@@ -91,8 +101,6 @@ class FitLoop:
             if _has_final_values(model.optimizer):
                 model.optimizer.finalize_variable_values(model.trainable_weights)
             listeners.on_train_end(self._logs)
-        if self._backup is not None:
-            self._backup.end()
 
     def _run_epoch(self, saved: Mapping[str, Any] | None) -> bool:
         """Run an epoch, or the rest of one that was saved; False when there are no batches left."""

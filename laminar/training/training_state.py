@@ -15,6 +15,7 @@ import numpy as np
 from laminar.callbacks import Callback
 from laminar.engine.errors import DataLossError, FailedPreconditionError, LaminarError
 from laminar.engine.ops.state.undo import UndoLog
+from laminar.engine.saving import stored_value
 from laminar.engine.source import warn
 from laminar.engine.state import Variable
 from laminar.optimizers import Optimizer
@@ -81,9 +82,9 @@ def undone_on_failure(model: Any, step: Callable[[Any], Any]) -> Callable[[Any],
 
 
 def take(model: Any, passes: Epochs, callbacks: list[Callback]) -> dict[str, Any]:
-    """The state of a training, as data."""
+    """The state of a training, as data; the arrays of variables are theirs, not copies."""
     return {
-        "variables": [v.numpy() for v in variables_of(model)],
+        "variables": [stored_value(v) for v in variables_of(model)],
         "random": random_state(),
         "data": _data_form(passes) | {"position": passes.position},
         "callbacks": [[type(c).__name__, dict(c.get_state())] for c in callbacks],

@@ -123,9 +123,9 @@ def test_resume_keeps_several_states_and_goes_on_with_more_epochs(tmp_path: Path
     found = fit(again, epochs=6, resume=tmp_path)
     same(whole, again)
     assert found.history == expected.history
-    files = sorted(tmp_path.iterdir())
+    files = sorted(tmp_path.glob("*.index"))
     assert 1 <= len(files) <= 3
-    assert files[-1].name == "state-0000000030.ckpt"
+    assert files[-1].name == "state-0000000030.index"
     ended = dropped()
     assert fit(ended, epochs=6, resume=tmp_path).history == expected.history
     same(whole, ended)
@@ -258,12 +258,14 @@ def test_the_files_go_at_the_end(tmp_path: Path) -> None:
 
 def test_damaged_files_are_passed_over(tmp_path: Path) -> None:
     fit(dropped(), resume=tmp_path, epochs=1)
-    (good,) = tmp_path.iterdir()
-    bad = tmp_path / "state-0000000099.ckpt"
-    bad.write_bytes(good.read_bytes()[:700])
-    (tmp_path / ".state-0000000007.ckpt.0123456789abcdef.tmp").write_bytes(b"half")
+    (index,) = tmp_path.glob("*.index")
+    (data,) = tmp_path.glob("*.data-*")
+    (tmp_path / "state-0000000099.index").write_bytes(index.read_bytes())
+    bad = tmp_path / "state-0000000099.data-00000-of-00001"
+    bad.write_bytes(data.read_bytes()[:700])
+    (tmp_path / ".state-0000000007.index.next.0123456789abcdef.tmp").write_bytes(b"half")
     again = dropped()
-    with pytest.warns(UserWarning, match=r"state-0000000099.ckpt is passed over"):
+    with pytest.warns(UserWarning, match=r"state-0000000099 is passed over"):
         history = fit(again, resume=tmp_path, epochs=2)
     assert history.epoch == [0, 1]
     assert not list(tmp_path.glob(".*.tmp"))

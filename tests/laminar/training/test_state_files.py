@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from laminar.engine.checkpoint import latest_checkpoint, write_checkpoint
 from laminar.engine.errors import DataLossError, InvalidArgumentError
-from laminar.training.state_files import StateFiles, decode, encode
+from laminar.training.state_files import StateFiles, decode, encode, tensors_of
 
 VALUES: list[Any] = [
     None,
@@ -44,7 +45,13 @@ def test_nan_tuples_and_arrays(tmp_path: Path) -> None:
     files = StateFiles(tmp_path / "folder", keep=2)
     for number in (1, 2, 3):
         files.write(number, state)
-    assert len(list((tmp_path / "folder").iterdir())) == 2
+    names = sorted(p.name for p in (tmp_path / "folder").iterdir())
+    assert names[0] == "checkpoint"
+    assert [n for n in names if n.endswith(".index")] == [
+        "state-0000000002.index",
+        "state-0000000003.index",
+    ]
+    assert latest_checkpoint(tmp_path / "folder") == str(tmp_path / "folder" / "state-0000000003")
     found = files.latest(lambda state: None)
     assert found is not None
     assert math.isnan(found["nan"])
@@ -75,9 +82,25 @@ def test_hostile_values_are_refused(value: Any) -> None:
         decode([value], [np.ones(1)])
 
 
-def test_other_archives_are_passed_over(tmp_path: Path) -> None:
-    from laminar.saving.archive import write_archive
-
-    write_archive(tmp_path / "state-0000000001.ckpt", {"class_name": "Dense"}, {}, {"arrays": []})
-    with pytest.warns(UserWarning, match="it is not a state of a training"):
+@pytest.mark.parametrize(
+    "tensors",
+    [
+        {"w": np.zeros(3)},
+        {"training_state": np.zeros(3)},
+        {"training_state": np.array(b"{", object)},
+        {"training_state": np.array(b"[" * 100_000, object)},
+        {"training_state": np.array(b'{"format": 1, "state": {}}', object)},
+        {"training_state": np.array(b'{"format": 2, "state": 3}', object)},
+    ],
+)
+def test_other_checkpoints_are_passed_over(tmp_path: Path, tensors: dict[str, Any]) -> None:
+    write_checkpoint(tmp_path / "state-0000000001", tensors.items())
+    with pytest.warns(UserWarning, match="state-0000000001 is passed over"):
         assert StateFiles(tmp_path).latest(lambda state: None) is None
+
+
+def test_variables_are_not_copied_and_others_are() -> None:
+    variable, kept = np.zeros(3), np.zeros(3)
+    found = tensors_of({"variables": [variable], "kept": kept})
+    assert found["variables/0"] is variable
+    assert found["arrays/0"] is not kept
