@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import InvalidArgumentError, LaminarError
 from ..graph.dtypes import as_dtype, string
 from ..io.atomic import atomic_write
-from ..io.crc32c import crc32c, masked
+from ..io.crc32c import crc32c, fastest_crc32c, masked
 from ..io.places import no_place
 from ..io.wire import varint
 from .entries import Entry, Extents, entry_bytes, header_bytes, number_of, ranges
@@ -136,11 +136,12 @@ def _store(name: str, array: Any, data: BinaryIO) -> Entry:
         if not array.dtype.isnative:
             array = array.astype(array.dtype.newbyteorder("="))
         checksum = 0
+        extend = fastest_crc32c(array.nbytes)
         # An array that is contiguous is written from where it is.
         raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         for start in range(0, raw.size, _PIECE):
             piece = raw[start : start + _PIECE].data
-            checksum = crc32c(piece, checksum)
+            checksum = extend(piece, checksum)
             data.write(piece)
     return Entry(dtype, array.shape, 0, offset, data.tell() - offset, masked(checksum))
 

@@ -11,6 +11,8 @@ Source: Castagnoli, Braeuer and Herrmann, "Optimization of cyclic redundancy-che
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeAlias
@@ -23,6 +25,8 @@ _POLYNOMIAL = 0x82F63B78  # x^32 + x^28 + x^27 + ... + 1, lowest power in the hi
 _BLOCK = 1024  # bytes looked up at a time: its table, 1 MiB, stays in the second-level cache
 _SHORT = 32  # up to this many bytes, Python's own loop is quicker than NumPy's calls
 _MASK_DELTA = 0xA282EAD8
+_COMPILER = "laminar.engine.compiler.native"
+_SEVERAL, _MANY = 1 << 16, 1 << 25  # bytes for which native code pays, loaded or not
 
 
 @cache
@@ -57,7 +61,8 @@ def _few(crc: int, data: Bytes) -> int:
     return crc
 
 
-def _portable(data: Bytes, start: int = 0) -> int:
+def portable_crc32c(data: Bytes, start: int = 0) -> int:
+    """What `crc32c` gives, by NumPy."""
     size = len(data)
     crc = start ^ 0xFFFFFFFF
     if size <= _SHORT:
@@ -87,9 +92,9 @@ def _implementation() -> Callable[[Bytes, int], int]:
     try:
         import google_crc32c  # optional; this module owns it
     except ImportError:
-        return _portable
+        return portable_crc32c
     if google_crc32c.implementation != "c":
-        return _portable
+        return portable_crc32c
     extend = google_crc32c.extend
     return lambda data, start: int(extend(start, data if isinstance(data, bytes) else bytes(data)))
 
@@ -97,6 +102,19 @@ def _implementation() -> Callable[[Bytes, int], int]:
 def crc32c(data: Bytes, start: int = 0) -> int:
     """The CRC-32C of `data`, a number below 2**32; `start` is that of the bytes before them."""
     return _implementation()(data, start)
+
+
+def fastest_crc32c(size: int) -> Callable[[Bytes, int], int]:
+    """What makes the checksum of `size` bytes soonest, with the one of the bytes before them.
+
+    That is native code, where the code generator is loaded, or it pays to load it.
+    """
+    found = _implementation()
+    if size < (_SEVERAL if _COMPILER in sys.modules else _MANY):
+        return found
+    # The room of the compiler stands above this one.
+    native: Callable[[Bytes, int], int] = importlib.import_module(f"{_COMPILER}.checksums").crc32c
+    return native
 
 
 def masked(crc: int) -> int:

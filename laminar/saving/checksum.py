@@ -112,9 +112,9 @@ def _fastest(size: int) -> Callable[[memoryview, int], int]:
     if size < _SEGMENT or (size < _MANY and "laminar.engine.compiler" not in sys.modules):
         return zlib.crc32
     # Heavy: it brings the code generator, of which all is loaded before this part of it.
-    from laminar.saving import native_crc32
+    from laminar.engine.compiler.native import checksums
 
-    return native_crc32.crc32
+    return checksums.crc32
 
 
 def combined(first: int, second: int, length: int) -> int:

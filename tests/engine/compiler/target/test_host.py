@@ -18,7 +18,7 @@ import pytest
 from laminar import engine, ops
 from laminar.engine.compiler.codegen import driver
 from laminar.engine.compiler.ir.kernel_target import Target
-from laminar.engine.compiler.native import cluster_kernel, threads
+from laminar.engine.compiler.native import checksums, cluster_kernel, threads
 from laminar.engine.compiler.plan import fallback
 from laminar.engine.compiler.target import code_cache, host, llvm
 from laminar.engine.compiler.target.code import Code
@@ -28,7 +28,6 @@ from laminar.engine.ops.core.basic import placeholder
 from laminar.engine.ops.nn.activations import relu
 from laminar.engine.passes import StepGraph
 from laminar.engine.runtime import Plan, StepContext
-from laminar.saving import native_crc32
 
 from ..counting import counting_plan
 
@@ -167,10 +166,10 @@ def test_code_that_cannot_be_linked_is_not_run(
 
 def test_a_checksum_that_cannot_be_linked_is_made_by_zlib(monkeypatch: pytest.MonkeyPatch) -> None:
     data = memoryview(np.random.default_rng(1).bytes(10_000))
-    monkeypatch.setattr(native_crc32, "address_of", _refuse)
-    native_crc32._kernel.cache_clear()
-    assert native_crc32.crc32(data) == zlib.crc32(data)
-    native_crc32._kernel.cache_clear()
+    monkeypatch.setattr(checksums, "address_of", _refuse)
+    checksums._kernel.cache_clear()
+    assert checksums.crc32(data) == zlib.crc32(data)
+    checksums._kernel.cache_clear()
 
 
 def test_code_that_cannot_be_linked_spoils_no_other() -> None:

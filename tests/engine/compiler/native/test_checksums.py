@@ -1,4 +1,4 @@
-"""The native CRC-32 against zlib's."""
+"""The native CRC-32 against zlib's, and the CRC-32C against the one by tables."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import zlib
 import numpy as np
 import pytest
 
-from laminar.saving import native_crc32 as module
-from laminar.saving.native_crc32 import crc32
+from laminar.engine.compiler.native import checksums as module
+from laminar.engine.compiler.native.checksums import crc32, crc32c
+from laminar.engine.io.crc32c import portable_crc32c
 
 
 @pytest.fixture(params=[0, 16, 32, 64])
@@ -28,6 +29,7 @@ def test_equals_zlib(size: int, start: int, width: int) -> None:
     for skipped in (0, 1, 3):
         piece = data[skipped : skipped + size]
         assert crc32(piece, start) == zlib.crc32(piece, start)
+        assert crc32c(piece, start) == portable_crc32c(piece, start)
 
 
 def test_sums_of_pieces(width: int) -> None:

@@ -1,10 +1,11 @@
-"""CRC-32 of memory in native code: as fast as memory gives the bytes, ten times as fast as a table.
+"""CRC-32 and CRC-32C of memory in native code: as fast as memory gives the bytes, ten times as fast
+as a table.
 
 A CRC is the rest of a polynomial over GF(2), so bytes that stand D bits further ahead may be
 multiplied by x^D modulo the polynomial and added to those that follow. The kernel keeps four
 vectors, and folds each into the next block by carry-less products: the lower half of 128 bits by
 x^(D + 32), the upper half by x^(D - 32), in which 64 bits by 32 become less than 128. What is left
-are the bytes of one block, whose sum is that of all: zlib's loop makes it.
+are the bytes of one block, whose sum is that of all: a loop over a table makes it.
 
 Source: Gopal et al., "Fast CRC computation for generic polynomials using PCLMULQDQ instruction",
     Intel, 2009.
@@ -16,23 +17,26 @@ import ctypes
 import functools
 import logging
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from laminar.engine.compiler.codegen.control import fold
-from laminar.engine.compiler.codegen.function import Module, Value
-from laminar.engine.compiler.kernels.addressing import function, load, store
-from laminar.engine.compiler.target import host, llvm
-from laminar.engine.compiler.target.code import Code
-from laminar.engine.compiler.target.code_cache import address_of
-from laminar.engine.graph import uint64
+from ...graph import uint64
+from ...io.crc32c import Bytes, portable_crc32c
+from ..codegen.control import fold
+from ..codegen.function import Module, Value
+from ..kernels.addressing import function, load, store
+from ..target import host, llvm
+from ..target.code import Code
+from ..target.code_cache import address_of
 
 _log = logging.getLogger(__name__)
 
 _SYMBOL = "crc32_fold"
-_POLYNOMIAL = 0xEDB88320  # of CRC-32 (ISO 3309), the lowest power in the highest bit
+# Polynomials, the lowest power in the highest bit.
+_CRC32 = 0xEDB88320  # ISO 3309
+_CRC32C = 0x82F63B78  # Castagnoli
 _ONES = 0xFFFF_FFFF
 _VECTORS = 4  # folded side by side, since each is a chain of products
 _SHORT = 1 << 12  # bytes; a call from Python costs as much as zlib takes for them
@@ -41,24 +45,33 @@ _SHORT = 1 << 12  # bytes; a call from Python costs as much as zlib takes for th
 _PRODUCTS = {16: "pclmulqdq", 32: "pclmulqdq.256", 64: "pclmulqdq.512"}
 
 
-def crc32(data: memoryview, start: int = 0) -> int:
+def crc32(data: Bytes, start: int = 0) -> int:
     """What `zlib.crc32(data, start)` gives; by zlib itself where there is no native code for it.
 
     Args:
         data: contiguous bytes.
         start: the sum of what stands before them.
     """
+    return _sum(data, start, _CRC32, zlib.crc32)
+
+
+def crc32c(data: Bytes, start: int = 0) -> int:
+    """What `portable_crc32c(data, start)` gives."""
+    return _sum(data, start, _CRC32C, portable_crc32c)
+
+
+def _sum(data: Bytes, start: int, polynomial: int, by_table: Callable[[Bytes, int], int]) -> int:
     width = _vector_bytes()
-    kernel = _kernel(width) if width and len(data) >= _SHORT else None
+    kernel = _kernel(width, polynomial) if width and len(data) >= _SHORT else None
     if kernel is None:
-        return zlib.crc32(data, start)
+        return by_table(data, start)
     block = _VECTORS * width
     whole = len(data) // block * block
     source = np.frombuffer(data, np.uint8)
     rest = np.empty(block, np.uint8)
     kernel(source.ctypes.data, whole, start ^ _ONES, rest.ctypes.data)
-    # The kernel has taken in `start`, and what zlib puts before every sum.
-    return zlib.crc32(data[whole:], zlib.crc32(rest.data, _ONES))
+    # The kernel has taken in `start`, and what stands before every sum.
+    return by_table(memoryview(data)[whole:], by_table(rest.data, _ONES))
 
 
 @functools.cache
@@ -71,23 +84,25 @@ def _vector_bytes() -> int:
 
 
 @functools.cache
-def _kernel(width: int) -> Any | None:
+def _kernel(width: int, polynomial: int) -> Any | None:
     """The kernel; None where the system lets nobody make code."""
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
     try:
-        return kind(address_of(Code(_SYMBOL, width, _text, (width,))))
+        code = Code(_SYMBOL, width, _text, (width, polynomial))
+        return kind(address_of(code))
     except RuntimeError as error:
-        _log.debug("checksums are made by zlib: %s", error)
+        _log.debug("checksums are made by tables: %s", error)
         return None
 
 
-def _text(width: int) -> str:
+def _text(width: int, polynomial: int) -> str:
     """`void crc32_fold(data, size, start, out)`: `size` bytes, whole blocks, as one block."""
     module = Module()
     fn, (data, size, start, out) = function(module, _SYMBOL, 4)
     lanes = width // uint64.size
     block = _VECTORS * width
-    factors = (_power(8 * block + 32) << 1, _power(8 * block - 32) << 1)
+    ahead = 8 * block + 32, 8 * block - 32
+    factors = [_power(bits, polynomial) << 1 for bits in ahead]
     both = ", ".join(f"i64 {factors[i % 2]}" for i in range(lanes))
     multiplier = f"<{lanes} x i64> <{both}>"
     product = f"llvm.x86.{_PRODUCTS[width]}"
@@ -117,9 +132,9 @@ def _text(width: int) -> str:
     return module.text()
 
 
-def _power(exponent: int) -> int:
+def _power(exponent: int, polynomial: int) -> int:
     """x ** exponent modulo the polynomial."""
     rest = 1 << 31  # the polynomial 1
     for _ in range(exponent):
-        rest = rest >> 1 ^ (_POLYNOMIAL if rest & 1 else 0)
+        rest = rest >> 1 ^ (polynomial if rest & 1 else 0)
     return rest
