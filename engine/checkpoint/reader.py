@@ -98,6 +98,7 @@ class CheckpointReader:
             if entry.size and not entry.slices:
                 places.append((entry.shard, entry.offset, entry.size))
         places.sort()
+        self._total = sum(size for *_, size in places)
         for (shard, offset, size), (other, begin, _) in pairwise(places):
             if shard == other and begin < offset + size:
                 raise self._damaged(f"two tensors share byte {begin} of data file {shard}")
@@ -220,7 +221,7 @@ class CheckpointReader:
         found = np.empty(entry.shape, dtype.numpy)
         raw = found.reshape(-1).view(np.uint8).data
         checksum = 0
-        extend = fastest_crc32c(entry.size)
+        extend = fastest_crc32c(self._total)
         for start in range(0, entry.size, _PIECE):
             piece = raw[start : start + _PIECE]
             if file.readinto(piece) != len(piece):

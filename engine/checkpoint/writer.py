@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import InvalidArgumentError, LaminarError
 from ..graph.dtypes import as_dtype, string
 from ..io.atomic import atomic_write
-from ..io.crc32c import crc32c, fastest_crc32c, masked
+from ..io.crc32c import Checksum, crc32c, fastest_crc32c, masked
 from ..io.places import no_place
 from ..io.wire import varint
 from .entries import Entry, Extents, entry_bytes, header_bytes, number_of, ranges
@@ -94,8 +94,10 @@ def _write(prefix: str, by_name: Mapping[str, Sequence[Any]]) -> None:
         target = data_path(prefix, 0, 1) + NEXT
         data = stack.enter_context(atomic_write(target, durable=True))
         entries: dict[bytes, Entry] = {}
+        arrays = (v.array if isinstance(v, Part) else v for vs in by_name.values() for v in vs)
+        extend = fastest_crc32c(sum(getattr(array, "nbytes", 0) for array in arrays))
         for name in sorted(by_name, key=str.encode):
-            _add(name, by_name[name], data, entries)
+            _add(name, by_name[name], data, entries, extend)
         _write_index(index, 1, entries)
         after.enter_context(folder_lock(os.path.dirname(prefix)))
         roll_forward(prefix)  # what was left of another one
@@ -107,11 +109,17 @@ def _write_index(file: BinaryIO, num_shards: int, entries: Mapping[bytes, Entry]
     write_table(file, [(b"", header_bytes(num_shards)), *sorted(found.items())])
 
 
-def _add(name: str, values: Sequence[Any], data: BinaryIO, entries: dict[bytes, Entry]) -> None:
+def _add(
+    name: str,
+    values: Sequence[Any],
+    data: BinaryIO,
+    entries: dict[bytes, Entry],
+    extend: Checksum,
+) -> None:
     if not name:
         raise InvalidArgumentError("a tensor of a checkpoint needs a name")
     if not isinstance(values[0], Part):
-        entries[name.encode()] = _store(name, np.asarray(values[0]), data)
+        entries[name.encode()] = _store(name, np.asarray(values[0]), data, extend)
         return
     first = values[0]
     for part in values:
@@ -120,13 +128,13 @@ def _add(name: str, values: Sequence[Any], data: BinaryIO, entries: dict[bytes, 
         key = slice_key(name, part.extents)
         if key in entries:
             raise InvalidArgumentError(f"a part of {name!r} is given twice")
-        entries[key] = _store(name, part.array, data)
+        entries[key] = _store(name, part.array, data, extend)
     dtype = as_dtype(first.array.dtype)
     slices = tuple(part.extents for part in values)
     entries[name.encode()] = Entry(dtype, first.shape, slices=slices)
 
 
-def _store(name: str, array: Any, data: BinaryIO) -> Entry:
+def _store(name: str, array: Any, data: BinaryIO, extend: Checksum) -> Entry:
     dtype = as_dtype(array.dtype)
     number_of(dtype)
     offset = data.tell()
@@ -136,7 +144,6 @@ def _store(name: str, array: Any, data: BinaryIO) -> Entry:
         if not array.dtype.isnative:
             array = array.astype(array.dtype.newbyteorder("="))
         checksum = 0
-        extend = fastest_crc32c(array.nbytes)
         # An array that is contiguous is written from where it is.
         raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         for start in range(0, raw.size, _PIECE):

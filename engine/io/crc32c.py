@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
+Checksum: TypeAlias = Callable[[Bytes, int], int]  # of bytes, and of those before them
 
 _POLYNOMIAL = 0x82F63B78  # x^32 + x^28 + x^27 + ... + 1, lowest power in the highest bit
 _BLOCK = 1024  # bytes looked up at a time: its table, 1 MiB, stays in the second-level cache
@@ -88,7 +89,7 @@ def _block(crc: int, data: Any, table: Any, rows: Any) -> int:
 
 
 @cache
-def _implementation() -> Callable[[Bytes, int], int]:
+def _implementation() -> Checksum:
     try:
         import google_crc32c  # optional; this module owns it
     except ImportError:
@@ -104,7 +105,7 @@ def crc32c(data: Bytes, start: int = 0) -> int:
     return _implementation()(data, start)
 
 
-def fastest_crc32c(size: int) -> Callable[[Bytes, int], int]:
+def fastest_crc32c(size: int) -> Checksum:
     """What makes the checksum of `size` bytes soonest, with the one of the bytes before them.
 
     That is native code, where the code generator is loaded, or it pays to load it.
@@ -113,7 +114,7 @@ def fastest_crc32c(size: int) -> Callable[[Bytes, int], int]:
     if size < (_SEVERAL if _COMPILER in sys.modules else _MANY):
         return found
     # The room of the compiler stands above this one.
-    native: Callable[[Bytes, int], int] = importlib.import_module(f"{_COMPILER}.checksums").crc32c
+    native: Checksum = importlib.import_module(f"{_COMPILER}.checksums").crc32c
     return native
 
 
