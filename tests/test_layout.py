@@ -73,7 +73,7 @@ ENGINE_MAY_IMPORT = {
     "state": {"graph", "io", "ops", "resources"},
     "saving": {"checkpoint", "graph", "io", "ops", "state"},
     "runtime": {"devices", "graph", "ops", "passes"},
-    "compiler": {"graph", "ops"},
+    "compiler": {"graph", "io", "ops"},
     "summary": {"graph", "io", "ops", "resources", "runtime", "state"},
     "training": {
         "checkpoint",
