@@ -24,12 +24,12 @@ class Recorded:
 
 def is_recorded(kind: type[Any]) -> bool:
     """Whether a class is the user's own and leaves `get_config` to laminar's."""
-    return not _is_ours(kind) and _is_ours(_owner(kind, "get_config"))
+    return not is_ours(kind) and is_ours(_owner(kind, "get_config"))
 
 
 def is_read_by_us(kind: type[Any]) -> bool:
     """Whether the recorded arguments of a class are made again before its constructor gets them."""
-    return is_recorded(kind) and _is_ours(_owner(kind, "from_config"))
+    return is_recorded(kind) and is_ours(_owner(kind, "from_config"))
 
 
 def recorded_config(obj: Any) -> dict[str, Any]:
@@ -76,5 +76,6 @@ def _owner(kind: type[Any], method: str) -> type[Any]:
     return next((base for base in kind.__mro__ if method in vars(base)), kind)
 
 
-def _is_ours(kind: type[Any]) -> bool:
+def is_ours(kind: type[Any]) -> bool:
+    """Whether a class is laminar's own."""
     return kind.__module__.partition(".")[0] == "laminar"

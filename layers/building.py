@@ -41,16 +41,19 @@ class Buildable(Weighted):
     def _laminar_maybe_build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self.built:
             return
-        shapes = self._laminar_shapes_for_build(args, kwargs)
+        shapes = self._laminar_shapes_for(self.build, args, kwargs)
         with autocast(None):
             self.build(**shapes)
         self.built = True
 
-    def _laminar_shapes_for_build(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    def _laminar_shapes_for(
+        self, method: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> dict[str, Any]:
-        """The arguments of `build`: one shape, or one for each tensor argument of `call`."""
-        wanted = list(inspect.signature(self.build).parameters.values())
+        """The arguments of `build`, or of another method that takes shapes.
+
+        They are one shape, or one for each tensor argument of `call`.
+        """
+        wanted = list(inspect.signature(method).parameters.values())
         named = [p.name for p in wanted if p.kind is not p.VAR_KEYWORD]
         given = dict(zip(self._laminar_call_parameters, args, strict=False)) | kwargs
         tensors = {name: value for name, value in given.items() if _is_tensor_structure(value)}
@@ -63,9 +66,9 @@ class Buildable(Weighted):
         missing = [n for n in named if n not in shapes and _is_required(wanted, n)]
         if missing:
             raise InvalidArgumentError(
-                f"{type(self).__name__}.build() wants {', '.join(missing)}, "
+                f"{type(self).__name__}.{method.__name__}() wants {', '.join(missing)}, "
                 f"the call has tensors {', '.join(tensors)}",
-                remedy="name the parameters of build after those of call: x_shape for x",
+                remedy="name its parameters after those of call: x_shape for x",
             )
         return {name: shape for name, shape in shapes.items() if name in named}
 
@@ -116,12 +119,12 @@ def _build_once(build: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_tensor_structure(value: Any) -> bool:
-    leaves = flatten(value)
+    leaves = [leaf for leaf in flatten(value) if leaf is not None]
     return bool(leaves) and all(isinstance(leaf, Tensor | KerasTensor) for leaf in leaves)
 
 
 def _shape_of(leaf: Any) -> Any:
-    return tuple(leaf.shape)
+    return None if leaf is None else tuple(leaf.shape)
 
 
 def _is_required(parameters: Sequence[inspect.Parameter], name: str) -> bool:

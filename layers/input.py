@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -34,6 +35,9 @@ class InputLayer(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(name=name or None)
+        if "input_shape" in kwargs:
+            warnings.warn(f"Input {self.name!r}: input_shape is called shape now", stacklevel=2)
+            shape = kwargs.pop("input_shape")
         if sparse or ragged:
             raise InvalidArgumentError(
                 f"Input {self.name!r}: sparse and ragged inputs are not supported",
@@ -46,8 +50,11 @@ class InputLayer(Layer):
                     remedy="give the output of another Input or of a layer",
                 )
             batch_shape, dtype = input_tensor.shape, dtype or input_tensor.dtype
-        elif shape is not None and batch_shape is not None:
-            raise InvalidArgumentError(f"Input {self.name!r}: give shape or batch_shape, not both")
+        elif batch_shape is not None and (shape is not None or batch_size is not None):
+            raise InvalidArgumentError(
+                f"Input {self.name!r}: give batch_shape, or shape and batch_size, not both; "
+                f"got {batch_shape}, {shape} and {batch_size}"
+            )
         elif batch_shape is None:
             if shape is None:
                 raise InvalidArgumentError(
@@ -80,9 +87,8 @@ class InputLayer(Layer):
         """The symbolic tensor that it gives."""
         return self.inbound_nodes[0].outputs[0]
 
-    def call(self, *args: Any, **kwargs: Any) -> Any:
-        """Refuse: an input is fed, not computed."""
-        raise InvalidArgumentError(f"Input {self.name!r} is not called; its model is")
+    def call(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing: an input is fed, not computed."""
 
     def get_config(self) -> dict[str, Any]:
         return {

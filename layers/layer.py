@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any, ClassVar, NoReturn, Self, Unpack
+from typing import Any, ClassVar, NoReturn, Unpack
 
 import numpy as np
 
@@ -20,9 +20,8 @@ from laminar.engine.source import inside_layer
 from laminar.engine.state import Variable, autocast, current_scope
 from laminar.naming import who
 from laminar.quantizers import QuantizationConfig, QuantizationLike
-from laminar.recorded import is_read_by_us
+from laminar.recorded import is_ours
 from laminar.regularizers import RegularizerLike
-from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import flatten, map_structure
 from laminar.typing import TensorLike, TensorStructure
 
@@ -32,7 +31,7 @@ from .holding import holding
 from .input_spec import check_inputs
 from .layer_options import FirstShape
 from .masking import get_mask, set_mask
-from .operation import Operation, infer_outputs
+from .operation import Operation, infer_outputs, recorded_arguments
 from .symbolic import KerasTensor, any_symbolic
 from .updates import plain_graph, with_updates
 
@@ -56,13 +55,9 @@ class Layer(Buildable, Operation):
     """
 
     _laminar_training_default: ClassVar[Any] = None
+    # Whether a class of the user's own says what shapes its outputs have.
+    _laminar_declares_shapes: ClassVar[bool] = False
     _laminar_first_parameter: ClassVar[str] = "inputs"  # may be passed by name
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """Remember the arguments, for the config of layers that do not write one."""
-        instance = super().__new__(cls)
-        object.__setattr__(instance, "_laminar_init_arguments", (args, kwargs))
-        return instance
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -73,6 +68,8 @@ class Layer(Buildable, Operation):
             cls._laminar_first_parameter = first[0] if first else ""
             training = parameters.get("training")
             cls._laminar_training_default = training.default if training is not None else None
+        owner = next(base for base in cls.__mro__ if "compute_output_shape" in vars(base))
+        cls._laminar_declares_shapes = not is_ours(owner)
 
     def __init__(
         self,
@@ -338,9 +335,17 @@ class Layer(Buildable, Operation):
         if self.activity_regularizer is not None:
             for y in flatten(outputs):
                 self.add_loss(_per_example(self.activity_regularizer(y), y))
+        self._laminar_pass_masks(args, kwargs, outputs)
+
+    def _laminar_pass_masks(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any
+    ) -> None:
+        """Give the outputs their masks, from that which was passed or those of the first input."""
         if not args:
             return
-        previous = map_structure(get_mask, args[0])
+        previous = kwargs.get("mask")
+        if previous is None:
+            previous = map_structure(get_mask, args[0])
         if any(m is not None for m in flatten(previous)):
             self._laminar_set_masks(args[0], outputs, previous)
         elif self._laminar_makes_masks:
@@ -375,7 +380,21 @@ class Layer(Buildable, Operation):
         return self.symbolic_call(*args, **kwargs)
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        """The symbolic results of a call, found by tracing it on placeholders."""
+        """The symbolic results of a call, found by tracing it on placeholders.
+
+        Where a class of the user's own writes `compute_output_shape`, that is asked instead, unless
+        layers inside are still to be built; the dtype is the compute dtype then.
+        """
+        if not self._laminar_declares_shapes or any(
+            not layer.built for layer in self._laminar_flatten_layers() if layer is not self
+        ):
+            return self._laminar_traced_spec(args, kwargs)
+        shapes = self._laminar_shapes_for(self.compute_output_shape, args, kwargs)
+        outputs = map_structure_shapes(self.compute_output_shape(**shapes), self.compute_dtype)
+        self._laminar_pass_masks(args, kwargs, outputs)
+        return outputs
+
+    def _laminar_traced_spec(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return infer_outputs(self._laminar_call_quietly, args, kwargs)
 
     def _laminar_call_quietly(self, *args: Any, **kwargs: Any) -> Any:
@@ -398,7 +417,10 @@ class Layer(Buildable, Operation):
             symbols, named = [named["input"]], {}
         with inside_layer(self.name):
             self._laminar_maybe_build(tuple(symbols), named)
-        outputs = self.compute_output_spec(*symbols, **named)
+        if self._laminar_declares_shapes:  # this was called by the class's own method
+            outputs = self._laminar_traced_spec(tuple(symbols), named)
+        else:
+            outputs = self.compute_output_spec(*symbols, **named)
         return map_structure(lambda y: tuple(y.shape), outputs)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
@@ -452,13 +474,6 @@ class Layer(Buildable, Operation):
             return base
         return base | recorded_arguments(self)
 
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        """Make a layer from what `get_config` gave."""
-        if is_read_by_us(cls):
-            config = {key: deserialize_keras_object(value) for key, value in config.items()}
-        return super().from_config(dict(config))
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name}, built={self.built}>"
 
@@ -489,8 +504,9 @@ def map_structure_shapes(shapes: Any, dtype: Any) -> Any:
     """Symbolic tensors for a shape, or for a structure of shapes."""
     if isinstance(shapes, dict):
         return {k: map_structure_shapes(v, dtype) for k, v in shapes.items()}
-    if shapes and isinstance(shapes, list | tuple) and isinstance(shapes[0], list | tuple):
-        return [map_structure_shapes(s, dtype) for s in shapes]
+    if shapes and isinstance(shapes, list | tuple) and isinstance(shapes[0], list | tuple | dict):
+        parts = [map_structure_shapes(s, dtype) for s in shapes]
+        return tuple(parts) if isinstance(shapes, tuple) else parts
     return KerasTensor(shapes, dtype)
 
 
@@ -499,21 +515,3 @@ def _per_example(penalty: Any, y: Any) -> Any:
     if not y.shape:
         return penalty
     return ops.divide_no_nan(penalty, ops.cast(ops.shape(y)[0], penalty.dtype))
-
-
-def recorded_arguments(layer: Layer) -> dict[str, Any]:
-    """The constructor arguments of a layer as data, for a class that writes no config."""
-    args, kwargs = layer._laminar_init_arguments  # type: ignore[attr-defined]  # set in __new__
-    signature = inspect.signature(type(layer).__init__)
-    bound = signature.bind(layer, *args, **kwargs)
-    bound.apply_defaults()
-    found: dict[str, Any] = {}
-    for name, value in list(bound.arguments.items())[1:]:
-        kind = signature.parameters[name].kind
-        if kind is inspect.Parameter.VAR_KEYWORD:
-            found |= value
-        elif kind is not inspect.Parameter.VAR_POSITIONAL:
-            found[name] = value
-    for name in ("name", "trainable", "dtype", "activity_regularizer"):
-        found.pop(name, None)
-    return {name: serialize_keras_object(value) for name, value in found.items()}

@@ -10,11 +10,11 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from types import FunctionType
-from typing import Any
+from typing import Any, Self
 
 from laminar import ops
 from laminar.ops.recording import recorded_ops, set_recorder
-from laminar.serialization import list_builtins
+from laminar.serialization import deserialize_keras_object, list_builtins
 
 from .operation import Operation
 from .symbolic import any_symbolic
@@ -115,6 +115,15 @@ class OpLayer(Operation):
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), **self._config}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """Make one from what `get_config` gave; functions among the arguments are looked up."""
+        made = {
+            key: deserialize_keras_object(value) if isinstance(value, dict) else value
+            for key, value in config.items()
+        }
+        return super().from_config(made)
 
 
 def _class_name(function_name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -10,6 +11,8 @@ from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
 from laminar.engine.functions import FuncGraph, converted_in_graph
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.naming import auto_name
+from laminar.recorded import is_read_by_us, is_recorded
+from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.tree import flatten, map_structure, pack_sequence_as
 
 from .masking import get_mask, set_mask
@@ -25,6 +28,12 @@ class Operation(Copied):
         inbound_nodes: its symbolic calls.
         outbound_nodes: the calls of others that take its results.
     """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Remember the arguments, for the config of classes that do not write one."""
+        instance = super().__new__(cls)
+        object.__setattr__(instance, "_laminar_init_arguments", (args, kwargs))
+        return instance
 
     def __init__(self, name: str | None = None) -> None:
         if name is None:
@@ -78,8 +87,16 @@ class Operation(Copied):
         return infer_outputs(self.call, args, kwargs)
 
     def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs to make an equal one."""
-        return {"name": self.name}
+        """What `from_config` needs to make an equal one.
+
+        A class that does not write its own gets the arguments of its constructor.
+        """
+        base = {"name": self.name}
+        if not is_recorded(type(self)):
+            return base
+        parameters = inspect.signature(type(self).__init__).parameters.values()
+        takes_name = any(p.name == "name" or p.kind is p.VAR_KEYWORD for p in parameters)
+        return (base if takes_name else {}) | recorded_arguments(self)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Self:
@@ -88,6 +105,8 @@ class Operation(Copied):
         Raises:
             InvalidArgumentError: the config does not fit the constructor.
         """
+        if is_read_by_us(cls):
+            config = {key: deserialize_keras_object(value) for key, value in config.items()}
         try:
             return cls(**config)
         except TypeError as cause:
@@ -124,6 +143,24 @@ def _checked_name(operation: Operation, name: str) -> str:
             f"{type(operation).__name__}: a name is a string without '/', got {name!r}"
         )
     return name
+
+
+def recorded_arguments(operation: Operation) -> dict[str, Any]:
+    """The constructor arguments of an operation as data, for a class that writes no config."""
+    args, kwargs = operation._laminar_init_arguments  # type: ignore[attr-defined]  # set in __new__
+    signature = inspect.signature(type(operation).__init__)
+    bound = signature.bind(operation, *args, **kwargs)
+    bound.apply_defaults()
+    found: dict[str, Any] = {}
+    for name, value in list(bound.arguments.items())[1:]:
+        kind = signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            found |= value
+        elif kind is not inspect.Parameter.VAR_POSITIONAL:
+            found[name] = value
+    for name in ("name", "trainable", "dtype", "activity_regularizer"):
+        found.pop(name, None)
+    return {name: serialize_keras_object(value) for name, value in found.items()}
 
 
 def infer_outputs(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

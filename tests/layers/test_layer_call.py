@@ -16,6 +16,7 @@ from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError,
 from laminar.engine.functions import function
 from laminar.layers.masking import get_mask, set_mask
 from laminar.layers.operation import Operation
+from laminar.tree import flatten
 
 from .harness import random_inputs
 from .samples import ONES, Block, Linear
@@ -392,3 +393,101 @@ def test_operations_are_called_on_values_and_symbols() -> None:
     x = layers.Input((2,))
     model = laminar.Model(x, op(x, y=x))
     np.testing.assert_array_equal(model(np.full((1, 2), 3.0)), [[9.0, 9.0]])
+
+
+class TestDeclaredShapes:
+    """Classes that write `compute_output_shape` need not be traced."""
+
+    class Opaque(layers.Layer):
+        def __init__(self, form: Any = None) -> None:
+            super().__init__()
+            self.form = form
+            self.supports_masking = True
+
+        def call(self, x: Any, mask: Any = None) -> Any:
+            y = np.asarray(x)[:, :1]  # not possible in a trace
+            return y if self.form is None else self.form(y)
+
+        def compute_output_shape(self, input_shape: Any) -> Any:
+            shape = (input_shape[0], 1, *input_shape[2:])
+            return shape if self.form is None else self.form(shape)
+
+    @pytest.mark.parametrize(
+        "form", [None, lambda y: [y, y], lambda y: (y, y), lambda y: {"y": y}, lambda y: [{"y": y}]]
+    )
+    def test_outputs(self, form: Any) -> None:
+        layer = self.Opaque(form)
+        x = layers.Input((3, 4))
+        found = layer.compute_output_spec(x)
+        leaf = found if form is None else flatten(found)[-1]
+        assert (leaf.shape, leaf.dtype) == ((None, 1, 4), "float32")
+        if form is not None:
+            assert type(found) is type(form(x))
+        model = laminar.Model(x, layer(x))
+        assert flatten(model(np.ones((2, 3, 4))))[-1].shape == (2, 1, 4)
+
+    def test_masks(self) -> None:
+        x = layers.Masking()(layers.Input((3, 4)))
+        assert get_mask(self.Opaque()(x)).shape == (None, 3)
+
+    def test_the_class_may_ask_its_base(self) -> None:
+        class Narrowed(layers.Dense):
+            def compute_output_shape(self, input_shape: Any) -> Any:
+                return super().compute_output_shape(input_shape)
+
+        assert Narrowed(3)(layers.Input((2,))).shape == (None, 3)
+
+    def test_layers_inside_are_built(self) -> None:
+        class Outer(layers.Layer):
+            def __init__(self) -> None:
+                super().__init__()
+                self.dense = layers.Dense(3)
+
+            def call(self, xs: Any) -> Any:
+                return self.dense(xs["a"])
+
+            def compute_output_shape(self, input_shape: Any) -> Any:
+                return (*input_shape["a"][:-1], 3)
+
+        layer = Outer()
+        assert layer({"a": layers.Input((2,)), "b": None}).shape == (None, 3)
+        assert layer.dense.built
+        assert layer({"a": layers.Input((2,)), "b": None}).shape == (None, 3)
+
+
+def test_a_mask_that_is_passed_goes_on() -> None:
+    class Passes(layers.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.supports_masking = True
+
+        def call(self, x: Any, mask: Any = None) -> Any:
+            return x * 1
+
+    mask = np.array([True, False])
+    np.testing.assert_array_equal(get_mask(Passes()(ONES, mask=mask)), mask)
+
+
+class Affine(Operation):
+    """An operation of one's own without a config."""
+
+    def __init__(self, alpha: float, *, beta: float = 1.0, name: str | None = None) -> None:
+        super().__init__(name)
+        self.alpha, self.beta = alpha, beta
+
+    def call(self, x: Any) -> Any:
+        return self.alpha * x + self.beta
+
+
+def test_configs_of_operations() -> None:
+    config = Affine(0.5, name="half").get_config()
+    assert config == {"alpha": 0.5, "beta": 1.0, "name": "half"}
+    assert Affine.from_config(config).get_config() == config
+
+
+def test_inputs_in_older_words() -> None:
+    with pytest.warns(UserWarning, match="input_shape is called shape now"):
+        layer = layers.InputLayer(input_shape=(2, 3), batch_size=4)
+    assert layer.batch_shape == (4, 2, 3)
+    with pytest.raises(InvalidArgumentError, match="not both"):
+        layers.InputLayer(batch_shape=(2, 3), batch_size=4)

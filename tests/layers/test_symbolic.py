@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import laminar
 from laminar import KerasTensor, layers, ops
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
+from laminar.serialization import register_keras_serializable
 
 X = np.arange(6, dtype="float32").reshape(2, 3)
 
@@ -68,3 +70,15 @@ def test_symbols_are_data_wherever_they_stand() -> None:
     assert ops.rearrange(x, "a b c -> c (a b)").shape == (4, 6)
     f = laminar.Function(x, ops.rearrange(tensor=x, pattern="a b c -> a c b"))
     assert f(np.zeros((2, 3, 4))).shape == (2, 4, 3)
+
+
+@register_keras_serializable("test_symbolic")
+def doubled(x: Any) -> Any:
+    return x + x
+
+
+def test_functions_in_the_config_of_an_op() -> None:
+    x = laminar.Input((3,))
+    model = laminar.Model(x, ops.vectorized_map(doubled, x))
+    again = laminar.models.model_from_json(model.to_json())
+    np.testing.assert_array_equal(again(X), 2 * X)
