@@ -1,0 +1,93 @@
+"""Numbers in few bits: quantizers, configurations of layers, and what they compute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from ..engine.errors import InvalidArgumentError
+from ..serialization import deserialize_keras_object, list_builtins, lookup, serialize_keras_object
+from .configs import AWQConfig as AWQConfig
+from .configs import Float8QuantizationConfig as Float8QuantizationConfig
+from .configs import GPTQConfig as GPTQConfig
+from .configs import Int4QuantizationConfig as Int4QuantizationConfig
+from .configs import Int8QuantizationConfig as Int8QuantizationConfig
+from .configs import QuantizationConfig as QuantizationConfig
+from .fake_quant import fake_quant_with_min_max_vars as fake_quant_with_min_max_vars
+from .float8 import compute_float8_amax_history as compute_float8_amax_history
+from .float8 import compute_float8_scale as compute_float8_scale
+from .nibbles import pack_int4 as pack_int4
+from .nibbles import unpack_int4 as unpack_int4
+from .quantizer import AbsMaxQuantizer as AbsMaxQuantizer
+from .quantizer import Quantizer as Quantizer
+from .rounding import abs_max_quantize as abs_max_quantize
+from .rounding import (
+    abs_max_quantize_grouped_with_zero_point as abs_max_quantize_grouped_with_zero_point,
+)
+from .rounding import quantize_and_dequantize as quantize_and_dequantize
+
+_QUANTIZERS: dict[str, Any] = {
+    "AWQConfig": AWQConfig,
+    "AbsMaxQuantizer": AbsMaxQuantizer,
+    "Float8QuantizationConfig": Float8QuantizationConfig,
+    "GPTQConfig": GPTQConfig,
+    "Int4QuantizationConfig": Int4QuantizationConfig,
+    "Int8QuantizationConfig": Int8QuantizationConfig,
+    "QuantizationConfig": QuantizationConfig,
+    "Quantizer": Quantizer,
+}
+_ALIASES = {"abs_max_quantizer": AbsMaxQuantizer}
+
+list_builtins("keras.quantizers", _QUANTIZERS)
+
+
+def serialize(quantizer: Any) -> Any:
+    """A quantizer, or a configuration, as plain data."""
+    return serialize_keras_object(quantizer)
+
+
+def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """What `serialize` described."""
+    return deserialize_keras_object(config, custom_objects, module_objects=_QUANTIZERS)
+
+
+# A quantizer or configuration, or its name, class or config.
+QuantizationLike: TypeAlias = (
+    Quantizer
+    | QuantizationConfig
+    | type[Quantizer]
+    | type[QuantizationConfig]
+    | str
+    | dict[str, Any]
+)
+
+
+def get(identifier: QuantizationLike | None) -> Any:
+    """A quantizer: given as such, by its name or its config; None stays None.
+
+    Raises:
+        InvalidArgumentError: the name is not known.
+    """
+    if identifier is None or isinstance(identifier, Quantizer | QuantizationConfig):
+        return identifier
+    return lookup("quantizer", identifier, {**_QUANTIZERS, **_ALIASES})
+
+
+def as_config(
+    mode: str | QuantizationConfig | None, config: QuantizationLike | None, who: str
+) -> QuantizationConfig:
+    """How a layer is to be quantized, from the arguments of its `quantize`.
+
+    Raises:
+        InvalidArgumentError: another mode than "int8", or a configuration of another.
+    """
+    found = get(config)
+    if isinstance(mode, QuantizationConfig):
+        found, mode = mode, mode.mode
+    mode = mode or (found.mode if found is not None else None)
+    if mode != "int8" or (found is not None and found.mode != mode):
+        raise InvalidArgumentError(
+            f"{who}: quantize() takes the mode 'int8', got mode={mode!r}, config={config!r}",
+            remedy="call quantize('int8')",
+        )
+    return Int8QuantizationConfig() if found is None else found

@@ -1,0 +1,43 @@
+"""Scales of numbers in 8 bits of floating point, learnt from the largest ones that came.
+
+Source: Micikevicius et al., "FP8 formats for deep learning", 2022, arXiv:2209.05433, section 5;
+    NVIDIA, Transformer Engine, "delayed scaling".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import ops
+from ..typing import TensorLike
+
+
+def compute_float8_scale(
+    amax: TensorLike, scale: TensorLike, dtype_max: TensorLike, margin: int = 0
+) -> Any:
+    """What numbers are divided by: amax * 2 ** margin / dtype_max.
+
+    Args:
+        amax: the largest magnitude; where it is 0, or not finite, the scale stays.
+        scale: as it is.
+        dtype_max: the largest number of the type.
+        margin: how many powers of two are left above.
+    """
+    most = ops.convert_to_tensor(amax)
+    before = ops.convert_to_tensor(scale)
+    found = ops.multiply(ops.divide(most, dtype_max), 2.0**margin)
+    is_known = ops.logical_and(ops.greater(most, 0), ops.isfinite(most))
+    return ops.where(is_known, ops.cast(found, before.dtype), before)
+
+
+def compute_float8_amax_history(x: TensorLike, amax_history: TensorLike) -> Any:
+    """The largest magnitudes of the last tensors, with that of `x`, the newest, in front.
+
+    Args:
+        x: the newest tensor.
+        amax_history: a vector; what is in it moves on by one place, and the oldest is lost.
+    """
+    history = ops.convert_to_tensor(amax_history)
+    most = ops.cast(ops.max(ops.abs(x)), history.dtype)
+    rest = ops.roll(history, -1)[1:]
+    return ops.concatenate([ops.reshape(most, (1,)), rest], axis=0)
