@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from laminar import dtype_policies, ops, quantizers
-from laminar.engine.errors import FailedPreconditionError
+from laminar.engine.errors import FailedPreconditionError, UnimplementedError
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 from laminar.initializers import InitializerLike
@@ -49,6 +49,12 @@ class MainWeight(Layer):
         self.lora_alpha = self.lora_rank if lora_alpha is None else lora_alpha
         self.lora_enabled = False
         self.quantization_config = quantizers.get(quantization_config)
+        if self.quantization_mode not in (None, "int8"):
+            raise UnimplementedError(
+                f"{who(self)}: weights are kept in 8 bits, not as the policy "
+                f"{self._laminar_policy.name!r} says",
+                remedy="use a policy such as 'int8_from_float32'",
+            )
 
     def _make_main(
         self, shape: Sequence[int | None], *, initializer: InitializerLike | None = None

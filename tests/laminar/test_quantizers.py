@@ -74,5 +74,5 @@ def test_policy() -> None:
         "source_name": "mixed_bfloat16",
     }
     assert dtype_policies.deserialize(dtype_policies.serialize(policy)) == policy
-    with pytest.raises(InvalidArgumentError, match="got 'int4'"):
-        dtype_policies.get("int4_from_float32")
+    with pytest.raises(InvalidArgumentError, match="got 'int3'"):
+        dtype_policies.get("int3_from_float32")

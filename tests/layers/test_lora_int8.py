@@ -270,3 +270,9 @@ def test_refused() -> None:
         laminar.Sequential([layers.Dense(2)]).quantize("int8")
     with pytest.raises(InvalidArgumentError, match="got mode='foo'"):
         small_model().quantize("foo")
+
+
+@pytest.mark.parametrize("policy", ["int4/128_from_float32", "float8_from_float32"])
+def test_policies_of_other_modes_are_refused(policy: str) -> None:
+    with pytest.raises(UnimplementedError, match="weights are kept in 8 bits"):
+        layers.Dense(3, dtype=policy)

@@ -7,136 +7,19 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, TypeAlias
 
 from laminar.engine.errors import AlreadyExistsError, DTypeError, InvalidArgumentError
-from laminar.engine.graph import Tensor, as_dtype
-from laminar.engine.ops.core.arrays import Defaults
-from laminar.engine.ops.core.convert import convert_to_tensor
+from laminar.engine.graph import as_dtype
 
-from .ops.core import cast
-from .serialization import deserialize_keras_object, list_builtins, serialize_keras_object
-from .typing import DTypeLike
-
-_MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}
-
-
-class DTypePolicy:
-    """The types of a layer's computation and of its variables.
-
-    Args:
-        name: an element type, for both; or "mixed_float16" or "mixed_bfloat16", which compute in
-            the half type and keep variables in float32. None means the global policy.
-
-    Raises:
-        DTypeError: `name` is not a string.
-        InvalidArgumentError: it names no policy.
-
-    Source: Micikevicius et al., "Mixed precision training", 2018, arXiv:1710.03740, section 3.1.
-    """
-
-    _keras_module = "keras"  # how files name the module
-
-    def __init__(self, name: str | None = None) -> None:
-        if name is None:
-            name = dtype_policy().name
-        if not isinstance(name, str):
-            raise DTypeError(f"DTypePolicy: expected a name such as 'mixed_float16', got {name!r}")
-        self._name = name
-        if name in _MIXED:
-            self._compute_dtype, self._variable_dtype = _MIXED[name], "float32"
-            return
-        try:
-            self._compute_dtype = self._variable_dtype = str(as_dtype(name))
-        except DTypeError as cause:
-            raise InvalidArgumentError(
-                f"DTypePolicy: there is no policy {name!r}",
-                remedy="use 'mixed_float16', 'mixed_bfloat16', or an element type: 'float32'",
-            ) from cause
-
-    @property
-    def name(self) -> str:
-        """What it was made from."""
-        return self._name
-
-    @property
-    def compute_dtype(self) -> str:
-        """The type in which layers compute, and of what they return."""
-        return self._compute_dtype
-
-    @property
-    def variable_dtype(self) -> str:
-        """The type in which variables are kept."""
-        return self._variable_dtype
-
-    @property
-    def quantization_mode(self) -> str | None:
-        """How weights are quantized: not at all."""
-        return None
-
-    def convert_input(self, x: Any, autocast: bool, dtype: Any) -> Any:
-        """`x` as a layer takes it: arrays as tensors, floats cast to `dtype` with `autocast`.
-
-        Integers, and what is no tensor or array, stay as they are.
-        """
-        wanted = as_dtype(dtype)
-        symbolic = getattr(type(x), "is_keras_tensor", False)
-        if not symbolic and not isinstance(x, Tensor):
-            if not hasattr(x, "__array__"):
-                return x
-            x = convert_to_tensor(x)
-        found = as_dtype(x.dtype)
-        return cast(x, wanted) if autocast and found.is_floating and found != wanted else x
-
-    def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs to make an equal policy."""
-        return {"name": self._name}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> DTypePolicy:
-        """The policy that `get_config` described."""
-        return cls(**config)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DTypePolicy) and self._name == other._name
-
-    def __hash__(self) -> int:
-        return hash(self._name)
-
-    def __repr__(self) -> str:
-        return f'<DTypePolicy "{self._name}">'
-
-
-class QuantizedDTypePolicy(DTypePolicy):
-    """The policy of a layer whose weights are kept in 8 bits: the types of what is not.
-
-    Args:
-        mode: "int8".
-        source_name: the policy that the layer had; None means the global policy.
-
-    Raises:
-        InvalidArgumentError: another mode, or `source_name` names no policy.
-    """
-
-    _keras_module = "keras.dtype_policies"
-
-    def __init__(self, mode: str, source_name: str | None = None) -> None:
-        if mode != "int8":
-            raise InvalidArgumentError(
-                f"QuantizedDTypePolicy: expected the mode 'int8', got {mode!r}"
-            )
-        super().__init__(source_name)
-        self.mode = mode
-        self.source_name = self._name
-        self._name = f"{mode}_from_{self._name}"
-
-    @property
-    def quantization_mode(self) -> str | None:
-        """How weights are kept."""
-        return self.mode
-
-    def get_config(self) -> dict[str, Any]:
-        return {"mode": self.mode, "source_name": self.source_name}
-
-    def __repr__(self) -> str:
-        return f'<QuantizedDTypePolicy "{self._name}">'
+from ..serialization import deserialize_keras_object, list_builtins, serialize_keras_object
+from ..typing import DTypeLike
+from .policy import DTypePolicy as DTypePolicy
+from .policy import Global as Global
+from .policy import global_policy
+from .quantized import AWQDTypePolicy as AWQDTypePolicy
+from .quantized import GPTQDTypePolicy as GPTQDTypePolicy
+from .quantized import Int4DTypePolicy as Int4DTypePolicy
+from .quantized import QuantizedDTypePolicy as QuantizedDTypePolicy
+from .quantized import QuantizedFloat8DTypePolicy as QuantizedFloat8DTypePolicy
+from .quantized import quantized
 
 
 class DTypePolicyMap(MutableMapping[str, Any]):
@@ -159,7 +42,8 @@ class DTypePolicyMap(MutableMapping[str, Any]):
     @property
     def default_policy(self) -> Policy:
         """The policy of layers that nothing matches."""
-        return dtype_policy() if self._default is None else self._default
+        found: Policy = global_policy() if self._default is None else self._default
+        return found
 
     @property
     def name(self) -> str:
@@ -236,25 +120,26 @@ Policy = DTypePolicy | DTypePolicyMap
 PolicyLike: TypeAlias = Policy | DTypeLike | Mapping[str, Any]
 
 
-class _Global:
-    policy: Policy | None = None
-
-
 def dtype_policy() -> Policy:
     """The policy of layers that name none: as set, else the default floating type."""
-    return DTypePolicy(str(Defaults.floating)) if _Global.policy is None else _Global.policy
+    found: Policy = global_policy()
+    return found
 
 
 def set_dtype_policy(policy: PolicyLike) -> None:
     """Set the policy of layers that name none: a policy, its name, or its config."""
-    _Global.policy = get(policy)
+    Global.policy = get(policy)
 
 
 _CLASSES: dict[str, type[DTypePolicy] | type[DTypePolicyMap]] = {
+    "AWQDTypePolicy": AWQDTypePolicy,
     "DTypePolicy": DTypePolicy,
     "FloatDTypePolicy": FloatDTypePolicy,
     "DTypePolicyMap": DTypePolicyMap,
+    "GPTQDTypePolicy": GPTQDTypePolicy,
+    "Int4DTypePolicy": Int4DTypePolicy,
     "QuantizedDTypePolicy": QuantizedDTypePolicy,
+    "QuantizedFloat8DTypePolicy": QuantizedFloat8DTypePolicy,
 }
 
 
@@ -301,7 +186,7 @@ def get(identifier: PolicyLike | None) -> Any:
         return deserialize(identifier)
     if isinstance(identifier, str):
         mode, word, source = str(identifier).partition("_from_")
-        return QuantizedDTypePolicy(mode, source) if word else DTypePolicy(str(identifier))
+        return quantized(mode, source) if word else DTypePolicy(str(identifier))
     try:
         return DTypePolicy(str(as_dtype(identifier)))
     except DTypeError as cause:
