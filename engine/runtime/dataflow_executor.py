@@ -106,6 +106,9 @@ class DataflowRun:
                         break
         except BaseException as error:  # an interrupt of the thread that waits
             cancellation.cancel(CancelledError(f"the step was interrupted: {error!r}"))
+            with self._changed:  # what others run may still store something
+                while self._helpers:
+                    self._changed.wait()
             raise
         finally:
             cancellation.close()
@@ -147,6 +150,7 @@ class DataflowRun:
         finally:
             with self._changed:
                 self._helpers -= 1
+                self._changed.notify_all()
 
     def _run(self, item: Runnable) -> None:
         node = self._nodes[item.node.number]

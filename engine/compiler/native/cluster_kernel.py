@@ -42,6 +42,7 @@ from . import heap
 from .call_path import reads_structs
 from .cpython_calls import make_tensors_natively
 from .executable import Arena, Executable
+from .interrupts import interruptible
 from .kernel_times import seconds_of_launches
 
 _log = logging.getLogger(__name__)
@@ -126,6 +127,7 @@ class NativeCluster:
         self._handles = [i for i, s in enumerate(specs) if s.dtype == resource]
         self._sizes = sizes_among_inputs(body)
         self._loops = any(step.definition in LOOPS for step in body.steps)
+        self._is_endless = any(step.definition in WHILE for step in body.steps)
         self._arrays = [i for i in self._data if i not in self._sizes]
         self._arrays_of = _picker(self._arrays)
         self._specializations = Specializations(body, self._arrays, self._sizes)
@@ -229,7 +231,15 @@ class NativeCluster:
         if token is None:
             raise context.cancelled
         try:
-            return ready.run(objects)
+            if not self._is_endless or threading.current_thread() is not threading.main_thread():
+                return ready.run(objects)
+            found, is_cut_short = interruptible(
+                functools.partial(ready.run, objects), executable.cancel
+            )
+            if is_cut_short and found == driver.CHECK_FAILED and context.cancelled is None:
+                executable.go_on()  # the handler of the signal lets the program go on
+                found = ready.run(objects)
+            return found
         finally:
             context.cancellation.deregister(token)
 
@@ -301,9 +311,8 @@ class NativeCluster:
             executable_plan, table, launched = found
             places = [place.ready[key] for place in self._places if key in place.ready]
             values = [store.value for store in places[0].stores] if places else []
-            may_not_end = any(step.definition in WHILE for step in self._body.steps)
             is_known = len(values) == len(executable_plan.variables)
-            if may_not_end or not is_known or any(value is None for value in values):
+            if self._is_endless or not is_known or any(value is None for value in values):
                 return [table]
             arena = Arena()
             arena.grow(executable_plan.arena_bytes)
