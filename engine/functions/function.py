@@ -29,6 +29,7 @@ from ..ops.core.recording import paused
 from ..runtime import Machine, RunMetadata, RunOptions
 from ..source import warn
 from ..state import variable as variables
+from ..state.autocasting import autocast_dtype
 from ..state.stateless import current_scope
 from ..tree import flatten, pack_sequence_as
 from .concrete import ConcreteFunction
@@ -319,7 +320,7 @@ def _bound_method(
 
 def _context() -> Any:
     """What besides the arguments decides about a trace: devices, and the compute type."""
-    return (get_default_graph().scopes.device_name, variables.autocast_dtype())
+    return (get_default_graph().scopes.device_name, autocast_dtype())
 
 
 _PLAIN = frozenset((bool, int, str, bytes, type(None)))
@@ -332,7 +333,7 @@ def _form_at_hand(
 
     The form is None where there is anything else.
     """
-    form: list[Any] = [get_default_graph().scopes.device_name, variables.autocast_dtype()]
+    form: list[Any] = [get_default_graph().scopes.device_name, autocast_dtype()]
     tensors: list[Any] = []
     given: Sequence[Any] = args
     if kwargs:

@@ -5,6 +5,8 @@ from .accumulators import SparseConditionalAccumulator as SparseConditionalAccum
 from .assign import assign as assign
 from .assign import assign_add as assign_add
 from .assign import assign_sub as assign_sub
+from .assign import set_to_zero as set_to_zero
+from .autocasting import autocast as autocast
 from .barriers import Barrier as Barrier
 from .batching import batch as batch
 from .batching import batch_join as batch_join
@@ -88,8 +90,6 @@ from .tables import TextFileInitializer as TextFileInitializer
 from .tables import tables_initializer as tables_initializer
 from .tensor_array import TensorArray as TensorArray
 from .variable import Variable as Variable
-from .variable import autocast as autocast
-from .variable import set_to_zero as set_to_zero
 from .variable import variables_made as variables_made
 from .variable_scope import AUTO_REUSE as AUTO_REUSE
 from .variable_scope import VariableScope as VariableScope

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from ..graph import Tensor
+import numpy as np
+
+from ..graph import Tensor, building
+from ..ops.core.basic import zeros_like
 from ..ops.core.naming import call_named
+from ..ops.core.recording import recorders
+from ..ops.state.variable import one_lock
+from .stateless import current_scope
 from .variable import Variable
 
 
-def assign(variable: Variable, value: Any, name: str | None = None) -> Tensor:
-    """Store `value` in the variable; gives the new value."""
-    updated: Tensor = call_named(name, variable.assign, value)
+def assign(
+    variable: Variable, value: Any, name: str | None = None, validate_shape: bool = True
+) -> Tensor:
+    """Store `value` in the variable; gives the new value. See `Variable.assign`."""
+
+    def store(value: Any) -> Tensor:
+        return variable.assign(value, validate_shape=validate_shape)
+
+    updated: Tensor = call_named(name, store, value)
     return updated
 
 
@@ -25,3 +38,19 @@ def assign_sub(variable: Variable, value: Any, name: str | None = None) -> Tenso
     """Subtract `value` from the variable; gives the difference."""
     updated: Tensor = call_named(name, variable.assign_sub, value)
     return updated
+
+
+def set_to_zero(variables: Sequence[Variable]) -> None:
+    """Assign zeros to variables."""
+    is_plain = building() is None and current_scope() is None and not recorders.active
+    for v in variables:
+        if not v.shape.is_fully_defined:
+            v.assign(zeros_like(v.read_value()))
+            continue
+        shape: Any = v.shape
+        zeros = np.zeros(shape, v.stored_dtype.numpy)
+        if is_plain and type(v) is Variable and v.graph is None:  # what `assign` comes to
+            with one_lock((v.store,)):
+                v.store.value = zeros
+        else:
+            v.assign(zeros)

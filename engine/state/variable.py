@@ -21,11 +21,11 @@ from ..graph import (
     Tensor,
     TensorShape,
     TensorSpec,
-    as_dtype,
     building,
     eager_scope,
     resource,
 )
+from ..ops.control.structured import relaxed
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply, as_input
 from ..ops.core.recording import recorders
@@ -34,6 +34,7 @@ from ..ops.math.arithmetic import add, subtract
 from ..ops.math.cast import cast
 from ..ops.state import variable
 from ..source import layer_path
+from .autocasting import reading
 from .collections import GraphKeys
 from .creation import CreatedByScopes
 from .initial_values import initial_value_of
@@ -43,42 +44,13 @@ from .variable_operators import VariableOperators
 
 
 class _Local(threading.local):
-    """What this thread reads floating variables as, and who wants to know of new variables."""
+    """Who wants to know of new variables of this thread."""
 
     def __init__(self) -> None:
-        self.dtype: DType | None = None
         self.made: list[list[Variable]] = []
 
 
 _local = _Local()
-
-
-def set_to_zero(variables: Sequence[Variable]) -> None:
-    """Assign zeros to variables."""
-    is_plain = building() is None and current_scope() is None and not recorders.active
-    for v in variables:
-        shape: Any = v._shape
-        zeros = np.zeros(shape, v._dtype.numpy)
-        if is_plain and type(v) is Variable and v._graph is None:  # what `assign` comes to
-            with variable.one_lock((v._store,)):
-                v._store.value = zeros
-        else:
-            v.assign(zeros)
-
-
-@contextmanager
-def autocast(dtype: Any) -> Iterator[None]:
-    """Read floating variables as `dtype` inside (None: as they are)."""
-    before, _local.dtype = _local.dtype, None if dtype is None else as_dtype(dtype)
-    try:
-        yield
-    finally:
-        _local.dtype = before
-
-
-def autocast_dtype() -> DType | None:
-    """The type that floating variables are read as now, None for their own."""
-    return _local.dtype
 
 
 @contextmanager
@@ -138,6 +110,8 @@ class Variable(Operators, metaclass=CreatedByScopes):
         name: last part of its path; made unique in a graph.
         collections: keys under which a graph lists it, by default global (and trainable).
         container: where a session keeps it; by default that of the graph's container scope.
+        validate_shape: False for a variable that takes values of any shape. Else it has the shape
+            of the initial value, or `shape`, where that is given and leaves sizes open.
 
     Raises:
         InvalidArgumentError: a callable without a shape, a name that is not a string, or another
@@ -181,6 +155,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
         *,
         collections: Sequence[str] | None = None,
         container: str | None = None,
+        validate_shape: bool = True,
     ) -> None:
         if aggregation not in (None, "none", "mean", "sum", "only_first_replica"):
             raise InvalidArgumentError(
@@ -204,16 +179,28 @@ class Variable(Operators, metaclass=CreatedByScopes):
         self._autocast = autocast
         graph = building()
         self._graph = graph if graph is not None and not graph.captures_values else None
+        declared = None if shape is None else TensorShape(shape)
+        if not validate_shape:
+            declared = TensorShape(None)
         if self._graph is not None:
-            self._build(self._graph, initializer, shape, dtype, name, collections, container)
+            self._build(
+                self._graph, initializer, shape, dtype, name, collections, container, declared
+            )
         else:
-            self._create(initializer, shape, dtype, name)
+            self._create(initializer, shape, dtype, name, declared)
         for made in _local.made:
             made.append(self)
         for tell in _told:
             tell(self)
 
-    def _create(self, initializer: Any, shape: Any, dtype: Any, name: str | None) -> None:
+    def _create(
+        self,
+        initializer: Any,
+        shape: Any,
+        dtype: Any,
+        name: str | None,
+        declared: TensorShape | None,
+    ) -> None:
         if isinstance(initializer, GraphTensor):
             # A symbol of the function that is being traced: its value in the call traced for.
             found = initializer.graph.value_of(initializer)
@@ -227,7 +214,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
         with eager_scope():
             value = initial_value_of(initializer, shape, dtype, name)
         assert isinstance(value, EagerTensor)
-        self._shape, self._dtype = value.shape, value.dtype
+        self._shape, self._dtype = value.shape if declared is None else declared, value.dtype
         self._name = name or "variable"
         layers = layer_path()
         self._path = f"{layers}/{self._name}" if layers else self._name
@@ -249,12 +236,13 @@ class Variable(Operators, metaclass=CreatedByScopes):
         name: str | None,
         collections: Sequence[str] | None,
         container: str | None,
+        declared: TensorShape | None,
     ) -> None:
         with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
             value = initial_value_of(initializer, shape, dtype, name)
             known = graph.attached(InitialValues)
             self.initial_value = known.alone(as_input(graph, value))
-            self._shape, self._dtype = value.shape, value.dtype
+            self._shape, self._dtype = value.shape if declared is None else declared, value.dtype
             self._path = self._name = scope[:-1]
             attrs = {
                 "shape": self._shape,
@@ -404,7 +392,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
     @property
     def dtype(self) -> DType:
         """Its element type, as read: under a mixed-precision policy, the compute type."""
-        wanted = _local.dtype
+        wanted = reading.dtype
         return wanted if wanted is not None and self._casts else self._dtype
 
     @property
@@ -454,7 +442,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
     def value(self) -> Tensor:
         """The value now, as a tensor."""
         read = self.read_value()
-        wanted = _local.dtype
+        wanted = reading.dtype
         return cast(read, wanted) if wanted is not None and self._casts else read
 
     def read_value(self) -> Tensor:
@@ -522,12 +510,31 @@ class Variable(Operators, metaclass=CreatedByScopes):
 
     # Updating
 
-    def assign(self, value: Any) -> Tensor:
+    def assign(self, value: Any, *, validate_shape: bool = True) -> Tensor:
         """Store `value` in the variable's dtype; gives the new value.
 
         A tensor is cast, of other values each number must fit; likewise in other updates.
+
+        Args:
+            value: of the variable's shape.
+            validate_shape: False for a value of any shape. From then on the variable's shape is
+                what both have in common; what was built before still needs the old one.
         """
+        if not validate_shape:
+            value = convert_to_tensor(value, self._dtype)
+            self._open_shape(value)
         return self._apply(variable.assign, value)
+
+    def _open_shape(self, value: Tensor) -> None:
+        """Let the variable have the shape of a value too."""
+        before = self._shape
+        self._shape = relaxed([TensorSpec(before, self._dtype), value.spec]).shape
+        if self._graph is not None and self._shape != before:
+            graph, handle = self._graph, self.op
+            with graph.control_dependencies(None), graph.colocate_with(handle):
+                self._read = graph.add(
+                    variable.read_variable, handle.outputs, self._attrs, name=f"{self._name}/read"
+                ).outputs[0]
 
     def assign_add(self, value: Any) -> Tensor:
         """Add `value`; gives the sum."""

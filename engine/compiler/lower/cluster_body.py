@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...graph import DType, resource
+from ...graph import DType, TensorShape, TensorSpec, resource
 from ...ops.core.basic import identity
 from ...ops.core.cluster import ClusterBody, ClusterOp
 from ...ops.core.registry import OpDef
@@ -100,6 +100,8 @@ class ClusterLowering:
         shape, dtype = tuple(step.attrs["shape"]), DType(step.attrs["dtype"])
         if i not in self.variables:
             check_computed(dtype)
+            if not TensorShape(shape).is_fully_defined:
+                raise NotLoweredError(f"a variable of shape {TensorShape(shape)}")
             view = b.storage(shape, dtype, "variable")
             self.program.storages[view.storage].name = self._names.get(i, "")
             self.variables[i] = view.storage
@@ -118,6 +120,19 @@ class ClusterLowering:
             value = self._current[i] = new
             self._written.add(i)
         self._values[step.outputs[0]] = value
+
+
+def variables_of(body: ClusterBody) -> dict[int, TensorSpec]:
+    """By the number of an input that is a handle, what the variable is."""
+    found: dict[int, TensorSpec] = {}
+    same: dict[int, int] = {}
+    for step in body.steps:
+        handle = same.get(step.inputs[0], step.inputs[0]) if step.inputs else -1
+        if step.definition in STATE:
+            found[handle] = TensorSpec(step.attrs["shape"], step.attrs["dtype"])
+        elif step.definition is identity:
+            same[step.outputs[0]] = handle
+    return found
 
 
 def _names(body: ClusterBody) -> dict[int, str]:

@@ -20,12 +20,13 @@ import numpy as np
 
 from ... import dumps, forks
 from ...errors import InternalError
-from ...graph import Array, Operation, resource
+from ...graph import Operation, TensorSpec, resource
 from ...ops.control.structured import WHILE
 from ...ops.core.cluster import ClusterBody, run_steps
 from ...ops.state.variable import Sharing, VariableStore, one_lock
 from ..codegen import driver
 from ..codegen.cpython_code import OTHER_SHAPES
+from ..lower.cluster_body import variables_of
 from ..lower.loops import LOOPS
 from ..lower.size_inputs import sizes_among_inputs
 from ..plan.executable_plan import ExecutablePlan
@@ -80,9 +81,15 @@ class _Ready:
         self.lock = threading.Lock()
         self.sharing = -1
 
-    def learn(self, stores: tuple[VariableStore, ...]) -> None:
-        """Note the stores of a call and their lock."""
+    def learn(self, stores: tuple[VariableStore, ...], specs: Sequence[TensorSpec]) -> None:
+        """Note the stores of a call and their lock.
+
+        Raises:
+            ShapeError: one has another shape than the code is for.
+        """
         with one_lock(stores):
+            for store, spec in zip(stores, specs, strict=True):
+                store.check_shape(spec.shape, spec.dtype)
             self.stores, self.lock = stores, stores[0].lock
             self.sharing = Sharing.count
 
@@ -128,6 +135,7 @@ class NativeCluster:
         self._sizes = sizes_among_inputs(body)
         self._loops = any(step.definition in LOOPS for step in body.steps)
         self._is_endless = any(step.definition in WHILE for step in body.steps)
+        self._variables = variables_of(body)
         self._arrays = [i for i in self._data if i not in self._sizes]
         self._arrays_of = _picker(self._arrays)
         self._specializations = Specializations(body, self._arrays, self._sizes)
@@ -186,7 +194,8 @@ class NativeCluster:
             return None  # two handles of one variable
         while True:
             if ready.sharing != Sharing.count or stores != ready.stores:
-                ready.learn(stores)
+                variables = ready.executable.executable_plan.variables
+                ready.learn(stores, [self._variables[i] for i in variables])
             with ready.lock:
                 if ready.sharing == Sharing.count:  # no store has got another lock meanwhile
                     return self._run(context, ready, arrays, stores)
@@ -211,7 +220,7 @@ class NativeCluster:
                     objects[i] = np.require(array, requirements=["C", "A"]).view(np.ndarray)
             for i, store in enumerate(stores, len(arrays)):
                 if refused[i]:  # others go on with the old one
-                    store.value = objects[i] = _at_line(store.value)
+                    store.value = objects[i] = heap.copied(objects[i])
             found = self._call(context, ready, objects)
             if type(found) is list:
                 return found
@@ -482,13 +491,6 @@ def _picker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]
     if last - first == len(places) - 1:
         return operator.itemgetter(slice(first, last + 1))
     return operator.itemgetter(*places)
-
-
-def _at_line(x: Array) -> Array:
-    """A copy that begins at a line of the cache, in memory that nothing else refers to."""
-    found = heap.aligned(x.shape, x.dtype)
-    found[...] = x
-    return found
 
 
 heap.keep_freed()

@@ -56,6 +56,13 @@ def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     return found
 
 
+def copied(x: Array) -> Array:
+    """A copy that begins so."""
+    found = aligned(x.shape, x.dtype)
+    found[...] = x
+    return found
+
+
 def is_large(form: Form) -> bool:
     """Whether an array is so large that it is to begin at a line of the cache.
 

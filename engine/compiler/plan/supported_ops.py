@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...graph import Operation, TensorSpec
+from ...graph import Operation, TensorShape, TensorSpec
 from ...ops.core.basic import const_op
 from ...ops.core.cluster import ClusterBody, ClusterOp
 from ...ops.core.registry import definition_of
@@ -75,6 +75,8 @@ def _at_once(op: Operation) -> bool | None:
         return False
     if not op.outputs or any(t.shape.rank is None for t in (*op.inputs, *op.outputs)):
         return False
+    if definition in STATE and not TensorShape(op.attrs["shape"]).is_fully_defined:
+        return False  # native code knows the shapes of its variables
     if any(0 in t.shape for t in (*op.inputs, *op.outputs)):
         return False  # nothing to compute
     if rule is not None and rule.any_attributes:

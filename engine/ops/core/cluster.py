@@ -149,7 +149,9 @@ def _run_steps(context: Any, inputs: Sequence[Any], body: ClusterBody) -> list[A
     for i, x in enumerate(inputs):
         if isinstance(x, VariableStore):
             x.check_owner()
-            _, x = shadows.setdefault(id(x), (x, VariableStore(x.name, x.value_or_none())))
+            shadow = VariableStore(x.name, x.value_or_none())
+            shadow.reshaped = x.reshaped
+            _, x = shadows.setdefault(id(x), (x, shadow))
         values[i] = x
     for step, (kernel, needs_context) in zip(body.steps, body.kernels, strict=True):
         arguments = [values[i] for i in step.inputs]

@@ -48,7 +48,10 @@ class UndoLog:
             for key, (store, value) in self._before.items():
                 with one_lock((store,)):
                     if store.value is self._after.get(key):
-                        store.value = value
+                        if value is None:
+                            store.value = None
+                        else:
+                            store.store(value)
 
 
 def recorded(kernel: Callable[..., Any]) -> Callable[..., Any]:

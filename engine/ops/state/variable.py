@@ -6,6 +6,7 @@ array that is stored, and an update stores another one, so a value once read nev
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -41,9 +42,11 @@ class VariableStore:
     one (see `one_lock`). `spec` is what a graph declared for one that a container holds; `owner`
     leads to the object that the user has in hand. The value goes with that object, although graphs
     may hold the store: they may not use it any more.
+    `reshaped` says whether it has held values of several shapes: then whoever knows its shape from
+    a graph looks at the value's.
     """
 
-    __slots__ = ("__weakref__", "lock", "name", "owner", "spec", "trainable", "value")
+    __slots__ = ("__weakref__", "lock", "name", "owner", "reshaped", "spec", "trainable", "value")
 
     def __init__(
         self,
@@ -57,6 +60,7 @@ class VariableStore:
         self.name = name
         self.value = value
         self.trainable = trainable
+        self.reshaped = False
         self.spec = spec
         self.owner = None if owner is None else _Owner(owner, self)
         self.lock = forks.lock()
@@ -83,6 +87,25 @@ class VariableStore:
         if self.value is None:
             _Settling.settle(self)
         return self.value
+
+    def store(self, value: Array) -> None:
+        """Hold another value; the lock is held."""
+        old = self.value
+        if old is not None and old.shape != value.shape:
+            self.reshaped = True
+            Sharing.count = next(_sharings)  # native code looks at its variables anew
+        self.value = value
+
+    def check_shape(self, shape: TensorShape, dtype: str) -> None:
+        """ShapeError if the value does not have the shape that a graph was built for."""
+        value = self.value
+        if value is not None and not TensorShape(shape).is_compatible_with(value.shape):
+            raise ShapeError(
+                f"variable {self.name!r} has shape {TensorShape(value.shape)} now, and is read as "
+                f"{dtype}{TensorShape(shape)}",
+                remedy="declare the variable with validate_shape=False, or with None for the sizes "
+                "that change, before it is used",
+            )
 
     def check_owner(self) -> None:
         """FailedPreconditionError if the user's object has gone."""
@@ -177,9 +200,12 @@ _sharing = forks.lock()
 
 
 class Sharing:
-    """`count`: how often stores have been given another lock."""
+    """`count`: another number once stores have got another lock, or values of another shape."""
 
     count = 0
+
+
+_sharings = itertools.count(1)
 
 
 def _share_lock(stores: Sequence[VariableStore]) -> None:
@@ -190,7 +216,7 @@ def _share_lock(stores: Sequence[VariableStore]) -> None:
             locks[key].acquire()
         for store in stores:
             store.lock = stores[0].lock
-        Sharing.count += 1
+        Sharing.count = next(_sharings)
         for lock in locks.values():
             lock.release()
 
@@ -254,6 +280,8 @@ def read_variable(handle: TensorSpec, *, shape: TensorShape, dtype: str) -> Tens
 
 @read_variable.effect
 def _read_kernel(context: Any, handle: VariableStore, *, shape: TensorShape, dtype: str) -> Array:
+    if handle.reshaped:
+        handle.check_shape(shape, dtype)
     return _held(context, handle)
 
 
@@ -277,7 +305,8 @@ def is_initialized(handle: TensorSpec) -> TensorSpec:
 
 @is_initialized.effect
 def _is_initialized_kernel(context: Any, handle: Any) -> Array:
-    return np.asarray(handle.value is not None)
+    value = handle.value_or_none() if isinstance(handle, VariableStore) else handle.value
+    return np.asarray(value is not None)
 
 
 is_initialized.grad(no_gradient)
@@ -299,7 +328,7 @@ initialized_value = define(
 
 @initialized_value.effect
 def _initialized_value_kernel(context: Any, handle: VariableStore, value: Array) -> Array:
-    return value if handle.value is None else _held(context, handle)
+    return value if handle.value_or_none() is None else _held(context, handle)
 
 
 @initialized_value.grad
@@ -315,9 +344,10 @@ def ensure_initialized(handle: TensorSpec, value: TensorSpec) -> tuple[TensorSpe
 
 @ensure_initialized.effect
 def _ensure_initialized_kernel(context: Any, handle: VariableStore, value: Array) -> tuple[()]:
-    with one_lock((handle,)):
-        if handle.value is None:
-            handle.value = value
+    if handle.value_or_none() is None:
+        with one_lock((handle,)):
+            if handle.value is None:
+                handle.value = value
     return ()
 
 
@@ -346,7 +376,7 @@ def _update(
                 f"{type}: the variable is {dtype}{TensorShape(shape)}, the value is {value}",
                 remedy="give a value of the variable's shape",
             )
-        return TensorSpec(shape, as_dtype(dtype))
+        return TensorSpec(TensorShape(shape).merge_with(value.shape), as_dtype(dtype))
 
     rule.__doc__ = doc
     op = define(
@@ -366,10 +396,13 @@ def _update(
                 f"the value has shape {TensorShape(value.shape)}"
             )
         handle.check_owner()
-        if not any_:
-            _held(context, handle)  # it must be initialised
+        if not any_ and _held(context, handle).shape != value.shape:  # it must be initialised
+            raise ShapeError(
+                f"{type}: variable {handle.name!r} has shape {TensorShape(handle.read().shape)}, "
+                f"the value has shape {TensorShape(value.shape)}"
+            )
         with one_lock((handle,)):
-            handle.value = combine(handle.value, value)
+            handle.store(combine(handle.value, value))
             return handle.value
 
     op.grad(no_gradient)
