@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError, NotFoundError
+from laminar.engine.saving import BackgroundWriter
 from laminar.engine.source import warn
 from laminar.paths import file_name, make_folder
 
@@ -22,9 +23,11 @@ class ModelCheckpoint(MonitorCallback):
     """Saves the model, or its weights, after each epoch or after so many batches.
 
     Args:
-        filepath: ends in ".keras", or in ".weights.h5" with `save_weights_only`; it may name
-            values in braces: "{epoch:02d}-{val_loss:.2f}.keras" (epochs from 1, and "{batch}"
-            with a number as `save_freq`). Its folder is made if it is not there.
+        filepath: ends in ".keras", or in ".weights.h5" or ".ckpt" with `save_weights_only`; what
+            ends in ".ckpt" is the prefix of a checkpoint in TensorFlow's format, written beside the
+            steps that follow and whole when training ends. It may name values in braces:
+            "{epoch:02d}-{val_loss:.2f}.keras" (epochs from 1, and "{batch}" with a number as
+            `save_freq`). Its folder is made if it is not there.
         monitor: name of the value in the logs that says which model is the best.
         verbose: 1 to print when something is saved, or not.
         save_best_only: whether to save only when the value is better than any before.
@@ -61,7 +64,9 @@ class ModelCheckpoint(MonitorCallback):
         self.save_weights_only = save_weights_only
         self.save_freq = save_freq
         ending = ".weights.h5" if save_weights_only else ".keras"
-        if not self.filepath.endswith(ending):
+        self._is_checkpoint = save_weights_only and self.filepath.endswith(".ckpt")
+        self._writer = BackgroundWriter()
+        if not self.filepath.endswith(ending) and not self._is_checkpoint:
             other = self.filepath.endswith(".weights.h5")
             raise InvalidArgumentError(
                 f"ModelCheckpoint: with save_weights_only={save_weights_only} the file must end "
@@ -109,6 +114,9 @@ class ModelCheckpoint(MonitorCallback):
         if self.save_freq == "epoch":
             self._save(epoch, None, logs or {})
 
+    def on_train_end(self, logs: Logs | None = None) -> None:
+        self._writer.wait()
+
     def _save(self, epoch: int, batch: int | None, logs: Logs) -> None:
         path = self._path(epoch, batch, logs)
         if not self._is_wanted(epoch, logs, path):
@@ -119,7 +127,9 @@ class ModelCheckpoint(MonitorCallback):
                 remedy="remove the folder, or choose another filepath",
             )
         make_folder(os.path.dirname(path) or ".", "ModelCheckpoint")
-        if self.save_weights_only:
+        if self._is_checkpoint:
+            self.model.save_weights(path, overwrite=True, background=self._writer)
+        elif self.save_weights_only:
             self.model.save_weights(path, overwrite=True)
         else:
             self.model.save(path, overwrite=True)

@@ -12,6 +12,7 @@ from laminar.engine.errors import (
     NotFoundError,
     UnimplementedError,
 )
+from laminar.engine.saving import BackgroundWriter
 from laminar.layers.building import by_calling
 from laminar.layers.layer import Layer
 from laminar.layers.open_property import open_property
@@ -291,12 +292,17 @@ class Model(Trainer):
         archive.write_out(filepath, verbose=verbose is not False)
 
     def save_weights(
-        self, filepath: PathLike, overwrite: bool = True, max_shard_size: float | None = None
+        self,
+        filepath: PathLike,
+        overwrite: bool = True,
+        max_shard_size: float | None = None,
+        *,
+        background: BackgroundWriter | None = None,
     ) -> None:
         """Write the weights to a `.weights.h5` file, or to several; see `saving.save_weights`."""
         from laminar.saving import save_weights  # as in `save`
 
-        save_weights(self, filepath, overwrite=overwrite, max_shard_size=max_shard_size)
+        save_weights(self, filepath, overwrite, max_shard_size, background=background)
 
     def load_weights(self, filepath: PathLike, skip_mismatch: bool = False, **kwargs: Any) -> Any:
         """Read the weights from a file; see `saving.load_weights`."""

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import laminar
+from laminar.engine.checkpoint import CheckpointReader
 from laminar.engine.errors import (
     AlreadyExistsError,
     InvalidArgumentError,
 )
+from laminar.engine.saving import BackgroundWriter
 from laminar.paths import file_name
 from laminar.serialization import checked_custom_objects, serialize_keras_object
 
 from .archive import ArchiveReader, write_archive
+from .flat import (
+    CHECKPOINT,
+    SAFETENSORS,
+    arrays_of,
+    checkpoint_store,
+    read_safetensors,
+    write_safetensors,
+    write_weights_checkpoint,
+)
 from .keras2_training import old_training
 from .legacy import LegacyFile, is_legacy, write_legacy
 from .legacy_restore import arrays_by_name, legacy_weights, restore_legacy, top_weights
@@ -128,23 +140,33 @@ def load_model(
 
 
 def save_weights(
-    model: Any, filepath: Path, overwrite: bool = True, max_shard_size: float | None = None
+    model: Any,
+    filepath: Path,
+    overwrite: bool = True,
+    max_shard_size: float | None = None,
+    *,
+    background: BackgroundWriter | None = None,
 ) -> None:
-    """Write the weights of a model to a `.weights.h5` file, or to several.
+    """Write the weights of a model to a `.weights.h5` file, or to several, or in another format.
 
     Args:
         model: what to write.
-        filepath: a name that ends in `.weights.h5`, or in `.weights.json` for several files.
+        filepath: a name that ends in `.weights.h5`, or in `.weights.json` for several files; in
+            `.ckpt` for a checkpoint in TensorFlow's format V2, of which it is the prefix; or in
+            `.safetensors`, which needs the package safetensors.
         overwrite: whether an existing file is replaced; if not, a terminal is asked.
         max_shard_size: what one of several files may hold, in GB (2**30 bytes).
+        background: writes the file beside what follows; the weights are those of now.
 
     Raises:
         InvalidArgumentError: another kind of file, or a model without weights.
         AlreadyExistsError: the file exists, `overwrite` is false, and there is nobody to ask.
+        UnimplementedError: the package safetensors is not installed.
     """
     path = file_name(filepath, "save_weights")
-    suffix = _WEIGHTS if max_shard_size is None else _SHARDED
-    if not path.endswith(suffix):
+    endings = (_WEIGHTS, CHECKPOINT, SAFETENSORS) if max_shard_size is None else (_SHARDED,)
+    if not path.endswith(endings):
+        suffix = endings[0]
         raise InvalidArgumentError(
             f"save_weights: the file must end in {suffix}, got {path!r}",
             remedy=f"write save_weights('model{suffix}')"
@@ -155,14 +177,23 @@ def save_weights(
         raise InvalidArgumentError(
             f"save_weights: max_shard_size must be above 0, got {max_shard_size!r}"
         )
-    if not _may_write(path, overwrite):
+    if not _may_write(f"{path}.index" if path.endswith(CHECKPOINT) else path, overwrite):
         return
     _check_built(model, "save_weights")
     weights, names = collect(model)
-    if max_shard_size is None:
-        write_weights(path, weights, names=names)
+    job: Callable[[], None]
+    if max_shard_size is not None:
+        job = partial(write_shards, path, weights, max_shard_size, names=names)
+    elif path.endswith(CHECKPOINT):
+        job = partial(write_weights_checkpoint, path, arrays_of(weights), names)
+    elif path.endswith(SAFETENSORS):
+        job = partial(write_safetensors, path, arrays_of(weights), names)
     else:
-        write_shards(path, weights, max_shard_size, names=names)
+        job = partial(write_weights, path, weights, names=names)
+    if background is None:
+        job()
+    else:
+        background.submit(job, "weights")
 
 
 def load_weights(
@@ -179,7 +210,8 @@ def load_weights(
 
     Args:
         model: must have the architecture that wrote the file.
-        filepath: a `.weights.h5`, `.weights.json` or `.keras` file, or a `.h5` file of Keras 2, 3.
+        filepath: a `.weights.h5`, `.weights.json`, `.safetensors` or `.keras` file, a `.h5` file of
+            Keras 2 or 3, or the prefix of a checkpoint, which ends in `.ckpt`.
         skip_mismatch: leave layers as they are that do not fit, with a warning.
         by_name: for a `.h5` file: give weights to the layers of the same name, and leave the others
             as they are.
@@ -197,7 +229,7 @@ def load_weights(
     if kwargs:
         raise InvalidArgumentError(f"load_weights: unknown arguments {', '.join(kwargs)}")
     path = file_name(filepath, "load_weights")
-    if not path.endswith((".keras", _SHARDED, *_H5)):
+    if not path.endswith((".keras", _SHARDED, CHECKPOINT, SAFETENSORS, *_H5)):
         raise InvalidArgumentError(
             f"load_weights: expected a .weights.h5 or .keras file, got {path!r}"
         )
@@ -208,6 +240,13 @@ def load_weights(
         _refuse_by_name(by_name, path)
         with ShardedReader(path, limits=limits) as shards:
             report = restore(model, shards, path, **options)
+    elif path.endswith(CHECKPOINT):
+        _refuse_by_name(by_name, path)
+        with CheckpointReader(path) as checkpoint:
+            report = restore(model, checkpoint_store(checkpoint, limits), path, **options)
+    elif path.endswith(SAFETENSORS):
+        _refuse_by_name(by_name, path)
+        report = restore(model, read_safetensors(path, limits), path, **options)
     elif not _is_hdf5(path):
         _refuse_by_name(by_name, path)
         with ArchiveReader(path, limits=limits) as archive, archive.weights() as reader:
