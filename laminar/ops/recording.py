@@ -8,6 +8,8 @@ recorder, which the room of layers sets.
 from __future__ import annotations
 
 import functools
+import inspect
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
@@ -15,6 +17,7 @@ import numpy as np
 
 from laminar.engine.errors import FailedPreconditionError
 from laminar.engine.graph import EagerTensor, GraphTensor
+from laminar.engine.ops.core.entries import known_value
 from laminar.engine.ops.core.naming import call_named
 
 P = ParamSpec("P")
@@ -22,7 +25,14 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 # The commonest types of arguments, which need no closer look.
-_PLAIN = frozenset({EagerTensor, GraphTensor, np.ndarray, int, float, bool, str, type(None)})
+_PLAIN = frozenset({EagerTensor, np.ndarray, int, float, bool, str, type(None)})
+# What types are made of whose values are whole numbers, and parameters that hold such besides.
+_WHOLE = frozenset(
+    {"int", "None", "Axis", "Axes", "AxisLike", "Ints", "Pair", "SizeLike", "ShapeLike", "Sequence"}
+    | {"Iterable", "tuple", "SupportsInt", "Tensor"}
+)
+_ALSO_WHOLE = frozenset({"pad_width", "repeats"})
+_NOTHING, _GRAPH, _SYMBOL = range(3)
 
 # The functions that `public` made.
 recorded_ops: set[Callable[..., Any]] = set()
@@ -60,32 +70,68 @@ def set_recorder(recorder: Recorder) -> None:
     _Hook.recorder = recorder
 
 
-def has_symbol(values: Iterable[Any]) -> bool:
-    """Whether one of `values`, or an item of a list or tuple among them, is symbolic."""
+def _look(values: Iterable[Any]) -> int:
+    """Whether one of `values`, or an item of a list or tuple among them, is symbolic (_SYMBOL), or
+    else a tensor of a graph (_GRAPH).
+    """
+    found = _NOTHING
     for value in values:
         kind = type(value)
         if kind in _PLAIN:
             continue
-        if kind is list or kind is tuple:
+        if kind is GraphTensor:
+            found = _GRAPH
+        elif kind is list or kind is tuple:
             for item in value:
-                if getattr(type(item), "is_keras_tensor", False):
-                    return True
+                if type(item) is GraphTensor:
+                    found = _GRAPH
+                elif getattr(type(item), "is_keras_tensor", False):
+                    return _SYMBOL
         elif getattr(kind, "is_keras_tensor", False):
-            return True
-    return False
+            return _SYMBOL
+    return found
+
+
+@functools.cache
+def _whole_numbers(fn: Callable[..., Any]) -> dict[str, int]:
+    """The parameters of a function that are axes, sizes and the like, with their places."""
+    return {
+        name: place
+        for place, (name, p) in enumerate(inspect.signature(fn).parameters.items())
+        if name in _ALSO_WHOLE
+        or (p.annotation and _WHOLE.issuperset(re.findall(r"\w+", str(p.annotation))))
+    }
+
+
+def _with_known(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments; axes, sizes and the like that are constant tensors, as numbers."""
+    places = _whole_numbers(fn)
+    whole = set(places.values())
+    return (
+        tuple([known_value(v) if i in whole else v for i, v in enumerate(args)]),
+        {name: known_value(v) if name in places else v for name, v in kwargs.items()},
+    )
 
 
 def public(fn: Callable[P, R]) -> PublicOp[P, R]:
     """Make `fn` a public op.
 
-    A call with symbolic tensors is recorded instead of computed. Besides its own arguments it takes
+    A call with symbolic tensors is recorded instead of computed. Axes, sizes and the like may be
+    tensors of a graph whose values are known while it is built. Besides its own arguments it takes
     `name=`, in a graph the name of its operation (see `call_named`), in a model of its layer.
     """
 
     @functools.wraps(fn)
     def op(*args: Any, **kwargs: Any) -> Any:
-        if has_symbol(args) or (kwargs and has_symbol(kwargs.values())):
-            return _record(op, args, kwargs)
+        found = _look(args)
+        if kwargs:
+            found = max(found, _look(kwargs.values()))
+        if found:
+            if found == _SYMBOL:
+                return _record(op, args, kwargs)
+            args, kwargs = _with_known(fn, args, kwargs)
         if kwargs and "name" in kwargs:
             return call_named(kwargs.pop("name"), fn, *args, **kwargs)
         return fn(*args, **kwargs)

@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import ShapeError
 from ...graph import Array, Dim, OpView, Tensor, TensorShape, TensorSpec
 from ..core.registry import Grads, define
-from ..core.traits import Traits, Work
+from ..core.traits import Traits, Work, same_entries
 from .shape import reshape_like
 
 Axes = int | Sequence[int]
@@ -121,7 +121,7 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes) -> Tensor:
     return transpose(x, order)
 
 
-@define("ExpandDims", traits=Traits(work=Work.NONE))
+@define("ExpandDims", traits=Traits(work=Work.NONE, entries=same_entries))
 def _expand_dims(x: TensorSpec, *, axis: tuple[int, ...]) -> TensorSpec:
     """`x` with axes of size 1 at the places `axis` of the result."""
     if x.shape.rank is None:
@@ -147,7 +147,7 @@ def expand_dims(x: Tensor, axis: Axes) -> Tensor:
     return _expand_dims(x, axis=tuple(axis) if isinstance(axis, Sequence) else (axis,))
 
 
-@define("Squeeze", traits=Traits(work=Work.NONE))
+@define("Squeeze", traits=Traits(work=Work.NONE, entries=same_entries))
 def _squeeze(x: TensorSpec, *, axis: tuple[int, ...] | None) -> TensorSpec:
     """`x` without its axes `axis`, each of size 1; None drops every axis of size 1."""
     if x.shape.rank is None:

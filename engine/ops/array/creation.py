@@ -24,6 +24,7 @@ from ...graph import (
 )
 from ..core.basic import constant
 from ..core.convert import convert_to_tensor
+from ..core.entries import known_value
 from ..core.lattice import result_type
 from ..core.naming import call_named
 from ..core.precision import computing_dtype
@@ -151,7 +152,8 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     """
     if stop is None:
         start, stop = 0, start
-    values = [v.item() if isinstance(v, EagerTensor) else v for v in (start, stop, step)]
+    given = (start, stop, step)
+    values = [v.item() if isinstance(v, EagerTensor) else known_value(v) for v in given]
     found = result_type(start, stop, step) if dtype is None else as_dtype(dtype)
     tensors = [v for v in values if isinstance(v, Tensor)]
     first, last, delta = (None if isinstance(v, Tensor) else v for v in values)

@@ -8,7 +8,7 @@ only known at run time is written "?", and comes as a scalar input, in order.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,9 @@ from ...graph import (
     bool_,
 )
 from ..core.convert import convert_to_tensor
+from ..core.entries import known_value
 from ..core.registry import Grads, define
-from ..core.traits import Traits, Work
+from ..core.traits import Entries, Traits, Work
 from .axes import canonical_axis, moveaxis, transpose
 from .gather import gather, gather_along
 from .search import nonzero
@@ -69,7 +70,21 @@ def _slice_size(entry: tuple[Any, Any, int | None], size: Dim) -> Dim:
     return len(range(*slice(*entry).indices(size)))
 
 
-@define("StridedSlice", dtypes={"x": ANY}, traits=Traits(work=Work.COPY, size_inputs=True))
+def _known(attrs: Mapping[str, Any], inputs: Sequence[Entries]) -> Entries:
+    """What is known of the entries of a slice of a vector."""
+    x, *values = [None if found is None else np.asarray(found, object) for found in inputs]
+    if x is None or any(v is None or v.tolist() == [None] for v in values):
+        return None
+    index, _ = _python_index(attrs["index"], [v.item() for v in values if v is not None])
+    found: list[int | None] = np.asarray(x[index]).reshape(-1).tolist()
+    return found
+
+
+@define(
+    "StridedSlice",
+    dtypes={"x": ANY},
+    traits=Traits(work=Work.COPY, size_inputs=True, entries=_known),
+)
 def strided_slice(x: TensorSpec, *values: TensorSpec, index: tuple[Entry, ...]) -> TensorSpec:
     """x[index], with ints, slices, new axes and an Ellipsis, as NumPy reads them.
 
@@ -245,8 +260,9 @@ class _Items:
                 f"get_item: an index or a bound of a slice is a scalar integer, got {item!r}",
                 remedy="cast it to an integer",
             )
-        if isinstance(value, EagerTensor):
-            return operator.index(value)
+        known = operator.index(value) if isinstance(value, EagerTensor) else known_value(value)
+        if isinstance(known, int):
+            return known
         self.values.append(value)
         return "?"
 

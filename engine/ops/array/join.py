@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import InvalidArgumentError, ShapeError
 from ...graph import ANY, Array, Dim, OpView, Tensor, TensorShape, TensorSpec
 from ..core.basic import zeros_like
 from ..core.registry import Grads, define
+from ..core.traits import Entries, Traits
 from .axes import canonical_axis
 from .shape import dim_of, runtime_shape
 
@@ -23,7 +24,17 @@ def _need_some(who: str, xs: Sequence[TensorSpec]) -> None:
         raise InvalidArgumentError(f"{who}: expected at least one tensor, got none")
 
 
-@define("Concat")
+def _joined(attrs: Mapping[str, Any], inputs: Sequence[Entries]) -> Entries:
+    """The entries of scalars stacked, or of vectors one after the other, as far as known."""
+    if any(entries is None for entries in inputs):
+        return None
+    return [n for entries in inputs for n in entries or ()]
+
+
+_JOINED = Traits(entries=_joined)
+
+
+@define("Concat", traits=_JOINED)
 def concat_op(*xs: TensorSpec, axis: int) -> TensorSpec:
     """The tensors one after the other along `axis`; their other dimensions agree."""
     _need_some("Concat", xs)
@@ -153,7 +164,7 @@ def split(x: Tensor, sizes: int | Sequence[Any], axis: int = 0) -> tuple[Tensor,
     return _split.many(x, *dims, sizes=attribute, axis=axis)
 
 
-@define("Stack")
+@define("Stack", traits=_JOINED)
 def stack_op(*xs: TensorSpec, axis: int) -> TensorSpec:
     """Tensors of one shape as the slices of a new axis `axis` of the result."""
     _need_some("Stack", xs)
@@ -193,7 +204,13 @@ def stack(xs: Sequence[Tensor], axis: int = 0) -> Tensor:
     return stack_op(*xs, axis=axis)
 
 
-@define("Unstack")
+def _each(attrs: Mapping[str, Any], inputs: Sequence[Entries]) -> list[Entries] | None:
+    """The entries of a vector, each by itself."""
+    (entries,) = inputs
+    return None if entries is None else [[n] for n in entries]
+
+
+@define("Unstack", traits=Traits(entries=_each))
 def _unstack(x: TensorSpec, *, num: int, axis: int) -> tuple[TensorSpec, ...]:
     """The `num` slices of `x` along `axis`, without that axis."""
     if x.shape.rank is None:

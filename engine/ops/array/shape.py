@@ -7,7 +7,7 @@ run time; those come as extra scalar inputs `*dims`, in order. So ranks are alwa
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,18 +19,24 @@ from ...graph import (
     Dim,
     OpView,
     Tensor,
+    TensorShape,
     TensorSpec,
     as_dtype,
     int32,
     int64,
 )
+from ..core.entries import known_entries
 from ..core.registry import Grads, define, no_gradient
-from ..core.traits import Traits, Work
+from ..core.traits import Traits, Work, same_entries
 
-_QUERY = Traits(work=Work.NONE, shape_query=True)
+Sizes = Sequence[list[Dim]]
 
 
-@define("Shape", traits=_QUERY)
+def _query(entries: Callable[[Mapping[str, Any], Sizes], list[Dim]]) -> Traits:
+    return Traits(work=Work.NONE, shape_query=True, entries=entries)
+
+
+@define("Shape", traits=_query(lambda attrs, shapes: shapes[0]))
 def shape_of(x: TensorSpec, *, dtype: str = int32) -> TensorSpec:
     """The dimensions of `x` as a vector of integers."""
     return TensorSpec([x.shape.rank], as_dtype(dtype))
@@ -44,7 +50,7 @@ def _shape_kernel(xp: Any, x: Array, *, dtype: str) -> Array:
 shape_of.grad(no_gradient)
 
 
-@define("Dim", traits=_QUERY)
+@define("Dim", traits=_query(lambda attrs, shapes: [shapes[0][attrs["axis"]]]))
 def dim_of(x: TensorSpec, *, axis: int) -> TensorSpec:
     """The size of `x` along `axis`, an int32 scalar."""
     if x.shape.rank is not None and not -len(x.shape) <= axis < len(x.shape):
@@ -60,7 +66,7 @@ def _dim_kernel(xp: Any, x: Array, *, axis: int) -> Array:
 dim_of.grad(no_gradient)
 
 
-@define("Rank", traits=_QUERY)
+@define("Rank", traits=_query(lambda attrs, shapes: [len(shapes[0])]))
 def rank_of(x: TensorSpec) -> TensorSpec:
     """The number of axes of `x`, an int32 scalar."""
     return TensorSpec((), int32)
@@ -74,7 +80,7 @@ def _rank_kernel(xp: Any, x: Array) -> Array:
 rank_of.grad(no_gradient)
 
 
-@define("Size", traits=_QUERY)
+@define("Size", traits=_query(lambda attrs, shapes: [TensorShape(shapes[0]).num_elements()]))
 def size_of(x: TensorSpec) -> TensorSpec:
     """The number of elements of `x`, an int64 scalar."""
     return TensorSpec((), int64)
@@ -115,8 +121,10 @@ def split_shape(shape: Any) -> tuple[tuple[Dim, ...], list[Tensor]]:
     dims: list[Tensor] = []
     for entry in shape:
         if isinstance(entry, Tensor) and not hasattr(entry, "value"):
-            attribute.append(None)
-            dims.append(entry)
+            known = (known_entries(entry) or [None])[0] if entry.shape.rank == 0 else None
+            attribute.append(known)
+            if known is None:
+                dims.append(entry)
         elif entry is None:
             raise ShapeError(
                 f"the shape {tuple(shape)} has an unknown dimension",
@@ -149,10 +157,15 @@ def _entries(shape: Any) -> list[Any]:
         return [shape]
     if shape.shape.rank != 1 or shape.shape[0] is None:
         raise InvalidArgumentError(f"a shape is a vector of known length, got {shape!r}")
-    return [shape[i] for i in range(shape.shape[0])]
+    known = known_entries(shape) or [None] * shape.shape[0]
+    return [shape[i] if n is None else n for i, n in enumerate(known)]
 
 
-@define("Reshape", dtypes={"x": ANY}, traits=Traits(work=Work.NONE, linear=True))
+@define(
+    "Reshape",
+    dtypes={"x": ANY},
+    traits=Traits(work=Work.NONE, linear=True, entries=same_entries),
+)
 def reshape_op(x: TensorSpec, *dims: TensorSpec, shape: tuple[Dim, ...]) -> TensorSpec:
     """The elements of `x` in row-major order under another shape.
 

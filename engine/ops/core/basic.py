@@ -22,7 +22,7 @@ from ...graph import (
 )
 from .arrays import to_array
 from .registry import Grads, define, no_gradient
-from .traits import Traits, Work
+from .traits import Traits, Work, same_entries
 
 
 @define("Const", traits=Traits(work=Work.NONE))
@@ -72,7 +72,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Graph
     return get_default_graph().add(placeholder_op, (), attrs, name=name).outputs[0]
 
 
-@define("Identity", traits=Traits(work=Work.NONE, on_sizes=lambda n: n))
+@define("Identity", traits=Traits(work=Work.NONE, on_sizes=lambda n: n, entries=same_entries))
 def identity(x: TensorSpec) -> TensorSpec:
     """`x` itself."""
     return x

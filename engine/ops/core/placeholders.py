@@ -7,7 +7,7 @@ from typing import Any
 from ...errors import ShapeError
 from ...graph import Array, OpView, Tensor, TensorShape, TensorSpec
 from .convert import convert_to_tensor
-from .registry import Grads, define
+from .registry import Grads, KernelContext, define
 from .traits import Traits, Work
 
 
@@ -19,8 +19,10 @@ def _placeholder_with_default(default: TensorSpec, *, shape: TensorShape) -> Ten
     return TensorSpec(shape, default.dtype)
 
 
-@_placeholder_with_default.reference
-def _placeholder_with_default_kernel(xp: Any, default: Array, *, shape: TensorShape) -> Array:
+@_placeholder_with_default.effect  # so that nothing takes the default for its value
+def _placeholder_with_default_kernel(
+    context: KernelContext, default: Array, *, shape: TensorShape
+) -> Array:
     return default
 
 

@@ -7,8 +7,8 @@ is not stated claims nothing: rewrites leave an op without traits alone.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 
 class Work(enum.Enum):
@@ -25,6 +25,14 @@ class Work(enum.Enum):
     COMPUTE = "compute"
 
 
+Entries: TypeAlias = "list[int | None] | None"
+
+
+def same_entries(attrs: Mapping[str, Any], inputs: Sequence[Entries]) -> Entries:
+    """The entries of an op that gives those of its first input, perhaps with another rank."""
+    return inputs[0]
+
+
 class Traits(NamedTuple):
     """What holds of an op whatever its inputs are.
 
@@ -38,6 +46,9 @@ class Traits(NamedTuple):
             calls `*dims` are sizes in any case.
         on_sizes: what it makes of sizes, a function of as many ints; a shape can be made of the
             result, symbolic or not. None: of its result no shape can be made.
+        entries: of an op that moves whole numbers: what is known of the entries of its result, from
+            the attributes and the known entries of each input (see entries.py), None for nothing; a
+            list of such lists for several outputs. A shape query is given its input's dimensions.
     """
 
     work: Work = Work.COMPUTE
@@ -46,3 +57,4 @@ class Traits(NamedTuple):
     shape_query: bool = False
     size_inputs: bool = False
     on_sizes: Callable[..., int] | None = None
+    entries: Callable[[Mapping[str, Any], Sequence[Any]], Any] | None = None

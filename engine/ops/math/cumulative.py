@@ -15,6 +15,7 @@ from ...graph import FLOATING, INEXACT, NUMERIC, Array, OpView, Tensor, TensorSp
 from ..array.axes import canonical_axis
 from ..core.basic import zeros_like
 from ..core.convert import convert_to_tensor
+from ..core.entries import known_value
 from ..core.precision import computing_dtype
 from ..core.registry import Grads, OpDef, define
 from .arithmetic import conjugate, multiply, negative, subtract
@@ -197,7 +198,7 @@ def _running(
 ) -> Tensor:
     """A running result, or with `exclusive` that shifted by one, which begins with `first`."""
     x = convert_to_tensor(x)
-    axis = _axis(op.type, x, axis)
+    axis = _axis(op.type, x, known_value(axis))
     if not exclusive:
         return op(x, name=name, axis=axis, reverse=reverse)
     y = op(x, axis=axis, reverse=reverse)
