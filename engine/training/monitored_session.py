@@ -111,8 +111,9 @@ class _MonitoredSession:
         self._graph_was_finalized = get_default_graph().finalized
         self._graph = get_default_graph()
         self._hooks = list(hooks or ())
-        for hook in self._hooks:
-            hook.begin()
+        with self._graph.as_default():
+            for hook in self._hooks:
+                hook.begin()
         self._creator = _CoordinatedCreator(
             session_creator or ChiefSessionCreator(), self._hooks, stop_grace_period_secs
         )

@@ -92,12 +92,14 @@ class Scaffold:
             "summary_op": (GraphKeys.SUMMARY_OP, merge_all),
             "saver": (GraphKeys.SAVERS, _default_saver),
         }
-        for name, (key, make) in defaults.items():
-            if getattr(self, name) is None:
-                setattr(self, name, Scaffold.get_or_default(name, key, make))
-        if self.saver is not None:
-            self.saver.build()
-        get_default_graph().finalize()
+        graph = get_default_graph()
+        with graph.as_default():
+            for name, (key, make) in defaults.items():
+                if getattr(self, name) is None:
+                    setattr(self, name, Scaffold.get_or_default(name, key, make))
+            if self.saver is not None:
+                self.saver.build()
+        graph.finalize()
         return self
 
     @staticmethod

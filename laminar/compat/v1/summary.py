@@ -8,6 +8,11 @@ NAMES: dict[str, Line] = {
     "FileWriter": "engine.summary:FileWriter",
     "FileWriterCache": "engine.summary:FileWriterCache",
     "Summary": "engine.summary:Summary",
+    "audio": (
+        "name, tensor, sample_rate, max_outputs=3, collections=None, family=None",
+        "engine.summary:audio(name, tensor, sample_rate, max_outputs=max_outputs, "
+        "collections=collections, family=family)",
+    ),
     "histogram": (
         "name, values, collections=None, family=None",
         "engine.summary:histogram(name, values, collections=collections, family=family)",
