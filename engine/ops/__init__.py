@@ -78,6 +78,7 @@ from .random import draws as draws
 from .random import random_state as random_state
 from .random import source as source
 from .state import accumulator as accumulator
+from .state import contents as contents
 from .state import keyed_barrier as keyed_barrier
 from .state import mutex as mutex
 from .state import queue as queue

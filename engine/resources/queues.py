@@ -29,6 +29,7 @@ from ..errors import (
     ShapeError,
 )
 from .batches import Element, Shape, show_shape
+from .contents import contents_bytes, damaged, read_contents
 from .waiting import Done, Ready, tell
 
 UNBOUNDED = 2**31 - 1
@@ -264,6 +265,50 @@ class Queue:
         tell(ready)
         return True
 
+    # Saving and restoring
+
+    def state(self) -> bytes:
+        """What it holds, without those who wait, and what the order of elements depends on."""
+        with self._lock:
+            return contents_bytes(self._held(), {"closed": self._closed, **self._order_state()})
+
+    def set_state(self, data: bytes) -> None:
+        """Hold what another queue of its kind held when it gave `data`.
+
+        Raises:
+            DataLossError: the data are damaged, or of another kind of queue; nothing changes then.
+        """
+        elements, extra = read_contents(data)
+        if len(elements) > self.capacity or not isinstance(extra, dict):
+            raise damaged(f"queue {self.name!r}")
+        try:
+            for element in elements:
+                self.check(element)
+            with self._lock:
+                self._set_order_state(extra)
+                self._clear()
+                for element in elements:
+                    self._put(element)
+                self._closed = bool(extra.get("closed", False))
+                ready = self._serve()
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as cause:
+            raise damaged(f"queue {self.name!r}") from cause
+        tell(ready)
+
+    def _held(self) -> list[Element]:
+        """The elements, so that putting them in again gives the same order."""
+        raise NotImplementedError
+
+    def _clear(self) -> None:
+        raise NotImplementedError
+
+    def _order_state(self) -> dict[str, Any]:
+        """What else the order depends on, as JSON has it."""
+        return {}
+
+    def _set_order_state(self, state: dict[str, Any]) -> None:
+        """Set that; an error changes nothing."""
+
     # Serving those who wait; called under the lock
 
     def _serve(self) -> list[tuple[Done, Any, LaminarError | None]]:
@@ -347,6 +392,12 @@ class FIFO(Queue):
     def _count(self) -> int:
         return len(self._elements)
 
+    def _held(self) -> list[Element]:
+        return list(self._elements)
+
+    def _clear(self) -> None:
+        self._elements.clear()
+
 
 class RandomShuffle(Queue):
     """Elements come out in random order, from at least `min_after_dequeue` + 1 of them.
@@ -393,6 +444,30 @@ class RandomShuffle(Queue):
         held = len(self._elements)
         return held if self._closed else max(held - self.min_after_dequeue, 0)
 
+    def _held(self) -> list[Element]:
+        return list(self._elements)
+
+    def _clear(self) -> None:
+        self._elements.clear()
+
+    def _order_state(self) -> dict[str, Any]:
+        state: Any = self._random.bit_generator.state
+        numbers = {k: v.tolist() for k, v in state["state"].items()}
+        kept = {**state, "state": numbers, "buffer": state["buffer"].tolist()}
+        return {"random": kept, "draws": self._draws}
+
+    def _set_order_state(self, state: dict[str, Any]) -> None:
+        kept = state["random"]
+        numbers = {k: np.array(v, np.uint64) for k, v in kept["state"].items()}
+        draws = [float(x) for x in state["draws"]]
+        if not all(0 <= x < 1 for x in draws):
+            raise ValueError("draws are from 0 to 1")
+        generator = np.random.Philox()
+        buffer = np.array(kept["buffer"], np.uint64)
+        restored: Any = {**kept, "state": numbers, "buffer": buffer}
+        generator.state = restored
+        self._random, self._draws = np.random.Generator(generator), draws
+
 
 class Priority(Queue):
     """Elements come out by their first component, an integer, the least first.
@@ -424,3 +499,9 @@ class Priority(Queue):
 
     def _count(self) -> int:
         return len(self._heap)
+
+    def _held(self) -> list[Element]:
+        return [element for *_, element in sorted(self._heap, key=lambda entry: entry[:2])]
+
+    def _clear(self) -> None:
+        self._heap.clear()

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from .batches import Array
+from .contents import contents_bytes, damaged, read_contents
 
 
 class Table:
@@ -150,6 +151,30 @@ class Table:
         keys = np.empty(len(entries), self.key_dtype)
         keys[:] = list(entries)
         return keys, self._collect(list(entries.values()))
+
+    def state(self) -> bytes:
+        """Its entries."""
+        return contents_bytes([self.export()])
+
+    def set_state(self, data: bytes) -> None:
+        """Have the entries that another table had when it gave `data`.
+
+        Raises:
+            DataLossError: the data are damaged, or of another kind of table; nothing changes then.
+            FailedPreconditionError: the table is fixed.
+        """
+        self._change("restored into")
+        elements, _ = read_contents(data)
+        if len(elements) != 1 or len(elements[0]) != 2:
+            raise damaged(f"table {self.name!r}")
+        keys, values = elements[0]
+        if (keys.dtype, values.dtype) != (self.key_dtype, self.value_dtype) or (
+            values.shape != keys.shape + self.value_shape
+        ):
+            raise damaged(f"table {self.name!r}")
+        entries = dict(zip(self._items(keys), self._values(values), strict=True))
+        with self._lock:
+            self._entries = entries
 
     def __repr__(self) -> str:
         return f"table {self.name!r}"

@@ -10,8 +10,9 @@ from ..checkpoint import format_slice
 from ..errors import InvalidArgumentError
 from ..graph import DType, Graph, GraphTensor, Operation, TensorShape
 from ..ops.array.shape import reshape
+from ..ops.state.contents import resource_state, set_resource_state
 from ..ops.state.variable import fetched
-from ..state import PartitionedVariable, Variable
+from ..state import MutableHashTable, PartitionedVariable, QueueBase, Variable
 
 
 @dataclass(frozen=True)
@@ -115,21 +116,49 @@ class VariableSaveable(SaveableObject):
         return done
 
 
+class ResourceSaveable(SaveableObject):
+    """A queue, or a table whose entries change, of a graph.
+
+    Args:
+        resource: of a graph.
+        name: in the checkpoint.
+    """
+
+    def __init__(self, resource: QueueBase | MutableHashTable, name: str) -> None:
+        handle = resource.handle
+        if not isinstance(handle, GraphTensor):
+            raise InvalidArgumentError(f"{resource!r} belongs to no graph")
+        graph = handle.graph
+        with graph.as_default(), graph.control_dependencies(None), graph.name_scope(None):
+            state = graph.add(resource_state, (handle,), name=f"{handle.op.name}/state").outputs[0]
+        super().__init__(resource, [SaveSpec(state, "", name, TensorShape(()))], name)
+
+    def restore(
+        self, restored_tensors: Sequence[Any], restored_shapes: Sequence[Any] | None
+    ) -> Operation:
+        """Put back what it held."""
+        (state,) = restored_tensors
+        handle = self.op.handle
+        with self.graph.colocate_with(handle):
+            return self.graph.add(set_resource_state, (handle, state), name="SetResourceState")
+
+
 def _known(shape: TensorShape) -> tuple[int, ...]:
     return tuple(d or 0 for d in shape)
 
 
 # What may be given for one name: variables, of which several are parts of one tensor, or something
 # else with a state.
-Saved: TypeAlias = Variable | SaveableObject
+Saved: TypeAlias = Variable | SaveableObject | QueueBase | MutableHashTable
 
 
 def named(var_list: Any) -> dict[str, list[Saved]]:
     """By its name in the checkpoint, each of what a user lists to be saved.
 
     Args:
-        var_list: variables, partitioned variables and saveable objects, or a dictionary of them
-            by name; in a dictionary, a list of variables are the parts of one tensor.
+        var_list: variables, whole or partitioned, queues, tables whose entries change, and saveable
+            objects, or a dictionary of them by name; in a dictionary, a list of variables are the
+            parts of one tensor.
 
     Raises:
         InvalidArgumentError: something else is among them, or two have one name.
@@ -157,7 +186,7 @@ def named(var_list: Any) -> dict[str, list[Saved]]:
 def _name_of(value: Any) -> str:
     if isinstance(value, Variable):
         return value.path if value.part_of is None else value.part_of.name
-    if isinstance(value, SaveableObject):
+    if isinstance(value, SaveableObject | QueueBase | MutableHashTable):
         return value.name
     raise InvalidArgumentError(
         f"Saver: expected variables to save, got {value!r}",
@@ -175,18 +204,21 @@ def saveables(values: Mapping[str, Sequence[Saved]], reshape: bool = False) -> l
     Raises:
         InvalidArgumentError: they are not of one graph, or one is saved twice.
     """
-    found = []
+    found: list[SaveableObject] = []
     seen: dict[int, str] = {}
     for name, value in ((n, v) for n, vs in sorted(values.items()) for v in vs):
-        op = value if isinstance(value, Variable) else value.op
+        op = value.op if isinstance(value, SaveableObject) else value
         if id(op) in seen:
             raise InvalidArgumentError(
                 f"Saver: {value!r} is to be saved twice, as {seen[id(op)]!r} and {name!r}"
             )
         seen[id(op)] = name
-        found.append(
-            VariableSaveable(value, name, reshape) if isinstance(value, Variable) else value
-        )
+        if isinstance(value, Variable):
+            found.append(VariableSaveable(value, name, reshape))
+        elif isinstance(value, SaveableObject):
+            found.append(value)
+        else:
+            found.append(ResourceSaveable(value, name))
     if len({id(item.graph) for item in found}) > 1:
         raise InvalidArgumentError("Saver: the variables belong to several graphs")
     return found

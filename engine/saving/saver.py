@@ -38,10 +38,11 @@ class Saver:
     `checkpoint` of the folder names the newest, and those that are kept.
 
     Args:
-        var_list: variables, whole or partitioned, and `SaveableObject`s, or a dictionary of them by
-            their names in checkpoints; by default the global variables of the default graph and
-            its collection SAVEABLE_OBJECTS. Variables that have values outside of graphs can be
-            given, too; they are saved and restored without a session.
+        var_list: variables, whole or partitioned, queues, tables whose entries change, and
+            `SaveableObject`s, or a dictionary of them by their names in checkpoints; by default the
+            global variables of the default graph and its collection SAVEABLE_OBJECTS. Variables
+            that have values outside of graphs can be given, too; they are saved and restored
+            without a session.
         reshape: whether to take values of other shapes, with as many elements.
         sharded: whether each device writes a file of its own.
         max_to_keep: how many of the last checkpoints are kept; None or 0 for all.

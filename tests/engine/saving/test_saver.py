@@ -1,5 +1,6 @@
 """Saver: variables saved and restored by operations of their graph."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -412,3 +413,63 @@ def test_partitioned_variables_that_belong_to_no_graph(tmp_path: Path) -> None:
         part.assign(part * 0)
     Saver({"w": parts}).restore(None, tmp_path / "m")
     np.testing.assert_array_equal(whole.value, value)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "random", "priority"])
+def test_queues_go_on_where_they_were(graph: engine.Graph, tmp_path: Path, kind: str) -> None:
+    queue: Any
+    if kind == "fifo":
+        queue = engine.FIFOQueue(20, ["int64", "string"], [[], []], name="queue")
+    elif kind == "random":
+        queue = engine.RandomShuffleQueue(
+            20, 2, ["int64", "string"], [[], []], seed=1, name="queue"
+        )
+    else:
+        queue = engine.PriorityQueue(20, ["string"], [[]], name="queue")
+    numbers = np.array([5, 3, 9, 1, 7, 5, 2, 8])
+    texts = np.array([f"{i}".encode() for i in range(8)], object)
+    fill = queue.enqueue_many([numbers, texts])
+    take = queue.dequeue()
+    saver = Saver([queue])
+    with engine.Session() as session:
+        session.run(fill)
+        session.run(take)
+        saver.save(session, tmp_path / "m")
+        expected = [session.run(take) for _ in range(5)]
+    assert engine.list_variables(tmp_path / "m") == [("queue", [])]
+    with engine.Session() as session:
+        session.run(fill)
+        saver.restore(session, tmp_path / "m")
+        assert [session.run(take) for _ in range(5)] == expected
+
+
+def test_tables_go_on_where_they_were(graph: engine.Graph, tmp_path: Path) -> None:
+    table = engine.MutableHashTable("string", "float32", [0.0, 0.0], name="table")
+    keys = np.array([b"a", b"b"], object)
+    put = table.insert(keys, np.array([[1, 2], [3, 4]], np.float32))
+    found = table.lookup(keys)
+    saver = Saver([table])
+    with engine.Session() as session:
+        session.run(put)
+        saver.save(session, tmp_path / "m")
+    with engine.Session() as session:
+        saver.restore(session, tmp_path / "m")
+        np.testing.assert_array_equal(session.run(found), [[1, 2], [3, 4]])
+
+
+def test_contents_that_do_not_fit(graph: engine.Graph, tmp_path: Path) -> None:
+    queue = engine.FIFOQueue(3, ["int64"], [[2]], name="queue")
+    fill = queue.enqueue_many([np.ones((2, 2), np.int64)])
+    saver = Saver([queue])
+    with engine.Session() as session:
+        session.run(fill)
+        saver.save(session, tmp_path / "m")
+        data = engine.load_variable(tmp_path / "m", "queue").item()
+        rng = np.random.default_rng(0)
+        for _ in range(40):
+            changed = bytearray(data)
+            changed[rng.integers(len(data))] ^= 1 << rng.integers(8)
+            write_checkpoint(tmp_path / "n", [("queue", np.array(bytes(changed), object))])
+            with contextlib.suppress(errors.LaminarError):
+                saver.restore(session, tmp_path / "n")
+        assert session.run(queue.size()) <= 3
