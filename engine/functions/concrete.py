@@ -86,6 +86,7 @@ class ConcreteFunction:
         captured_inputs: the placeholders of `captured`.
         effects: operations that a call runs although no output needs them.
         compiled: whether a call runs native code where there is some; set before the first call.
+        structured_inputs: the specs of the arguments by name, where a trace has tensors alone.
         machine: the devices that a call runs on, None for all of the process; set before, too.
     """
 
@@ -115,6 +116,7 @@ class ConcreteFunction:
         self._context = context
         self.compiled = False
         self.machine: Machine | None = None
+        self.structured_inputs: dict[str, Any] | None = None
         self._plans: dict[tuple[int, ...], Plan | PartitionedPlan] = {}
         # What `call_matching` needs: the plan of the outputs, the values captured, the dtypes.
         self._direct: tuple[Plan | PartitionedPlan, list[Any], list[DType]] | None = None

@@ -88,6 +88,7 @@ class Function:
         self._compiles = jit_compile
         self._binder = Binder(fn, input_signature)
         self._infers = infer_signature
+        self._signature = input_signature
         self._concrete = Traces()
         self._known: dict[Any, _Known] = {}
         self._last: tuple[list[Any] | None, _Known | None] = [], None
@@ -252,6 +253,7 @@ class Function:
             outputs = pack_sequence_as(result, [self._output(graph, y) for y in flatten(result)])
             graph.given = ()
         found = ConcreteFunction(graph, graph.name, graph.arguments, outputs, graph.effects)
+        found.structured_inputs = arguments.structured_specs()
         found.compiled, found.machine = self._compiles, self._machine
         return found
 
@@ -279,6 +281,13 @@ class Function:
     def trace_count(self) -> int:
         """How often the function has been traced."""
         return self._traces
+
+    @property
+    def traces(self) -> list[ConcreteFunction]:
+        """Its graphs so far; with an input_signature of tensors, the one for that."""
+        if not self._concrete and self._signature is not None:
+            self.concrete(*self._signature)
+        return list(self._concrete.values())
 
     @property
     def variables(self) -> list[Any]:

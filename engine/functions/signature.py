@@ -129,6 +129,13 @@ class Arguments:
             if spec is not None
         ]
 
+    def structured_specs(self) -> dict[str, Any] | None:
+        """What the arguments are traced as, by name; None if something is no tensor."""
+        if None in self.specs:
+            return None
+        found: dict[str, Any] = pack_sequence_as(self.structure, self.specs)
+        return found
+
     def with_tensors(self, tensors: Sequence[Any]) -> Any:
         """The structure with its tensors replaced."""
         given = iter(tensors)

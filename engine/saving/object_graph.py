@@ -117,7 +117,7 @@ def collect(root: Any) -> tuple[list[Node], dict[str, Any]]:
     """
     objects, children = walk(root)
     is_valued = [isinstance(o, Variable) or is_stateful(o) for o in objects]
-    needed = _leading_to(is_valued, children)
+    needed = leading_to(is_valued, children)
     needed[0] = True
     place = {old: new for new, old in enumerate(i for i, kept in enumerate(needed) if kept)}
     nodes = [Node() for _ in place]
@@ -141,7 +141,8 @@ def collect(root: Any) -> tuple[list[Node], dict[str, Any]]:
     return nodes, values
 
 
-def _leading_to(is_valued: list[bool], children: list[dict[str, int]]) -> list[bool]:
+def leading_to(is_valued: list[bool], children: list[dict[str, int]]) -> list[bool]:
+    """Which of the objects that `walk` has found have a value, or lead to one."""
     parents: list[list[int]] = [[] for _ in children]
     for number, found in enumerate(children):
         for child in found.values():

@@ -11,7 +11,14 @@ if TYPE_CHECKING:
     from .archive import ExportArchive as ExportArchive
     from .exported import Exported as Exported
     from .exported import load as load
+    from .objects import save as save
 
 __getattr__, __dir__ = lazy_names(
-    __name__, {"ExportArchive": ".archive", "Exported": ".exported", "load": ".exported"}
+    __name__,
+    {
+        "ExportArchive": ".archive",
+        "Exported": ".exported",
+        "load": ".exported",
+        "save": ".objects",
+    },
 )

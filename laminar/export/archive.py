@@ -23,7 +23,7 @@ from laminar.engine.graph import TensorSpec, string
 from laminar.engine.tree import map_structure
 from laminar.saving.archive import write_archive
 
-from .form import CLASS_NAME, FORMAT, VARIABLES
+from .form import CLASS_NAME, FORMAT, OBJECTS, VARIABLE, VARIABLES
 from .graphs import check_operations
 from .structure import describe
 
@@ -50,6 +50,8 @@ class ExportArchive:
     def __init__(self) -> None:
         self._tracked: list[Any] = []
         self._endpoints: dict[str, _Endpoint] = {}
+        # What `laminar.export.save` has found; see objects.py.
+        self.objects: list[dict[str, Any]] = []
 
     # The variables of what is tracked
 
@@ -118,9 +120,24 @@ class ExportArchive:
                 remedy="give one spec for each argument, such as [TensorSpec([None, 4])]",
             )
         arguments = [map_structure(_as_spec, argument) for argument in input_signature]
-        described = describe(arguments)
         function = Function(fn)
-        concrete = function.concrete(*arguments)
+        self.add_concrete(name, function.concrete(*arguments), arguments)
+        return function
+
+    @property
+    def endpoint_names(self) -> set[str]:
+        """The names that are taken."""
+        return set(self._endpoints)
+
+    def add_concrete(self, name: str, concrete: ConcreteFunction, arguments: Sequence[Any]) -> str:
+        """As `add_endpoint`, for a graph that is there; gives the name.
+
+        Args:
+            name: an identifier that is not taken.
+            concrete: the graph.
+            arguments: the specs of its inputs, in the structure of the arguments.
+        """
+        described = describe(list(arguments))
         describe(concrete.structured_outputs)
         graph_def = concrete.graph.as_graph_def()
         check_operations(graph_def, UnimplementedError, f"add_endpoint {name!r}")
@@ -135,7 +152,7 @@ class ExportArchive:
                     remedy="look up words before the exported function",
                 )
         self._endpoints[name] = _Endpoint(concrete, graph_def, described, owners)
-        return function
+        return name
 
     def track_and_add_endpoint(
         self, name: str, resource: Any, input_signature: Sequence[Any], **kwargs: Any
@@ -169,7 +186,7 @@ class ExportArchive:
         Raises:
             InvalidArgumentError: there is no endpoint.
         """
-        if not self._endpoints:
+        if not self._endpoints and not self.objects:
             raise InvalidArgumentError(
                 "write_out: there is nothing to write", remedy="call add_endpoint first"
             )
@@ -214,7 +231,15 @@ class ExportArchive:
             places[id(v)]: {"path": v.path, "trainable": v.trainable, "dtype": str(v.dtype)}
             for v in held
         }
-        config = {"class_name": CLASS_NAME, "endpoints": endpoints, VARIABLES: described}
+        config: dict[str, Any] = {
+            "class_name": CLASS_NAME,
+            "endpoints": endpoints,
+            VARIABLES: described,
+        }
+        if self.objects:
+            config[OBJECTS] = [
+                {VARIABLE: places[id(o[VARIABLE])]} if VARIABLE in o else o for o in self.objects
+            ]
         metadata = {"format": FORMAT, "laminar_version": laminar.__version__}
         write_archive(filepath, config, metadata, {VARIABLES: arrays}, assets=graphs)
         if verbose:

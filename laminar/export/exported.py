@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from laminar.engine import GraphDef, Variable, import_graph_def
@@ -14,7 +14,7 @@ from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.saving.archive import ArchiveReader, open_archive
 from laminar.saving.limits import Limits, refused
 
-from .form import CLASS_NAME, FORMAT, VARIABLES
+from .form import CLASS_NAME, FORMAT, FUNCTIONS, OBJECTS, PARTS, VARIABLE, VARIABLES
 from .graphs import check_operations
 from .structure import packed, taken
 
@@ -22,16 +22,23 @@ from .structure import packed, taken
 class Exported:
     """What a file of `ExportArchive` holds.
 
-    Each endpoint is an attribute: `exported.serve(x)`. Calling the object itself calls its first.
+    Each endpoint is an attribute: `exported.serve(x)`, and so is what an exported object had.
+    Calling the object itself calls its first endpoint.
 
     Attributes:
         endpoints: the functions by name.
         variables: in the order of the file.
     """
 
-    def __init__(self, endpoints: Mapping[str, Endpoint], variables: list[Variable]) -> None:
+    def __init__(
+        self,
+        endpoints: Mapping[str, Endpoint],
+        variables: list[Variable],
+        parts: Mapping[str, Any] | None = None,
+    ) -> None:
         self.endpoints = dict(endpoints)
         self.variables = variables
+        self._parts = dict(parts or {})
 
     @property
     def trainable_variables(self) -> list[Variable]:
@@ -43,7 +50,10 @@ class Exported:
         """Those of `variables` that were not trained."""
         return [v for v in self.variables if not v.trainable]
 
-    def __getattr__(self, name: str) -> Endpoint:
+    def __getattr__(self, name: str) -> Any:
+        parts: dict[str, Any] = self.__dict__.get("_parts", {})
+        if name in parts:
+            return parts[name]
         endpoints: dict[str, Endpoint] = self.__dict__.get("endpoints", {})
         if name in endpoints:
             return endpoints[name]
@@ -53,6 +63,47 @@ class Exported:
 
     def __call__(self, *args: Any) -> Any:
         return next(iter(self.endpoints.values()))(*args)
+
+
+class Part:
+    """An object that was exported with another: its variables, functions and parts by name.
+
+    A list or dict has them by their place or key, too: part[0].
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"the exported object has no {name!r}; it has {', '.join(vars(self))}")
+
+    def __getitem__(self, key: Any) -> Any:
+        return vars(self)[str(key)]
+
+    def __len__(self) -> int:
+        return len(vars(self))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(vars(self).values())
+
+    def __repr__(self) -> str:
+        return f"<exported object with {', '.join(vars(self))}>"
+
+
+class Overloads:
+    """A function that was exported with several graphs: a call runs the first that fits."""
+
+    def __init__(self, endpoints: list[Endpoint]) -> None:
+        self.endpoints = endpoints
+
+    def __call__(self, *args: Any) -> Any:
+        """The results for arguments of one of the exported structures.
+
+        Raises:
+            ShapeError: none of them fits.
+        """
+        last = self.endpoints[-1]
+        for endpoint in self.endpoints[:-1]:
+            if endpoint.fits(*args):
+                return endpoint(*args)
+        return last(*args)
 
 
 class Endpoint:
@@ -87,6 +138,19 @@ class Endpoint:
                 self._complain(f"{spec}, got {tensor.spec}")
             tensors.append(tensor)
         return packed(self._about["results"], self._function(*tensors), self.name)
+
+    def fits(self, *args: Any) -> bool:
+        """Whether arguments have the exported structure, types and shapes."""
+        flat: list[Any] = []
+        try:
+            taken(self._about["arguments"], list(args), flat, self._complain)
+        except ShapeError:
+            return False
+        tensors = map(convert_to_tensor, flat)
+        return all(
+            x.dtype == spec.dtype and spec.shape.is_compatible_with(x.shape)
+            for x, spec in zip(tensors, self._specs, strict=True)
+        )
 
     def _complain(self, what: str) -> None:
         raise ShapeError(
@@ -145,9 +209,30 @@ def _read(archive: ArchiveReader, config: dict[str, Any]) -> Exported:
         function = Function(_caller(name, graph_def, about, captures), input_signature=specs)
         function.concrete(*specs)
         endpoints[name] = Endpoint(name, about, specs, function)
-    if not endpoints:
+    objects = config.get(OBJECTS, [])
+    if not endpoints and not objects:
         raise refused(f"{archive.name}: it has no endpoint")
-    return Exported(endpoints, list(variables.values()))
+    parts = _parts(objects, variables, endpoints)
+    return Exported(endpoints, list(variables.values()), parts)
+
+
+def _parts(
+    objects: list[dict[str, Any]],
+    variables: Mapping[str, Variable],
+    endpoints: Mapping[str, Endpoint],
+) -> dict[str, Any]:
+    """What the exported object had, by name."""
+    made = [variables[o[VARIABLE]] if VARIABLE in o else Part() for o in objects]
+    for described, part in zip(objects, made, strict=True):
+        if isinstance(part, Part):
+            for name, number in described[PARTS].items():
+                vars(part)[str(name)] = made[int(number)]
+            for name, names in described[FUNCTIONS].items():
+                found = [endpoints[n] for n in names]
+                if not found:
+                    raise DataLossError(f"the function {name!r} has no graph")
+                vars(part)[str(name)] = found[0] if len(found) == 1 else Overloads(found)
+    return vars(made[0]) if made and isinstance(made[0], Part) else {}
 
 
 def _caller(
