@@ -18,6 +18,7 @@ from laminar.serialization import register_keras_serializable as register_keras_
 from laminar.serialization import serialize_keras_object as serialize_keras_object
 from laminar.settings import standardize_dtype as standardize_dtype
 
+from . import bounding_boxes as bounding_boxes
 from . import legacy as legacy
 from .audio_dataset import audio_dataset_from_directory as audio_dataset_from_directory
 from .config import Config as Config

@@ -1,0 +1,155 @@
+"""What becomes of bounding boxes when their image is cropped, padded, turned."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from laminar import ops
+from laminar.engine.errors import InvalidArgumentError
+
+from .formats import only
+
+
+def clip_to_image_size(
+    bounding_boxes: dict[str, Any],
+    height: Any = None,
+    width: Any = None,
+    bounding_box_format: str = "xyxy",
+) -> dict[str, Any]:
+    """Boxes cut off at the borders of their image; labels of those without an area become -1.
+
+    Args:
+        bounding_boxes: has "boxes", (..., n, 4), and perhaps "labels", (..., n).
+        height, width: of the image, for boxes in pixels.
+        bounding_box_format: "xyxy" or "rel_xyxy".
+
+    Raises:
+        InvalidArgumentError: the size is needed.
+        UnimplementedError: another format.
+    """
+    only("clip_to_image_size", bounding_box_format, "xyxy", "rel_xyxy")
+    boxes = ops.convert_to_tensor(bounding_boxes["boxes"])
+    if bounding_box_format == "rel_xyxy":
+        height = width = 1
+    elif height is None or width is None:
+        raise InvalidArgumentError(
+            "clip_to_image_size: boxes in pixels take the size of the image",
+            remedy="give height= and width=",
+        )
+    clipped = _clipped(boxes, height, width)
+    found = {**bounding_boxes, "boxes": clipped}
+    if bounding_boxes.get("labels") is not None:
+        left, top, right, bottom = (clipped[..., i] for i in range(4))
+        has_area = (right - left) * (bottom - top) > 0
+        labels = ops.convert_to_tensor(bounding_boxes["labels"])
+        found["labels"] = ops.where(has_area, labels, ops.cast(-1, labels.dtype))
+    return found
+
+
+def _clipped(boxes: Any, height: Any, width: Any) -> Any:
+    ends = [ops.cast(width, boxes.dtype), ops.cast(height, boxes.dtype)] * 2
+    parts = [ops.clip(boxes[..., i : i + 1], 0, end) for i, end in enumerate(ends)]
+    return ops.concatenate(parts, axis=-1)
+
+
+def _moved(boxes: Any, left: Any, top: Any) -> Any:
+    x = ops.convert_to_tensor(boxes)
+    return ops.concatenate(
+        [x[..., i : i + 1] + (top if i % 2 else left) for i in range(4)], axis=-1
+    )
+
+
+def crop(
+    boxes: Any, top: Any, left: Any, height: Any, width: Any, bounding_box_format: str = "xyxy"
+) -> Any:
+    """Boxes in a part of their image: moved by where it begins, and cut off at its borders.
+
+    Args:
+        boxes: (..., 4), in pixels.
+        top, left: where the part begins.
+        height, width: of the part.
+        bounding_box_format: "xyxy".
+
+    Raises:
+        UnimplementedError: another format.
+    """
+    only("crop", bounding_box_format, "xyxy")
+    return _clipped(_moved(boxes, -left, -top), height, width)
+
+
+def pad(
+    boxes: Any,
+    top: Any,
+    left: Any,
+    height: Any = None,
+    width: Any = None,
+    bounding_box_format: str = "xyxy",
+) -> Any:
+    """Boxes in an image that their image is a part of.
+
+    Args:
+        boxes: (..., 4), in pixels.
+        top, left: where their image begins.
+        height, width: taken for Keras's sake.
+        bounding_box_format: "xyxy".
+
+    Raises:
+        UnimplementedError: another format.
+    """
+    only("pad", bounding_box_format, "xyxy")
+    return _moved(boxes, left, top)
+
+
+def affine_transform(
+    boxes: Any,
+    angle: Any,
+    translate_x: Any,
+    translate_y: Any,
+    scale: Any,
+    shear_x: Any,
+    shear_y: Any,
+    height: Any,
+    width: Any,
+    center_x: Any = None,
+    center_y: Any = None,
+    bounding_box_format: str = "xyxy",
+) -> Any:
+    """The smallest boxes around what becomes of boxes when their image is turned, moved, sheared.
+
+    Args:
+        boxes: (batch, n, 4), in pixels.
+        angle: in degrees, one for each image, as all that follows.
+        translate_x, translate_y: parts of the size.
+        scale: how much larger the image becomes.
+        shear_x, shear_y: in degrees.
+        height, width: of the images.
+        center_x, center_y: what stays in its place, as parts of the size; the middle by default.
+        bounding_box_format: "xyxy".
+
+    Returns:
+        (batch, n, 4).
+
+    Raises:
+        UnimplementedError: another format.
+    """
+    only("affine_transform", bounding_box_format, "xyxy")
+    turn = -ops.convert_to_tensor(angle) * (math.pi / 180)
+    along, up = (-ops.convert_to_tensor(s) * (math.pi / 180) for s in (shear_x, shear_y))
+    x0 = (0.5 if center_x is None else center_x) * (width - 1)
+    y0 = (0.5 if center_y is None else center_y) * (height - 1)
+    # Rotation and shear, whose determinant is 1, so their inverse is made of the same numbers.
+    a = ops.cos(turn - up) / ops.cos(up)
+    b = a * ops.tan(along) + ops.sin(turn)
+    c = -ops.sin(turn - up) / ops.cos(up)
+    d = ops.cos(turn) - c * ops.tan(along)
+    xx, xy, yx, yy = d * scale, -b * scale, -c * scale, a * scale
+    x1, y1 = x0 - translate_x * (width - 1), y0 - translate_y * (height - 1)
+    dx, dy = x0 - xx * x1 - xy * y1, y0 - yx * x1 - yy * y1
+    points = ops.cast(ops.convert_to_tensor(boxes), a.dtype)
+    xs = ops.stack([points[..., i] for i in (0, 2, 2, 0)], axis=-1)
+    ys = ops.stack([points[..., i] for i in (1, 1, 3, 3)], axis=-1)
+    xx, xy, yx, yy, dx, dy = (ops.reshape(v, (-1, 1, 1)) for v in (xx, xy, yx, yy, dx, dy))
+    new_x, new_y = xx * xs + xy * ys + dx, yx * xs + yy * ys + dy
+    ends = [f(v, axis=-1) for f in (ops.min, ops.max) for v in (new_x, new_y)]
+    return ops.stack(ends, axis=-1)
