@@ -219,6 +219,7 @@ from .state import parse_sequence_example as parse_sequence_example
 from .state import parse_single_example as parse_single_example
 from .state import parse_single_sequence_example as parse_single_sequence_example
 from .state import range_input_producer as range_input_producer
+from .state import report_uninitialized_resources as report_uninitialized_resources
 from .state import report_uninitialized_variables as report_uninitialized_variables
 from .state import scatter_add as scatter_add
 from .state import scatter_div as scatter_div

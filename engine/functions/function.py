@@ -412,7 +412,8 @@ def function(
     The function is traced once for each combination of tensor dtypes and shapes and of other
     argument values (an object by identity: a change inside of it is not seen). Python code in it
     runs while tracing only; variables that it uses are inputs by reference, and the order of their
-    reads and updates is kept. It may make variables on its first call.
+    reads and updates is kept. It may make variables on its first call. A call that fails changes
+    none; run op by op, without `function`, what came before the error stays.
 
     Args:
         fn: returns tensors, None, or a structure of these.

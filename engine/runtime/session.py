@@ -97,7 +97,7 @@ class Session:
         options: RunOptions | None = None,
         run_metadata: RunMetadata | None = None,
     ) -> Any:
-        """One step: compute `fetches` from `feed_dict`.
+        """One step: compute `fetches` from `feed_dict`. A step that fails changes no variable.
 
         Args:
             fetches: a tensor, an operation, a name ("a:0" for a tensor, "a" for an operation; that

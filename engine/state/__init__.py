@@ -29,6 +29,7 @@ from .initialization import global_variables_initializer as global_variables_ini
 from .initialization import local_variables as local_variables
 from .initialization import local_variables_initializer as local_variables_initializer
 from .initialization import model_variables as model_variables
+from .initialization import report_uninitialized_resources as report_uninitialized_resources
 from .initialization import report_uninitialized_variables as report_uninitialized_variables
 from .initialization import trainable_variables as trainable_variables
 from .initialization import variables_initializer as variables_initializer

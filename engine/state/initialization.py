@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from ..errors import AlreadyExistsError
-from ..graph import Graph, Operation, Tensor, TensorSpec, bool_, get_default_graph, string
+from ..graph import (
+    Graph,
+    GraphTensor,
+    Operation,
+    Tensor,
+    TensorSpec,
+    bool_,
+    get_default_graph,
+    string,
+)
 from ..ops.core.basic import group
 from ..ops.core.registry import define, no_gradient
 from ..ops.state.variable import is_initialized
@@ -81,15 +91,32 @@ def report_uninitialized_variables(
         name: of the operation.
     """
     found = [*global_variables(), *local_variables()] if variables is None else list(variables)
-    handles = {v.name: v.handle for v in found}
-    if variables is None:
-        fills = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
-        handles |= {op.inputs[0].op.name: op.inputs[0] for op in fills}
+    pairs = [(v.name, v.handle) for v in found]
+    return _report_on(pairs if variables is not None else pairs + _tables(), name)
+
+
+def report_uninitialized_resources(name: str = "report_uninitialized_resources") -> Tensor:
+    """A vector of the names of the tables with an initializer that are not filled yet.
+
+    Queues and other resources are ready once they are made.
+    """
+    return _report_on(_tables(), name)
+
+
+def _tables() -> list[tuple[str, Tensor]]:
+    """The names and handles of the tables of the default graph that are to be filled."""
+    fills = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
+    return [(op.inputs[0].op.name, op.inputs[0]) for op in fills]
+
+
+def _report_on(handles: Sequence[tuple[str, Tensor]], name: str) -> Tensor:
     ready = []
-    for handle in handles.values():
-        with get_default_graph().colocate_with(handle):  # each is asked where it is
+    for _, handle in handles:
+        # Each is asked where it is.
+        beside = handle.graph.colocate_with(handle) if isinstance(handle, GraphTensor) else None
+        with beside or nullcontext():
             ready.append(is_initialized(handle))
-    return _report(*ready, names=tuple(handles), name=name)
+    return _report(*ready, names=tuple(n for n, _ in handles), name=name)
 
 
 def create_global_step(graph: Graph | None = None) -> Variable:

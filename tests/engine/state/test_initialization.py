@@ -215,8 +215,10 @@ def test_the_report_tells_of_tables() -> None:
     eng.Variable(1.0, name="w")
     table = eng.HashTable(eng.KeyValueTensorInitializer(["a"], [1]), -1, name="words")
     eng.MutableHashTable("string", "int64", 0)  # is never without a value
-    report = eng.report_uninitialized_variables()
+    report, tables = eng.report_uninitialized_variables(), eng.report_uninitialized_resources()
     with eng.Session() as session:
         assert session.run(report).tolist() == [b"w", b"words"]
+        assert session.run(tables).tolist() == [b"words"]
         session.run(table.initializer)
         assert session.run(report).tolist() == [b"w"]
+        assert session.run(tables).tolist() == []
