@@ -12,6 +12,7 @@ from ..errors import InvalidArgumentError
 _PART = re.compile(
     r"/(?:(?P<field>job|replica|task):(?P<value>[A-Za-z_][\w.-]*|\d+|\*)"
     r"|(?P<device>device:)?(?P<type>[A-Za-z]\w*)(?::(?P<index>\d+|\*))?)",
+    re.ASCII,
 )
 _WORDS = ("job", "replica", "task", "device")  # a part that lacks its value
 # Types that may stand for themselves. Any other word needs "device:" or an index beside it.

@@ -25,7 +25,7 @@ from ..errors import FailedPreconditionError, InvalidArgumentError, NotFoundErro
 from ..source import layer_path, user_location
 from ..tree import flatten
 from .device import DeviceSpec, EagerPlace
-from .graphdef import GraphDef
+from .graphdef import GraphDef, is_number
 from .operation import OpDefinition, Operation
 from .scopes import DeviceRule, Scopes
 from .spec import TensorSpec
@@ -283,7 +283,7 @@ class Graph:
     def get_tensor_by_name(self, name: str) -> GraphTensor:
         """The tensor "operation:index"; NotFoundError (a KeyError) when there is none."""
         op_name, _, index = name.rpartition(":")
-        if not op_name or not index.isdecimal():
+        if not op_name or not is_number(index):
             raise InvalidArgumentError(
                 f"{name!r} does not name a tensor", remedy=f'write "{name}:0" for its first output'
             )
@@ -453,6 +453,8 @@ class Graph:
     @contextmanager
     def container(self, name: str) -> Iterator[None]:
         """Keep the state of the operations made inside in the container `name`."""
+        if name:
+            self.check_name(name)
         scopes = self.scopes
         before, scopes.container = scopes.container, name
         try:

@@ -98,6 +98,11 @@ class GraphDef:
         return f"<GraphDef of {len(self.message.node)} nodes>"
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is a number of decimal digits, as names have them: ASCII's."""
+    return text.isascii() and text.isdecimal()
+
+
 def parse_input(text: str) -> tuple[str, int | None]:
     """The node and the output of an input: "a" and "a:0" are ("a", 0), "^a" is ("a", None)."""
     if text.startswith("^"):
@@ -105,6 +110,6 @@ def parse_input(text: str) -> tuple[str, int | None]:
     name, colon, index = text.rpartition(":")
     if not colon:
         return text, 0
-    if not index.isdecimal() or len(index) > 9:
+    if not is_number(index) or len(index) > 9:
         raise InvalidArgumentError(f'an input is written "node:1" or "^node", got {text!r}')
     return name, int(index)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import AlreadyExistsError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
-from .graphdef import GraphDef
+from .graphdef import GraphDef, is_number
 
 # Functions that call functions multiply: a small file could ask for any number of nodes.
 MOST_NODES = 1_000_000  # more than any graph has
@@ -186,7 +186,7 @@ def _resolved(
             raise InvalidArgumentError(f"{text!r} is, through calls of functions, its own value")
         seen.add(text)
         call, _, index = tensor_name(text).rpartition(":")
-        if not index.isdecimal() or int(index) >= len(outputs[call]):
+        if not is_number(index) or int(index) >= len(outputs[call]):
             raise NotFoundError(f"the call {call!r} has {len(outputs[call])} outputs, not {text!r}")
         text = outputs[call][int(index)]
     yield text

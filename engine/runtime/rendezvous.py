@@ -11,6 +11,7 @@ Source: "TensorFlow: Large-Scale Machine Learning on Heterogeneous Distributed S
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 from collections.abc import Callable, Iterable
@@ -21,8 +22,20 @@ from ..devices import Device
 from ..errors import AbortedError, DeadlineExceededError, InvalidArgumentError, LaminarError
 from ..graph import DeviceSpec
 
-_KEY = re.compile(r"([^;]+);([0-9a-f]{16});([^;]+);([^;]+);(\d+):(\d+)")
+_KEY = re.compile(r"([^;]+);([0-9a-f]{16});([^;]+);([^;]+);(\d+):(\d+)", re.ASCII)
+_PART = re.compile(r"[!-:<-~]+")  # a part of a key: printed ASCII, without spaces and ";"
 _NO_FRAME = (0, 0)
+
+
+@functools.lru_cache(4096)
+def _check_parts(*parts: str) -> None:
+    """InvalidArgumentError unless each part of a key can stand in one."""
+    for part in parts:
+        if not _PART.fullmatch(part):
+            raise InvalidArgumentError(
+                f"{part!r} cannot stand in the key of a transfer",
+                remedy="names of devices and tensors are ASCII without spaces and ';'",
+            )
 
 
 @dataclass(frozen=True)
@@ -42,6 +55,9 @@ class RendezvousKey:
     recv_device: str
     tensor_name: str
     frame_iter: tuple[int, int] = _NO_FRAME
+
+    def __post_init__(self) -> None:
+        _check_parts(self.send_device, self.recv_device, self.tensor_name)
 
     def __str__(self) -> str:
         frame, iteration = self.frame_iter

@@ -32,6 +32,7 @@ from ...errors import (
 )
 from ...graph import ANY, DType, Operation, OpView, Tensor, TensorSpec, resource
 from .kernels import ByType, Kernels
+from .results import checked_kernel
 from .traits import Traits
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -168,7 +169,7 @@ class OpDef:
         NumPy they are numbers like others. Native code takes them for 0.
         """
         self._check_free("a reference kernel", self.reference_kernel, replace)
-        self.reference_kernel = fn
+        self.reference_kernel = checked_kernel(self.type, self.infer, fn, 1)
         return fn
 
     def kernel(
@@ -193,7 +194,8 @@ class OpDef:
         """
 
         def register(fn: F) -> F:
-            self.kernels.add(fn, device_type.lower(), dtypes, label, replace=replace)
+            kernel = checked_kernel(self.type, self.infer, fn, 0)
+            self.kernels.add(kernel, device_type.lower(), dtypes, label, replace=replace)
             self._labelled.clear()
             return fn
 
@@ -226,7 +228,7 @@ class OpDef:
     def effect(self, fn: F, *, replace: bool = False) -> F:
         """Register `fn(context, *arrays, **attrs)`, a kernel that needs the machine's state."""
         self._check_free("a kernel with effects", self.context_kernel, replace)
-        self.context_kernel = fn
+        self.context_kernel = checked_kernel(self.type, self.infer, fn, 1)
         return fn
 
     def asynchronous(self, fn: F, *, replace: bool = False) -> F:

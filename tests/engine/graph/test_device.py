@@ -84,3 +84,11 @@ def test_compatibility() -> None:
     gpu = DeviceSpec(device_type="GPU", device_index=0)
     assert gpu.is_compatible_with(DeviceSpec("ps", 0, 0, "gpu", 0))
     assert not gpu.is_compatible_with(DeviceSpec(device_type="cpu"))
+
+
+@pytest.mark.parametrize(
+    "name", ["cpu:\u0663", "/task:\u0663", "/job:caf\u00e9", "/job:a\n", "cpu:0\n"]
+)
+def test_digits_and_letters_are_ascii(name: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="device"):
+        DeviceSpec.from_string(name)

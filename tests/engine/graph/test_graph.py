@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import Any
 
@@ -262,3 +263,20 @@ def test_edits_are_counted() -> None:
     b.add_control_input(b)
     assert b.control_inputs == [a]
     assert graph.edits == before + 1
+
+
+@pytest.mark.parametrize("name", ["a\n", "\u0663", "a\u0663", "a b", "caf\u00e9", "a\u2028"])
+def test_foreign_characters_in_names(name: str) -> None:
+    graph = eng.Graph()
+    with graph.as_default():
+        for make in (eng.no_op, eng.container, eng.name_scope):
+            with pytest.raises(InvalidArgumentError, match="not a name"), as_block(make(name)):
+                pass
+        eng.no_op("a")
+    with pytest.raises(InvalidArgumentError, match="does not name a tensor"):
+        graph.get_tensor_by_name("a:\u0663")
+    assert [op.name for op in graph.operations] == ["a"]
+
+
+def as_block(made: Any) -> Any:
+    return made if hasattr(made, "__enter__") else contextlib.nullcontext()
