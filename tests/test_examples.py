@@ -125,8 +125,17 @@ def test_readme_graph(
     assert "'dw':array([[1.,1.],[2.,2.],[3.,3.]]" in printed
 
 
+def test_readme_watched_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_block(3, monkeypatch, tmp_path)
+    path, value = capsys.readouterr().out.split()
+    assert path.endswith("model.ckpt-50")
+    assert float(value) == pytest.approx(5 * 0.8**50, rel=1e-4)
+
+
 def test_every_block_of_the_readme_is_run() -> None:
-    assert len(BLOCKS) == 3
+    assert len(BLOCKS) == 4
 
 
 def test_readme_names_files_that_exist() -> None:
