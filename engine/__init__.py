@@ -140,6 +140,7 @@ from .runtime import SessionConfig as SessionConfig
 from .runtime import get_default_session as get_default_session
 from .runtime import register_server_protocol as register_server_protocol
 from .runtime import register_session_target as register_session_target
+from .saving import BackgroundWriter as BackgroundWriter
 from .saving import Checkpoint as Checkpoint
 from .saving import CheckpointManager as CheckpointManager
 from .saving import MetaGraph as MetaGraph

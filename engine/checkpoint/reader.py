@@ -121,6 +121,11 @@ class CheckpointReader:
         """The element type of each tensor."""
         return {name: dtype for name, (_, dtype) in self.variables().items()}
 
+    def debug_string(self) -> bytes:
+        """A line for each tensor: its name, type and shape."""
+        lines = (f"{n} ({d}) {list(s)}\n" for n, (s, d) in self.variables().items())
+        return "".join(lines).encode()
+
     def has_tensor(self, name: str) -> bool:
         """Whether there is a tensor of that name."""
         return name.encode() in self.entries

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..graph import eager_scope
 from ..graph.graph import Runner as Session
 from ..io.places import no_place
 from ..state import Variable
+from .background import BackgroundWriter
 from .object_graph import (
     KEY,
     STATE,
@@ -84,13 +86,20 @@ class Checkpoint:
 
     # Saving
 
-    def save(self, file_prefix: str | os.PathLike[str], session: Session | None = None) -> str:
+    def save(
+        self,
+        file_prefix: str | os.PathLike[str],
+        session: Session | None = None,
+        *,
+        background: BackgroundWriter | None = None,
+    ) -> str:
         """Write a checkpoint with a number behind its prefix, and name it as the newest.
 
         Args:
             file_prefix: the number is put behind it: "training/ckpt" becomes "training/ckpt-1". Its
                 folder is made if it is not there.
             session: has the values of variables that belong to a graph.
+            background: writes the files beside what follows; the values are those of now.
 
         Returns:
             the prefix with the number.
@@ -100,23 +109,53 @@ class Checkpoint:
             PermissionDeniedError, ResourceExhaustedError: the files cannot be written.
         """
         number = self.counted(1) + 1
+        path = f"{os.fsdecode(file_prefix)}-{number}"
+        retention = Retention(None, None)
         try:
-            path = self.write(f"{os.fsdecode(file_prefix)}-{number}", session)
-            Retention(None, None).add(path, folder=os.path.dirname(path))
+            self.write(
+                path,
+                session,
+                background=background,
+                then=lambda: retention.add(path, folder=os.path.dirname(path)),
+            )
         except BaseException:
             self.counted(-1)
             raise
         return path
 
-    def write(self, file_prefix: str | os.PathLike[str], session: Session | None = None) -> str:
-        """Write a checkpoint of that prefix, without a number and without a state file."""
+    def write(
+        self,
+        file_prefix: str | os.PathLike[str],
+        session: Session | None = None,
+        *,
+        background: BackgroundWriter | None = None,
+        then: Callable[[], None] | None = None,
+    ) -> str:
+        """Write a checkpoint of that prefix, without a number and without a state file.
+
+        Args:
+            file_prefix: its folder is made if it is not there.
+            session: has the values of variables that belong to a graph.
+            background: writes the files beside what follows; the values are those of now.
+            then: is called once they are there.
+        """
         prefix = os.fsdecode(file_prefix)
         folder = os.path.dirname(prefix)
         try:
             os.makedirs(folder or ".", exist_ok=True)
         except OSError as cause:
             raise no_place(f"Checkpoint: {prefix} cannot be written", cause) from cause
-        write_checkpoint(prefix, self.values(session).items(), "Checkpoint")
+        values = self.values(session)
+
+        def job() -> None:
+            write_checkpoint(prefix, values.items(), "Checkpoint")
+            if then is not None:
+                then()
+
+        if background is None:
+            job()
+        else:
+            background.submit(job, "checkpoint")
         return prefix
 
     def values(self, session: Session | None = None) -> dict[str, Any]:

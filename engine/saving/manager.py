@@ -12,6 +12,7 @@ from ..errors import DataLossError, InvalidArgumentError
 from ..graph.graph import Runner as Session
 from ..io.places import no_place
 from ..source import warn
+from .background import BackgroundWriter
 from .checkpoint import Checkpoint
 from .retention import Retention
 
@@ -102,6 +103,8 @@ class CheckpointManager:
         checkpoint_number: Any = None,
         check_interval: bool = True,
         session: Session | None = None,
+        *,
+        background: BackgroundWriter | None = None,
     ) -> str | None:
         """Write a checkpoint.
 
@@ -109,6 +112,7 @@ class CheckpointManager:
             checkpoint_number: stands behind its prefix; by default that of `save_counter`.
             check_interval: whether to do nothing when the last one is too few steps ago.
             session: has the values of variables that belong to a graph.
+            background: writes the files beside what follows; the values are those of now.
 
         Returns:
             its prefix; None when nothing was done.
@@ -125,8 +129,13 @@ class CheckpointManager:
         count = self._checkpoint.counted(1) + 1
         try:
             number = count if checkpoint_number is None else int(checkpoint_number)
-            prefix = self._checkpoint.write(f"{self._prefix}-{number}", session)
-            self._retention.add(prefix, folder=self._directory)
+            prefix = f"{self._prefix}-{number}"
+            self._checkpoint.write(
+                prefix,
+                session,
+                background=background,
+                then=lambda: self._retention.add(prefix, folder=self._directory),
+            )
         except BaseException:
             self._checkpoint.counted(-1)
             raise

@@ -20,7 +20,8 @@ class Retention:
     """Keeps the last checkpoints, and one of so many hours for ever.
 
     Args:
-        max_to_keep: how many of the last are kept; None or 0 for all.
+        max_to_keep: how many of the last are kept; None for all. With 0 all stay, and the state
+            file names the newest alone, as it would grow for ever.
         keep_every_hours: of those that would be removed, one of so many hours stays; None for none.
 
     Attributes:
@@ -59,6 +60,8 @@ class Retention:
         before = list(self.kept), self.last_preserved
         self.kept = [item for item in self.kept if item[0] != prefix]
         self.kept.append((prefix, time.time()))
+        if self.max_to_keep == 0:
+            self.kept = self.kept[-1:]
         dropped = self._too_many()
         if folder is not None:
             try:

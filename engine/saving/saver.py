@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,17 +15,20 @@ from ..errors import (
     InvalidArgumentError,
     MissingFileError,
     ShapeError,
+    UnimplementedError,
 )
 from ..graph import Graph, get_default_graph
 from ..graph.graph import Runner as Session
+from ..io.atomic import atomic_write
 from ..source import warn
 from ..state import GraphKeys, Variable
+from .background import BackgroundWriter
 from .collections import register_collection_codec
 from .meta_graph import MetaGraph, add_meta_graph, export_meta_graph
 from .retention import Retention
 from .saveables import Saved, named, saveables, stored_value
 from .saver_def import SaverDef, in_scope
-from .saver_graph import add_saver
+from .saver_graph import add_saver, saved_later
 
 _PADDED = 8  # digits of a step number
 
@@ -45,7 +48,8 @@ class Saver:
             without a session.
         reshape: whether to take values of other shapes, with as many elements.
         sharded: whether each device writes a file of its own.
-        max_to_keep: how many of the last checkpoints are kept; None or 0 for all.
+        max_to_keep: how many of the last checkpoints are kept; None or 0 for all, of which the
+            state file names the newest alone.
         keep_checkpoint_every_n_hours: of those that would be removed, one of so many hours stays.
         name: scope of the operations.
         restore_sequentially: whether one variable is restored after the other, which takes less
@@ -53,6 +57,7 @@ class Saver:
         saver_def: which operations there are already, instead of `var_list`.
         defer_build: whether `build()` is called later, when the graph has its variables.
         allow_empty: whether there may be nothing to save.
+        write_version: the format, of which there is one: `SaverDef.V2`.
         pad_step_number: whether step numbers have eight digits, so that names sort.
         save_relative_paths: whether the state file has paths relative to it: then the folder can be
             moved.
@@ -60,6 +65,7 @@ class Saver:
 
     Raises:
         InvalidArgumentError: nothing is to be saved, or not what can be; two names are equal.
+        UnimplementedError: another format.
     """
 
     def __init__(
@@ -74,6 +80,7 @@ class Saver:
         saver_def: SaverDef | None = None,
         defer_build: bool = False,
         allow_empty: bool = False,
+        write_version: int = SaverDef.V2,
         pad_step_number: bool = False,
         save_relative_paths: bool = False,
         filename: str | None = None,
@@ -85,6 +92,11 @@ class Saver:
             )
         if max_to_keep is not None and max_to_keep < 0:
             raise InvalidArgumentError(f"Saver: max_to_keep is at least 0, got {max_to_keep}")
+        if write_version != SaverDef.V2:
+            raise UnimplementedError(
+                f"Saver: checkpoints are written in format V2, not {write_version}",
+                remedy="leave out write_version",
+            )
         self._var_list = var_list
         self._reshape = reshape
         self._sharded = sharded
@@ -100,7 +112,7 @@ class Saver:
         most, hours = max_to_keep, keep_checkpoint_every_n_hours
         if saver_def is not None:
             most, hours = saver_def.max_to_keep, saver_def.keep_checkpoint_every_n_hours
-        self._retention = Retention(most, hours)
+        self._retention = Retention(most or 0, hours)
         if saver_def is None and not defer_build:
             self.build()
 
@@ -147,8 +159,8 @@ class Saver:
 
     @property
     def last_checkpoints(self) -> list[str]:
-        """The prefixes of those that are kept, oldest first."""
-        return [prefix for prefix, _ in self._retention.kept]
+        """The prefixes of those that may be removed when others come, oldest first."""
+        return [prefix for prefix, _ in self._retention.kept] if self._retention.max_to_keep else []
 
     def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
         """Say which ones there are, oldest first; they count as written a long time ago."""
@@ -178,6 +190,8 @@ class Saver:
         meta_graph_suffix: str = "meta",
         write_meta_graph: bool = True,
         write_state: bool = True,
+        *,
+        background: BackgroundWriter | None = None,
     ) -> str:
         """Write a checkpoint.
 
@@ -190,12 +204,14 @@ class Saver:
             meta_graph_suffix: ending of the file with the graph.
             write_meta_graph: whether to write that.
             write_state: whether to write the state file, and to remove those that are too many.
+            background: writes the files beside what follows; the values are those of now.
 
         Returns:
-            The prefix that was written.
+            The prefix.
 
         Raises:
-            InvalidArgumentError: the prefix is a folder, or the name of the state file.
+            InvalidArgumentError: the prefix is a folder, or the name of the state file; or
+                `background` is to write a file for each device.
             MissingFileError: its folder is not there.
             FailedPreconditionError: a variable has no value, or the saver was not built.
             PermissionDeniedError, ResourceExhaustedError: the files cannot be written; what was
@@ -222,27 +238,49 @@ class Saver:
                 remedy=f"make it first: os.makedirs({folder!r})",
             )
         self._check_built()
-        if self._is_empty:
-            return prefix
-        if self._eager is not None:
-            stored = [(name, _stored(v)) for name, vs in self._eager.items() for v in vs]
-            write_checkpoint(prefix, stored, "Saver.save")
+        write = self._writer(sess, prefix, background is not None)
+        meta = None
+        if write_meta_graph and self._eager is None and sess is not None:
+            meta = self._meta_graph(getattr(sess, "graph", None))
+
+        def job() -> None:
+            if write is not None:
+                write()
+            if meta is not None:
+                with atomic_write(f"{prefix}.{meta_graph_suffix}", durable=True) as file:
+                    file.write(meta)
+            if write_state and write is not None:
+                self._retention.add(
+                    prefix, folder=folder, latest_filename=latest_filename, relative=self._relative
+                )
+
+        if background is None:
+            job()
         else:
-            sess, saver_def = self._of_graph(sess, "save")
-            sess.run(saver_def.save_tensor_name, {saver_def.filename_tensor_name: _name(prefix)})
-            if write_meta_graph:
-                self._write_graph(f"{prefix}.{meta_graph_suffix}", getattr(sess, "graph", None))
-        if write_state:
-            self._retention.add(
-                prefix, folder=folder, latest_filename=latest_filename, relative=self._relative
-            )
+            background.submit(job, "saver")
         return prefix
 
-    def _write_graph(self, path: str, graph: Graph | None) -> None:
+    def _writer(
+        self, sess: Session | None, prefix: str, is_later: bool
+    ) -> Callable[[], object] | None:
+        """What writes index and data; if it `is_later`, the values of now."""
+        if self._is_empty:
+            return None
+        if self._eager is not None:
+            stored = [(name, _stored(v)) for name, vs in self._eager.items() for v in vs]
+            return lambda: write_checkpoint(prefix, stored, "Saver.save")
+        session, found = self._of_graph(sess, "save")
+        if is_later:
+            return saved_later(session, found, prefix)
+        feeds = {found.filename_tensor_name: _name(prefix)}
+        return lambda: session.run(found.save_tensor_name, feeds)
+
+    def _meta_graph(self, graph: Graph | None) -> bytes | None:
         try:
-            self.export_meta_graph(path, graph=graph)
-        except InvalidArgumentError as error:  # the values are there, which matter most
-            warn(f"Saver.save: {path} is not written: {error.message}")
+            return self.export_meta_graph(graph=graph).to_bytes()
+        except InvalidArgumentError as error:  # the values are written, which matter most
+            warn(f"Saver.save: the graph is not written: {error.message}")
+            return None
 
     def restore(self, sess: Session | None, save_path: str | os.PathLike[str]) -> None:
         """Give the variables the values of a checkpoint; they need not be initialised.
@@ -377,6 +415,7 @@ def import_meta_graph(
     meta_graph: MetaGraph | str | os.PathLike[str],
     clear_devices: bool = False,
     import_scope: str | None = None,
+    graph: Graph | None = None,
 ) -> Saver | None:
     """Add the graph of a MetaGraph, with its collections, to the default graph.
 
@@ -384,6 +423,7 @@ def import_meta_graph(
         meta_graph: what `export_meta_graph` gave, or the name of its file: "model-30.meta".
         clear_devices: whether to forget on which devices operations were placed.
         import_scope: a scope for the operations.
+        graph: another graph than the default one.
 
     Returns:
         the saver that the graph had, to restore values with: `saver.restore(session, "model-30")`;
@@ -395,13 +435,15 @@ def import_meta_graph(
         UnimplementedError: it was written by another system, or by a later version.
         AlreadyExistsError: the graph has operations of these names.
     """
-    saver_def = add_meta_graph(
-        meta_graph, clear_devices=clear_devices, import_scope=import_scope or ""
-    )
-    if saver_def is not None:
-        return Saver(saver_def=saver_def)
-    if get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES):
-        return Saver()
+    graph = graph or get_default_graph()
+    with graph.as_default():
+        saver_def = add_meta_graph(
+            meta_graph, clear_devices=clear_devices, import_scope=import_scope or ""
+        )
+        if saver_def is not None:
+            return Saver(saver_def=saver_def)
+        if graph.get_collection(GraphKeys.GLOBAL_VARIABLES):
+            return Saver()
     return None
 
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from ..io.wire import BYTES, FIXED32, VARINT, Kind, Message, float32, integer, text
 
-_VERSION = 2
 _KIND = Kind("a SaverDef", "export the graph again")
 
 
@@ -29,7 +29,12 @@ class SaverDef:
         max_to_keep: how many checkpoints are kept, 0 for all.
         sharded: whether each device writes a file of its own.
         keep_checkpoint_every_n_hours: besides, one of so many hours is kept for ever.
+
+    V1 and V2 are the formats of checkpoints that there have been.
     """
+
+    V1: ClassVar[int] = 1
+    V2: ClassVar[int] = 2
 
     filename_tensor_name: str
     save_tensor_name: str
@@ -48,7 +53,7 @@ class SaverDef:
                 integer(4, self.max_to_keep),
                 integer(5, int(self.sharded)),
                 float32(6, self.keep_checkpoint_every_n_hours),
-                integer(7, _VERSION),
+                integer(7, SaverDef.V2),
             )
         )
 

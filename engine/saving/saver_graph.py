@@ -9,16 +9,25 @@ checkpoint of what they wrote.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ..checkpoint import write_checkpoint
+from ..errors import InvalidArgumentError
 from ..graph import DeviceSpec, Graph, GraphTensor, Operation
+from ..graph.graph import Runner
 from ..ops.core.basic import constant, group, identity
-from ..ops.io.checkpoints import merge_v2_checkpoints, restore_v2, save_v2, sharded_filenames
+from ..ops.io.checkpoints import (
+    checkpoint_entries,
+    merge_v2_checkpoints,
+    restore_v2,
+    save_v2,
+    sharded_filenames,
+)
 from .saveables import SaveableObject, SaveSpec
 from .saver_def import SaverDef
 
@@ -132,3 +141,23 @@ def _restore(
             shapes = [spec.tensor.shape for spec in item.specs] if reshape else None
             done.append(item.restore(own, shapes))
     return done
+
+
+def saved_later(session: Runner, saver: SaverDef, prefix: str) -> Callable[[], None]:
+    """What writes the values that a session has now.
+
+    Raises:
+        InvalidArgumentError: each device writes a file of its own, which only a step can do.
+    """
+    graph = getattr(session, "graph", None)
+    assert isinstance(graph, Graph)
+    (write,) = graph.get_tensor_by_name(saver.save_tensor_name).op.control_inputs
+    if write.definition is not save_v2:
+        raise InvalidArgumentError(
+            "Saver.save: a checkpoint with a file for each device is written by a step",
+            remedy="leave out background=, or sharded=True",
+        )
+    _, *inputs = write.inputs
+    names, slices, *tensors = session.run(inputs)
+    found = checkpoint_entries(names, slices, tensors)
+    return lambda: write_checkpoint(prefix, found, "Saver.save")

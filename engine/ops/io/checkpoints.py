@@ -61,11 +61,7 @@ def save_v2(
 def _save_kernel(
     context: KernelContext, prefix: Array, tensor_names: Array, slices: Array, *tensors: Array
 ) -> tuple[Array, ...]:
-    values = []
-    for name, text, tensor in zip(_texts(tensor_names), _texts(slices), tensors, strict=True):
-        value = np.asarray(fetched(tensor))
-        part = parse_slice(text)
-        values.append((name, value if part is None else Part(value, *part)))
+    values = checkpoint_entries(tensor_names, slices, tensors)
     path = _text(prefix)
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
@@ -76,6 +72,18 @@ def _save_kernel(
 
 
 save_v2.grad(no_gradient)
+
+
+def checkpoint_entries(
+    tensor_names: Array, slices: Array, tensors: Sequence[Array]
+) -> list[tuple[str, Any]]:
+    """What SaveV2 writes: names with arrays, or with parts of tensors."""
+    values: list[tuple[str, Any]] = []
+    for name, text, tensor in zip(_texts(tensor_names), _texts(slices), tensors, strict=True):
+        value = np.asarray(fetched(tensor))
+        part = parse_slice(text)
+        values.append((name, value if part is None else Part(value, *part)))
+    return values
 
 
 @define("RestoreV2", dtypes=STRING, stateful=True)

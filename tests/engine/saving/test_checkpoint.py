@@ -304,3 +304,18 @@ def test_manager_with_an_interval(tmp_path: Path) -> None:
     for arguments in ({"max_to_keep": 0}, {"max_to_keep": 1, "checkpoint_interval": 2}):
         with pytest.raises(errors.InvalidArgumentError):
             CheckpointManager(Checkpoint(v=v), tmp_path, **arguments)  # type: ignore[arg-type]  # a dict of any
+
+
+def test_files_are_written_beside_what_follows(tmp_path: Path) -> None:
+    v, writer = engine.Variable([1.0, 2.0]), engine.BackgroundWriter()
+    manager = CheckpointManager(Checkpoint(v=v), tmp_path, 2)
+    for _ in range(4):
+        manager.save(background=writer)
+        v.assign_add([1.0, 1.0])
+    writer.wait()
+    assert [os.path.basename(p) for p in manager.checkpoints] == ["ckpt-3", "ckpt-4"]
+    manager.restore_or_initialize()
+    np.testing.assert_array_equal(v, [4, 5])
+    path = Checkpoint(v=v).save(tmp_path / "own", background=writer)
+    writer.wait()
+    assert engine.latest_checkpoint(tmp_path) == path

@@ -106,7 +106,10 @@ def test_all_are_kept(graph: engine.Graph, tmp_path: Path, most: int | None) -> 
         session.run(engine.global_variables_initializer())
         written = [saver.save(session, tmp_path / "m", global_step=i) for i in range(7)]
     assert [p for p in written if engine.checkpoint_exists(p)] == written
-    assert saver.last_checkpoints == written
+    assert saver.last_checkpoints == []
+    state = engine.get_checkpoint_state(tmp_path)
+    assert state is not None
+    assert state.all_model_checkpoint_paths == written[-1:]
 
 
 def test_one_of_so_many_hours_stays(
@@ -248,8 +251,9 @@ def test_bad_arguments(graph: engine.Graph, tmp_path: Path) -> None:
         Saver()
     empty = Saver(allow_empty=True)
     with engine.Session() as session:
-        assert empty.save(session, tmp_path / "m") == str(tmp_path / "m")
-        empty.restore(session, tmp_path / "m")
+        assert empty.save(session, tmp_path / "e") == str(tmp_path / "e")
+        empty.restore(session, tmp_path / "e")
+    assert files(tmp_path) == ["e.meta"]  # the graph is there
     v, w = two()
     with pytest.raises(errors.InvalidArgumentError, match="expected variables"):
         Saver([v, 3])
@@ -473,3 +477,37 @@ def test_contents_that_do_not_fit(graph: engine.Graph, tmp_path: Path) -> None:
             with contextlib.suppress(errors.LaminarError):
                 saver.restore(session, tmp_path / "n")
         assert session.run(queue.size()) <= 3
+
+
+def test_files_are_written_beside_what_follows(graph: engine.Graph, tmp_path: Path) -> None:
+    """The values are those of the call; what fails is told of by the next one."""
+    v, _ = two()
+    more = v.assign_add([1.0, 1.0])
+    saver, writer = Saver(), engine.BackgroundWriter()
+    with engine.Session() as session:
+        session.run(engine.global_variables_initializer())
+        for i in range(4):
+            saver.save(session, tmp_path / "m", i, background=writer)
+            session.run(more)
+        writer.wait()
+        for i in range(4):
+            found = engine.load_variable(tmp_path / f"m-{i}", "v")
+            np.testing.assert_array_equal(found, [1.0 + i, 2.0 + i])
+        assert engine.latest_checkpoint(tmp_path) == str(tmp_path / "m-3")
+        assert (tmp_path / "m-3.meta").exists()
+        (tmp_path / "m-4").mkdir()
+        saver.save(session, tmp_path / "m", 4, background=writer)
+        with pytest.raises(errors.InvalidArgumentError, match="folder"):
+            saver.save(session, tmp_path / "m", 5, background=writer)
+        assert not engine.checkpoint_exists(tmp_path / "m-5")
+        saver.save(session, tmp_path / "m", 6, background=writer)
+        writer.wait()
+        with pytest.raises(errors.InvalidArgumentError, match="by a step"):
+            Saver(sharded=True).save(session, tmp_path / "m", background=writer)
+
+
+def test_other_formats_are_refused(graph: engine.Graph) -> None:
+    two()
+    Saver(write_version=SaverDef.V2)
+    with pytest.raises(errors.UnimplementedError, match="V2"):
+        Saver(write_version=SaverDef.V1)
