@@ -24,6 +24,16 @@ class DType(str):
         return _NUMPY[self]
 
     @property
+    def name(self) -> str:
+        """Its name, a plain string."""
+        return str(self)
+
+    @property
+    def as_numpy_dtype(self) -> type[Any]:
+        """The class of NumPy's scalars of this type."""
+        return self.numpy.type
+
+    @property
     def size(self) -> int:
         """Bytes of one element; 0 for strings and resources."""
         return _NUMPY[self].itemsize if self not in (string, resource) else 0
@@ -34,6 +44,11 @@ class DType(str):
         return self in FLOATING
 
     @property
+    def is_bool(self) -> bool:
+        """Whether it is that of truth values."""
+        return self == "bool"
+
+    @property
     def is_complex(self) -> bool:
         """Whether it is a complex type."""
         return self in COMPLEX
@@ -42,6 +57,11 @@ class DType(str):
     def is_integer(self) -> bool:
         """Whether it is a signed or unsigned integer type."""
         return self in INTEGER
+
+    @property
+    def base_dtype(self) -> DType:
+        """The type itself: there are no types of references."""
+        return self
 
     @property
     def is_differentiable(self) -> bool:

@@ -266,6 +266,14 @@ class Graph:
         with self._lock:
             return list(self._operations.values())
 
+    def get_operations(self) -> list[Operation]:
+        """`operations`, as a call."""
+        return self.operations
+
+    def get_name_scope(self) -> str:
+        """The name scope that this thread is in, without a slash at its end."""
+        return self.scopes.name.removesuffix("/")
+
     def __contains__(self, name: str) -> bool:
         return name in self._operations
 
@@ -351,10 +359,19 @@ class Graph:
             return items
         return [i for i in items if re.match(scope, getattr(i, "name", ""))]
 
+    def add_to_collections(self, keys: Sequence[str], value: Any) -> None:
+        """Append `value` to the list under each key, once."""
+        for key in dict.fromkeys([keys] if isinstance(keys, str) else keys):
+            self.add_to_collection(key, value)
+
     @property
     def collection_keys(self) -> list[str]:
         """The keys in use."""
         return list(self._collections)
+
+    def get_all_collection_keys(self) -> list[str]:
+        """`collection_keys`, as a call."""
+        return self.collection_keys
 
     def attached(self, kind: type[_Attached]) -> _Attached:
         """The object of a class that other rooms keep with this graph, made when first asked."""

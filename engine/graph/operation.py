@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from ..errors import InvalidArgumentError
 from ..source import Location
 from .spec import TensorSpec
 from .tensor import GraphTensor, Tensor
@@ -122,6 +123,24 @@ class Operation:
     def outputs(self) -> tuple[GraphTensor, ...]:
         """The tensors it makes."""
         return self._outputs
+
+    def values(self) -> tuple[GraphTensor, ...]:
+        """`outputs`, as a call."""
+        return self.outputs
+
+    def get_attr(self, name: str) -> Any:
+        """The value of an attribute; a string as bytes.
+
+        Raises:
+            InvalidArgumentError: there is none of that name.
+        """
+        if name not in self.attrs:
+            raise InvalidArgumentError(
+                f"{self.name!r} ({self.type}) has no attribute {name!r}",
+                remedy=f"it has {', '.join(self.attrs) or 'none'}",
+            )
+        found = self.attrs[name]
+        return found.encode() if type(found) is str else found
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Run it and what it needs, in `session` or in the default one."""

@@ -66,6 +66,10 @@ class Operators:
     __array_priority__ = 1000  # ndarray + tensor comes to the tensor's __radd__
     table: ClassVar[OperatorTable]
 
+    def get_shape(self) -> Any:
+        """`shape`, as a call."""
+        return self.shape  # type: ignore[attr-defined]  # of what stands for a tensor
+
     def __add__(self, other: Any) -> Any:
         return self.table.add(self, other)
 

@@ -80,7 +80,7 @@ def named_variables() -> NamedVariables:
     return get_default_graph().root.attached(NamedVariables)
 
 
-def default_initializer(dtype: DType) -> Callable[..., Tensor]:
+def default_initializer(dtype: DType) -> Callable[..., Any]:
     """What a variable begins with where nothing is said: Glorot's uniform, zeros for whole numbers.
 
     Source: Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural
@@ -105,8 +105,8 @@ def _glorot_uniform(shape: tuple[int, ...], dtype: DType) -> Tensor:
     return random_uniform(draw_state(), shape, -limit, limit, dtype)
 
 
-def _zeros(shape: tuple[int, ...], dtype: DType) -> Tensor:
-    return zeros(shape, dtype)
+def _zeros(shape: tuple[int, ...], dtype: DType) -> Any:
+    return np.full(shape, b"", object) if dtype == string else zeros(shape, dtype)
 
 
 def get_named(

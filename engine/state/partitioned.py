@@ -80,6 +80,10 @@ class PartitionedVariable(Operators):
             return identity(self._parts[0].value, name=self.name)
         return identity(concat([part.value for part in self._parts], self.axis), name=self.name)
 
+    def as_tensor(self) -> Tensor:
+        """`value`, as a call."""
+        return self.value
+
     def __laminar_tensor__(self) -> Tensor:
         return self.value
 

@@ -493,6 +493,18 @@ class Variable(Operators, metaclass=CreatedByScopes):
         """The value in a session."""
         return self._read.eval(session=session)
 
+    def load(self, value: Any, session: Any = None) -> None:
+        """Give it a value in a session, by default that of the block around; eagerly, at once."""
+        if self._graph is None:
+            self.assign(value)
+            return
+        runner = self._graph.session_for(session, f"load of variable {self._path!r}")
+        runner.run(self.initializer, {self.initial_value: value})
+
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        """Whether it has a value; a variable outside of graphs always has."""
+        return apply(variable.is_initialized, (self._handle,), {}, name)[0]
+
     def __bool__(self) -> bool:
         return bool(self.value)
 
@@ -510,7 +522,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
 
     # Updating
 
-    def assign(self, value: Any, *, validate_shape: bool = True) -> Tensor:
+    def assign(self, value: Any, *, validate_shape: bool = True, name: str | None = None) -> Tensor:
         """Store `value` in the variable's dtype; gives the new value.
 
         A tensor is cast, of other values each number must fit; likewise in other updates.
@@ -519,11 +531,12 @@ class Variable(Operators, metaclass=CreatedByScopes):
             value: of the variable's shape.
             validate_shape: False for a value of any shape. From then on the variable's shape is
                 what both have in common; what was built before still needs the old one.
+            name: in a graph, that of the operation; likewise in other updates.
         """
         if not validate_shape:
             value = convert_to_tensor(value, self._dtype)
             self._open_shape(value)
-        return self._apply(variable.assign, value)
+        return self._apply(variable.assign, value, name)
 
     def _open_shape(self, value: Tensor) -> None:
         """Let the variable have the shape of a value too."""
@@ -536,15 +549,15 @@ class Variable(Operators, metaclass=CreatedByScopes):
                     variable.read_variable, handle.outputs, self._attrs, name=f"{self._name}/read"
                 ).outputs[0]
 
-    def assign_add(self, value: Any) -> Tensor:
+    def assign_add(self, value: Any, *, name: str | None = None) -> Tensor:
         """Add `value`; gives the sum."""
-        return self._apply(variable.assign_add, value)
+        return self._apply(variable.assign_add, value, name)
 
-    def assign_sub(self, value: Any) -> Tensor:
+    def assign_sub(self, value: Any, *, name: str | None = None) -> Tensor:
         """Subtract `value`; gives the difference."""
-        return self._apply(variable.assign_sub, value)
+        return self._apply(variable.assign_sub, value, name)
 
-    def _apply(self, op: Any, value: Any) -> Tensor:
+    def _apply(self, op: Any, value: Any, name: str | None) -> Tensor:
         operand = convert_to_tensor(value, self._dtype)
         scope = current_scope()
         shape = self._shape if scope is None else scope.shape_of(self)
@@ -558,7 +571,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
             updated: Tensor = _UPDATES[op](self.read_value(), operand)
             scope.add_update((self, updated))
             return updated
-        return apply(op, (self._handle, operand), self._attrs)[0]
+        return apply(op, (self._handle, operand), self._attrs, name)[0]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         copied = Variable(

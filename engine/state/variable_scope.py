@@ -384,14 +384,14 @@ class variable_scope:  # noqa: N801  # used as a function
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        store, outer, inside, block, (name, opened) = self._entered.pop()
+        store, outer, inside, block, (name, opened) = self._entered[-1]
+        if store.here.scope is not inside and error is None:
+            raise FailedPreconditionError("variable scopes must be left in the order of entering")
+        self._entered.pop()
         if block is not None:
             block.__exit__(kind, error, trace)
-        out_of_order = store.here.scope is not inside
         store.here.scope = outer
         if opened is None:
             store.close_inside(name)
         else:
             store.here.opened = opened
-        if out_of_order and error is None:
-            raise FailedPreconditionError("variable scopes must be left in the order of entering")

@@ -27,6 +27,7 @@ _MODULES = frozenset(
         "layers",
         "linalg",
         "logging",
+        "lookup",
         "losses",
         "math",
         "metrics",

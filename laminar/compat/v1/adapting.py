@@ -214,6 +214,8 @@ def adapted(name: str, package: str, line: Line) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         positional, keywords, op_name = arguments(args, kwargs)
         with in_graph():
+            if op_name is None:
+                return thing(*positional, **keywords)
             return call_named(op_name, thing, *positional, **keywords)
 
     call.__name__ = call.__qualname__ = name

@@ -128,16 +128,24 @@ def get_collection_ref(key: str) -> list[Any]:
     return get_default_graph().get_collection(key)
 
 
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """The seeds of a draw: of the graph, and its own; see `laminar.engine.get_seed`."""
+    found = engine.get_seed(op_seed)
+    return (0, 2**31 - 1) if found == (0, 0) else found
+
+
 @v1()
-def get_or_create_global_step(graph: Any = None) -> Any:
-    """The step counter of the graph, made where there is none."""
-    found = engine.get_global_step(graph)
-    return engine.create_global_step(graph) if found is None else found
-
-
-def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """The step counter's value in a session."""
-    return int(sess.run(global_step_tensor))
+def hessians(ys: Any, xs: Any, name: str = "hessians", **hints: Any) -> list[Any]:
+    """The second derivatives of the sum of `ys` by each of `xs`: (*shape of x, *shape of x)."""
+    single = not isinstance(xs, list | tuple)
+    found = []
+    for x, dx in zip([xs] if single else xs, engine.gradients(ys, xs), strict=True):
+        flat = engine.lookup("Reshape")(dx, shape=(-1,))
+        size = int(flat.shape[0] or 0)
+        rows = [engine.gradients(flat[i], x)[0] for i in range(size)]
+        whole = engine.lookup("Stack")(*rows, axis=0)
+        found.append(engine.lookup("Reshape")(whole, shape=(*x.shape, *x.shape)))
+    return found
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from laminar.engine.graph import Tensor, float64
-from laminar.engine.ops.array import creation, segment
+from laminar.engine.ops.array import creation, index, segment
 from laminar.engine.ops.array.gather import scatter_nd
 from laminar.engine.ops.array.join import stack
 from laminar.engine.ops.core.registry import lookup
@@ -14,6 +14,7 @@ from laminar.engine.ops.linalg import matmul as products
 from laminar.engine.ops.linalg.products import tensordot as contract
 from laminar.engine.ops.math import cumulative, reduce
 from laminar.engine.ops.math.cast import cast as cast_tensor
+from laminar.engine.ops.math.compare import where
 
 from .adapting import v1
 from .values import as_kind, axes, operands, static, symbol, tensor
@@ -28,8 +29,16 @@ def _reduction(fn: Callable[..., Tensor]) -> Callable[..., Any]:
     return reduction
 
 
+def _mean(x: Tensor, axis: Any, keepdims: bool) -> Any:
+    """The mean over some axes; of whole numbers, without its fraction."""
+    if not x.dtype.is_integer:
+        return reduce.reduce_mean(x, axis, keepdims)
+    total = reduce.reduce_sum(x, axis, keepdims)
+    return truncatediv(total, cast_tensor(lookup("Size")(x) // lookup("Size")(total), x.dtype))
+
+
 reduce_sum = _reduction(reduce.reduce_sum)
-reduce_mean = _reduction(reduce.reduce_mean)
+reduce_mean = _reduction(_mean)
 reduce_prod = _reduction(reduce.reduce_prod)
 reduce_max = _reduction(reduce.reduce_max)
 reduce_min = _reduction(reduce.reduce_min)
@@ -183,3 +192,57 @@ def confusion_matrix(
         size = lookup("Maximum")(reduce_max(truth), reduce_max(found)) + 1
     each = lookup("OnesLike")(truth) if weights is None else tensor(weights)
     return scatter_nd(stack([truth, found], 1), cast_tensor(each, as_kind(dtype)), [size, size])
+
+
+@v1()
+def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5) -> Tensor:
+    """Whether |x - y| < tolerance."""
+    a, b = operands(x, y)
+    return lookup("Less")(lookup("Abs")(lookup("Sub")(a, b)), tensor(tolerance, a.dtype))
+
+
+@v1()
+def multiply_no_nan(x: Any, y: Any) -> Tensor:
+    """x * y, and 0 wherever y is 0."""
+    a, b = operands(x, y)
+    zero = lookup("ZerosLike")(b)
+    return where(lookup("Equal")(b, zero), lookup("ZerosLike")(a * b), lookup("Mul")(a, b))
+
+
+@v1()
+def reciprocal_no_nan(x: Any) -> Tensor:
+    """1 / x, and 0 where x is 0."""
+    y = tensor(x)
+    return lookup("DivNoNan")(lookup("OnesLike")(y), y)
+
+
+@v1()
+def truncatediv(x: Any, y: Any) -> Tensor:
+    """x / y of integers, rounded towards 0."""
+    a, b = operands(x, y)
+    return lookup("FloorDiv")(lookup("Sub")(a, lookup("TruncMod")(a, b)), b)
+
+
+@v1()
+def bincount(
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = "int32",
+) -> Tensor:
+    """How often each number occurs, or the sums of the weights."""
+    numbers = tensor(arr)
+    size = lookup("Maximum")(reduce_max(numbers) + 1, tensor(0, numbers.dtype))
+    if minlength is not None:
+        size = lookup("Maximum")(size, tensor(minlength, numbers.dtype))
+    if maxlength is not None:
+        limit = tensor(maxlength, numbers.dtype)
+        below = index.boolean_mask(numbers, lookup("Less")(numbers, limit))
+        size = lookup("Minimum")(size, limit)
+        if weights is not None:
+            weights = index.boolean_mask(tensor(weights), lookup("Less")(numbers, limit))
+        numbers = below
+    if weights is None:
+        return cast_tensor(segment.bincount(numbers, None, size), as_kind(dtype))
+    return segment.bincount(numbers, tensor(weights), size)

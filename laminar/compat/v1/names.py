@@ -8,6 +8,7 @@ NAMES: dict[str, Line] = {
     "AUTO_REUSE": "engine:AUTO_REUSE",
     "AggregationMethod": ".framework:AggregationMethod",
     "Assert": ".flow:Assert",
+    "Barrier": (OWN, "engine:Barrier"),
     "ConditionalAccumulator": (
         "dtype, shape=None, shared_name=None, name='conditional_accumulator', "
         "reduction_type='MEAN'",
@@ -54,6 +55,7 @@ NAMES: dict[str, Line] = {
     "SparseTensorValue": "engine:SparseValues",
     "TFRecordReader": (OWN, ".inputs:TFRecordReader"),
     "Tensor": "engine:Tensor",
+    "TensorArray": (OWN, "engine:TensorArray"),
     "TensorShape": "engine:TensorShape",
     "TensorSpec": "engine:TensorSpec",
     "TextLineReader": (
@@ -137,7 +139,7 @@ NAMES: dict[str, Line] = {
     "get_default_graph": "engine:get_default_graph",
     "get_default_session": "engine:get_default_session",
     "get_local_variable": ".variables:get_local_variable",
-    "get_seed": "engine:get_seed",
+    "get_seed": ".framework:get_seed",
     "get_static_value": ".framework:get_static_value",
     "get_variable": ".variables:get_variable",
     "get_variable_scope": "engine:get_variable_scope",
@@ -149,6 +151,8 @@ NAMES: dict[str, Line] = {
     "gradients": ".framework:gradients",
     "group": ".flow:group",
     "half": "engine:float16",
+    "hessians": ".framework:hessians",
+    "identity_n": ".arrays:identity_n",
     "import_graph_def": ".framework:import_graph_def",
     "init_scope": ".framework:init_scope",
     "initialize_all_tables": (OWN, "engine:tables_initializer"),

@@ -8,7 +8,6 @@ from typing import Any
 
 from laminar import engine, random
 from laminar.engine.graph import Tensor, building
-from laminar.engine.ops.core.registry import lookup
 from laminar.engine.state import GraphKeys
 
 from .adapting import Mode, graph_stack_is_empty, v1
@@ -48,7 +47,8 @@ class Variable(metaclass=_MakesVariables):
         initial_value: a value, a tensor, or a function of nothing that gives one.
         trainable: whether training may change it.
         collections: keys under which the graph lists it.
-        validate_shape, caching_device, variable_def, import_scope, use_resource: accepted.
+        validate_shape: False for a variable that takes values of any shape.
+        caching_device, variable_def, import_scope, use_resource: accepted.
         name: of its operation.
         dtype: by default that of the value.
         expected_shape, shape: what the value's is checked against.
@@ -88,6 +88,7 @@ def _variable(
         collections=collections,
         synchronization=_plain(synchronization),
         aggregation=_plain(aggregation),
+        validate_shape=validate_shape,
     )
     made.constraint = constraint
     return made
@@ -215,9 +216,9 @@ def _update(method: str) -> Callable[..., Any]:
         validate_shape: bool | None = None,
         use_locking: bool | None = None,
         name: str | None = None,
-    ) -> Tensor:
-        found = getattr(ref, method)(value)
-        return found if name is None else engine.identity(found, name=name)
+    ) -> Any:
+        opened = {"validate_shape": False} if validate_shape is False else {}
+        return getattr(ref, method)(value, name=name, **opened)
 
     return update
 
@@ -253,7 +254,8 @@ scatter_nd_sub = _scatter(engine.scatter_nd_sub)
 @v1()
 def is_variable_initialized(variable: Any, name: str | None = None) -> Tensor:
     """Whether it has a value."""
-    return lookup("VarIsInitialized")(variable.handle, name=name)
+    found: Tensor = variable.is_initialized(name)
+    return found
 
 
 @v1()

@@ -183,6 +183,15 @@ def test_control_flow_and_names() -> None:
             sess.run(total)
 
 
+def test_shapes_may_change_where_asked() -> None:
+    v = tf.Variable([1.0, 2.0], validate_shape=False)
+    longer = tf.assign(v, [1.0, 2.0, 3.0], validate_shape=False)
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        sess.run(longer)
+        np.testing.assert_array_equal(sess.run(v), [1.0, 2.0, 3.0])
+
+
 def test_metrics_and_update_ops() -> None:
     labels, found = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.int64, [None])
     accuracy, update = tf.metrics.accuracy(labels, found)
