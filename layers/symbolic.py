@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Protocol
 
 from laminar import ops
 from laminar.dtype_policies import PolicyLike
-from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
+from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
 from laminar.engine.graph import DType, Operators, TensorShape, TensorSpec, as_dtype
 from laminar.naming import auto_name
 from laminar.tree import flatten, map_structure
@@ -163,7 +163,10 @@ class KerasTensor(Operators):
         self._refuse("len()")
 
     def __iter__(self) -> Any:
-        self._refuse("iteration")
+        raise UnimplementedError(
+            f"iteration: {self!r} has no value to take apart",
+            remedy="use laminar.ops.unstack(x, num, axis=0)",
+        )
 
     def __float__(self) -> float:
         self._refuse("float()")

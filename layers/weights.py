@@ -18,9 +18,11 @@ from laminar.engine.state import Variable
 from laminar.file_reading import file_reading
 from laminar.initializers import InitializerLike
 from laminar.naming import auto_name, who
+from laminar.random import SeedGenerator
 from laminar.regularizers import RegularizerLike
 from laminar.typing import DTypeLike, Shape
 
+from .open_property import open_property
 from .tracking import Tracked
 
 
@@ -146,6 +148,11 @@ class Weighted(Tracked):
         if recursive:
             return self._laminar_flatten_layers(include_self)
         return [*([self] if include_self else ()), *self._laminar_sublayers]
+
+    @open_property
+    def _seed_generators(self) -> list[SeedGenerator]:
+        """Keras's private name for its own random states, without those of layers inside."""
+        return self._laminar_own_seeds
 
     @property
     def variables(self) -> list[Variable]:

@@ -29,6 +29,10 @@ from .quantizing import Filters, quantize_layers
 from .trainer import Trainer
 
 
+class ReservedAttributeError(InvalidArgumentError, AttributeError):
+    """An attribute of this name belongs to the model."""
+
+
 class Model(Trainer):
     """Layers that are trained, evaluated and saved together.
 
@@ -76,7 +80,7 @@ class Model(Trainer):
 
     @layers.setter
     def layers(self, value: Any) -> None:
-        raise InvalidArgumentError(
+        raise ReservedAttributeError(
             "`layers` lists what the model has; it cannot be assigned",
             remedy="keep your layers in an attribute of another name",
         )

@@ -82,3 +82,8 @@ def test_functions_in_the_config_of_an_op() -> None:
     model = laminar.Model(x, ops.vectorized_map(doubled, x))
     again = laminar.models.model_from_json(model.to_json())
     np.testing.assert_array_equal(again(X), 2 * X)
+
+
+def test_symbols_cannot_be_iterated() -> None:
+    with pytest.raises(NotImplementedError, match="no value to take apart"):
+        iter(KerasTensor((3, 4)))

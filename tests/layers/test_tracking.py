@@ -98,3 +98,18 @@ def test_weights_without_names_have_different_paths() -> None:
     paths = [w.path for w in pair.weights]
     assert len(set(paths)) == 2
     assert all(path.startswith("pair/variable") for path in paths)
+
+
+def test_random_states_under_keras_private_names() -> None:
+    class Noisy(layers.Layer):
+        def __init__(self) -> None:
+            super().__init__()
+            self.seeds = [random.SeedGenerator(1), random.SeedGenerator(2)]
+            self.dropout = layers.Dropout(0.5)
+
+    layer = Noisy()
+    assert layer._seed_generators == layer.seeds
+    assert len([s for inner in layer._flatten_layers() for s in inner._seed_generators]) == 3
+    holder: Any = Holder()
+    holder._seed_generators = "mine"
+    assert holder._seed_generators == "mine"

@@ -236,3 +236,9 @@ def test_build_may_call_build_of_the_model() -> None:
     for model in (built, called, fitted):
         assert model.built
         assert [w.shape for w in model.weights] == [(4, 3), (3,), (3, 2), (2,)]
+
+
+def test_layers_cannot_be_assigned() -> None:
+    for model in (laminar.Sequential(), laminar.Model()):
+        with pytest.raises(AttributeError, match="cannot be assigned"):
+            model.layers = [layers.Dense(1)]
