@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from . import config as config
     from . import constraints as constraints
     from . import datasets as datasets
+    from . import distillation as distillation
     from . import distribute as distribute
     from . import distribution as distribution
     from . import dtype_policies as dtype_policies
@@ -86,6 +87,7 @@ _MODULES = frozenset(
         "config",
         "constraints",
         "datasets",
+        "distillation",
         "distribute",
         "distribution",
         "dtype_policies",
