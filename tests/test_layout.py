@@ -105,6 +105,7 @@ CIRCLES = {
         "laminar/models/model.py",
         "laminar/models/sequential.py",
         "laminar/saving/__init__.py",
+        "laminar/saving/file_editor.py",
         "laminar/saving/model.py",
         "laminar/saving/pickled.py",
         "laminar/saving/restore.py",

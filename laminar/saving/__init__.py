@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from laminar.serialization import register_keras_serializable as register_keras_serializable
     from laminar.serialization import serialize_keras_object as serialize_keras_object
 
+    from .file_editor import KerasFileEditor as KerasFileEditor
     from .limits import Limits as Limits
     from .model import load_model as load_model
     from .model import load_weights as load_weights
@@ -39,6 +40,7 @@ __getattr__, __dir__ = lazy_names(
     {
         **dict.fromkeys(_OF_SERIALIZATION, "laminar.serialization"),
         **dict.fromkeys(("load_model", "load_weights", "save_model", "save_weights"), ".model"),
+        "KerasFileEditor": ".file_editor",
         "Limits": ".limits",
         "LoadReport": ".report",
     },
