@@ -25,7 +25,7 @@ class PyDataset:
             they change is lost. Before each batch, `random` and `numpy.random` are seeded by the
             seed of the program, the epoch and the number of the batch: random augmentation is the
             same whichever worker makes the batch.
-        max_queue_size: how many batches wait at most.
+        max_queue_size: how many batches wait at most; 0 for as few as there can be.
         timeout: seconds that a worker may take for a batch; None for any time.
 
     Raises:
@@ -41,7 +41,7 @@ class PyDataset:
     ) -> None:
         self._workers = checked_count("PyDataset: workers", workers, 0)
         self._use_multiprocessing = use_multiprocessing
-        self._max_queue_size = checked_count("PyDataset: max_queue_size", max_queue_size)
+        self._max_queue_size = checked_count("PyDataset: max_queue_size", max_queue_size, 0)
         if timeout is not None and not timeout > 0:
             raise InvalidArgumentError(
                 f"PyDataset: timeout must be a positive number of seconds or None, got {timeout!r}"
@@ -75,7 +75,7 @@ class PyDataset:
 
     @max_queue_size.setter
     def max_queue_size(self, value: int) -> None:
-        self._max_queue_size = checked_count("PyDataset: max_queue_size", value)
+        self._max_queue_size = checked_count("PyDataset: max_queue_size", value, 0)
 
     @property
     def timeout(self) -> float | None:

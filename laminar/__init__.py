@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from . import saving as saving
     from . import tree as tree
     from . import utils as utils
+    from . import visualization as visualization
     from . import wrappers as wrappers
     from .callbacks import Callback as Callback
     from .constraints import Constraint as Constraint
@@ -109,6 +110,7 @@ _MODULES = frozenset(
         "serialization",
         "tree",
         "utils",
+        "visualization",
         "wrappers",
     }
 )

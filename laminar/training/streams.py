@@ -248,19 +248,20 @@ class Numbered(Stream):
 
     def _open(self, number: int, first: int, place: Any) -> Ahead:
         data, order = self._dataset, self._order(number, first)
+        most = max(data.max_queue_size, 1)  # 0: none beside the one that is being made
         make = partial(_made, data, self._reader)
         many: Any
         if data.use_multiprocessing and data.workers > 0:
             many = WorkerProcesses(
-                *(make, order, data.workers, data.max_queue_size, data.timeout),
+                *(make, order, data.workers, most, data.timeout),
                 seed=self.seed,
                 walk=(number,),
             )
-            return Ahead(_Made(many), data.max_queue_size, at_once=True)
+            return Ahead(_Made(many), most, at_once=True)
         if data.workers > 1:
-            many = WorkerThreads(make, order, data.workers, data.max_queue_size, data.timeout)
-            return Ahead(_Made(many), data.max_queue_size, at_once=True)
-        return Ahead(_Read(map(data.__getitem__, order), self._reader), data.max_queue_size)
+            many = WorkerThreads(make, order, data.workers, most, data.timeout)
+            return Ahead(_Made(many), most, at_once=True)
+        return Ahead(_Read(map(data.__getitem__, order), self._reader), most)
 
     def epoch_begins(self) -> None:
         self._dataset.on_epoch_begin()

@@ -342,7 +342,7 @@ MISTAKES: list[Any] = [
     (lambda m: m.fit(Endless()), InvalidArgumentError, "the data never ends"),
     (lambda m: PyDataset(workers=-1), InvalidArgumentError, "workers must be"),
     (lambda m: PyDataset(timeout=0), InvalidArgumentError, "timeout must be"),
-    (lambda m: PyDataset(max_queue_size=0), InvalidArgumentError, "max_queue_size must be"),
+    (lambda m: PyDataset(max_queue_size=-1), InvalidArgumentError, "max_queue_size must be"),
 ]
 
 

@@ -64,6 +64,16 @@ def test_a_py_dataset_without_end() -> None:
     np.testing.assert_allclose(model.get_weights()[0], reference.get_weights()[0], rtol=1e-6)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_queue_of_no_length(workers: int) -> None:
+    model, reference = linear(), linear()
+    model.predict(Numbered(workers=workers, max_queue_size=0), verbose=0)
+    np.testing.assert_array_equal(
+        model.predict(Numbered(workers=workers, max_queue_size=0), verbose=0),
+        reference.predict(Numbered(), verbose=0),
+    )
+
+
 class Random(PyDataset):
     def __len__(self) -> int:
         return 6
