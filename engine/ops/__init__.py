@@ -42,6 +42,7 @@ from .io import files as files
 from .io import image_files as image_files
 from .io import parse as parse
 from .io import parse_sequences as parse_sequences
+from .io import sparse_rows as sparse_rows
 from .linalg import decompositions as decompositions
 from .linalg import einsum as einsum
 from .linalg import lu as lu

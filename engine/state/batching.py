@@ -20,6 +20,7 @@ from ..ops.state import queue as ops
 from .input import in_graph, pipeline_graph
 from .queue_runner import QueueRunner, add_queue_runner
 from .queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from .sparse_rows import pack_sparse
 
 MakeQueue = Callable[[list[Any], list[TensorShape], list[str] | None], QueueBase]
 
@@ -45,7 +46,9 @@ def _gather(
     if not tensors_list:
         raise InvalidArgumentError(f"{who}: there are no tensors")
     with graph.as_default(), graph.name_scope(who):
-        names, rows = rows_of(who, graph, tensors_list)
+        packed = [pack_sparse(tensors, enqueue_many) for tensors in tensors_list]
+        unpack = packed[0][1]
+        names, rows = rows_of(who, graph, [tensors for tensors, _ in packed])
         dtypes = [t.dtype for t in rows[0]]
         for row in rows[1:]:
             if [t.dtype for t in row] != dtypes:
@@ -59,8 +62,8 @@ def _gather(
         enqueues = [_enqueue(queue, row, keep, enqueue_many) for row in rows]
         add_queue_runner(QueueRunner(queue, enqueues * num_threads))
         if allow_smaller_final_batch:
-            return queue.dequeue_up_to(batch_size)
-        return queue.dequeue_many(batch_size)
+            return unpack(queue.dequeue_up_to(batch_size))
+        return unpack(queue.dequeue_many(batch_size))
 
 
 def rows_of(
@@ -165,7 +168,8 @@ def batch(
     """Batches of examples, in the order in which they come.
 
     Args:
-        tensors: one example: a tensor, or a list or dict of tensors.
+        tensors: one example: a tensor, or a list or dict of tensors, and of SparseValues, which
+            may hold any number of values; in the batch they are joined along a new first axis.
         batch_size: how many examples are in a batch.
         num_threads: how many threads compute examples; with more than one the order is not kept.
         capacity: of the queue.

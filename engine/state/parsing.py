@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ..errors import InvalidArgumentError
 from ..graph import Tensor, TensorShape, as_dtype, string
+from ..ops.array.shape import reshape
 from ..ops.core.convert import convert_to_tensor
 from ..ops.io.parse import parse_examples
 from ..ops.io.parse_sequences import parse_sequences, parse_sparse_lists
@@ -18,7 +19,8 @@ class FixedLenFeature(NamedTuple):
     Attributes:
         shape: of the values of one example.
         dtype: float32, int64 or string.
-        default_value: for examples without it, of that shape or a scalar; None: it must be there.
+        default_value: for examples without it, of that shape, as many values, or a scalar; None:
+            it must be there.
     """
 
     shape: Any
@@ -121,17 +123,23 @@ def parse_example(
     return {key: parsed[key] for key in features}
 
 
+def _default(feature: FixedLenFeature) -> Tensor:
+    """The default of a feature; as many values under another shape are brought into its shape."""
+    value = convert_to_tensor(feature.default_value, as_dtype(feature.dtype))
+    shape = TensorShape(feature.shape)
+    count = value.shape.num_elements()
+    if value.shape == shape or count is None or count != shape.num_elements():
+        return value
+    return reshape(value, shape)
+
+
 def _parse_fixed(
     serialized: Tensor,
     dense: Mapping[str, FixedLenFeature],
     sparse: Mapping[str, VarLenFeature],
     name: str | None,
 ) -> dict[str, Any]:
-    defaults = [
-        convert_to_tensor(f.default_value, as_dtype(f.dtype))
-        for f in dense.values()
-        if f.default_value is not None
-    ]
+    defaults = [_default(f) for f in dense.values() if f.default_value is not None]
     found = parse_examples.many(
         serialized,
         *defaults,
