@@ -35,8 +35,10 @@ def fatal(msg: str, *args: Any) -> None:
 
 
 def set_verbosity(v: int) -> None:
-    """Leave out what is below a level."""
+    """Leave out what is below a level; the rest goes to the standard error, if nowhere else."""
     log.setLevel(v)
+    if not log.hasHandlers():
+        log.addHandler(logging.StreamHandler())
 
 
 def get_verbosity() -> int:

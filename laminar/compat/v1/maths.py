@@ -98,9 +98,12 @@ def div(x: Any, y: Any) -> Tensor:
 
 @v1()
 def squared_difference(x: Any, y: Any) -> Tensor:
-    """(x - y)**2."""
+    """|x - y|**2: of complex numbers too, as a complex number."""
     a, b = operands(x, y)
-    return lookup("Square")(lookup("Sub")(a, b))
+    difference = lookup("Sub")(a, b)
+    if difference.dtype.is_complex:
+        return lookup("Mul")(lookup("Conj")(difference), difference)
+    return lookup("Square")(difference)
 
 
 @v1()

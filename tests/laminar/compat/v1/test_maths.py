@@ -36,6 +36,7 @@ CASES: list[Any] = [
     pytest.param(lambda: tf.clip_by_norm(A, 1.0), A / np.sqrt(55), id="clip_by_norm"),
     pytest.param(lambda: tf.clip_by_global_norm([A, None], 1.0)[0][0], A / np.sqrt(55)),
     pytest.param(lambda: tf.argmax(A, 1), [2, 2], id="argmax"),
+    pytest.param(lambda: tf.squared_difference([1 + 2j], [0j]), [5 + 0j], id="squares"),
     pytest.param(lambda: tf.cumsum(N, exclusive=True), [0, 3, 2, 6], id="cumsum"),
     pytest.param(lambda: tf.multiply_no_nan([np.inf, 2.0], [0.0, 3.0]), [0.0, 6.0]),
     pytest.param(lambda: tf.bincount([1, 1, 3], minlength=5), [0, 2, 0, 1, 0], id="bincount"),

@@ -55,7 +55,8 @@ DOCUMENTED = {
     "squeeze": "input axis name squeeze_dims",
     "summary.scalar": "name tensor collections family",
     "train.AdamOptimizer": "learning_rate beta1 beta2 epsilon use_locking name",
-    "train.Saver": "var_list reshape sharded max_to_keep keep_checkpoint_every_n_hours name",
+    "train.Saver": "var_list reshape sharded max_to_keep keep_checkpoint_every_n_hours name "
+    "restore_sequentially saver_def defer_build allow_empty write_version",
     "train.exponential_decay": "learning_rate global_step decay_steps decay_rate staircase name",
     "train.shuffle_batch": "tensors batch_size capacity min_after_dequeue num_threads seed "
     "enqueue_many shapes allow_smaller_final_batch shared_name name",

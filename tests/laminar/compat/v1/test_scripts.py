@@ -207,3 +207,39 @@ def test_metrics_and_update_ops() -> None:
         normalized, _ = sess.run([y, tf.get_collection(tf.GraphKeys.UPDATE_OPS)], {x: values})
         np.testing.assert_allclose(normalized, [[-1, -1], [1, 1]], atol=1e-3)
         np.testing.assert_allclose(sess.run(mean), [1.0, 2.0])
+
+
+def test_a_step_that_is_watched(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with tf.device("/cpu:0"):
+        x = tf.placeholder(tf.float32, shape=[None, 3], name="x")
+    with tf.name_scope("layer"):
+        w = tf.get_variable("w", [3, 2], regularizer=lambda v: 0.01 * tf.nn.l2_loss(v))
+        y = tf.nn.relu(tf.add(tf.matmul(x, w), 0.1), name="y")
+    penalty = tf.add_n(tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES))
+    loss = tf.reduce_mean(tf.square(y - 1.0)) + penalty
+    tf.summary.scalar("loss", loss)
+    merged = tf.summary.merge_all()
+    optimizer = tf.train.GradientDescentOptimizer(0.1)
+    pairs = [(tf.clip_by_value(g, -1.0, 1.0), v) for g, v in optimizer.compute_gradients(loss)]
+    train = optimizer.apply_gradients(pairs)
+    saver = tf.train.Saver(max_to_keep=2, write_version=tf.train.SaverDef.V2)
+    values = np.ones((4, 3), "float32")
+    options = tf.GPUOptions(allow_growth=True)
+    session = tf.InteractiveSession(config=tf.ConfigProto(gpu_options=options))
+    tf.global_variables_initializer().run()
+    assert y.eval(feed_dict={x: values}).shape == (4, 2)
+    writer = tf.summary.FileWriter(str(tmp_path), session.graph)
+    summary, before, _ = session.run([merged, loss, train], feed_dict={x: values})
+    writer.add_summary(summary, 0)
+    writer.close()
+    assert session.run(loss, {"x:0": values}) < before
+    kept = w.eval()
+    path = saver.save(session, str(tmp_path / "m"))
+    session.close()
+    tf.reset_default_graph()
+    saver = tf.train.import_meta_graph(path + ".meta")
+    with tf.Session() as session:
+        saver.restore(session, path)
+        np.testing.assert_array_equal(session.run("w:0"), kept)
+    tf.logging.info("nobody asked")
+    assert not capfd.readouterr().err
