@@ -12,6 +12,7 @@ from .registry import DeviceAttributes as DeviceAttributes
 from .registry import DeviceList as DeviceList
 from .registry import DeviceSet as DeviceSet
 from .registry import asked_types as asked_types
+from .registry import check_type as check_type
 from .registry import is_on_host as is_on_host
 from .registry import list_devices as list_devices
 from .registry import local_devices as local_devices

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import forks
 from ..errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
-from ..graph import DeviceSpec
+from ..graph import DeviceSpec, Operation
 from ..ops.core.cluster import Compiler
 from ..ops.core.registry import HOST_TYPE
 from . import cuda
@@ -162,6 +162,21 @@ class DeviceSet(Sequence[Device]):
 def priority_of(device_type: str) -> int:
     """The priority of a type (see `register_device`)."""
     return factories[device_type].priority if device_type in factories else -1
+
+
+def check_type(device_type: str, op: Operation) -> None:
+    """Raise NotFoundError where an operation names a type that nobody has registered.
+
+    Soft placement is for devices that a machine happens not to have.
+    """
+    if device_type not in factories:
+        raise NotFoundError(
+            f"operation {op.name!r} ({op.type}) cannot be placed on {op.device!r}: there is no "
+            f"device type {device_type!r}; there are {', '.join(sorted(factories))}",
+            remedy="register it with register_device, or name another",
+            location=op.location,
+            layer=op.layer,
+        )
 
 
 def asked_types(count: Mapping[str, int] | None) -> frozenset[str]:

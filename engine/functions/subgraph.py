@@ -79,9 +79,9 @@ class Subgraph:
         if plan is None:
             fetches = [y for i in outputs if (y := self.outputs[i]) is not None]
             step = StepGraph(fetches, self.inputs, self.effects)
-            plan = Plan(step, **options._asdict())
+            plan = Plan(step, **options._asdict(), name=self.graph.name)
             self._plans[key] = plan
-        return plan.execute
+        return plan.run_inside
 
     def inputs_for(self, outputs: Sequence[int]) -> set[int]:
         """The numbers of the inputs that some outputs, and the effects, depend on."""

@@ -35,7 +35,7 @@ class SessionConfig:
             less memory is in use at a time.
         jit_compile: whether what is run is compiled to native code where that is possible: "auto"
             for each set of fetches and feeds at its tenth run, so that what runs a few times never
-            waits for a compiler (runs with a time limit do not count); True at the first run; False
+            waits for a compiler (runs with a time limit never do); True at the first run; False
             not at all. Compiled values equal those before to rounding. What is compiled is
             simplified too (see `optimize`).
         optimize: whether a graph is simplified before its first run: constants folded, what is

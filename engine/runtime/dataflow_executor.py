@@ -3,6 +3,9 @@
 State of a `DataflowRun`, guarded by `_changed`:
     _state: what has arrived where (stepping.py);
     _ready: what can run and has not begun;
+    _costly: what of that is expensive, where there are threads to help (else all is in `_ready`).
+        It comes last: something expensive may wait for what is cheap, and then run beside it;
+    _is_waiting: whether the thread that waits for the run has nothing to do;
     _outstanding: how many nodes are ready, running, or waiting for their kernels to end;
     _error: the first error; after it nothing begins any more;
     _helpers: how many threads of the pool work on this run, besides the one that waits for it.
@@ -80,6 +83,9 @@ class DataflowRun:
         self._state = StepState(layout, feeds)
         self._changed = threading.Condition(threading.Lock())
         self._ready: deque[Runnable] = deque()
+        self._costly: deque[Runnable] = deque()
+        self._pool = inter_op_pool(context)
+        self._is_waiting = False
         self._outstanding = 0
         self._error: BaseException | None = None
         self._helpers = 0
@@ -100,8 +106,10 @@ class DataflowRun:
             while True:
                 self._work()
                 with self._changed:
-                    while not self._ready and self._outstanding:
+                    while not self._ready and not self._costly and self._outstanding:
+                        self._is_waiting = True
                         self._changed.wait()
+                    self._is_waiting = False
                     if not self._outstanding:
                         break
         except BaseException as error:  # an interrupt of the thread that waits
@@ -119,29 +127,35 @@ class DataflowRun:
     def _add(self, items: Sequence[Runnable]) -> None:
         """Take what can run now; under the lock."""
         self._outstanding += len(items)
-        self._ready.extend(items)
+        if self._pool is None:
+            self._ready.extend(items)
+            return
+        for item in items:
+            (self._costly if is_expensive(item.node.op) else self._ready).append(item)
 
     def _work(self) -> None:
         """Run what is ready, until nothing is."""
         while True:
             with self._changed:
-                if not self._ready:
+                if self._ready:
+                    item = self._ready.popleft()
+                elif self._costly:
+                    item = self._costly.popleft()
+                    self._call_for_help()
+                else:
                     return
-                item = self._ready.popleft()
-                self._call_for_help(item)
             self._run(item)
 
-    def _call_for_help(self, item: Runnable) -> None:
-        """Have a thread of the pool work too, if there are two expensive nodes; under the lock."""
-        pool = inter_op_pool(self._context)
-        if pool is None or not self._ready or self._helpers >= pool._max_workers:
+    def _call_for_help(self) -> None:
+        """Have a thread of the pool do what is ready and expensive; under the lock."""
+        pool = self._pool
+        if pool is None or not self._costly or self._helpers >= pool._max_workers:
             return
-        if is_expensive(item.node.op) and any(is_expensive(r.node.op) for r in self._ready):
-            self._helpers += 1
-            try:
-                pool.submit(self._help)
-            except RuntimeError:  # the pool was replaced by another one just now
-                self._helpers -= 1
+        self._helpers += 1
+        try:
+            pool.submit(self._help)
+        except RuntimeError:  # the pool was replaced by another one just now
+            self._helpers -= 1
 
     def _help(self) -> None:
         try:
@@ -185,6 +199,8 @@ class DataflowRun:
             self._outstanding -= 1
             if self._error is None:
                 self._add(self._state.finish(item, outputs))
+                if self._nodes[item.node.number].waits and not self._is_waiting:
+                    self._call_for_help()  # those who work may be busy for long
             self._changed.notify_all()
 
     def fail(self, item: Runnable, cause: BaseException) -> None:
@@ -219,8 +235,9 @@ class DataflowRun:
             first = self._error is None
             if first:
                 self._error = error
-            self._outstanding -= len(self._ready)
+            self._outstanding -= len(self._ready) + len(self._costly)
             self._ready.clear()
+            self._costly.clear()
             self._changed.notify_all()
         if first:
             reason = error if isinstance(error, LaminarError) else CancelledError(repr(error))

@@ -4,18 +4,20 @@ State of a `DirectSession`:
     _signatures[key]: the plans of a set of fetches and feeds, made at its first run (and again when
         an operation has been changed, or the graph has captured more), feeds in the order in
         which they were built;
+    _latest: the signature that was made last;
     _resources: the containers that hold the values of variables.
-Both are guarded by `_lock`; a plan, once made, is run by any number of threads at the same time.
+All are guarded by `_lock`; a plan, once made, is run by any number of threads at the same time.
 
 Compiling costs 2 to 3 ms an operation (less than 1 where the cache on disk has the code), and saves
 a third to two thirds of each run: some hundred runs of a training step earn that back. Training
 does that many, and no count tells before; so a signature is compiled when it has run a few times,
-and what runs less often than that never waits. Runs with a time limit do not count: compiling could
-exceed it.
+and what runs less often than that never waits. Where that run has a time limit, which compiling
+could exceed, a thread compiles meanwhile.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,7 +33,7 @@ from .config import SessionConfig
 from .options import RunMetadata, RunOptions
 from .partial import DirectPartialStep
 from .partitioned import Machine, PartitionedPlan, gains_by_compiling
-from .placement import Placement
+from .placement import Placement, all_on
 from .plan import Plan
 from .pool import InterOpThreads, inter_op_threads
 from .resources import SHARED, SessionResources
@@ -76,11 +78,14 @@ class _Signature:
             self._plain = self._made(compiled=False)
         return self._plain
 
-    def _made(self, *, compiled: bool) -> Plan | PartitionedPlan:
+    def step(self) -> StepGraph:
+        """What it computes."""
         tensors = [e for e in self._elements if isinstance(e, GraphTensor)]
         targets = [e for e in self._elements if isinstance(e, Operation)]
-        step = StepGraph(tensors, self._feeds, targets, fed_too=other_reads(self._feeds))
-        return self._machine.plan(step, compiled=compiled, optimize=compiled)
+        return StepGraph(tensors, self._feeds, targets, fed_too=other_reads(self._feeds))
+
+    def _made(self, *, compiled: bool) -> Plan | PartitionedPlan:
+        return self._machine.plan(self.step(), compiled=compiled, optimize=compiled)
 
 
 class DirectSession:
@@ -101,6 +106,7 @@ class DirectSession:
             self._context.inter_op = self._pools[0]
         self._machine = Machine(config)
         self._signatures: dict[Any, _Signature] = {}
+        self._latest: _Signature | None = None
         self._lock = forks.lock()
         self._timeout = config.operation_timeout_in_ms
 
@@ -128,8 +134,8 @@ class DirectSession:
         key = (tuple(map(id, elements)), tuple(map(id, feeds)), len(captures), self._graph.edits)
         timeout = self._timeout if options is None else options.timeout_in_ms or self._timeout
         signature = self._signatures.get(key)
-        if signature is None or (signature.runs_left and not timeout):
-            signature = self._prepared(key, elements, feeds)
+        if signature is None or signature.runs_left:
+            signature = self._prepared(key, elements, feeds, can_wait=not timeout)
         outer = self._captured()
         if options is None and not timeout:
             results = signature.plan.run([*values, *outer], self._context)
@@ -140,17 +146,28 @@ class DirectSession:
         return [fetched(e, next(found)) if isinstance(e, GraphTensor) else None for e in elements]
 
     def _prepared(
-        self, key: Any, elements: Sequence[Element], feeds: Sequence[GraphTensor]
+        self,
+        key: Any,
+        elements: Sequence[Element],
+        feeds: Sequence[GraphTensor],
+        *,
+        can_wait: bool,
     ) -> _Signature:
-        """The signature of that key: made at the first run, and compiled later."""
+        """The signature of that key: made at the first run, and compiled later.
+
+        A run that cannot wait for the compiler goes on as before while another thread compiles.
+        """
         with self._lock:
             found = self._signatures.get(key)
             if found is None:
                 inner = [tensor for _, tensor in self._graph.captures.values()]
                 found = _Signature(self._machine, elements, [*feeds, *inner])
-                self._signatures[key] = found
-            elif found.runs_left == 1:
+                self._signatures[key] = self._latest = found
+            elif found.runs_left == 1 and can_wait:
                 found.compile()
+            elif found.runs_left == 1:
+                found.runs_left = 0
+                threading.Thread(target=found.compile, name="laminar-session-compiler").start()
             elif found.runs_left:
                 found.runs_left -= 1
         return found
@@ -192,7 +209,10 @@ class DirectSession:
 
     @property
     def placement(self) -> Placement | None:
-        """Where the operations of the last new signature are; None where nothing was placed."""
+        """Where the operations of the last new signature are; None before the first run."""
+        latest = self._latest
+        if self._machine.placement is None and latest is not None:
+            return all_on(self._machine.devices.client, latest.step().operations)
         return self._machine.placement
 
     def list_devices(self) -> DeviceList:
@@ -205,6 +225,7 @@ class DirectSession:
         self._resources.clear()
         with self._lock:
             self._signatures.clear()
+            self._latest = None
         for (threads,) in self._pools:
             if threads is not None:
                 threads.shutdown(wait=False)

@@ -54,7 +54,7 @@ class NodeStats:
     """One execution of an operation.
 
     Attributes:
-        name: of the operation.
+        name: of the operation; inside of a condition or a loop "graph/operation".
         type: of the op.
         start_us: when it began, in microseconds of the system's clock.
         duration_us: how long it took; for an operation that waits, until it had its result.

@@ -11,7 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..cancellation import CancellationManager
-from ..devices import Device, DeviceSet, asked_types, local_devices, with_types
+from ..devices import (
+    Device,
+    DeviceSet,
+    asked_types,
+    check_type,
+    local_devices,
+    with_types,
+)
 from ..errors import CancelledError, LaminarError
 from ..graph import DeviceSpec, Operation
 from ..ops.control.dataflow import STEERING
@@ -39,10 +46,10 @@ class Machine:
 
     Attributes:
         config: what it was told.
+        placement: of the plan made last, None where there was no choice.
         devices: there are these; a step that does not name those of a type below priority 0, for
             which nobody asked, runs without them.
         costs: of operations, estimated or measured.
-        placement: of the plan made last, None before.
         settled: by the name of an operation that owns state, its device.
     """
 
@@ -56,18 +63,22 @@ class Machine:
         self.settled: dict[str, str] = {}
 
     def devices_for(self, operations: Sequence[Operation]) -> DeviceSet:
-        """The devices that take part in a step."""
-        always = with_types(self.devices, self._asked)
-        if always is self.devices:
-            return always
-        named = {op.device for op in operations} | {
-            inner.device
-            for op in operations
-            if op.definition in CONTROL_FLOW
-            for inner in inner_operations(op)
-        }
-        types = {DeviceSpec.from_string(name).device_type for name in named}
-        return with_types(self.devices, self._asked | {kind for kind in types if kind})
+        """The devices that take part in a step.
+
+        Raises:
+            NotFoundError: an operation names a type of devices that nobody has registered.
+        """
+        named = {op.device: op for op in operations}
+        for op in operations:
+            if op.definition in CONTROL_FLOW:
+                named |= {inner.device: inner for inner in inner_operations(op)}
+        types = set[str]()
+        for name, op in named.items():
+            kind = DeviceSpec.from_string(name).device_type
+            if kind is not None:
+                check_type(kind, op)
+                types.add(kind)
+        return with_types(self.devices, self._asked | types)
 
     def plan(
         self, step: StepGraph, *, compiled: bool = False, optimize: bool = False
@@ -86,6 +97,7 @@ class Machine:
         """
         step.compiled = compiled
         devices = _Devices(self, self.devices_for(step.operations), compiled=compiled)
+        self.placement = None
         made = prepare(step, optimize=optimize or self.config.optimize, devices=devices)
         if made.parts is None:
             return Plan(made.step)

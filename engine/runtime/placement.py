@@ -114,6 +114,13 @@ def place(
     return placement
 
 
+def all_on(device: Device, operations: Sequence[Operation]) -> Placement:
+    """The placement of a step that has no choice."""
+    why = "the only device"
+    decisions = [Decision(op.name, op.type, device.name, why) for op in operations]
+    return Placement({op.id: device for op in operations}, decisions)
+
+
 class _Simulation:
     """A step on all devices at once, in estimated time."""
 

@@ -58,6 +58,7 @@ class Plan:
         compiled: whether operations are clustered, and clusters run as native code.
         device: what binds the kernels (see engine/devices); None for the plain CPU.
         is_part: whether others run at the same time, which may fail after its updates.
+        name: of the graph, if it is one inside of an operation.
 
     Attributes:
         nodes: what runs, in an order in which it can.
@@ -78,7 +79,9 @@ class Plan:
         compiled: bool = False,
         device: Any = None,
         is_part: bool = False,
+        name: str = "",
     ) -> None:
+        self.name = name
         if step.schedule is None:
             step.compiled, step.device = compiled, device
             step = lower(Preparation(step, optimize=False, devices=None)).step
@@ -209,8 +212,13 @@ class Plan:
         finally:
             restore(before)
 
-    def execute(self, context: StepContext, feeds: Sequence[Any]) -> list[Any]:
+    def run_inside(self, context: StepContext, feeds: Sequence[Any]) -> list[Any]:
         """As `run`, inside a run of another plan: a kernel that runs a graph calls this."""
+        runner = context.inner_runner
+        return self.execute(context, feeds) if runner is None else runner(self, context, feeds)
+
+    def execute(self, context: StepContext, feeds: Sequence[Any]) -> list[Any]:
+        """As `run`, watched by nobody."""
         if self._steers or (self._is_wide and inter_op_pool(context) is not None):
             return DataflowRun(self.nodes, self.layout, context, feeds).wait()
         values = self._initial.copy()

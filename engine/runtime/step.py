@@ -26,6 +26,7 @@ class StepContext:
         frame_iter: for ops that ask for it (`tagged`), the frame of the innermost loop and the
             iteration in it; (0, 0) outside of loops. All devices that run a loop give it one frame.
         runner: what runs the step's plans; None for the plans themselves (see tracing.py).
+        inner_runner: likewise, of the graphs inside of its operations.
         inter_op: the threads that may run its operations side by side, None for the process's.
         frame: the slots of `_Arg` and `_Retval`, where there are some.
         undo: notes what the step stores in variables before something that may fail; None where
@@ -36,6 +37,7 @@ class StepContext:
     frame_iter = (0, 0)
     cancellation = CancellationManager()
     runner: Callable[[Any, StepContext, Sequence[Any]], list[Any]] | None = None
+    inner_runner: Callable[[Any, StepContext, Sequence[Any]], list[Any]] | None = None
     inter_op: InterOpThreads = None
     frame: CallFrame | None = None
     undo: UndoLog | None = None

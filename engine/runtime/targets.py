@@ -58,7 +58,7 @@ class SessionEngine(Protocol):
 
     @property
     def placement(self) -> Placement | None:
-        """Where the operations of the last new signature are; None where nothing was placed."""
+        """Where the operations of the last new signature are; None where nobody knows."""
 
     def list_devices(self) -> DeviceList:
         """The devices there are."""

@@ -33,7 +33,7 @@ class Tracer:
     """Runs the plans of one step and times their operations.
 
     `_stats[device]` and `_operations[name]` tell what ran; guarded by `_lock`, since the parts of a
-    step run side by side.
+    step run side by side. What is inside of conditions and loops has its graph's name as scope.
 
     Args:
         host: the name of the device of plans that name none.
@@ -48,10 +48,11 @@ class Tracer:
     def run(self, plan: Plan, context: StepContext, feeds: Sequence[Any]) -> list[Any]:
         """Run a plan, cancellable, and keep the time of each operation."""
         device = self._host if plan.device is None else plan.device.name
+        scope = f"{plan.name}/" if plan.name else ""
         with self._lock:
             stats = self._stats.setdefault(device, DeviceStats(device))
-            self._operations.update((node.op.name, node.op) for node in plan.nodes)
-        nodes = [self._timed(node, stats) for node in plan.nodes]
+            self._operations.update((scope + node.op.name, node.op) for node in plan.nodes)
+        nodes = [self._timed(node, stats, scope) for node in plan.nodes]
         return DataflowRun(nodes, plan.layout, context, feeds).wait()
 
     @property
@@ -88,7 +89,7 @@ class Tracer:
             mean = node.seconds / node.executions
             costs.record(node.name, kind, mean, node.output_bytes)
 
-    def _timed(self, node: Node, stats: DeviceStats) -> Node:
+    def _timed(self, node: Node, stats: DeviceStats, scope: str) -> Node:
         twin = copy.copy(node)
         kernel, op = node.call, node.op
 
@@ -97,7 +98,7 @@ class Tracer:
             began = (time.time_ns() - (end - start)) * 1e-3
             spent = (end - start) * 1e-3
             thread = threading.get_ident()
-            entry = NodeStats(op.name, op.type, began, spent, _nbytes(result), thread)
+            entry = NodeStats(scope + op.name, op.type, began, spent, _nbytes(result), thread)
             with self._lock:
                 stats.nodes.append(entry)
 

@@ -39,8 +39,9 @@ def run_watched(
     Raises:
         DeadlineExceededError: it took longer.
     """
-    tracer = Tracer(machine.devices[0].name) if options.trace else None
+    tracer = Tracer(machine.devices.client.name) if options.trace else None
     step.runner = run_cancellable if tracer is None else tracer.run
+    step.inner_runner = None if tracer is None else tracer.run
     timer = _deadline(timeout, step.cancellation) if timeout else None
     try:
         return plan.run(values, step)

@@ -315,6 +315,18 @@ def test_expensive_operations_run_side_by_side() -> None:
     assert max(most_threads) > 1
 
 
+def test_what_waits_for_something_cheap_runs_beside_what_is_expensive() -> None:
+    with eng.Graph().as_default():
+        x = eng.placeholder("float32", [])
+        first = sleep_(x, seconds=0.05)
+        y = first + sleep_(x + 1.0, seconds=0.05)
+    plan = Plan(StepGraph([y], [x]))
+    set_inter_op_threads(4)
+    most_threads.clear()
+    assert plan.run([np.float32(1)], StepContext()) == [3.0]
+    assert max(most_threads) == 2
+
+
 def test_an_error_in_another_thread() -> None:
     set_inter_op_threads(3)
     with eng.Graph().as_default():

@@ -476,6 +476,15 @@ def test_a_set_of_devices_has_its_client_on_the_host() -> None:
     assert devices.client.name == "/job:localhost/device:cpu:0"
 
 
+def used(session: Any) -> list[Any]:
+    found: list[Any] = session.placement.used
+    return found
+
+
+def reasons(session: Any) -> set[str]:
+    return {d.reason for d in session.placement.decisions}
+
+
 @pytest.mark.usefixtures("fake_type")
 def test_a_type_that_nobody_asked_for_takes_no_part() -> None:
     """A step that does not name it runs as if it were not there, a session has it all the same."""
@@ -485,13 +494,15 @@ def test_a_type_that_nobody_asked_for_takes_no_part() -> None:
             z = scale(eng.constant([1.0]))
         with eng.Session(config=SessionConfig(optimize=False)) as session:
             assert session.run(y) == 6.0
-            assert session.placement is None
+            (cpu,) = used(session)
+            assert cpu.is_plain  # the host's own kernels run, with nothing added
+            assert reasons(session) == {"the only device"}
             assert session.run(z).tolist() == [10.0]
-            assert session.placement is not None
+            assert "fake" in {d.device_type for d in used(session)}
         config = SessionConfig(device_count={"fake": 1})
         with eng.Session(config=config) as session:
             assert session.run(y) == 6.0
-            assert session.placement is not None
+            assert reasons(session) != {"the only device"}
 
 
 @pytest.mark.usefixtures("fake_type")

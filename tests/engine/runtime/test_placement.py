@@ -11,7 +11,7 @@ import pytest
 
 from laminar import engine as eng
 from laminar.engine.devices import CpuDevice, Device, DeviceSet, GpuDevice
-from laminar.engine.errors import InvalidArgumentError, ResourceExhaustedError
+from laminar.engine.errors import InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from laminar.engine.graph import FLOATING, Operation, TensorSpec
 from laminar.engine.ops.core import basic
 from laminar.engine.ops.core.registry import define
@@ -403,3 +403,27 @@ def test_a_policy_has_a_name() -> None:
         y = identity(1.0)
     with pytest.raises(InvalidArgumentError, match="must be one of priority, simulated"):
         place_all([y], cpus(), policy="random")
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_a_type_of_devices_that_nobody_knows_is_an_error(soft: bool) -> None:
+    """Soft placement is for devices that a machine happens not to have."""
+    with eng.Graph().as_default():
+        with eng.device("/device:nosuch:0"):
+            y = eng.constant(2.0) * 3.0
+        with eng.device("/device:gpu:77"):
+            z = eng.constant(2.0) * 3.0
+        config = SessionConfig(allow_soft_placement=soft)
+        with eng.Session(config=config) as session:
+            with pytest.raises(NotFoundError, match="there is no device type 'nosuch'"):
+                session.run(y)
+            if soft:
+                assert session.run(z) == 6.0
+
+    @eng.function
+    def traced(x: Any) -> Any:
+        with eng.device("/device:nosuch:0"):
+            return x * 2.0
+
+    with pytest.raises(NotFoundError, match="there is no device type 'nosuch'"):
+        traced(eng.constant(1.0))

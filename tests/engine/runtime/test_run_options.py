@@ -276,6 +276,26 @@ def test_a_trace_tells_how_long_an_operation_waited() -> None:
     assert 40_000 < entry.duration_us < 5e6
 
 
+def test_a_trace_tells_of_what_is_inside_of_loops_and_conditions() -> None:
+    x = eng.placeholder("float32", [])
+    _, y = eng.while_loop(lambda i, y: less(i, 3), lambda i, y: (i + 1, square(y)), [0, x])
+    z = eng.cond(
+        less(x, 9.0), lambda: slow(y), lambda: eng.cond(less(x, 99.0), lambda: y, lambda: x)
+    )
+    told = eng.RunMetadata()
+    with eng.Session() as session:
+        assert session.run(z, {x: 2.0}, eng.RunOptions(trace=True), told) == 256.0
+    costs = {node.name: node for node in told.cost_graph}
+    inside = {
+        name.partition("/")[2]: node.executions for name, node in costs.items() if "/" in name
+    }
+    assert inside["Square"] == 3
+    assert inside["Less"] == 4
+    (waited,) = [node for name, node in costs.items() if name.endswith("TestSlowed")]
+    assert waited.executions == 1
+    assert waited.seconds >= 0.02
+
+
 def test_a_trace_of_several_devices() -> None:
     with eng.device("cpu:0"):
         a = square(eng.placeholder("float32", [2], name="x"), name="a")
