@@ -374,6 +374,8 @@ class ConcreteFunction:
         for x, value in zip((*self.inputs, *self.captured_inputs), given, strict=True):
             inside[id(x)] = as_input(graph, value)
         _watch_variables(self.captured, [inside[id(x)] for x in self.captured_inputs])
+        for x in (*self.inputs, *self.captured_inputs):
+            copies[x.op.name] = inside[id(x)].op  # something may wait for it
         with graph.name_scope(self.name):
             for op in self.operations:
                 inputs = [inside[id(x)] for x in op.inputs]

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ..graph import (
@@ -29,10 +30,12 @@ from ..graph import (
     get_default_graph,
     resource,
 )
-from ..ops.core.basic import placeholder_op
-from ..ops.core.recording import recorders
+from ..ops.core.basic import constant, placeholder_op
+from ..ops.core.dispatch import as_input, encloses
+from ..ops.core.recording import paused, recorders
 from ..passes import StepGraph, needed_operations
 from ..runtime import Plan, StepContext
+from ..tree import flatten
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+|^[^A-Za-z0-9]+")
 
@@ -88,6 +91,40 @@ class FuncGraph(Graph):
             values.append(value.value)
         (found,) = Plan(StepGraph([tensor], feeds)).run(values, StepContext())
         return EagerTensor(found, tensor.dtype)
+
+    @contextmanager
+    def control_dependencies(self, controls: Any) -> Iterator[None]:
+        """As in any graph; what is outside has run before the graph does."""
+        if controls is not None:
+            controls = [self._control(c) for c in flatten(controls)]
+        with super().control_dependencies(controls):
+            yield
+
+    def _control(self, control: Any) -> Any:
+        if not self._is_outside(control):
+            return control
+        first = control if isinstance(control, GraphTensor) else next(iter(control.outputs), None)
+        if first is None or first.dtype == resource:
+            op = control.op if isinstance(control, GraphTensor) else control
+            with op.graph.as_default(), paused(), op.graph.control_dependencies([op]):
+                first = constant(0)
+        return as_input(self, first)
+
+    @contextmanager
+    def colocate_with(self, target: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """As in any graph; for what is outside, where that is asked to be."""
+        if not self._is_outside(target):
+            with super().colocate_with(target, ignore_existing):
+                yield
+            return
+        op = target.op if isinstance(target, GraphTensor) else target
+        with self.device(op.device):
+            yield
+
+    def _is_outside(self, element: Any) -> bool:
+        """Whether an operation or a tensor belongs to a graph around this one."""
+        known = isinstance(element, GraphTensor | Operation) and element.graph is not self
+        return known and encloses(element.graph, self)
 
     def _added(self, op: Operation) -> None:
         used = {id(x): x for x in op.inputs if x.dtype == resource}

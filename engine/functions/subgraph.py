@@ -89,6 +89,7 @@ class Subgraph:
         used = {id(y) for y in wanted}
         for op in needed_operations(wanted, self.effects, self.inputs):
             used.update(id(x) for x in op.inputs)
+            used.update(id(y) for before in op.control_inputs for y in before.outputs)
         return {i for i, x in enumerate(self.inputs) if id(x) in used}
 
     def extended(self, more: Sequence[GraphTensor | None]) -> Subgraph:

@@ -347,14 +347,15 @@ class Graph:
     # Collections
 
     def add_to_collection(self, key: str, value: Any) -> None:
-        """Append `value` to the list under `key`."""
-        with self._lock:
-            self.check_open(f"adding to collection {key!r}")
-            self._collections.setdefault(key, []).append(value)
+        """Append `value` to the list under `key`; of a branch or a body, of the graph around it."""
+        root = self.root
+        with root._lock:
+            root.check_open(f"adding to collection {key!r}")
+            root._collections.setdefault(key, []).append(value)
 
     def get_collection(self, key: str, scope: str | None = None) -> list[Any]:
         """A copy of the list under `key`; with `scope`, the items whose name starts so."""
-        items = list(self._collections.get(key, ()))
+        items = list(self.root._collections.get(key, ()))
         if scope is None:
             return items
         return [i for i in items if re.match(scope, getattr(i, "name", ""))]
@@ -367,7 +368,7 @@ class Graph:
     @property
     def collection_keys(self) -> list[str]:
         """The keys in use."""
-        return list(self._collections)
+        return list(self.root._collections)
 
     def get_all_collection_keys(self) -> list[str]:
         """`collection_keys`, as a call."""

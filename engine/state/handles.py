@@ -11,6 +11,7 @@ from ..graph import EagerTensor, GraphTensor, Tensor, building, eager_scope
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply
 from ..ops.core.registry import OpDef
+from .home import home_of_state, outside_of_bodies
 
 
 class Handle:
@@ -36,9 +37,9 @@ class Handle:
         shared_name: str | None = None,
         container: str | None = None,
     ) -> None:
-        graph = building()
+        graph = home_of_state()
         self.handle: Tensor
-        if graph is None or graph.captures_values:
+        if graph is None:
             self.name = shared_name or name
             full = {**attrs, "container": "", "shared_name": self.name}
             with eager_scope():
@@ -46,7 +47,7 @@ class Handle:
             assert isinstance(self.handle, EagerTensor)
             self.handle.value.owner = weakref.ref(self)
             return
-        with graph.control_dependencies(None), graph.name_scope(name) as scope:
+        with outside_of_bodies(graph), graph.name_scope(name) as scope:
             self.name = scope[:-1]
             full = {
                 **attrs,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from zlib import crc32
 
 from ..graph import (
     GraphTensor,
@@ -204,8 +205,10 @@ class RandomShuffleQueue(QueueBase):
         name: str = "random_shuffle_queue",
     ) -> None:
         graph = building()
-        if seed is None and graph is not None and graph.seed is not None:
-            seed = graph.seed + graph.version  # queues of one graph shuffle differently
+        if seed is None and graph is not None and (graph_seed := graph.root.seed) is not None:
+            # Queues of one graph shuffle differently; one that is shared is declared alike.
+            number = graph.root.version if shared_name is None else crc32(shared_name.encode())
+            seed = graph_seed + number
         super().__init__(
             ops.random_shuffle_queue,
             capacity,

@@ -37,6 +37,7 @@ from ..source import layer_path
 from .autocasting import reading
 from .collections import GraphKeys
 from .creation import CreatedByScopes
+from .home import check_initial, home_of_state, outside_of_bodies
 from .initial_values import initial_value_of
 from .standalone_initializers import InitialValues
 from .stateless import current_scope
@@ -177,8 +178,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
         self.synchronization = synchronization or "none"
         self._aggregation = aggregation or "none"
         self._autocast = autocast
-        graph = building()
-        self._graph = graph if graph is not None and not graph.captures_values else None
+        self._graph = home_of_state()
         declared = None if shape is None else TensorShape(shape)
         if not validate_shape:
             declared = TensorShape(None)
@@ -238,7 +238,8 @@ class Variable(Operators, metaclass=CreatedByScopes):
         container: str | None,
         declared: TensorShape | None,
     ) -> None:
-        with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
+        check_initial(name, initializer)
+        with outside_of_bodies(graph), graph.name_scope(name or "Variable") as scope:
             value = initial_value_of(initializer, shape, dtype, name)
             known = graph.attached(InitialValues)
             self.initial_value = known.alone(as_input(graph, value))

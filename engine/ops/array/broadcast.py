@@ -9,6 +9,7 @@ from ...errors import ShapeError
 from ...graph import (
     ANY,
     DENSE,
+    INTEGER,
     Array,
     Dim,
     OpView,
@@ -19,7 +20,7 @@ from ...graph import (
 )
 from ..core.registry import Grads, define
 from ..core.traits import Traits, Work
-from .shape import dims_of, runtime_shape
+from .shape import dims_of, runtime_shape, shape_of
 
 _HALVES = ("float16", "bfloat16")
 
@@ -70,10 +71,47 @@ def _sum_to_grad(op: OpView, dy: Tensor) -> Grads:
     return (broadcast_like(dy, op.inputs[0]), *(None for _ in op.inputs[1:]))
 
 
+# Where even the number of axes is known at run time only, the shape is a vector.
+
+
+@define("BroadcastToShape", dtypes={"x": ANY, "shape": INTEGER}, same_dtype=False)
+def broadcast_to_shape(x: TensorSpec, shape: TensorSpec) -> TensorSpec:
+    """`x` broadcast to the dimensions that the vector `shape` holds."""
+    return TensorSpec(None, x.dtype)
+
+
+@broadcast_to_shape.reference
+def _broadcast_to_shape_kernel(xp: Any, x: Array, shape: Array) -> Array:
+    return xp.broadcast_to(x, tuple(shape.tolist()))
+
+
+@broadcast_to_shape.grad
+def _broadcast_to_shape_grad(op: OpView, dy: Tensor) -> Grads:
+    return sum_to(dy, op.inputs[0]), None
+
+
+@define("SumToShape", dtypes={"x": DENSE, "shape": INTEGER}, same_dtype=False)
+def sum_to_shape(x: TensorSpec, shape: TensorSpec) -> TensorSpec:
+    """As SumTo, to the dimensions that the vector `shape` holds."""
+    return TensorSpec(None, x.dtype)
+
+
+@sum_to_shape.reference
+def _sum_to_shape_kernel(xp: Any, x: Array, shape: Array) -> Array:
+    return _sum_to_kernel(xp, x, shape=tuple(shape.tolist()))
+
+
+@sum_to_shape.grad
+def _sum_to_shape_grad(op: OpView, dy: Tensor) -> Grads:
+    return broadcast_like(dy, op.inputs[0]), None
+
+
 def broadcast_like(x: Tensor, like: Tensor) -> Tensor:
     """`x` broadcast to the shape of `like`."""
     if x.shape == like.shape and like.shape.is_fully_defined:
         return x
+    if like.shape.rank is None:
+        return broadcast_to_shape(x, shape_of(like))
     shape, dims = dims_of(like)
     return broadcast_to_op(x, *dims, shape=shape)
 
@@ -87,6 +125,8 @@ def sum_to(x: Tensor, like: Tensor) -> Tensor:
     """`x` summed down to the shape of `like`."""
     if x.shape == like.shape and like.shape.is_fully_defined:
         return x
+    if like.shape.rank is None:
+        return sum_to_shape(x, shape_of(like))
     shape, dims = dims_of(like)
     return sum_to_op(x, *dims, shape=shape)
 
@@ -120,6 +160,6 @@ def _is_never_repeated(index: int, inputs: Sequence[Tensor]) -> bool:
 
 def unbroadcast_batch(dx: Tensor, x: Tensor) -> Tensor:
     """The gradient for an input of a batched matrix op: summed over the repeated leading axes."""
-    if dx.shape == x.shape and (len(x.shape) == 2 or x.shape.is_fully_defined):
+    if dx.shape == x.shape and (x.shape.rank == 2 or x.shape.is_fully_defined):
         return dx
     return sum_to(dx, x)

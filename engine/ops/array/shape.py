@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import InvalidArgumentError, ShapeError
 from ...graph import (
     ANY,
+    INTEGER,
     Array,
     Dim,
     OpView,
@@ -198,6 +199,27 @@ def _reshape_grad(op: OpView, dy: Tensor) -> Grads:
     return (reshape_like(dy, op.inputs[0]), *(None for _ in op.inputs[1:]))
 
 
+@define(
+    "ReshapeToShape",
+    dtypes={"x": ANY, "shape": INTEGER},
+    same_dtype=False,
+    traits=Traits(work=Work.NONE),
+)
+def reshape_to_shape(x: TensorSpec, shape: TensorSpec) -> TensorSpec:
+    """As Reshape, to the dimensions that the vector `shape` holds."""
+    return TensorSpec(None, x.dtype)
+
+
+@reshape_to_shape.reference
+def _reshape_to_shape_kernel(xp: Any, x: Array, shape: Array) -> Array:
+    return x.reshape(tuple(shape.tolist()))
+
+
+@reshape_to_shape.grad
+def _reshape_to_shape_grad(op: OpView, dy: Tensor) -> Grads:
+    return reshape_like(dy, op.inputs[0]), None
+
+
 def reshape(x: Tensor, shape: Any) -> Tensor:
     """`x` under another shape; entries may be ints, one -1, and scalar tensors."""
     attribute, dims = split_shape(shape)
@@ -210,6 +232,8 @@ def reshape_like(x: Tensor, like: Tensor) -> Tensor:
     """`x` under the shape of `like`."""
     if x.shape == like.shape and x.shape.is_fully_defined:
         return x
+    if like.shape.rank is None:
+        return reshape_to_shape(x, shape_of(like))
     shape, dims = dims_of(like)
     if len(dims) == 1 and 0 not in shape:  # one unknown dimension follows from the element count
         return reshape_op(x, shape=tuple(-1 if d is None else d for d in shape))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..core.convert import convert_to_tensor
 from ..math.arithmetic import absolute, multiply
 from ..math.cast import cast
 from ..math.compare import greater, not_equal
-from ..math.elementary import power
+from ..math.elementary import flat_at_zero, power
 from ..math.reduce import euclidean_norm, reduce_max, reduce_min, reduce_sum
 from .decompositions import singular_values
 from .solve import matrix_dims
@@ -38,7 +39,8 @@ def norm(
             number of axes, else a vector or a matrix.
         keepdims: whether the axes stay, with size 1.
 
-    The gradient of the root of a sum of squares is 0 where the sum is 0.
+    The gradient of the norm of a vector is 0 where the vector is 0, and with p < 1 for each element
+    that is.
 
     Raises:
         InvalidArgumentError: there is no such norm.
@@ -77,8 +79,15 @@ def _vector_norm(x: Tensor, p: float, axes: tuple[int, ...], keepdims: bool) -> 
         return reduce_min(size, axes, keepdims=keepdims)
     if p == 1:
         return reduce_sum(size, axes, keepdims=keepdims)
-    total = reduce_sum(power(size, constant(p, x.dtype)), axes, keepdims=keepdims)
-    return power(total, constant(1 / p, x.dtype))
+    if p < 0:
+        total = reduce_sum(power(size, constant(p, x.dtype)), axes, keepdims=keepdims)
+        return power(total, constant(1 / p, x.dtype))
+    powers = _power(size, p) if p > 1 else flat_at_zero(partial(_power, p=p), size)
+    return flat_at_zero(partial(_power, p=1 / p), reduce_sum(powers, axes, keepdims=keepdims))
+
+
+def _power(x: Tensor, p: float) -> Tensor:
+    return power(x, constant(p, x.dtype))
 
 
 def _matrix_norm(x: Tensor, ord: float | str, axes: tuple[int, ...], keepdims: bool) -> Tensor:

@@ -8,17 +8,31 @@ another where their product can overflow, or vanish, although the gradient does 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
+import numpy as np
+
 from ...errors import InvalidArgumentError
-from ...graph import FLOATING, INEXACT, OpView, Tensor
-from ..core.basic import ones_like, zeros_like
+from ...graph import FLOATING, INEXACT, EagerTensor, GraphTensor, OpView, Tensor, value_of
+from ..core.basic import const_op, ones_like, zeros_like
 from ..core.elementwise import elementwise
 from ..core.registry import Grads, OpDef
 from ..core.traits import Traits
-from .arithmetic import conjugate
+from .arithmetic import absolute, conjugate
 from .cast import cast
-from .compare import equal, is_nan, less_equal, logical_and, not_equal, where
+from .compare import (
+    equal,
+    is_finite,
+    is_nan,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    not_equal,
+    where,
+)
 
 _LOG_2 = math.log(2.0)
 _LOG_10 = math.log(10.0)
@@ -54,11 +68,31 @@ def _power_grad(op: OpView, dz: Tensor) -> Grads:
     zero, one = zeros_like(x), ones_like(x)
     # y * x**(y - 1) at x = y = 0 would be 0 * inf, and the slope of x**0 is 0.
     both_zero = logical_and(equal(x, zero), equal(y, zeros_like(y)))
-    dx = dz * conjugate(y) * conjugate(power(x, where(both_zero, one, y - 1)))
+    weighted = dz * conjugate(y)
+    slope = conjugate(power(x, where(both_zero, one, y - 1)))
+    dx = weighted * slope
+    if x.dtype.is_floating and not _is_at_least_one(y):
+        # x**(y - 1) may be too large, or too small, where x**y and the gradient are not.
+        size = absolute(slope)
+        least = float(ml_dtypes.finfo(size.dtype.numpy).tiny)  # type: ignore[no-untyped-call]  # of the library
+        is_lost = logical_or(logical_not(is_finite(size)), size < least)
+        has_other = logical_and(is_lost, logical_and(not_equal(x, zero), is_finite(z)))
+        dx = where(has_other, weighted * conjugate(z) / conjugate(where(has_other, x, one)), dx)
     # Of 0**y, and of x**y for negative x, which y cannot be moved from, the slope is taken as 0.
     has_no_log = equal(x, zero) if x.dtype.is_complex else less_equal(x, zero)
     z = where(has_no_log, zeros_like(z), z)
     return dx, dz * conjugate(z) * conjugate(log(where(has_no_log, one, x)))
+
+
+def _is_at_least_one(exponent: Tensor) -> bool:
+    """Whether an exponent is known, and such that x**(y - 1) is lost only where x**y is, too."""
+    value: Any = None
+    if isinstance(exponent, GraphTensor):
+        if exponent.op.definition is const_op:
+            value = exponent.op.attrs["value"]
+    elif type(exponent) is EagerTensor:
+        value = value_of(exponent)
+    return value is not None and not exponent.dtype.is_complex and bool(np.all(value >= 1))
 
 
 power: OpDef = elementwise(
@@ -182,6 +216,12 @@ divide_no_nan: OpDef = elementwise(
     ),
     dtypes=INEXACT,
 )
+
+
+def flat_at_zero(fn: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """fn(x), where fn(0) = 0 and the slope there, which is infinite, is taken as 0."""
+    is_zero = equal(x, zeros_like(x))
+    return where(is_zero, x, fn(where(is_zero, ones_like(x), x)))
 
 
 def _is_not_zero(x: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from ...graph import (
     DENSE,
     FLOATING,
     INEXACT,
+    INTEGER,
     NUMERIC,
     REAL,
     Array,
@@ -30,7 +31,7 @@ from ...graph import (
 )
 from ..array.axes import canonical_axes, canonical_axis, expand_dims
 from ..array.broadcast import broadcast_like
-from ..array.shape import dim_of, size_of
+from ..array.shape import dim_of, reshape_to_shape, shape_of, size_of
 from ..core.basic import constant, zeros_like
 from ..core.precision import computing_dtype
 from ..core.registry import Gradient, Grads, OpDef, define, no_gradient, register
@@ -38,7 +39,7 @@ from .arithmetic import add, conjugate, divide, multiply, subtract
 from .cast import cast
 from .compare import equal, is_finite, where
 from .cumulative import cumprod
-from .elementary import divide_no_nan, exp, sqrt
+from .elementary import divide_no_nan, exp, flat_at_zero, sqrt
 
 Axis: TypeAlias = int | Sequence[int] | None
 Axes: TypeAlias = tuple[int, ...] | None
@@ -109,7 +110,27 @@ def _count(x: Array, axis: Axes) -> int:
 def _kept(y: Tensor, op: OpView) -> Tensor:
     """A result, or its gradient, with the reduced axes put back at size 1."""
     axis = op.attrs["axis"]
-    return y if op.attrs["keepdims"] or axis is None else expand_dims(y, axis)
+    if op.attrs["keepdims"] or axis is None:
+        return y
+    if op.inputs[0].shape.rank is None:
+        return reshape_to_shape(y, _kept_shape(shape_of(op.inputs[0]), axis=axis))
+    return expand_dims(y, axis)
+
+
+@define("KeptShape", dtypes=INTEGER)
+def _kept_shape(shape: TensorSpec, *, axis: tuple[int, ...]) -> TensorSpec:
+    """The dimensions that the vector `shape` holds, with 1 for those of the axes."""
+    return shape
+
+
+@_kept_shape.reference
+def _kept_shape_kernel(xp: Any, shape: Array, *, axis: tuple[int, ...]) -> Array:
+    kept = shape.copy()
+    kept[list(axis)] = 1
+    return kept
+
+
+_kept_shape.grad(no_gradient)
 
 
 def _spread(dy: Tensor, op: OpView) -> Tensor:
@@ -127,9 +148,9 @@ def _over_count(dy: Tensor, op: OpView) -> Tensor:
     (x,), axis = op.inputs, op.attrs["axis"]
     wide = _wide(dy)
     if x.shape.rank is None:
-        if axis is not None:
-            raise ShapeError(f"the number of axes of {x!r} must be known here")
         count = cast(size_of(x), wide.dtype)
+        if axis is not None:
+            count = divide_no_nan(count, cast(size_of(dy), wide.dtype))
     else:
         axes = range(len(x.shape)) if axis is None else axis
         known = math.prod(d for i in axes if (d := x.shape[i]) is not None)
@@ -329,8 +350,8 @@ def reduce_variance(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Ten
 
 
 def reduce_std(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The square root of `reduce_variance`."""
-    return sqrt(reduce_variance(x, axis, keepdims))
+    """The square root of `reduce_variance`. Where that is 0, the slope is taken as 0."""
+    return flat_at_zero(sqrt, reduce_variance(x, axis, keepdims))
 
 
 def reduce_prod(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from laminar import engine as eng
+from laminar.engine.ops.linalg.norms import norm
 from laminar.engine.ops.math import arithmetic, elementary, reduce
 
 # An op, its arguments, what arrives, and the slope for each argument in float64.
@@ -39,7 +40,9 @@ CASES = [
     *[(*ONE[n], (1e-25,), 1e-25) for n in ONE if n != "arccosh"],
     *[(*TWO[n], (1e10, 1e-20), 1e-25) for n in ("xlogy", "xdivy", "arctan2", "hypot")],
     *[(*TWO["arctan2"], (1e-30, 3e-30), 1e-8)],
-    (*TWO["power"], (1e19, 2.0), 1e-3),
+    *[(*TWO["power"], xs, 1e-3) for xs in ((1e19, 2.0), (1e-28, -0.9), (1e-30, -0.3))],
+    (*TWO["power"], (1e-30, -0.9), 1e-30),
+    (*TWO["power"], (1e30, -0.5), 1e30),
     *[(elementary.expm1, lambda x: (np.exp(x),), (x,), 1.0) for x in (-20.0, -1e-20, 3.0)],
 ]
 
@@ -81,3 +84,36 @@ def test_prod() -> None:
     (dx,) = gradients_of(reduce.reduce_prod, (x,), 1e-30)
     exact = x.astype("float64")
     np.testing.assert_allclose(dx, 1e-30 * exact.prod() / exact, rtol=1e-5)
+
+
+@pytest.mark.parametrize("p", [0.5, 1.0, 1.5, 2.0, 3.0, np.inf])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_norm_of_the_zero_vector_has_the_slope_0(p: float, compiled: bool) -> None:
+    """Of two rows, one is 0: that changes nothing for the other, nor does an element that is 0."""
+    rows = np.array([[0.0, 0.0, 0.0], [0.0, -3.0, 4.0]], "float32")
+
+    def slope(x: Any) -> Any:
+        with eng.GradientTape() as tape:
+            tape.watch(x)
+            y = norm(x, p, axis=1)
+        return tape.gradient(y, x)
+
+    run = eng.function(jit_compile=True)(slope) if compiled else slope
+    if p == np.inf:
+        expected = np.array([0.0, 0.0, 1.0])
+    else:
+        size = np.array([0.0, 3.0, 4.0])
+        total = np.sum(size**p)
+        steep = np.where(size > 0, np.where(size > 0, size, 1) ** (p - 1), 0)
+        expected = total ** (1 / p - 1) * steep * [0, -1, 1]
+    found = run(eng.convert_to_tensor(rows))
+    np.testing.assert_allclose(found, np.stack([np.zeros(3), expected]), rtol=1e-5)
+
+
+def test_the_deviation_of_constant_rows_has_the_slope_0() -> None:
+    x = eng.convert_to_tensor(np.array([[2.0, 2.0], [1.0, 3.0]], "float32"))
+    with eng.GradientTape() as tape:
+        tape.watch(x)
+        y = reduce.reduce_std(x, 1)
+    np.testing.assert_allclose(y.numpy(), [0.0, 1.0])
+    np.testing.assert_allclose(tape.gradient(y, x), [[0.0, 0.0], [-0.5, 0.5]])
