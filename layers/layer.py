@@ -12,7 +12,13 @@ import numpy as np
 
 from laminar import dtype_policies, ops, regularizers
 from laminar.dtype_policies import PolicyLike
-from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
+from laminar.engine.errors import (
+    DTypeError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    ShapeError,
+    UnimplementedError,
+)
 from laminar.engine.functions import converted_in_graph
 from laminar.engine.graph import Tensor, building
 from laminar.engine.ops.core.convert import convert_to_tensor
@@ -382,14 +388,17 @@ class Layer(Buildable, Operation):
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         """The symbolic results of a call, found by tracing it on placeholders.
 
-        Where a class of the user's own writes `compute_output_shape`, that is asked instead, unless
-        layers inside are still to be built; the dtype is the compute dtype then.
+        Where that cannot be, a class of the user's own that writes `compute_output_shape` is asked
+        for the shapes; the dtype is the compute dtype then.
         """
-        if not self._laminar_declares_shapes or any(
-            not layer.built for layer in self._laminar_flatten_layers() if layer is not self
-        ):
+        if not self._laminar_declares_shapes:
             return self._laminar_traced_spec(args, kwargs)
-        shapes = self._laminar_shapes_for(self.compute_output_shape, args, kwargs)
+        try:
+            return self._laminar_traced_spec(args, kwargs)
+        except (InvalidArgumentError, ShapeError, DTypeError):
+            raise  # the call does not fit its inputs, wherever it runs
+        except Exception:  # a user's code raises anything where it gets no values
+            shapes = self._laminar_shapes_for(self.compute_output_shape, args, kwargs)
         outputs = map_structure_shapes(self.compute_output_shape(**shapes), self.compute_dtype)
         self._laminar_pass_masks(args, kwargs, outputs)
         return outputs

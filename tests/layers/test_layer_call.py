@@ -324,7 +324,7 @@ class TestSymbols:
 
     def test_symbols_have_no_values(self) -> None:
         x = layers.Input((4,), name="x")
-        for use in (bool, len, float, int, list, np.asarray, lambda t: t.numpy()):
+        for use in (bool, len, float, int, np.asarray, lambda t: t.numpy()):
             with pytest.raises(FailedPreconditionError, match="has no value"):
                 use(x)
         assert "shape=(None, 4)" in repr(x)
@@ -429,6 +429,23 @@ class TestDeclaredShapes:
     def test_masks(self) -> None:
         x = layers.Masking()(layers.Input((3, 4)))
         assert get_mask(self.Opaque()(x)).shape == (None, 3)
+
+    def test_what_can_be_traced_has_its_own_dtype(self) -> None:
+        class Largest(layers.Layer):
+            def call(self, x: Any) -> Any:
+                return ops.argmax(x, -1)
+
+            def compute_output_shape(self, input_shape: Any) -> Any:
+                return input_shape[:-1]
+
+        assert Largest()(layers.Input((3,))).dtype == "int32"
+
+        class Mistaken(Largest):
+            def call(self, x: Any) -> Any:
+                return x + ops.ones((5,))
+
+        with pytest.raises(ShapeError):
+            Mistaken()(layers.Input((3,)))
 
     def test_the_class_may_ask_its_base(self) -> None:
         class Narrowed(layers.Dense):
