@@ -1,17 +1,8 @@
 """The graph face: build, differentiate and run dataflow graphs."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import errors as errors
-from .checkpoint import CheckpointReader as CheckpointReader
-from .checkpoint import CheckpointState as CheckpointState
-from .checkpoint import checkpoint_exists as checkpoint_exists
-from .checkpoint import get_checkpoint_state as get_checkpoint_state
-from .checkpoint import latest_checkpoint as latest_checkpoint
-from .checkpoint import list_variables as list_variables
-from .checkpoint import load_checkpoint as load_checkpoint
-from .checkpoint import load_variable as load_variable
 from .devices import Device as Device
 from .devices import device as device
 from .devices import list_devices as list_devices
@@ -86,6 +77,7 @@ from .io import decode_feature_lists as decode_feature_lists
 from .io import encode_example as encode_example
 from .io import encode_sequence_example as encode_sequence_example
 from .io import read_records as read_records
+from .late import late
 from .ops.array.creation import sequence_mask as sequence_mask
 from .ops.array.partition import dynamic_partition as dynamic_partition
 from .ops.array.partition import dynamic_stitch as dynamic_stitch
@@ -140,86 +132,19 @@ from .runtime import SessionConfig as SessionConfig
 from .runtime import get_default_session as get_default_session
 from .runtime import register_server_protocol as register_server_protocol
 from .runtime import register_session_target as register_session_target
-from .saving import BackgroundWriter as BackgroundWriter
-from .saving import Checkpoint as Checkpoint
-from .saving import CheckpointManager as CheckpointManager
-from .saving import MetaGraph as MetaGraph
-from .saving import SaveableObject as SaveableObject
-from .saving import Saver as Saver
-from .saving import SaverDef as SaverDef
-from .saving import SaveSpec as SaveSpec
-from .saving import Signature as Signature
-from .saving import export_meta_graph as export_meta_graph
-from .saving import import_meta_graph as import_meta_graph
-from .saving import register_collection_codec as register_collection_codec
-from .state import AUTO_REUSE as AUTO_REUSE
-from .state import Barrier as Barrier
-from .state import ConditionalAccumulator as ConditionalAccumulator
-from .state import Coordinator as Coordinator
-from .state import FIFOQueue as FIFOQueue
-from .state import FixedLenFeature as FixedLenFeature
-from .state import FixedLengthRecordReader as FixedLengthRecordReader
-from .state import FixedLenSequenceFeature as FixedLenSequenceFeature
 from .state import GraphKeys as GraphKeys
-from .state import HashTable as HashTable
-from .state import IdentityReader as IdentityReader
-from .state import KeyValueTensorInitializer as KeyValueTensorInitializer
-from .state import LooperThread as LooperThread
-from .state import MapStagingArea as MapStagingArea
-from .state import MutableHashTable as MutableHashTable
-from .state import Mutex as Mutex
-from .state import PaddingFIFOQueue as PaddingFIFOQueue
-from .state import PartitionedVariable as PartitionedVariable
-from .state import PriorityQueue as PriorityQueue
-from .state import QueueBase as QueueBase
-from .state import QueueRunner as QueueRunner
-from .state import RandomShuffleQueue as RandomShuffleQueue
-from .state import RandomSource as RandomSource
-from .state import ReaderBase as ReaderBase
-from .state import RecordReader as RecordReader
-from .state import SparseConditionalAccumulator as SparseConditionalAccumulator
-from .state import SparseValues as SparseValues
-from .state import Stack as Stack
-from .state import StagingArea as StagingArea
-from .state import TensorArray as TensorArray
-from .state import TextFileInitializer as TextFileInitializer
-from .state import TextLineReader as TextLineReader
 from .state import Variable as Variable
-from .state import VariableScope as VariableScope
-from .state import VarLenFeature as VarLenFeature
-from .state import WholeFileReader as WholeFileReader
-from .state import add_queue_runner as add_queue_runner
 from .state import assign as assign
 from .state import assign_add as assign_add
 from .state import assign_sub as assign_sub
-from .state import batch as batch
-from .state import batch_join as batch_join
-from .state import bucket as bucket
-from .state import bucket_by_sequence_length as bucket_by_sequence_length
 from .state import count_up_to as count_up_to
 from .state import create_global_step as create_global_step
 from .state import get_global_step as get_global_step
-from .state import get_seed as get_seed
-from .state import get_variable as get_variable
-from .state import get_variable_scope as get_variable_scope
 from .state import global_variables as global_variables
 from .state import global_variables_initializer as global_variables_initializer
-from .state import input_producer as input_producer
-from .state import limit_epochs as limit_epochs
 from .state import local_variables as local_variables
 from .state import local_variables_initializer as local_variables_initializer
-from .state import match_filenames_once as match_filenames_once
-from .state import maybe_batch as maybe_batch
-from .state import maybe_batch_join as maybe_batch_join
-from .state import maybe_shuffle_batch as maybe_shuffle_batch
-from .state import maybe_shuffle_batch_join as maybe_shuffle_batch_join
 from .state import model_variables as model_variables
-from .state import no_regularizer as no_regularizer
-from .state import parse_example as parse_example
-from .state import parse_sequence_example as parse_sequence_example
-from .state import parse_single_example as parse_single_example
-from .state import parse_single_sequence_example as parse_single_sequence_example
-from .state import range_input_producer as range_input_producer
 from .state import report_uninitialized_resources as report_uninitialized_resources
 from .state import report_uninitialized_variables as report_uninitialized_variables
 from .state import scatter_add as scatter_add
@@ -234,20 +159,95 @@ from .state import scatter_nd_sub as scatter_nd_sub
 from .state import scatter_nd_update as scatter_nd_update
 from .state import scatter_sub as scatter_sub
 from .state import scatter_update as scatter_update
-from .state import shuffle_batch as shuffle_batch
-from .state import shuffle_batch_join as shuffle_batch_join
-from .state import slice_input_producer as slice_input_producer
-from .state import start_queue_runners as start_queue_runners
-from .state import string_input_producer as string_input_producer
-from .state import tables_initializer as tables_initializer
 from .state import trainable_variables as trainable_variables
 from .state import variable_creator_scope as variable_creator_scope
-from .state import variable_scope as variable_scope
 from .state import variables_initializer as variables_initializer
 
 if TYPE_CHECKING:
     from . import summary as summary
     from . import training as training
+    from .checkpoint import CheckpointReader as CheckpointReader
+    from .checkpoint import CheckpointState as CheckpointState
+    from .checkpoint import checkpoint_exists as checkpoint_exists
+    from .checkpoint import get_checkpoint_state as get_checkpoint_state
+    from .checkpoint import latest_checkpoint as latest_checkpoint
+    from .checkpoint import list_variables as list_variables
+    from .checkpoint import load_checkpoint as load_checkpoint
+    from .checkpoint import load_variable as load_variable
+    from .saving import BackgroundWriter as BackgroundWriter
+    from .saving import Checkpoint as Checkpoint
+    from .saving import CheckpointManager as CheckpointManager
+    from .saving import MetaGraph as MetaGraph
+    from .saving import SaveableObject as SaveableObject
+    from .saving import Saver as Saver
+    from .saving import SaverDef as SaverDef
+    from .saving import SaveSpec as SaveSpec
+    from .saving import Signature as Signature
+    from .saving import export_meta_graph as export_meta_graph
+    from .saving import import_meta_graph as import_meta_graph
+    from .saving import register_collection_codec as register_collection_codec
+    from .state import AUTO_REUSE as AUTO_REUSE
+    from .state import Barrier as Barrier
+    from .state import ConditionalAccumulator as ConditionalAccumulator
+    from .state import Coordinator as Coordinator
+    from .state import FIFOQueue as FIFOQueue
+    from .state import FixedLenFeature as FixedLenFeature
+    from .state import FixedLengthRecordReader as FixedLengthRecordReader
+    from .state import FixedLenSequenceFeature as FixedLenSequenceFeature
+    from .state import HashTable as HashTable
+    from .state import IdentityReader as IdentityReader
+    from .state import KeyValueTensorInitializer as KeyValueTensorInitializer
+    from .state import LooperThread as LooperThread
+    from .state import MapStagingArea as MapStagingArea
+    from .state import MutableHashTable as MutableHashTable
+    from .state import Mutex as Mutex
+    from .state import PaddingFIFOQueue as PaddingFIFOQueue
+    from .state import PartitionedVariable as PartitionedVariable
+    from .state import PriorityQueue as PriorityQueue
+    from .state import QueueBase as QueueBase
+    from .state import QueueRunner as QueueRunner
+    from .state import RandomShuffleQueue as RandomShuffleQueue
+    from .state import RandomSource as RandomSource
+    from .state import ReaderBase as ReaderBase
+    from .state import RecordReader as RecordReader
+    from .state import SparseConditionalAccumulator as SparseConditionalAccumulator
+    from .state import SparseValues as SparseValues
+    from .state import Stack as Stack
+    from .state import StagingArea as StagingArea
+    from .state import TensorArray as TensorArray
+    from .state import TextFileInitializer as TextFileInitializer
+    from .state import TextLineReader as TextLineReader
+    from .state import VariableScope as VariableScope
+    from .state import VarLenFeature as VarLenFeature
+    from .state import WholeFileReader as WholeFileReader
+    from .state import add_queue_runner as add_queue_runner
+    from .state import batch as batch
+    from .state import batch_join as batch_join
+    from .state import bucket as bucket
+    from .state import bucket_by_sequence_length as bucket_by_sequence_length
+    from .state import get_seed as get_seed
+    from .state import get_variable as get_variable
+    from .state import get_variable_scope as get_variable_scope
+    from .state import input_producer as input_producer
+    from .state import limit_epochs as limit_epochs
+    from .state import match_filenames_once as match_filenames_once
+    from .state import maybe_batch as maybe_batch
+    from .state import maybe_batch_join as maybe_batch_join
+    from .state import maybe_shuffle_batch as maybe_shuffle_batch
+    from .state import maybe_shuffle_batch_join as maybe_shuffle_batch_join
+    from .state import no_regularizer as no_regularizer
+    from .state import parse_example as parse_example
+    from .state import parse_sequence_example as parse_sequence_example
+    from .state import parse_single_example as parse_single_example
+    from .state import parse_single_sequence_example as parse_single_sequence_example
+    from .state import range_input_producer as range_input_producer
+    from .state import shuffle_batch as shuffle_batch
+    from .state import shuffle_batch_join as shuffle_batch_join
+    from .state import slice_input_producer as slice_input_producer
+    from .state import start_queue_runners as start_queue_runners
+    from .state import string_input_producer as string_input_producer
+    from .state import tables_initializer as tables_initializer
+    from .state import variable_scope as variable_scope
     from .training import CheckpointSaverHook as CheckpointSaverHook
     from .training import CheckpointSaverListener as CheckpointSaverListener
     from .training import ChiefSessionCreator as ChiefSessionCreator
@@ -279,52 +279,131 @@ if TYPE_CHECKING:
     from .training import get_or_create_global_step as get_or_create_global_step
     from .training import increment_global_step as increment_global_step
 
-# Rooms that most programs do not use: they are loaded when they are first asked for.
-_ROOMS = {"summary", "training"}
-
-_OF_TRAINING = {
-    "basic_train_loop",
-    "assert_global_step",
-    "get_or_create_global_step",
-    "increment_global_step",
-    "MonitoredSession",
-    "MonitoredTrainingSession",
-    "SingularMonitoredSession",
-    "CheckpointSaverHook",
-    "CheckpointSaverListener",
-    "ProfilerHook",
-    "SummarySaverHook",
-    "Scaffold",
-    "ChiefSessionCreator",
-    "WorkerSessionCreator",
-    "SessionManager",
-    "SessionRunArgs",
-    "SessionRunContext",
-    "SessionRunHook",
-    "SessionRunValues",
-    "GlobalStepWaiterHook",
-    "StepCounterHook",
-    "StopAtStepHook",
-    "Supervisor",
-    "NeverTriggerTimer",
-    "SecondOrStepTimer",
-    "FeedFnHook",
-    "FinalOpsHook",
-    "LoggingTensorHook",
-    "NanLossDuringTrainingError",
-    "NanTensorHook",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return importlib.import_module(f".{name}", __name__)
-    if name in _OF_TRAINING:
-        value = getattr(importlib.import_module(".training", __name__), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_ROOMS, *_OF_TRAINING})
+# What many programs do without.
+__getattr__, __dir__ = late(
+    __name__,
+    {
+        "checkpoint": (
+            "CheckpointReader",
+            "CheckpointState",
+            "checkpoint_exists",
+            "get_checkpoint_state",
+            "latest_checkpoint",
+            "list_variables",
+            "load_checkpoint",
+            "load_variable",
+        ),
+        "saving": (
+            "BackgroundWriter",
+            "Checkpoint",
+            "CheckpointManager",
+            "MetaGraph",
+            "SaveableObject",
+            "Saver",
+            "SaverDef",
+            "SaveSpec",
+            "Signature",
+            "export_meta_graph",
+            "import_meta_graph",
+            "register_collection_codec",
+        ),
+        "state": (
+            "AUTO_REUSE",
+            "Barrier",
+            "ConditionalAccumulator",
+            "Coordinator",
+            "FIFOQueue",
+            "FixedLenFeature",
+            "FixedLengthRecordReader",
+            "FixedLenSequenceFeature",
+            "HashTable",
+            "IdentityReader",
+            "KeyValueTensorInitializer",
+            "LooperThread",
+            "MapStagingArea",
+            "MutableHashTable",
+            "Mutex",
+            "PaddingFIFOQueue",
+            "PartitionedVariable",
+            "PriorityQueue",
+            "QueueBase",
+            "QueueRunner",
+            "RandomShuffleQueue",
+            "RandomSource",
+            "ReaderBase",
+            "RecordReader",
+            "SparseConditionalAccumulator",
+            "SparseValues",
+            "Stack",
+            "StagingArea",
+            "TensorArray",
+            "TextFileInitializer",
+            "TextLineReader",
+            "VariableScope",
+            "VarLenFeature",
+            "WholeFileReader",
+            "add_queue_runner",
+            "batch",
+            "batch_join",
+            "bucket",
+            "bucket_by_sequence_length",
+            "get_seed",
+            "get_variable",
+            "get_variable_scope",
+            "input_producer",
+            "limit_epochs",
+            "match_filenames_once",
+            "maybe_batch",
+            "maybe_batch_join",
+            "maybe_shuffle_batch",
+            "maybe_shuffle_batch_join",
+            "no_regularizer",
+            "parse_example",
+            "parse_sequence_example",
+            "parse_single_example",
+            "parse_single_sequence_example",
+            "range_input_producer",
+            "shuffle_batch",
+            "shuffle_batch_join",
+            "slice_input_producer",
+            "start_queue_runners",
+            "string_input_producer",
+            "tables_initializer",
+            "variable_scope",
+        ),
+        "summary": ("summary",),
+        "training": (
+            "training",
+            "CheckpointSaverHook",
+            "CheckpointSaverListener",
+            "ChiefSessionCreator",
+            "FeedFnHook",
+            "FinalOpsHook",
+            "GlobalStepWaiterHook",
+            "LoggingTensorHook",
+            "MonitoredSession",
+            "MonitoredTrainingSession",
+            "NanLossDuringTrainingError",
+            "NanTensorHook",
+            "NeverTriggerTimer",
+            "ProfilerHook",
+            "Scaffold",
+            "SecondOrStepTimer",
+            "SessionManager",
+            "SessionRunArgs",
+            "SessionRunContext",
+            "SessionRunHook",
+            "SessionRunValues",
+            "SingularMonitoredSession",
+            "StepCounterHook",
+            "StopAtStepHook",
+            "SummarySaverHook",
+            "Supervisor",
+            "WorkerSessionCreator",
+            "assert_global_step",
+            "basic_train_loop",
+            "get_or_create_global_step",
+            "increment_global_step",
+        ),
+    },
+)
