@@ -124,6 +124,12 @@ def _staged(
 
 
 def _check(name: str, values: Sequence[Any]) -> None:
+    if all(type(v) is list for v in values) and len(values[0]) != len(values[1]):
+        raise InvalidArgumentError(
+            f"if: {label(name)} is a list of {len(values[0])} in {_BRANCHES[0]}, and of "
+            f"{len(values[1])} in {_BRANCHES[1]}",
+            remedy="append in both, and choose what is appended with where()",
+        )
     for value, branch in zip(values, _BRANCHES, strict=True):
         other = values[1] if value is values[0] else values[0]
         if value is None and other is not None:

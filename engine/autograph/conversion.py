@@ -106,6 +106,8 @@ def _code_for(fn: FunctionType) -> CodeType | None:
         except NotConvertibleError as reason:
             made = None
             source.unconverted[key] = f"{fn.__qualname__} as it is, for {reason}"
+        except RecursionError:  # of what nests deep, or where the user's calls do: not for ever
+            return None
         reference = weakref.ref(fn.__code__, functools.partial(_forget, key))
         entry = _converted[key] = reference, made
     return entry[1]

@@ -56,8 +56,12 @@ class Expressions(ast.NodeTransformer):
         return at(node, call("not_", node.operand))
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        """a < b < c -> chain(a, (lambda x, y: x < y, lambda: b), ...)"""
+        """a < b < c -> chain(a, (lambda x, y: x < y, lambda: b), ...); a in b -> contains(b, a)"""
         self.generic_visit(node)
+        if len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
+            self.changed = True
+            found = at(node, call("contains", node.left, node.comparators[0]))
+            return found if isinstance(node.ops[0], ast.In) else at(node, call("not_", found))
         if len(node.ops) == 1 or _names_a_value(node):
             return node
         self.changed = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -95,6 +96,15 @@ def chain(left: Any, *rest: tuple[Callable[[Any, Any], Any], _Operand]) -> Any:
     right = operand()
     found = compare(left, right)
     return and_(found, lambda: chain(right, *others)) if others else found
+
+
+def contains(value: Any, items: Any) -> Any:
+    """value in items; where a tensor of a graph is among a few, whether one of them is equal."""
+    if type(items) in (list, tuple):
+        among = [value, *items]
+        if any(isinstance(as_condition(x), GraphTensor) for x in among):
+            return or_(False, *(functools.partial(operator.eq, value, item) for item in items))
+    return value in items
 
 
 def asserted(test: Any, message: Callable[[], Any]) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..errors import FailedPreconditionError
+from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..functions.subgraph import covers
 from ..graph import DType, Tensor, TensorShape
 from ..ops.array.broadcast import broadcast_to
@@ -44,6 +44,10 @@ _NO_ITERATIONS = "has a value only inside of a loop, which may have no iteration
 
 class AgainError(Exception):
     """The body is to be traced once more, for a state of another form."""
+
+
+class NoValueYetError(InvalidArgumentError):
+    """A variable is None before a loop, and a tensor after an iteration."""
 
 
 class LoopState:
@@ -115,6 +119,11 @@ class LoopState:
                 f"{self._who}: {label(name)} has no value after an iteration, and had one before",
                 remedy="do not delete it in the loop",
             )
+        if after is None and isinstance(self.carried[name], _Zeros):
+            raise InvalidArgumentError(
+                f"{self._who}: {label(name)} is None on some of the paths, and a tensor on others",
+                remedy="return a tensor on each path",
+            )
         is_a_number = name in self._numbers
         if is_a_number and after is entered:  # it stays Python's
             del self.carried[name]
@@ -153,6 +162,12 @@ class LoopState:
         if are_lists and len(after) > len(before) and are_same(before, after[: len(before)]):
             self.appended[name] = after[len(before) :]
             return
+        if before is None and is_stageable(after):
+            raise NoValueYetError(
+                f"{self._who}: {label(name)} is None before the loop, and a tensor after an "
+                f"iteration; how many there are depends on tensors",
+                remedy="give it a tensor of the same type and shape before",
+            )
         refuse_change(self._who, name, (before, after))
 
     def first_values(self) -> dict[str, Any]:

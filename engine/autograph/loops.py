@@ -15,7 +15,7 @@ from ..ops.math.cast import cast
 from ..ops.math.compare import less, logical_and, logical_not
 from ..tree import map_structure
 from .conditions import as_bool, if_
-from .loop_state import LoopState
+from .loop_state import LoopState, NoValueYetError
 from .sequences import Sequential, TensorList, as_sequential
 from .state import Get, Set, as_condition, label
 
@@ -99,11 +99,22 @@ def for_(
     if sequence is None:
         _python_for(items, stopped, body, get, set_, names, kept)
         return
-    state = LoopState("for", get, set_, names, kept)
-    if stopped is None:
-        _scanned(sequence, state, body)
-    else:
-        _stoppable(sequence, state, stopped, body)
+
+    def stage(sequence: Sequential) -> None:
+        state = LoopState("for", get, set_, names, kept)
+        if stopped is None:
+            _scanned(sequence, state, body)
+        else:
+            _stoppable(sequence, state, stopped, body)
+
+    try:
+        stage(sequence)
+    except NoValueYetError:
+        if not sequence.known_length:
+            raise
+        # There is a first iteration, which gives the variable its value.
+        body(sequence.item(sequence.first_index(), sequence.row(0)))
+        stage(sequence.without_first())
 
 
 def _python_for(

@@ -6,6 +6,7 @@ from .conditions import if_ as if_
 from .logic import and_ as and_
 from .logic import asserted as asserted
 from .logic import chain as chain
+from .logic import contains as contains
 from .logic import not_ as not_
 from .logic import or_ as or_
 from .loops import for_ as for_

@@ -41,6 +41,17 @@ class Sequential:
         """The slices of number `i`."""
         return None if self.xs is None else map_structure(lambda t: get_item(t, i), self.xs)
 
+    def without_first(self) -> Sequential:
+        """What follows the first item."""
+        xs = None
+        if self.xs is not None:
+            xs = map_structure(lambda t: get_item(t, slice(1, None)), self.xs)
+
+        def make(i: Any, x: Any) -> Any:
+            return self._make(None if i is None else add(i, convert_to_tensor(1, i.dtype)), x)
+
+        return Sequential(xs, self.length - 1, make, self.counts)
+
     def first_index(self) -> Any:
         """What counts iterations, None if no item needs that."""
         if not self.counts:

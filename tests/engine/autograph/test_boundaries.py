@@ -355,6 +355,37 @@ def test_none_on_one_path() -> None:
     failing(f, InvalidArgumentError, "what the function returns is None in the else", tensor(1))
 
 
+def test_none_before_a_loop() -> None:
+    def f(x: Any) -> Any:
+        last = None
+        while x < 10:  # here
+            last = x
+            x = x * 2
+        return last
+
+    failing(f, InvalidArgumentError, "'last' is None before the loop, and a tensor", tensor(1))
+
+
+def test_a_return_on_some_paths_of_a_loop() -> None:
+    def f(xs: Any) -> Any:
+        for x in xs:  # here
+            if x < 0:
+                return None
+        return xs
+
+    failing(f, InvalidArgumentError, "is None on some of the paths", tensor([1, 2]))
+
+
+def test_a_list_of_one_branch() -> None:
+    def f(x: Any) -> Any:
+        found = []
+        if x > 0:  # here
+            found.append(x)
+        return found
+
+    failing(f, InvalidArgumentError, "'found' is a list of 0 in the else branch", tensor(1))
+
+
 def test_a_list_of_unknown_length() -> None:
     def f(x: Any) -> Any:
         found = []
@@ -457,6 +488,6 @@ def test_branches_are_traced_without_leaks() -> None:
     graph = FuncGraph("test")
     with graph.as_default():
         x = graph.add_argument(eng.TensorSpec([], "float32"), "x")
-        with pytest.raises(InvalidArgumentError, match="structures differ"):
+        with pytest.raises(InvalidArgumentError, match="is a list of 0 in the else"):
             convert(f)(x)
     assert not kept

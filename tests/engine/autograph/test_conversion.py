@@ -325,6 +325,28 @@ def matches(x: Any, kind: str) -> Any:
     return x
 
 
+def starts_with_none(xs: Any) -> Any:
+    greatest = None
+    for i, x in enumerate(xs):
+        greatest = x * i if greatest is None else ops.maximum(greatest, x * i)
+    return greatest
+
+
+def starts_with_none_and_breaks(xs: Any) -> Any:
+    last = None
+    for x in xs:
+        last = x
+        if x > 2:
+            break
+    return last
+
+
+def membership(x: Any) -> Any:
+    if x in (1.0, 2.0):
+        return x * 10
+    return x if x not in [3.0, 4.0] else -x
+
+
 CASES: list[tuple[Callable[..., Any], list[Arguments]]] = [
     (early_return, [[12.0], [7.0], [8.0], [-3.0], [1.0], [5.5]]),
     (nested_conditions, [[1.0, 2.0], [1.0, -2.0], [-1.0, 2.0], [-1.0, -2.0]]),
@@ -358,6 +380,9 @@ CASES: list[tuple[Callable[..., Any], list[Arguments]]] = [
     (walrus, [[10], [2]]),
     (deletes, [[1.0], [-1.0]]),
     (annotated, [[1.0], [-1.0]]),
+    (starts_with_none, [[[1.0, 5.0, 2.0]], [[3.0]]]),
+    (starts_with_none_and_breaks, [[[1.0, 5.0, 7.0]], [[3.0, 1.0]], [[1.0, 2.0]]]),
+    (membership, [[1.0], [3.0], [5.0]]),
     (matches, [[2.0, "double"], [1.0, "double"], [1.0, "other"]]),
 ]
 
