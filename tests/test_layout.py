@@ -100,6 +100,8 @@ CIRCLES = {
         "engine/graph/text.py",
     },
     "a model, or a feature space, saves itself to a file; what is in a file is made a model": {
+        "laminar/distillation/__init__.py",
+        "laminar/distillation/distiller.py",
         "laminar/models/__init__.py",
         "laminar/models/cloning.py",
         "laminar/models/model.py",

@@ -29,6 +29,9 @@ def binary_accuracy(y_true: TensorLike, y_pred: TensorLike, threshold: float = 0
     Raises:
         ShapeError: the shapes differ.
     """
+    y_pred = ops.convert_to_tensor(y_pred)
+    if not y_pred.dtype.is_floating:  # the threshold lies between two of the values
+        y_pred = ops.cast(y_pred, config.floatx())
     y_true, y_pred = align("binary_accuracy", y_true, y_pred)
     predicted = ops.cast(ops.greater(y_pred, ops.cast(threshold, y_pred.dtype)), y_true.dtype)
     return _as_float(ops.equal(y_true, predicted))
@@ -169,6 +172,7 @@ class TopKCategoricalAccuracy(MeanMetricWrapper):
         dtype: DTypeLike | Policy | None = None,
     ) -> None:
         super().__init__(top_k_categorical_accuracy, name, dtype, k=k)
+        self.k = k
 
 
 class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
@@ -190,3 +194,5 @@ class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
             k=k,
             from_sorted_ids=from_sorted_ids,
         )
+        self.k = k
+        self.from_sorted_ids = from_sorted_ids

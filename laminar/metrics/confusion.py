@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import DType, Tensor, bool_, int32
 
 from .. import ops
@@ -115,6 +115,11 @@ def count_confusion(
 def _check_classes(who: str, y_pred: Tensor, top_k: int | None, class_id: int | None) -> None:
     if y_pred.shape.rank is None or (top_k is None and class_id is None):
         return
+    if class_id is not None and len(y_pred.shape) < 2:
+        raise ShapeError(
+            f"{who}: with class_id the predictions must have an axis of classes, got {y_pred.spec}",
+            remedy="leave class_id out, or give scores: (batch, classes)",
+        )
     classes = y_pred.shape[-1] if y_pred.shape else 0
     needed = max(top_k or 0, -1 if class_id is None else class_id + 1)
     if classes is not None and classes < needed:

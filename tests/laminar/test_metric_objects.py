@@ -316,3 +316,23 @@ def test_errors(call: Callable[[], Any], kind: type[Exception], parts: list[str]
     with pytest.raises(kind) as caught:
         call()
     assert [part for part in parts if part not in str(caught.value)] == []
+
+
+def test_predictions_that_are_decisions() -> None:
+    y = np.array([[True], [False], [True]])
+    for decided in (y, y.astype("int32")):
+        metric = metrics.BinaryAccuracy()
+        metric.update_state(y, decided)
+        assert float(metric.result()) == 1.0
+
+
+def test_a_class_needs_an_axis() -> None:
+    for kind in (metrics.Precision, metrics.Recall):
+        with pytest.raises(ShapeError, match="axis of classes"):
+            kind(class_id=2).update_state(np.array([0, 1, 1]), np.array([0.2, 0.1, 0.6]))
+
+
+def test_options_are_attributes() -> None:
+    metric = metrics.SparseTopKCategoricalAccuracy(k=2, from_sorted_ids=True)
+    again = metrics.SparseTopKCategoricalAccuracy.from_config(metric.get_config())
+    assert (again.k, again.from_sorted_ids) == (2, True)  # type: ignore[attr-defined]  # a Metric

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +109,25 @@ def test_files(tmp_path: Path) -> None:
     a, b = (m.evaluate(X, Y, verbose=0, return_dict=True) for m in (made, again))
     assert a == pytest.approx(b, rel=1e-5)
     again.fit(X, Y, verbose=0)
+
+
+def test_files_name_what_is_here() -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from laminar import saving\n"
+            "config = {'module': 'keras.distillation', 'class_name': 'LogitsDistillation',"
+            " 'config': {'temperature': 2.0}, 'registered_name': None}\n"
+            "from laminar.saving.whole import deserialize_keras_object as read\n"
+            "assert read(config).temperature == 2.0",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_comparison_of_ones_own() -> None:
