@@ -67,15 +67,22 @@ def in_graph() -> Iterator[None]:
 def v1(**aliases: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a function one of these names: it builds in the default graph, and takes `name=`.
 
+    A name may also stand behind all other arguments, where TensorFlow has it.
+
     Args:
         aliases: older names of its arguments.
     """
 
     def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
-        takes_name = "name" in inspect.signature(fn).parameters
+        parameters = inspect.signature(fn).parameters
+        takes_name = "name" in parameters
+        count = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters.values())
 
         @functools.wraps(fn)
         def call(*args: Any, **kwargs: Any) -> Any:
+            if not takes_name and len(args) == count + 1 and isinstance(args[-1], str):
+                *given, kwargs["name"] = args
+                args = tuple(given)
             for old in aliases.keys() & kwargs.keys():
                 value = kwargs.pop(old)
                 if value is not None:

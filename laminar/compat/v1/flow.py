@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from laminar import engine
-from laminar.engine.graph import Operation, Tensor
+from laminar.engine.graph import Operation
 from laminar.engine.ops.core import basic, checks, host
 from laminar.engine.tree import flatten, map_structure
 
@@ -101,13 +101,6 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
     waits = [t for t in (*tensors, *(control_inputs or ())) if t is not None]
     with engine.name_scope(name or "tuple"), engine.control_dependencies(waits):
         return [None if t is None else basic.identity(symbol(t)) for t in tensors]
-
-
-@v1()
-def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Tensor:
-    """A tensor, once others have run."""
-    with engine.control_dependencies(flatten(dependencies)):
-        return basic.identity(symbol(output_tensor), name=name)
 
 
 @v1()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .face import Line, face
 
 NAMES: dict[str, Line] = {
+    "ResizeMethod": ".pictures:ResizeMethod",
     "adjust_brightness": ".pictures:adjust_brightness",
     "adjust_contrast": ".pictures:adjust_contrast",
     "central_crop": ".pictures:central_crop",

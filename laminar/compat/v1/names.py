@@ -64,6 +64,7 @@ NAMES: dict[str, Line] = {
     ),
     "UnconnectedGradients": ".framework:UnconnectedGradients",
     "VarLenFeature": "engine:VarLenFeature",
+    "ThreadPoolOptionProto": ".messages:ThreadPoolOptionProto",
     "Variable": ".variables:Variable",
     "VariableAggregation": ".variables:VariableAggregation",
     "VariableScope": "engine:VariableScope",

@@ -105,6 +105,13 @@ def test_wrong_arguments_are_refused() -> None:
         tf.add(1)
 
 
+def test_a_name_may_come_last() -> None:
+    with tf.Graph().as_default():
+        assert tf.zeros([2], tf.float32, "a").op.name == "a"
+        assert tf.cast(tf.zeros([2]), tf.int32, "b").op.name == "b"
+        assert tf.add(1, 2, "c").op.name == "c"
+
+
 def test_import_is_quick() -> None:
     program = (
         "import sys, time; start = time.process_time(); import laminar.compat.v1; "
