@@ -133,7 +133,7 @@ def _applied(
         "eager": eager,
     }
     if not attrs["dtypes"]:
-        return perform(_py_function, xs, attrs, name)
+        return perform(_py_function, xs, attrs, name) or []
     found = _py_function.many(*xs, name=name, **attrs)
     return list(found) if several else found[0]
 
@@ -157,7 +157,8 @@ def py_function(
         name: of the operation.
 
     Returns:
-        A tensor of unknown shape, or a list; the operation (eagerly None) when there is no result.
+        A tensor of unknown shape, or a list; the operation (eagerly an empty list) when there is no
+        result.
 
     Raises:
         DTypeError: at run time, a result has another type.

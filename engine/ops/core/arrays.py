@@ -52,7 +52,10 @@ def to_array(
         )
     if isinstance(value, list | tuple):
         python = not any(isinstance(v, np.ndarray) for v in value)
-        return _typed(_from_python(value), wanted, python=python)
+        array = _from_python(value)
+        if wanted == string and python and not array.size:
+            array = array.astype(object)  # no items: NumPy takes them for floats
+        return _typed(array, wanted, python=python)
     if hasattr(value, "detach") and hasattr(value, "cpu"):  # PyTorch, whatever the device
         value = value.detach().cpu()
     if hasattr(value, "__array__"):

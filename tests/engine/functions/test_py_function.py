@@ -56,6 +56,8 @@ def test_arrays_and_effects() -> None:
         told = engine.numpy_function(seen.append, [counted], [])
         session.run([told], {words: ["a", "bcd"]})
     assert [a.tolist() for a in seen] == [[1, 3]]
+    assert engine.py_function(seen.append, [1.0], []) == []
+    assert len(seen) == 2
     assert engine.numpy_function(lambda a: a + 1, [3], "int32").numpy() == 4
 
 

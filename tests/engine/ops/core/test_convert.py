@@ -225,3 +225,9 @@ def test_the_default_types() -> None:
         assert to_array(np.float32(1))[1] == "float32"
     finally:
         Defaults.floating = before
+
+
+@pytest.mark.parametrize(("value", "shape"), [([], (0,)), ([[], []], (2, 0)), ((), (0,))])
+def test_no_strings(value: Any, shape: tuple[int, ...]) -> None:
+    found = eng.convert_to_tensor(value, "string")
+    assert (found.dtype, found.shape) == ("string", shape)
