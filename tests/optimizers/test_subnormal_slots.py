@@ -14,11 +14,13 @@ from laminar.engine.state import Variable
 
 SHAPE = (6, 35)
 BELOW = np.random.default_rng(0).uniform(1e-42, 1e-38, SHAPE)
+# What is made of other optimizers, and has no rule of its own.
+OF_OTHERS = (optimizers.LossScaleOptimizer, optimizers.MultiOptimizer)
 RULES = {
     name: cls
     for name, cls in vars(optimizers).items()
     if isinstance(cls, type) and issubclass(cls, optimizers.Optimizer)
-    if cls not in (optimizers.Optimizer, optimizers.LossScaleOptimizer)
+    if cls is not optimizers.Optimizer and cls not in OF_OTHERS
 }
 
 
