@@ -33,6 +33,7 @@ from .table import read_table
 _PIECE = 1 << 22  # bytes that are read and summed at a time: they stay in the cache
 _MOST_INDEX = 1 << 31  # bytes
 _OTHER = "take the prefix of a checkpoint: the name of its .index file without that ending"
+_KINDS = {"float32": "FLOAT", "float64": "DOUBLE", "float16": "HALF"}  # as TensorFlow names them
 _LENGTHS = Kind("the lengths of strings in a checkpoint", "take another checkpoint")
 
 
@@ -123,7 +124,10 @@ class CheckpointReader:
 
     def debug_string(self) -> bytes:
         """A line for each tensor: its name, type and shape."""
-        lines = (f"{n} ({d}) {list(s)}\n" for n, (s, d) in self.variables().items())
+        lines = []
+        for name, (shape, dtype) in self.variables().items():
+            kind = "UNKNOWN" if dtype is None else _KINDS.get(dtype, dtype.upper())
+            lines.append(f"{name} (DT_{kind}) [{','.join(map(str, shape))}]\n")
         return "".join(lines).encode()
 
     def has_tensor(self, name: str) -> bool:

@@ -263,7 +263,7 @@ def add_meta_graph(
     clear_devices: bool = False,
     import_scope: str = "",
 ) -> SaverDef | None:
-    """Add the operations and collections of a MetaGraph to the default graph.
+    """Add the operations and collections of a MetaGraph to the default graph, in its name scope.
 
     Returns:
         which operations save and restore, with the scope before their names; None if none do.
@@ -279,7 +279,7 @@ def add_meta_graph(
         _clear_devices(graph_def)
     graph = get_default_graph()
     graph.check_open("importing a MetaGraph")
-    scope = f"{import_scope.rstrip('/')}/" if import_scope else ""
+    scope = graph.scopes.name + (f"{import_scope.rstrip('/')}/" if import_scope else "")
     with graph.as_default(), graph.control_dependencies(None), graph.name_scope(None):
         import_graph_def(graph_def, name=scope.rstrip("/"))
     known: dict[bytes, object] = {}

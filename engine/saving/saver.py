@@ -427,7 +427,7 @@ def import_meta_graph(
 
     Returns:
         the saver that the graph had, to restore values with: `saver.restore(session, "model-30")`;
-        None if there are no variables.
+        else one of the variables in the scope; None if there are none.
 
     Raises:
         MissingFileError: there is no such file.
@@ -442,9 +442,8 @@ def import_meta_graph(
         )
         if saver_def is not None:
             return Saver(saver_def=saver_def)
-        if graph.get_collection(GraphKeys.GLOBAL_VARIABLES):
-            return Saver()
-    return None
+        found = graph.get_collection(GraphKeys.GLOBAL_VARIABLES, import_scope)
+        return Saver(found) if found else None
 
 
 def _saver_bytes(saver: Saver) -> bytes:

@@ -93,6 +93,11 @@ def test_what_tensorflow_wrote_is_read(tmp_path: Path) -> None:
             "z": [0, 3],
         }
         assert reader.get_variable_to_dtype_map()["h"] == "bfloat16"
+        assert reader.debug_string().decode().splitlines()[:3] == [
+            "a (DT_FLOAT) [1,2]",
+            "b (DT_INT64) []",
+            "h (DT_BFLOAT16) [1]",
+        ]
         assert "a" in reader
         assert not reader.has_tensor("q")
 

@@ -152,11 +152,30 @@ def test_into_a_scope_and_without_devices(graph: engine.Graph, tmp_path: Path) -
             np.testing.assert_array_equal(session.run(v), [0, 1])
 
 
+def test_into_the_scope_that_is_open(graph: engine.Graph) -> None:
+    engine.Variable(np.zeros(2), name="v")
+    meta = engine.export_meta_graph(saver_def=engine.Saver().saver_def)
+    other = engine.Graph()
+    with other.as_default(), engine.name_scope("outer"):
+        found = engine.import_meta_graph(meta, import_scope="inner")
+    assert found is not None
+    assert found.saver_def is not None
+    assert found.saver_def.restore_op_name == "outer/inner/save/restore_all"
+    (v,) = other.get_collection(engine.GraphKeys.GLOBAL_VARIABLES)
+    assert v.op.name == "outer/inner/v"
+    third = engine.Graph()
+    assert engine.import_meta_graph(meta, graph=third) is not None
+    assert third.get_operation_by_name("v")
+
+
 def test_a_graph_without_a_saver(graph: engine.Graph) -> None:
     engine.constant(1.0, name="one")
     meta = engine.export_meta_graph()
     with engine.Graph().as_default():
         assert engine.import_meta_graph(meta) is None
+    with engine.Graph().as_default():
+        engine.Variable(np.zeros(2), name="elsewhere/v")
+        assert engine.import_meta_graph(meta, import_scope="here") is None
     engine.Variable(np.zeros(2), name="v")
     meta = engine.export_meta_graph()
     with engine.Graph().as_default():
