@@ -32,9 +32,17 @@ from .table import read_table
 
 _PIECE = 1 << 22  # bytes that are read and summed at a time: they stay in the cache
 _MOST_INDEX = 1 << 31  # bytes
+_MOST_RENAMES = 4  # of files that are followed
 _OTHER = "take the prefix of a checkpoint: the name of its .index file without that ending"
 _KINDS = {"float32": "FLOAT", "float64": "DOUBLE", "float16": "HALF"}  # as TensorFlow names them
 _LENGTHS = Kind("the lengths of strings in a checkpoint", "take another checkpoint")
+
+
+def _opened_newest(path: str) -> BufferedReader:
+    """A file under the name with the ending, else under its own: it may be renamed meanwhile."""
+    with suppress(FileNotFoundError):
+        return open(path + NEXT, "rb")
+    return open(path, "rb")
 
 
 class CheckpointReader:
@@ -65,13 +73,11 @@ class CheckpointReader:
 
     def _load(self) -> None:
         path = index_path(self.prefix)
-        self._is_next = os.path.exists(path + NEXT)
-        self._index = newest(path, self._is_next)
         try:
-            with open(self._index, "rb") as file:
+            with _opened_newest(path) as file:
                 status = os.fstat(file.fileno())
                 if status.st_size > _MOST_INDEX:
-                    raise DataLossError(f"{self._index}: an index of {status.st_size} bytes")
+                    raise DataLossError(f"{path}: an index of {status.st_size} bytes")
                 data = file.read()
         except FileNotFoundError as cause:
             kind = "a folder" if os.path.isdir(self.prefix) else "no checkpoint"
@@ -83,10 +89,10 @@ class CheckpointReader:
         except OSError as cause:
             raise PermissionDeniedError(f"{path} cannot be read: {cause.strerror}") from cause
         self._identity = status.st_dev, status.st_ino
-        items = read_table(data, self._index)
+        items = read_table(data, path)
         if not items or items[0][0] != b"":
-            raise DataLossError(f"{self._index} has no header", remedy=_OTHER)
-        self.num_shards = read_header(items[0][1], self._index)
+            raise DataLossError(f"{path} has no header", remedy=_OTHER)
+        self.num_shards = read_header(items[0][1], path)
         self.entries = {key: read_entry(value) for key, value in items[1:]}
         self._check_places()
 
@@ -267,20 +273,14 @@ class CheckpointReader:
 
     def data_path(self, shard: int) -> str:
         """The name of a data file."""
-        return newest(data_path(self.prefix, shard, self.num_shards), self._is_next)
+        path = data_path(self.prefix, shard, self.num_shards)
+        return newest(path, self._is_current(index_path(self.prefix) + NEXT))
 
     def _file(self, name: str, entry: Entry) -> BufferedReader:
         """The data file of an entry, at its place; all of the entry is in it."""
         file = self._files.get(entry.shard)
         if file is None:
-            path = self.data_path(entry.shard)
-            try:
-                file = self._files[entry.shard] = open(path, "rb")  # noqa: SIM115 (`close` does)
-            except FileNotFoundError as cause:
-                raise self._damaged(f"{path}, which has {name!r}, is not there") from cause
-            except OSError as cause:
-                raise PermissionDeniedError(f"{path} cannot be read: {cause.strerror}") from cause
-            self._check_identity()
+            file = self._files[entry.shard] = self._open(name, entry.shard)
         end = os.fstat(file.fileno()).st_size
         if entry.offset > end - entry.size:
             raise self._damaged(
@@ -290,19 +290,45 @@ class CheckpointReader:
         file.seek(entry.offset)
         return file
 
-    def _check_identity(self) -> None:
-        """The files that are open belong to the index that has been read.
+    def _open(self, name: str, shard: int) -> BufferedReader:
+        """A data file that belongs to the index that has been read.
 
-        A checkpoint that is written meanwhile has an index of its own, which comes last.
+        Files of a checkpoint that is written meanwhile stand under the same names, its index last:
+        while ours is the newest, data files with its ending, or else those without, are ours.
         """
-        status = None
-        with suppress(FileNotFoundError):
-            status = os.stat(newest(index_path(self.prefix), is_next=True))
-        if status is None or (status.st_dev, status.st_ino) != self._identity:
-            raise AbortedError(
-                f"the checkpoint {self.prefix} was written anew while it was read",
-                remedy="read it again",
-            )
+        path = index_path(self.prefix)
+        for _ in range(_MOST_RENAMES):
+            is_next = self._is_current(path + NEXT)
+            target = newest(data_path(self.prefix, shard, self.num_shards), is_next)
+            file = None
+            missing: OSError | None = None
+            try:
+                file = open(target, "rb")  # noqa: SIM115 (`close` closes it)
+            except FileNotFoundError as cause:
+                missing = cause
+            except OSError as cause:
+                raise PermissionDeniedError(f"{target} cannot be read: {cause.strerror}") from cause
+            if self._is_current(path + NEXT if is_next else newest(path, is_next=True)):
+                if file is not None:
+                    return file
+                if not is_next:
+                    raise self._damaged(f"{target}, which has {name!r}, is not there") from missing
+            if file is not None:
+                file.close()
+            if not is_next:
+                break
+        raise AbortedError(
+            f"the checkpoint {self.prefix} was written anew while it was read",
+            remedy="read it again",
+        )
+
+    def _is_current(self, path: str) -> bool:
+        """Whether a file is the index that has been read."""
+        try:
+            status = os.stat(path)
+        except OSError:
+            return False
+        return (status.st_dev, status.st_ino) == self._identity
 
     def _damaged(self, what: str) -> DataLossError:
         return DataLossError(

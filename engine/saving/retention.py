@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 
 from ..checkpoint import CheckpointState, remove_checkpoint, write_checkpoint_state
+from ..checkpoint.files import index_path, newest
 from ..source import warn
 
 _HOUR = 3600.0
@@ -103,7 +104,7 @@ class Retention:
         found = []
         for prefix in prefixes:
             try:
-                found.append((prefix, os.stat(f"{prefix}.index").st_mtime))
+                found.append((prefix, os.stat(newest(index_path(prefix), is_next=True)).st_mtime))
             except OSError:
                 continue
         self.kept = found

@@ -1,11 +1,13 @@
 """Checkpoints written and read: against bytes that TensorFlow wrote, and against damage."""
 
+import contextlib
 import itertools
 import os
 import resource
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -278,6 +280,31 @@ def test_parts_as_text() -> None:
     for text in ("4", "4 10 0,2", "4 0,5", "a 0,1", "4 x", "4 0"):
         with pytest.raises(errors.InvalidArgumentError):
             parse_slice(text)
+
+
+def test_several_writers_of_one_prefix(tmp_path: Path) -> None:
+    """One of them wins: what is read is from one writer, or known to have changed meanwhile."""
+
+    def values(number: float) -> list[tuple[str, Any]]:
+        return [("a", np.full(500, number)), ("b", np.full(7, number))]
+
+    def write(number: float) -> None:
+        for _ in range(10):
+            write_checkpoint(tmp_path / "m", values(number))
+
+    write_checkpoint(tmp_path / "m", values(0))
+    writers = [threading.Thread(target=write, args=(k,)) for k in (1.0, 2.0)]
+    for writer in writers:
+        writer.start()
+    while any(writer.is_alive() for writer in writers):
+        with (
+            contextlib.suppress(errors.AbortedError),
+            CheckpointReader(tmp_path / "m") as reader,
+        ):
+            assert len({*reader.read("a").tolist(), *reader.read("b").tolist()}) == 1
+    for writer in writers:
+        writer.join()
+    assert len(os.listdir(tmp_path)) == 2
 
 
 KILLED = """
