@@ -7,9 +7,11 @@ in it, so that errors, statistics and placements tell of what the user wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from ..errors import NotFoundError
 from ..graph import Graph, GraphTensor, Operation, TensorSpec
 from ..graph.text import graph_text
 from ..ops.core.basic import const_op, placeholder_op
@@ -101,8 +103,11 @@ class StepGraph:
                 twins[op.id] = twin
                 for y, other in zip(op._outputs, twin._outputs, strict=True):
                     tensors.setdefault(id(y), other)
+        names = {op.name for op in needed}
         for op in needed:
             twin = twins[op.id]
+            if op.colocation and not names.issuperset(op.colocation):
+                twin.colocation, twin.device = standing_with(op, names)
             if op.inputs:
                 twin.inputs = tuple([tensors[id(x)] for x in op.inputs])
             if op.control_inputs:
@@ -252,3 +257,24 @@ def _replaced(
     """The operations, each once, and in the place of one that is gone what stands for it."""
     found = [n for op in operations for n in gone.get(id(op), [op])]
     return list({id(op): op for op in found}.values())
+
+
+def standing_with(op: Operation, present: Collection[str]) -> tuple[tuple[str, ...], str]:
+    """What an operation is colocated with, and its device, where that is not all in the step.
+
+    What is not there may stand with others in its turn, and say where they are to be.
+    """
+    found: dict[str, None] = {}
+    device = op.device
+    left = list(op.colocation)
+    while left:
+        name = left.pop(0)
+        if name in found:
+            continue
+        found[name] = None
+        if name not in present:
+            with suppress(NotFoundError):
+                other = op.graph.get_operation_by_name(name)
+                device = device or other.device
+                left += other.colocation
+    return tuple(found), device

@@ -15,6 +15,7 @@ from ..graph import DeviceSpec, DeviceTensor, GraphTensor, Operation, resource
 from ..ops.control.dataflow import ENTER, EXIT, LOOP_COND, MERGE, NEXT_ITERATION, SWITCH
 from ..ops.core.registry import definition_of
 from ..passes.order import in_order
+from ..passes.step_graph import standing_with
 
 _SOFTLY = "SessionConfig(allow_soft_placement=True) places it elsewhere"
 
@@ -51,6 +52,7 @@ class Groups:
             for outer, inner in graph.captures.values()
             if isinstance(outer, DeviceTensor) and outer.dtype == resource
         }
+        self._pins: dict[int, str] = {}  # the device of what is not in the step, for those by it
         self._parent = {op.id: op.id for op in operations}
         self._join(operations, feeds)
         members: dict[int, list[Operation]] = {}
@@ -78,12 +80,13 @@ class Groups:
     def _join(self, operations: Sequence[Operation], feeds: Collection[GraphTensor]) -> None:
         fed = {id(t) for t in feeds}
         by_name = {op.name: op for op in operations}
+        present = dict(by_name)
         users: dict[int, Operation] = {}  # the first that takes a resource that is fed
         for op in operations:
-            for name in op.colocation:
-                other = by_name.get(name)
-                if other is not None:
-                    self._unite(op.id, other.id)
+            if op.colocation:
+                names, self._pins[op.id] = standing_with(op, by_name)
+                for name in names:  # what is not in the step joins those that name it
+                    self._unite(op.id, present.setdefault(name, op).id)
             for x in op.inputs:
                 if x.dtype != resource:
                     continue
@@ -120,25 +123,27 @@ class Groups:
             raise self._no_kernel(owner, members)
         group = Group(owner, members, feasible)
         name = self._settled.get(owner.name) or self._lies_on(members)
+        for other in (n for op in members for n in standing_with(op, ())[0]):
+            name = name or self._settled.get(other)
         if name is not None:
             held = [d for d in feasible if d.name == name]
             if held:
                 group.feasible, group.reason = held, "where its state is already"
                 return group
         by: Operation | None = None
-        pinned = [op for op in members if op.device and op is not owner]
+        pinned = [op for op in members if self._device(op) and op is not owner]
         # Who asks to stand with others is named before what was only made for it.
         pinned.sort(key=lambda op: not op.colocation)
         for op in (owner, *pinned):
-            if not op.device:
+            if not self._device(op):
                 continue
-            spec = DeviceSpec.from_string(op.device)
+            spec = DeviceSpec.from_string(self._device(op))
             left = [d for d in group.feasible if spec.is_compatible_with(d.spec)]
             if left:
                 group.feasible = left
                 by = by or op
             elif self._soft:
-                group.reason = f"soft placement: {op.device} cannot be had; "
+                group.reason = f"soft placement: {self._device(op)} cannot be had; "
             elif by is None:
                 raise self._unplaceable(op, group)
             elif op.colocation or owner.colocation or not _takes_resource(op):
@@ -146,13 +151,17 @@ class Groups:
             # else: what uses a resource runs where the resource is, whatever the scope says
         if by is not None and not group.reason:
             group.reason = (
-                f"pinned to {by.device}"
+                f"pinned to {self._device(by)}"
                 if len(members) == 1
-                else f"with {owner.name!r}, pinned to {by.device}"
+                else f"with {owner.name!r}, pinned to {self._device(by)}"
             )
         elif len(members) > 1:
             group.reason += f"with {owner.name!r}, "
         return group
+
+    def _device(self, op: Operation) -> str:
+        """The device that is asked for, of an operation or of what it stands with."""
+        return op.device or self._pins.get(op.id, "")
 
     def _lies_on(self, members: Sequence[Operation]) -> str | None:
         """The device of a variable that was made there, if one of these operations takes it."""
@@ -181,7 +190,8 @@ class Groups:
         )
 
     def _unplaceable(self, op: Operation, group: Group) -> InvalidArgumentError:
-        spec = DeviceSpec.from_string(op.device)
+        wish = self._device(op)
+        spec = DeviceSpec.from_string(wish)
         try:
             there = self._devices.matching(spec)
             types = sorted({d.device_type for d in group.feasible})
@@ -190,7 +200,7 @@ class Groups:
         except NotFoundError as error:
             why, reason = error.message, error.remedy
         return InvalidArgumentError(
-            f"operation {op.name!r} ({op.type}) cannot be placed on {op.device!r}: {why}\n  {op!r}",
+            f"operation {op.name!r} ({op.type}) cannot be placed on {wish!r}: {why}\n  {op!r}",
             remedy="; ".join(filter(None, (reason, _SOFTLY))),
             location=op.location,
             layer=op.layer,

@@ -427,3 +427,27 @@ def test_a_type_of_devices_that_nobody_knows_is_an_error(soft: bool) -> None:
 
     with pytest.raises(NotFoundError, match="there is no device type 'nosuch'"):
         traced(eng.constant(1.0))
+
+
+def device_of(session: Any, name: str) -> str:
+    found: list[str] = [d.device for d in session.placement.decisions if d.operation == name]
+    return found[0]
+
+
+def test_colocation_with_what_the_step_does_not_run() -> None:
+    """With what is pinned, with what stands by that, and with a variable, once it has a place."""
+    config = SessionConfig(device_count={"cpu": 3})
+    with eng.Graph().as_default() as graph:
+        with eng.device("/cpu:2"):
+            x = eng.constant(1.0, name="x")
+        with graph.colocate_with(x):
+            y = eng.constant(2.0, name="y")
+        with eng.device("/cpu:1"):
+            v = eng.Variable(np.float32(1.0), name="v")
+        for name, other in (("by_x", x), ("by_y", y), ("by_v", v)):
+            with graph.colocate_with(other):
+                arithmetic.square(eng.placeholder("float32", [], name=f"{name}_in"), name=name)
+        with eng.Session(config=config) as session:
+            for name, place in (("by_x", "cpu:2"), ("by_y", "cpu:2"), ("by_v", "cpu:1")):
+                assert session.run(f"{name}:0", {f"{name}_in:0": 3.0}) == 9.0
+                assert device_of(session, name).endswith(place)
