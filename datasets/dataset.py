@@ -151,7 +151,8 @@ class Dataset:
         self,
         map_func: Callable[..., Any],
         num_parallel_calls: int | None = None,
-        deterministic: bool = True,
+        deterministic: bool | None = True,
+        name: str | None = None,
     ) -> Dataset:
         """A function of each element.
 
@@ -163,9 +164,10 @@ class Dataset:
                 when it is ready.
         """
         threads = _thread_count("Dataset.map", num_parallel_calls)
-        return Dataset(Mapped(self.stage, _callable("map", map_func), threads, deterministic))
+        in_order = deterministic is None or bool(deterministic)
+        return Dataset(Mapped(self.stage, _callable("map", map_func), threads, in_order))
 
-    def filter(self, predicate: Callable[..., Any]) -> Dataset:
+    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """The elements for which a function says True."""
         return Dataset(picking.Filtered(self.stage, _callable("filter", predicate)))
 
@@ -179,6 +181,8 @@ class Dataset:
         cycle_length: int | None = None,
         block_length: int = 1,
         num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
     ) -> Dataset:
         """The elements of the data sets that a function makes of each element, in turn.
 
@@ -187,6 +191,8 @@ class Dataset:
             cycle_length: how many data sets are walked in turn; the number of cores by default.
             block_length: elements of each in its turn.
             num_parallel_calls: any number gives each data set a thread that reads ahead.
+            deterministic: taken for tf.data's sake: the order is always the same.
+            name: likewise.
         """
         label = "Dataset.interleave"
         threads = _thread_count(label, num_parallel_calls)
@@ -213,6 +219,7 @@ class Dataset:
         buffer_size: int | None = None,
         seed: int | None = None,
         reshuffle_each_iteration: bool = True,
+        name: str | None = None,
     ) -> Dataset:
         """The elements in random order.
 
@@ -239,20 +246,20 @@ class Dataset:
         stage = shuffling.shuffled(self.stage, buffer, _seed(seed), reshuffle_each_iteration)
         return Dataset(stage)
 
-    def repeat(self, count: int | None = None) -> Dataset:
+    def repeat(self, count: int | None = None, name: str | None = None) -> Dataset:
         """The elements `count` times over; None or -1 for ever."""
         if count is not None and count != -1:
             checked_count("Dataset.repeat: count", count, 0)
         return Dataset(picking.repeated(self.stage, None if count == -1 else count))
 
-    def take(self, count: int) -> Dataset:
+    def take(self, count: int, name: str | None = None) -> Dataset:
         """The first `count` elements; -1 for all."""
         if count == -1:
             return self
         checked_count("Dataset.take: count", count, 0)
         return Dataset(picking.part("Dataset.take", self.stage, 0, count))
 
-    def skip(self, count: int) -> Dataset:
+    def skip(self, count: int, name: str | None = None) -> Dataset:
         """All but the first `count` elements; -1 leaves out all."""
         if count == -1:
             return self.take(0)
@@ -274,8 +281,18 @@ class Dataset:
 
     # Batches
 
-    def batch(self, batch_size: int, drop_remainder: bool = False) -> Dataset:
+    def batch(
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
         """So many elements at a time, along a new first axis; the last batch may be shorter.
+
+        `num_parallel_calls`, `deterministic` and, here and elsewhere, `name` are taken for the sake
+        of pipelines written for tf.data: joining elements is no work for threads.
 
         Raises, when walked:
             ShapeError: the shapes of two elements differ.
@@ -374,7 +391,7 @@ class Dataset:
             return Dataset(caching.InMemory(self.stage))
         return Dataset(caching.InFile(self.stage, filename))
 
-    def prefetch(self, buffer_size: int = AUTOTUNE) -> Dataset:
+    def prefetch(self, buffer_size: int = AUTOTUNE, name: str | None = None) -> Dataset:
         """The elements, made by a thread ahead of need: up to `buffer_size` of them wait."""
         size = 2 if buffer_size == AUTOTUNE else buffer_size
         return Dataset(Prefetched(self.stage, checked_count("Dataset.prefetch: buffer_size", size)))

@@ -464,3 +464,22 @@ def test_memory_cache_asks_the_source_once() -> None:
     next(iter(dataset))  # not a whole pass
     assert elements(dataset) == elements(dataset) == [0, 1, 2]
     assert len(calls) == 4
+
+
+def test_pipelines_written_for_tf_data() -> None:
+    data = (
+        Dataset.from_tensor_slices(np.arange(12))
+        .filter(lambda x: x != 3, name="filter")
+        .map(lambda x: x * 2, num_parallel_calls=AUTOTUNE, deterministic=None, name="map")
+        .shuffle(4, seed=1, name="shuffle")
+        .repeat(2, name="repeat")
+        .skip(2, name="skip")
+        .take(16, name="take")
+        .batch(4, drop_remainder=True, num_parallel_calls=AUTOTUNE, deterministic=False, name="b")
+        .prefetch(AUTOTUNE, name="prefetch")
+    )
+    assert [batch.shape for batch in data.as_numpy_iterator()] == [(4,)] * 4
+    turns = Dataset.range(2).interleave(
+        lambda x: Dataset.from_tensors(x), cycle_length=2, deterministic=True, name="i"
+    )
+    assert [int(x) for x in turns.as_numpy_iterator()] == [0, 1]
