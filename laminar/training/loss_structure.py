@@ -55,6 +55,18 @@ def shares(loss: Any, weights: Any, outputs: Outputs) -> list[Share]:
         for i, path in enumerate(leaves):
             found += _walk(loss[i], _inner(weights, i, loss), None, path)
         return found
+    if isinstance(loss, Mapping) and not isinstance(form, Mapping):
+        unknown = ", ".join(repr(key) for key in loss if key not in outputs.names)
+        raise InvalidArgumentError(
+            f"compile: loss: no output is named {unknown}; the outputs are "
+            f"{', '.join(outputs.names)}",
+            remedy="use the names of the output layers",
+        )
+    if _is_flat(loss) and isinstance(loss, list | tuple) and isinstance(form, list | tuple):
+        raise InvalidArgumentError(
+            f"compile: loss: expected {len(outputs.names)} entries, one for each output "
+            f"({', '.join(outputs.names)}), got {len(loss)}"
+        )
     return list(_walk(loss, weights, form, ()))
 
 

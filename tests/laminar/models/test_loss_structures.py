@@ -111,8 +111,14 @@ def listed(p: Any, q: Any) -> Any:
 
 MISFITS: list[Any] = [
     (keyed, {"a": "mse", "c": "mae"}, None, NotFoundError, "the output has no 'c', it has a, b"),
-    (listed, {"p": "mse", "c": "mae"}, None, InvalidArgumentError, "no dict, .* keys p, c"),
-    (listed, ["mse"] * 3, None, InvalidArgumentError, "expected 2 entries for the output, got 3"),
+    (
+        listed,
+        {"p": "mse", "c": "mae"},
+        None,
+        InvalidArgumentError,
+        "no output is named 'c'; .* p, q",
+    ),
+    (listed, ["mse"] * 3, None, InvalidArgumentError, "one for each output .* got 3"),
     (listed, ["mse"] * 2, [1.0, [2.0]], InvalidArgumentError, "expected a number for a loss"),
     (
         listed,
