@@ -78,9 +78,11 @@ class ScheduleFreeAdamW(Optimizer):
                 self._momentums.append(None)
                 self._velocities.append(None)
                 continue
-            start = v.read_value()
+            # Read where slots get their values: outside of a function that is traced.
             self._momentums.append(
-                self.add_variable_from_reference(v, "momentum", lambda shape, dtype, x=start: x)
+                self.add_variable_from_reference(
+                    v, "momentum", lambda shape, dtype, v=v: v.read_value()
+                )
             )
             self._velocities.append(self.add_variable_from_reference(v, "velocity"))
 

@@ -39,6 +39,12 @@ from .stateless import StatelessScope as StatelessScope
 from .stateless import current_scope as current_scope
 from .variable import Variable as Variable
 from .variable import variables_made as variables_made
+from .variable_scope import AUTO_REUSE as AUTO_REUSE
+from .variable_scope import VariableScope as VariableScope
+from .variable_scope import get_variable as get_variable
+from .variable_scope import get_variable_scope as get_variable_scope
+from .variable_scope import no_regularizer as no_regularizer
+from .variable_scope import variable_scope as variable_scope
 
 if TYPE_CHECKING:
     from .accumulators import ConditionalAccumulator as ConditionalAccumulator
@@ -97,12 +103,6 @@ if TYPE_CHECKING:
     from .tables import TextFileInitializer as TextFileInitializer
     from .tables import tables_initializer as tables_initializer
     from .tensor_array import TensorArray as TensorArray
-    from .variable_scope import AUTO_REUSE as AUTO_REUSE
-    from .variable_scope import VariableScope as VariableScope
-    from .variable_scope import get_variable as get_variable
-    from .variable_scope import get_variable_scope as get_variable_scope
-    from .variable_scope import no_regularizer as no_regularizer
-    from .variable_scope import variable_scope as variable_scope
 
 # What many programs do without.
 __getattr__, __dir__ = late(
@@ -188,13 +188,5 @@ __getattr__, __dir__ = late(
             "tables_initializer",
         ),
         "tensor_array": ("TensorArray",),
-        "variable_scope": (
-            "AUTO_REUSE",
-            "VariableScope",
-            "get_variable",
-            "get_variable_scope",
-            "no_regularizer",
-            "variable_scope",
-        ),
     },
 )

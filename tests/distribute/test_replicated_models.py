@@ -325,7 +325,7 @@ def test_few_batches_and_several_steps_at_a_time(mode: str) -> None:
     seen: list[int] = []
     telling = laminar.callbacks.LambdaCallback(on_train_batch_end=lambda b, logs: seen.append(b))
     logs = fitted(model, epochs=30, overfit_batches=3, callbacks=[telling])
-    assert seen == [1, 2] * 30
+    assert seen == [1, 3] * 30  # as Keras numbers the last one of a group
     assert logs["loss"][-1] < 0.8 * logs["loss"][0]
     assert int(model.optimizer.iterations.numpy()) == 90
 

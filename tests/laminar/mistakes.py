@@ -80,7 +80,7 @@ def unknown_class(folder: Path) -> None:
 
 
 def branch_on_tensor() -> None:
-    @laminar.function
+    @laminar.function(autograph=False)
     def f(x: Any) -> Any:
         return x if ops.sum(x) > 0 else -x
 

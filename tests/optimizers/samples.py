@@ -8,14 +8,15 @@ import numpy as np
 
 from laminar import optimizers
 from laminar.engine.state import Variable
-from laminar.optimizers import LossScaleOptimizer, Optimizer
+from laminar.optimizers import LossScaleOptimizer, MultiOptimizer, Optimizer
 
 ONES = np.ones(3, np.float32)
+# Not those that are made of others.
 RULES = [
     name
     for name, kind in vars(optimizers).items()
     if isinstance(kind, type) and issubclass(kind, Optimizer)
-    if kind not in (Optimizer, LossScaleOptimizer)
+    if kind not in (Optimizer, LossScaleOptimizer, MultiOptimizer)
 ]
 
 

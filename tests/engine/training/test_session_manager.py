@@ -101,7 +101,7 @@ def test_recovering_says_whether_it_is_ready(tmp_path: Path) -> None:
 
 
 def test_a_worker_begins_when_the_chief_is_ready() -> None:
-    with engine.container("shared by a chief and a worker"):
+    with engine.container("shared_by_a_chief_and_a_worker"):
         shared = engine.Variable(5.0, name="shared")
     init = shared.initializer
     manager = training.SessionManager(
@@ -123,7 +123,7 @@ def test_a_worker_begins_when_the_chief_is_ready() -> None:
             thread.join(20)
         assert found == [5.0]
     finally:
-        engine.Session.reset("", ["shared by a chief and a worker"])
+        engine.Session.reset("", ["shared_by_a_chief_and_a_worker"])
 
 
 def test_a_scaffold_makes_what_is_missing_and_freezes_the_graph(graph: engine.Graph) -> None:

@@ -283,6 +283,7 @@ RESUMED: list[Any] = [
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:fit. the data ended after")
 @pytest.mark.parametrize(("make", "steps"), [pytest.param(*r[1:], id=r[0]) for r in RESUMED])
 def test_training_goes_on_where_it_was_interrupted(
     make: Callable[[], Any], steps: int | None, tmp_path: Path

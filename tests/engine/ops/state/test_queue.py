@@ -237,7 +237,7 @@ def test_closing_the_session_ends_what_waits() -> None:
 def test_sessions_share_a_queue_by_name_in_a_container() -> None:
     def build() -> tuple[Graph, Any, Any]:
         graph = Graph()
-        with graph.as_default(), container("shared queues"):
+        with graph.as_default(), container("shared_queues"):
             queue = FIFOQueue(10, "int32", [()], shared_name="numbers")
             return graph, queue.enqueue(3), queue.dequeue()
 
@@ -249,10 +249,10 @@ def test_sessions_share_a_queue_by_name_in_a_container() -> None:
         assert waiting.is_blocked
         a.run(put)
         assert waiting.join() == 3
-        Session.reset(containers=["shared queues"])
+        Session.reset(containers=["shared_queues"])
         a.run(put)
         assert b.run(take) == 3
-    with Graph().as_default() as other, container("shared queues"):
+    with Graph().as_default() as other, container("shared_queues"):
         wrong = FIFOQueue(11, "int32", [()], shared_name="numbers")
         size = wrong.size()
         kind = PriorityQueue(10, [], shared_name="numbers").size()
@@ -261,7 +261,7 @@ def test_sessions_share_a_queue_by_name_in_a_container() -> None:
             session.run(size)
         with pytest.raises(InvalidArgumentError, match="expected a priority"):
             session.run(kind)
-    Session.reset(containers=["shared queues"])
+    Session.reset(containers=["shared_queues"])
 
 
 def test_sessions_have_queues_of_their_own_otherwise() -> None:
