@@ -40,9 +40,6 @@ class Buildable(Weighted):
 
     def _laminar_maybe_build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self.built:
-            if self._laminar_stateless and self._laminar_build_shapes is None:
-                shapes = self._laminar_shapes_for(self.build, args, kwargs)
-                self._laminar_build_shapes = shapes  # for what shows the layer
             return
         shapes = self._laminar_shapes_for(self.build, args, kwargs)
         with autocast(None):
