@@ -51,7 +51,7 @@ class Coverage:
 
     def require_all(self) -> None:
         """Skip the calling test unless every other test of this folder has run."""
-        missing = sorted(p for p in HERE.glob("test_*.py") if not self.planned.get(p))
+        missing = sorted(p for p in HERE.rglob("test_*.py") if not self.planned.get(p))
         missing += sorted(p for p, n in self.planned.items() if self.begun.get(p, 0) < n)
         if missing and self.partial is None:
             self.partial = f"not all of {missing[0].name} has run"
@@ -95,7 +95,7 @@ def _watch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def watch_gradients(patch: pytest.MonkeyPatch) -> set[str]:
-    """A set that receives the type of each op whose gradient rule runs while `patch` lasts."""
+    """A set that receives the type of each op of which a gradient rule runs while `patch` lasts."""
     used: set[str] = set()
 
     def watched(op: OpDef, rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -108,6 +108,8 @@ def watch_gradients(patch: pytest.MonkeyPatch) -> set[str]:
     for op in OPS.values():
         if op.gradient not in (None, no_gradient):
             patch.setattr(op, "gradient", watched(op, op.gradient))
+        if op.row_gradient is not None:
+            patch.setattr(op, "row_gradient", watched(op, op.row_gradient))
     return used
 
 
@@ -119,14 +121,14 @@ def _asks_for_coverage(item: pytest.Item) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=_asks_for_coverage)
     for item in items:
-        if item.path.parent == HERE and not _asks_for_coverage(item):
+        if HERE in item.path.parents and not _asks_for_coverage(item):
             _coverage.planned[item.path] = _coverage.planned.get(item.path, 0) + 1
     if any("::" in argument for argument in config.args):
         _coverage.partial = "single tests were asked for"
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
-    if any(item.path.parent == HERE for item in items):
+    if any(HERE in item.path.parents for item in items):
         _coverage.partial = "some tests were deselected"
 
 

@@ -64,24 +64,6 @@ LATER = {
 
 # Ops that no program applies: passes make them of others, and their tests are those of the passes.
 OF_PASSES = {"Cluster", "Recv", "Send", "_Arg", "_Retval"}
-# Those that tests of what they serve apply, in engine/state, engine/saving and engine/gradients.
-OF_CLASSES = {
-    "BroadcastToShape",
-    "EnsureInitialized",
-    "InitializedValue",
-    "KeptShape",
-    "MergeV2Checkpoints",
-    "RandomGenerator",
-    "RandomNext",
-    "ReadVariable",
-    "ReshapeToShape",
-    "ResourceState",
-    "RestoreV2",
-    "SaveV2",
-    "SetResourceState",
-    "ShardedFilenames",
-    "SumToShape",
-}
 
 every_op = pytest.mark.parametrize("op", OURS.values(), ids=list(OURS))
 
@@ -148,7 +130,7 @@ def is_plain(value: Any) -> bool:
 def test_every_rule_is_exercised(coverage: Coverage) -> None:
     coverage.require_all()
     here = {t for t, op in OURS.items() if op.rule.__module__.startswith("laminar.engine.ops.")}
-    idle = sorted(here - OF_PASSES - OF_CLASSES - set(coverage.inferences))
+    idle = sorted(here - OF_PASSES - set(coverage.inferences))
     assert not idle, f"no test of this folder applies {', '.join(idle)}"
 
 
@@ -156,7 +138,7 @@ def test_every_gradient_is_checked(coverage: Coverage) -> None:
     coverage.require_all()
     differentiable = {t for t, op in OURS.items() if op.gradient is not no_gradient}
     refuse = {"Enter", "Exit", "NextIteration"}  # test_control.py checks that they do
-    unchecked = sorted(differentiable - coverage.differentiated - refuse - OF_CLASSES)
+    unchecked = sorted(differentiable - coverage.differentiated - refuse)
     assert not unchecked, f"no check_op goes through the gradient of {', '.join(unchecked)}"
 
 
