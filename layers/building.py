@@ -26,6 +26,8 @@ class Buildable(Weighted):
     # Whether a layer that writes no `build` is built as soon as it is made: it has no weights.
     _laminar_stateless: ClassVar[bool] = False
     _laminar_build_shapes: dict[str, Any] | None
+    # What a layer that was built as it was made was first called with, for what shows it.
+    _laminar_first_shapes: dict[str, Any] | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -40,6 +42,8 @@ class Buildable(Weighted):
 
     def _laminar_maybe_build(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self.built:
+            if self._laminar_stateless and self._laminar_first_shapes is None:
+                self._laminar_first_shapes = self._laminar_shapes_for(self.build, args, kwargs)
             return
         shapes = self._laminar_shapes_for(self.build, args, kwargs)
         with autocast(None):

@@ -172,6 +172,7 @@ def _shapes(row: Row) -> str:
 def _inferred_shapes(layer: Any) -> str:
     """The shapes that the layer gives for those it was built with, at any size of the batch."""
     shapes = getattr(layer, "_laminar_build_shapes", None)
+    shapes = shapes or getattr(layer, "_laminar_first_shapes", None)
     if not layer.built or not shapes:
         return "?"
     known = {name: map_shape_structure(_any_batch, shape) for name, shape in shapes.items()}

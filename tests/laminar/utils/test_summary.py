@@ -154,10 +154,10 @@ class Subclassed(laminar.Model):
 SUBCLASSED = [
     ("a (Block)", "(None, 8)", "40"),
     ("└ first (Dense)", "(None, 8)", "40"),
-    ("└ drop (Dropout)", "?", "0"),
+    ("└ drop (Dropout)", "(None, 8)", "0"),
     ("b (Block)", "(None, 16)", "144"),
     ("└ first (Dense)", "(None, 16)", "144"),
-    ("└ drop (Dropout)", "?", "0"),
+    ("└ drop (Dropout)", "(None, 16)", "0"),
     ("head (Dense)", "(None, 2)", "34"),
 ]
 
