@@ -1,11 +1,11 @@
 """Training that is watched: sessions with hooks that are saved, summarised and recovered."""
 
 from .basic_loop import basic_train_loop as basic_train_loop
+from .defaults import USE_DEFAULT as USE_DEFAULT
 from .global_step import assert_global_step as assert_global_step
 from .global_step import get_or_create_global_step as get_or_create_global_step
 from .global_step import global_step as global_step
 from .global_step import increment_global_step as increment_global_step
-from .monitored_session import USE_DEFAULT as USE_DEFAULT
 from .monitored_session import MonitoredSession as MonitoredSession
 from .monitored_session import MonitoredTrainingSession as MonitoredTrainingSession
 from .monitored_session import SingularMonitoredSession as SingularMonitoredSession

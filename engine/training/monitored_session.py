@@ -27,6 +27,7 @@ from ..errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeEr
 from ..graph import Graph, get_default_graph
 from ..runtime import RunMetadata, RunOptions, Session, SessionConfig
 from ..state import Coordinator, start_queue_runners
+from .defaults import USE_DEFAULT
 from .saving_hooks import CheckpointSaverHook, SummarySaverHook
 from .scaffold import Scaffold
 from .session_creators import ChiefSessionCreator, SessionCreator, WorkerSessionCreator
@@ -34,15 +35,6 @@ from .session_run_hook import SessionRunHook
 from .session_wrappers import CoordinatedSession, HookedSession, RecoverableSession
 from .step_hooks import StepCounterHook
 
-
-class _Default:
-    """Stands for the default of an argument that may be None."""
-
-    def __repr__(self) -> str:
-        return "USE_DEFAULT"
-
-
-USE_DEFAULT: Any = _Default()
 _SAVE_SECS, _SUMMARY_STEPS = 600, 100
 
 

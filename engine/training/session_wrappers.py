@@ -227,13 +227,6 @@ class RecoverableSession(WrappedSession):
             except LOST as error:
                 _log.info("a session could not be made, trying again: %s", error)
 
-    def _check_stop(self) -> bool:
-        try:
-            return bool(self._sess._check_stop())
-        except LOST as error:
-            self._lose(error)
-            return False
-
     def should_stop(self) -> bool:
         """Whether there is nothing more to do."""
         if self._sess is None:
@@ -263,10 +256,3 @@ class RecoverableSession(WrappedSession):
                 return self._sess.run(fetches, feed_dict, options, run_metadata)
             except LOST as error:
                 self._lose(error)
-
-    def close(self) -> None:
-        """Close the session; what it was lost with is not told."""
-        try:
-            super().close()
-        except LOST as error:
-            _log.info("the session was lost while it was closed: %s", error)

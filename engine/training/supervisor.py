@@ -35,17 +35,11 @@ from ..state import (
     start_queue_runners,
 )
 from ..summary import FileWriter, SessionLog, Summary, merge_all
+from .defaults import USE_DEFAULT
 from .scaffold import Scaffold
 from .session_manager import SessionManager
 
 _log = logging.getLogger("laminar")
-
-
-class _Default:
-    """Stands for the default of an argument that may be None."""
-
-    def __repr__(self) -> str:
-        return "USE_DEFAULT"
 
 
 class Supervisor:
@@ -73,7 +67,7 @@ class Supervisor:
         init_fn: is called with the session after `init_op`.
     """
 
-    USE_DEFAULT: Any = _Default()
+    USE_DEFAULT = USE_DEFAULT
 
     def __init__(
         self,
@@ -124,9 +118,8 @@ class Supervisor:
             self._saver: Saver | None = self._found(saver, GraphKeys.SAVERS, self._default_saver)
             self._global_step = self._found(global_step, GraphKeys.GLOBAL_STEP, get_global_step)
         self._writer: FileWriter | None = summary_writer
-        if isinstance(summary_writer, _Default):
+        if summary_writer is USE_DEFAULT:
             self._writer = FileWriter(self._logdir) if self._logdir else None
-        self._is_graph_written = False
         self._manager = session_manager or SessionManager(
             local_init_op=self._local_init_op,
             ready_op=self._ready_op,
@@ -140,7 +133,7 @@ class Supervisor:
 
     def _found(self, given: Any, key: str, make: Callable[[], Any]) -> Any:
         """What is given, else the first of a collection, else what is made and listed there."""
-        if not isinstance(given, _Default):
+        if given is not USE_DEFAULT:
             return given
         listed = self._graph.get_collection(key)
         if listed:

@@ -25,7 +25,7 @@ def test_a_queue_holds_what_another_one_held() -> None:
     other.enqueue([np.float32(7)])
     set_resource_state.many(other.handle, resource_state(first.handle))
     assert [float(other.dequeue()) for _ in range(2)] == [1, 2]
-    assert int(first.size()) == 2
+    assert first.size().numpy() == 2
 
 
 def test_a_table_holds_what_another_one_held() -> None:
