@@ -8,13 +8,14 @@ import sys
 import pytest
 
 from laminar import engine
-from laminar.engine import state
+from laminar.engine import checkpoint, state
 
 PROGRAM = """
 import sys
 from laminar import engine, ops
 ops.ones((2,))
 rooms = ("saving", "training", "summary", "state.queues", "state.readers", "state.batching")
+rooms = (*rooms, "checkpoint.reader")
 before = [r for r in rooms if f"laminar.engine.{r}" in sys.modules]
 assert not before, before
 engine.FIFOQueue, engine.Saver, engine.MonitoredSession, engine.summary.scalar
@@ -28,10 +29,17 @@ def test_what_a_program_does_without_is_not_loaded() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("package", [engine, state])
-def test_all_names_are_there(package: object) -> None:
+@pytest.mark.parametrize(
+    ("package", "some"),
+    [
+        (engine, {"FIFOQueue", "get_variable", "TensorArray"}),
+        (state, {"FIFOQueue", "get_variable", "TensorArray"}),
+        (checkpoint, {"CheckpointReader", "load_variable", "write_checkpoint"}),
+    ],
+)
+def test_all_names_are_there(package: object, some: set[str]) -> None:
     names = [name for name in dir(package) if not name.startswith("_")]
-    assert {"FIFOQueue", "get_variable", "TensorArray"} <= set(names)
+    assert some <= set(names)
     for name in names:
         assert getattr(package, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...checkpoint import CheckpointReader, Part, merge_checkpoints, parse_slice, write_checkpoint
+from ... import checkpoint
 from ...errors import DTypeError, InvalidArgumentError, NotFoundError, ShapeError
 from ...graph import ANY, STRING, Array, TensorShape, TensorSpec, as_dtype, string, unknown_shape
 from ...io.places import no_place
@@ -67,7 +67,7 @@ def _save_kernel(
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     except OSError as cause:
         raise no_place(f"SaveV2: {path} cannot be written", cause) from cause
-    write_checkpoint(path, values, "SaveV2")
+    checkpoint.write_checkpoint(path, values, "SaveV2")
     return ()
 
 
@@ -81,8 +81,8 @@ def checkpoint_entries(
     values: list[tuple[str, Any]] = []
     for name, text, tensor in zip(_texts(tensor_names), _texts(slices), tensors, strict=True):
         value = np.asarray(fetched(tensor))
-        part = parse_slice(text)
-        values.append((name, value if part is None else Part(value, *part)))
+        part = checkpoint.parse_slice(text)
+        values.append((name, value if part is None else checkpoint.Part(value, *part)))
     return values
 
 
@@ -122,10 +122,10 @@ def _restore_kernel(
     shapes: tuple[TensorShape | None, ...],
 ) -> Any:
     names = _texts(tensor_names)
-    with CheckpointReader(_text(prefix)) as reader:
+    with checkpoint.CheckpointReader(_text(prefix)) as reader:
         _check_all_there(reader, names)
         wanted = shapes or (None,) * len(names)
-        parts = [parse_slice(text) for text in _texts(slices)]
+        parts = [checkpoint.parse_slice(text) for text in _texts(slices)]
         for name, part, dtype, shape in zip(names, parts, dtypes, wanted, strict=True):
             _check_fit(reader, name, dtype, part and part[0], shape if part is None else None)
         found = [
@@ -134,7 +134,7 @@ def _restore_kernel(
     return _outputs([v if v.dtype == object else context.xp.asarray(v) for v in found])
 
 
-def _check_all_there(reader: CheckpointReader, names: Sequence[str]) -> None:
+def _check_all_there(reader: checkpoint.CheckpointReader, names: Sequence[str]) -> None:
     missing = [name for name in names if name not in reader]
     if len(missing) == 1:
         reader.entry(missing[0])  # raises, and tells what there is
@@ -148,7 +148,7 @@ def _check_all_there(reader: CheckpointReader, names: Sequence[str]) -> None:
 
 
 def _check_fit(
-    reader: CheckpointReader,
+    reader: checkpoint.CheckpointReader,
     name: str,
     dtype: str,
     whole: tuple[int, ...] | None,
@@ -200,7 +200,9 @@ def merge_v2_checkpoints(destination: TensorSpec, *prefixes: TensorSpec) -> tupl
 def _merge_kernel(
     context: KernelContext, destination: Array, *prefixes: Array
 ) -> tuple[Array, ...]:
-    merge_checkpoints([_text(p) for p in prefixes], _text(destination), "MergeV2Checkpoints")
+    checkpoint.merge_checkpoints(
+        [_text(p) for p in prefixes], _text(destination), "MergeV2Checkpoints"
+    )
     return ()
 
 

@@ -17,7 +17,7 @@ Y = np.arange(8) % 2
 
 
 class Counting(layers.Layer):
-    """Epochs its input on, and counts the calls."""
+    """Passes its input on, and counts the calls."""
 
     def __init__(self) -> None:
         super().__init__()
