@@ -18,6 +18,10 @@ FOLDERS = (
     *(".ci", "benchmarks", "datasets", "distribute", "engine"),
     *("examples", "laminar", "layers", "optimizers", "tests"),
 )
+TOP_FILES = {
+    *(".gitignore", "ARCHITECTURE.md", "CONTRIBUTING.md", "LICENSE", "README.md"),
+    "pyproject.toml",
+}
 LONG, TOO_LONG = 500, 600  # lines of a file
 # Where the work was done; put together here so that this file does not hold them.
 FOREIGN = ["/" + "work/", "/" + "tmp/bash", "/" + "tmp/lv", "/" + "tmp/kv"]
@@ -56,6 +60,15 @@ def shown(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+def tracked() -> list[str]:
+    """The names of all files that belong to the repository."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a checkout: what belongs to the repository is not known")
+    listed = ["git", "ls-files", "-z"]
+    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return names.rstrip("\0").split("\0")
+
+
 def test_the_files_are_found() -> None:
     names = set(map(shown, FILES))
     assert {
@@ -65,12 +78,13 @@ def test_the_files_are_found() -> None:
         "tests/test_repository.py",
     } <= names
     assert not any(name.startswith("laminar/layers/") for name in names), "each file once"
-    if not (ROOT / ".git").exists():
-        pytest.skip("not a checkout: what belongs to the repository is not known")
-    listed = ["git", "ls-files"]
-    tracked = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    here = {name for name in tracked.splitlines() if (ROOT / name).is_file()}
+    here = {name for name in tracked() if (ROOT / name).is_file()}
     assert here <= names, "add the new folders to FOLDERS"
+
+
+def test_nothing_lies_about_at_the_top() -> None:
+    top = {name.split("/")[0] for name in tracked()}
+    assert top == TOP_FILES | set(FOLDERS), "what a run left behind does not belong here"
 
 
 def test_no_paths_of_the_place_where_it_was_made() -> None:
