@@ -24,6 +24,7 @@ from typing import Any
 
 from ..errors import DataLossError
 from . import wire
+from .places import make_folder
 from .records import RecordScanner, RecordWriter
 from .summaries import (
     Summary,
@@ -190,9 +191,9 @@ def _is_cut_off(path: str | os.PathLike[str], offset: int, size: int) -> bool:
 
 def new_event_path(folder: str | os.PathLike[str], suffix: str = "") -> Path:
     """A name for an event file in a folder, which is made if it is not there."""
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    place = make_folder(folder, "EventWriter")
     unique = f"{int(time.time()):010}.{socket.gethostname()}.{os.getpid()}"
-    return Path(folder) / f"events.out.tfevents.{unique}.{next(_numbers):06}{suffix}"
+    return place / f"events.out.tfevents.{unique}.{next(_numbers):06}{suffix}"
 
 
 def graph_message(nodes: Iterable[tuple[str, str, Iterable[str]]]) -> bytes:

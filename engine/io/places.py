@@ -1,8 +1,10 @@
-"""Errors for places that cannot be written to."""
+"""Folders to write into, and errors for places that cannot be written to."""
 
 from __future__ import annotations
 
 import errno
+import os
+from pathlib import Path
 
 from ..errors import LaminarError, PermissionDeniedError, ResourceExhaustedError
 
@@ -15,3 +17,24 @@ def no_place(what: str, cause: Exception) -> LaminarError:
     if getattr(cause, "errno", None) in _FULL:
         return ResourceExhaustedError(f"{what}: {reason}", remedy="free some room there")
     return PermissionDeniedError(f"{what}: {reason}", remedy="choose a place that you may write to")
+
+
+def make_folder(path: str | os.PathLike[str], who: str) -> Path:
+    """Make a folder, and those above it, unless it is there.
+
+    Args:
+        path: of the folder.
+        who: what writes into it, for errors.
+
+    Raises:
+        PermissionDeniedError: it cannot be made, or not be written to.
+        ResourceExhaustedError: the disk is full.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError("it may not be written to")
+    except (OSError, ValueError) as cause:  # ValueError: a name that no file can have
+        raise no_place(f"{who}: no files can be written into {os.fspath(path)!r}", cause) from cause
+    return folder

@@ -12,7 +12,7 @@ from ..checkpoint import CheckpointReader, write_checkpoint
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..graph import eager_scope
 from ..graph.graph import Runner as Session
-from ..io.places import no_place
+from ..io.places import make_folder
 from ..state import Variable
 from .background import BackgroundWriter
 from .object_graph import (
@@ -140,11 +140,7 @@ class Checkpoint:
             then: is called once they are there.
         """
         prefix = os.fsdecode(file_prefix)
-        folder = os.path.dirname(prefix)
-        try:
-            os.makedirs(folder or ".", exist_ok=True)
-        except OSError as cause:
-            raise no_place(f"Checkpoint: {prefix} cannot be written", cause) from cause
+        make_folder(os.path.dirname(prefix) or ".", "Checkpoint")
         values = self.values(session)
 
         def job() -> None:

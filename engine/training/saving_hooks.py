@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..graph import get_default_graph
+from ..io.places import make_folder
 from ..runtime import RunMetadata, RunOptions, Session
 from ..saving import Saver
 from ..state import Coordinator, GraphKeys
@@ -271,8 +272,7 @@ class ProfilerHook(SessionRunHook):
         self._next_step = step + 1
 
     def _write(self, step: int, metadata: RunMetadata) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._folder / f"timeline-{step}.json"
+        path = make_folder(self._folder, "ProfilerHook") / f"timeline-{step}.json"
         path.write_text(json.dumps({"traceEvents": trace_events(metadata, self._shows_memory)}))
         self._writer.add_run_metadata(metadata, f"step_{step}", step)
 

@@ -11,8 +11,9 @@ from typing import Any, TextIO
 import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.io.places import make_folder
 from laminar.engine.source import warn
-from laminar.paths import file_name, make_folder
+from laminar.paths import file_name
 
 from .callback import Callback, Logs
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
-from laminar.paths import make_folder
+from laminar.engine.io.places import make_folder
 from laminar.utils.plotting import draw, has_matplotlib, sparklines
 
 from .bars import is_notebook

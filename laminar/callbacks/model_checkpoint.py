@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError, NotFoundError
+from laminar.engine.io.places import make_folder
 from laminar.engine.saving import BackgroundWriter
 from laminar.engine.source import warn
-from laminar.paths import file_name, make_folder
+from laminar.paths import file_name
 
 from .callback import Logs
 from .checks import check_whole

@@ -13,6 +13,7 @@ import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.io.events import EventWriter
+from laminar.engine.io.places import make_folder
 from laminar.engine.source import warn
 from laminar.layers import Embedding
 from laminar.paths import file_name
@@ -207,8 +208,7 @@ class TensorBoard(Callback):
             if labels:
                 lines.append(f'  metadata_path: "{os.fspath(labels)}"')
             entries.append("embeddings {\n" + "\n".join(lines) + "\n}\n")
-        folder = Path(self.log_dir) / "train"
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = make_folder(os.path.join(self.log_dir, "train"), "TensorBoard")
         (folder / "projector_config.pbtxt").write_text("".join(entries))
 
 

@@ -24,10 +24,10 @@ from laminar.engine.errors import (
     UnimplementedError,
 )
 from laminar.engine.graph import EagerTensor
+from laminar.engine.io.places import make_folder
 from laminar.engine.saving import Retention, parse_json
 from laminar.engine.source import warn
 from laminar.engine.state import Variable
-from laminar.paths import make_folder
 
 _FILE = re.compile(r"(state-\d{10})\.index(\.next)?")
 _TEMPORARY = re.compile(r"\.(state-|checkpoint).*\.[0-9a-f]{16}\.tmp")

@@ -12,7 +12,7 @@ import numpy as np
 from ... import checkpoint
 from ...errors import DTypeError, InvalidArgumentError, NotFoundError, ShapeError
 from ...graph import ANY, STRING, Array, TensorShape, TensorSpec, as_dtype, string, unknown_shape
-from ...io.places import no_place
+from ...io.places import make_folder
 from ..core.registry import KernelContext, define, no_gradient
 from ..state.variable import fetched
 
@@ -63,10 +63,7 @@ def _save_kernel(
 ) -> tuple[Array, ...]:
     values = checkpoint_entries(tensor_names, slices, tensors)
     path = _text(prefix)
-    try:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    except OSError as cause:
-        raise no_place(f"SaveV2: {path} cannot be written", cause) from cause
+    make_folder(os.path.dirname(path) or ".", "SaveV2")
     checkpoint.write_checkpoint(path, values, "SaveV2")
     return ()
 
