@@ -4,6 +4,7 @@ from .backup_and_restore import BackupAndRestore as BackupAndRestore
 from .callback import Callback as Callback
 from .callback_list import CallbackList as CallbackList
 from .csv_logger import CSVLogger as CSVLogger
+from .dashboard import Dashboard as Dashboard
 from .early_stopping import EarlyStopping as EarlyStopping
 from .history import History as History
 from .lambda_callback import LambdaCallback as LambdaCallback

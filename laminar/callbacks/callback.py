@@ -67,6 +67,12 @@ class Callback:
         """A step of training begins."""
         self.on_batch_begin(batch, logs)
 
+    def on_train_batch_data(self, batch: int, data: Any) -> None:
+        """A step of training begins on this batch, as `train_step` gets it.
+
+        The arrays may be reused for later batches: copy what is to be kept.
+        """
+
     def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
         """A step of training has ended."""
         self.on_batch_end(batch, logs)

@@ -106,7 +106,7 @@ class CallbackList:
         for callback in self.callbacks:
             getattr(callback, method)(*args)
 
-    def _tell_batch(self, method: str, batch: int, logs: LazyLogs) -> None:
+    def _hearers_of(self, method: str) -> list[tuple[Callable[..., None], bool]]:
         hearers = self._hearers.get(method)
         if hearers is None:
             hearers = self._hearers[method] = [
@@ -114,7 +114,10 @@ class CallbackList:
                 for c in self.callbacks
                 if _hears(c, method)
             ]
-        for tell, reads_later in hearers:
+        return hearers
+
+    def _tell_batch(self, method: str, batch: int, logs: LazyLogs) -> None:
+        for tell, reads_later in self._hearers_of(method):
             if logs.__class__ is not dict and not reads_later:
                 logs = logs() if callable(logs) else logs or {}
             tell(batch, logs)
@@ -144,6 +147,11 @@ class CallbackList:
     def on_train_batch_begin(self, batch: int, logs: LazyLogs = None) -> None:
         """Tell that a step of training begins."""
         self._tell_batch("on_train_batch_begin", batch, logs)
+
+    def on_train_batch_data(self, batch: int, data: Any) -> None:
+        """Show the batch of a step of training, before the step."""
+        for tell, _ in self._hearers_of("on_train_batch_data"):
+            tell(batch, data)
 
     def on_train_batch_end(self, batch: int, logs: LazyLogs = None) -> None:
         """Tell that a step of training has ended."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
-from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.io.places import make_folder
@@ -14,6 +12,7 @@ from laminar.utils.plotting import draw, has_matplotlib, sparklines
 from .bars import is_notebook
 from .callback import Callback, Logs
 from .display import say
+from .notebook_picture import NotebookPicture
 
 
 class LivePlot(Callback):
@@ -40,27 +39,19 @@ class LivePlot(Callback):
         self._path = None if target is True else Path(target)
         if self._path is not None and not has_matplotlib():
             draw([], {})  # says what is missing
-        self._handle: Any = None
+        self._shown = NotebookPicture()
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         if self._path is not None:
             make_folder(self._path.parent, "fit: plot")
             self._path.write_bytes(self._picture())
         elif is_notebook() and has_matplotlib():
-            self._show()
+            self._shown.show(self._picture())
 
     def on_train_end(self, logs: Logs | None = None) -> None:
-        if self._handle is None and self.model.history.history:
+        if not self._shown.is_shown and self.model.history.history:
             say(sparklines(self.model.history.history))
 
     def _picture(self) -> bytes:
         history = self.model.history
         return draw(history.epoch, history.history, self.model.name)
-
-    def _show(self) -> None:
-        display = sys.modules["IPython.display"]
-        image = display.Image(data=self._picture(), format="png")
-        if self._handle is None:
-            self._handle = display.display(image, display_id=True)
-        else:
-            self._handle.update(image)

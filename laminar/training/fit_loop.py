@@ -138,6 +138,7 @@ class FitLoop:
                 step = self._step_for(batch)
             if done % interval == 0:
                 listeners.on_train_batch_begin(done)
+            listeners.on_train_batch_data(done, batch)
             results = step(batch)
             done += 1
             read = partial(read_logs, results)

@@ -15,7 +15,7 @@ import numpy as np
 from laminar.engine.errors import UnimplementedError
 
 # One colour for training and one for validation in every panel, told apart in any light.
-_COLOURS = {"training": "#2a6fbb", "validation": "#d1650f"}
+COLOURS = {"training": "#2a6fbb", "validation": "#d1650f"}
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _WIDE = 40  # so many times the least value: a panel is logarithmic
 
@@ -45,7 +45,7 @@ def draw(epochs: Sequence[int], history: Curves, title: str = "") -> bytes:
     panels = _panels(history)
     columns = min(len(panels), 3) or 1
     rows = math.ceil(len(panels) / columns) or 1
-    figure = _figure(4.2 * columns, 3.1 * rows)
+    figure = new_figure(4.2 * columns, 3.1 * rows)
     if title:
         figure.suptitle(title, fontsize=11)
     for i, (name, curves) in enumerate(panels.items()):
@@ -53,15 +53,15 @@ def draw(epochs: Sequence[int], history: Curves, title: str = "") -> bytes:
         for kind, values in curves.items():
             x = np.asarray(epochs[-len(values) :]) + 1
             marker = "o" if len(values) < 25 else None
-            axes.plot(x, values, color=_COLOURS[kind], label=kind, marker=marker, markersize=3)
+            axes.plot(x, values, color=COLOURS[kind], label=kind, marker=marker, markersize=3)
         axes.set_title(name, fontsize=10)
         axes.xaxis.get_major_locator().set_params(integer=True)
-        _style(axes, "epoch")
+        style_axes(axes, "epoch")
         if _is_wide(curves):
             axes.set_yscale("log")
         if len(curves) > 1:
             axes.legend(fontsize=8, frameon=False)
-    return _png(figure)
+    return png_of(figure)
 
 
 def draw_curve(
@@ -72,18 +72,23 @@ def draw_curve(
     Raises:
         UnimplementedError: matplotlib is not installed.
     """
-    figure = _figure(5.0, 3.4)
+    figure = new_figure(5.0, 3.4)
     axes = figure.add_subplot()
-    axes.plot(x, y, color=_COLOURS["training"])
-    axes.axvline(mark, color=_COLOURS["validation"], linewidth=1, label=f"{mark:.3g}")
+    axes.plot(x, y, color=COLOURS["training"])
+    axes.axvline(mark, color=COLOURS["validation"], linewidth=1, label=f"{mark:.3g}")
     axes.set_xscale("log")
     axes.set_ylabel(y_label, fontsize=9)
     axes.legend(fontsize=8, frameon=False)
-    _style(axes, x_label)
-    return _png(figure)
+    style_axes(axes, x_label)
+    return png_of(figure)
 
 
-def _figure(width: float, height: float) -> Any:
+def new_figure(width: float, height: float) -> Any:
+    """An empty figure of so many inches, drawn without a display.
+
+    Raises:
+        UnimplementedError: matplotlib is not installed.
+    """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -97,14 +102,16 @@ def _figure(width: float, height: float) -> Any:
     return figure
 
 
-def _style(axes: Any, x_label: str) -> None:
+def style_axes(axes: Any, x_label: str) -> None:
+    """The look of all panels with curves."""
     axes.set_xlabel(x_label, fontsize=9)
     axes.tick_params(labelsize=8)
     axes.grid(visible=True, color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _png(figure: Any) -> bytes:
+def png_of(figure: Any) -> bytes:
+    """The figure as a PNG picture."""
     picture = io.BytesIO()
     figure.savefig(picture, format="png")
     return picture.getvalue()

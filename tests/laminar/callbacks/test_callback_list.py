@@ -153,3 +153,20 @@ def test_stopping_in_the_middle_of_an_epoch() -> None:
         ],
     )
     assert seen == [0, 1]
+
+
+def test_a_callback_sees_the_batch_of_each_step() -> None:
+    seen: list[tuple[int, Any, Any]] = []
+
+    class Watcher(laminar.callbacks.Callback):
+        def on_train_batch_data(self, batch: int, data: Any) -> None:
+            x, y, *_ = data
+            seen.append((batch, np.array(x), np.array(y)))
+
+    model = laminar.Sequential([layers.Input((2,)), layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x, y = np.arange(10, dtype="float32").reshape(5, 2), np.arange(5, dtype="float32")
+    model.fit(x, y, batch_size=2, shuffle=False, verbose=0, callbacks=[Watcher()])
+    assert [number for number, _, _ in seen] == [0, 1, 2]
+    np.testing.assert_array_equal(np.concatenate([part for _, part, _ in seen]), x)
+    np.testing.assert_array_equal(np.concatenate([part for _, _, part in seen]), y)

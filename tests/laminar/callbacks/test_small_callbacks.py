@@ -37,6 +37,7 @@ def test_functions_for_every_method() -> None:
         "on_train_begin/1",
         "on_epoch_begin/2",
         "on_train_batch_begin/2",
+        "on_train_batch_data/2",
         "on_train_batch_end/2",
         "on_test_begin/1",
         "on_test_batch_begin/2",
