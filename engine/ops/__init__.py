@@ -75,6 +75,7 @@ from .nn import normalize as normalize
 from .nn import pooling as pooling
 from .nn import resample as resample
 from .nn import softmax as softmax
+from .random import candidates as candidates
 from .random import draws as draws
 from .random import random_state as random_state
 from .random import source as source

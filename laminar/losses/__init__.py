@@ -56,6 +56,8 @@ from .regression import mean_absolute_error as mean_absolute_error
 from .regression import mean_absolute_percentage_error as mean_absolute_percentage_error
 from .regression import mean_squared_error as mean_squared_error
 from .regression import mean_squared_logarithmic_error as mean_squared_logarithmic_error
+from .sampled import nce_loss as nce_loss
+from .sampled import sampled_softmax_loss as sampled_softmax_loss
 
 _FUNCTIONS = (
     binary_crossentropy,

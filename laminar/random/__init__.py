@@ -1,5 +1,9 @@
 """Random numbers: the draws, and the generators that give each draw its state."""
 
+from .candidates import Candidates as Candidates
+from .candidates import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
+from .candidates import log_uniform_candidate_sampler as log_uniform_candidate_sampler
+from .candidates import uniform_candidate_sampler as uniform_candidate_sampler
 from .draws import beta as beta
 from .draws import binomial as binomial
 from .draws import categorical as categorical

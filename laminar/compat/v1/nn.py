@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from .face import UNARY, Line, face
 
+_SAMPLED = (
+    "weights, biases, labels, inputs, num_sampled, num_classes, num_true=1, sampled_values=None, "
+    "remove_accidental_hits"
+)
+_REST = ", partition_strategy='mod', name=None"
+_GIVEN = (
+    "(weights, biases, labels, inputs, num_sampled, num_classes, num_true, sampled_values, "
+    "remove_accidental_hits)"
+)
+_SAMPLER = "true_classes, num_true, num_sampled, unique, range_max, seed=None, name=None"
+_DRAWN = "(true_classes, num_sampled, unique, range_max, seed=seed)"
+
 NAMES: dict[str, Line] = {
     "conv1d": ".neural:conv1d",
     "conv2d": ".neural:conv2d",
@@ -47,6 +59,10 @@ NAMES: dict[str, Line] = {
     "tanh": (UNARY, "op:Tanh"),
     "log_sigmoid": (UNARY, "op:LogSigmoid"),
     "swish": ("features", "ops:silu"),
+    "sampled_softmax_loss": (f"{_SAMPLED}=True{_REST}", f"losses:sampled_softmax_loss{_GIVEN}"),
+    "nce_loss": (f"{_SAMPLED}=False{_REST}", f"losses:nce_loss{_GIVEN}"),
+    "log_uniform_candidate_sampler": (_SAMPLER, f"random:log_uniform_candidate_sampler{_DRAWN}"),
+    "uniform_candidate_sampler": (_SAMPLER, f"random:uniform_candidate_sampler{_DRAWN}"),
     "max_pool3d": ".neural:max_pool",
     "avg_pool3d": ".neural:avg_pool",
 }
