@@ -162,8 +162,9 @@ def serialize_keras_object(obj: Any) -> Any:
         return _array_config("__numpy__", obj)
     if isinstance(obj, Tensor):
         return _array_config("__tensor__", obj.numpy())
-    if isinstance(obj, list | tuple):  # files have lists alone, as JSON does
-        return [serialize_keras_object(item) for item in obj]
+    if isinstance(obj, list | tuple):  # JSON makes lists of tuples
+        items = [serialize_keras_object(item) for item in obj]
+        return tuple(items) if isinstance(obj, tuple) else items
     if isinstance(obj, Mapping):
         return serialize_dict(obj)
     if isinstance(obj, slice):
@@ -255,7 +256,7 @@ def _object_config(obj: Any) -> dict[str, Any]:
     if hasattr(obj, "get_build_config"):
         build = obj.get_build_config()
         if build is not None:
-            data["build_config"] = serialize_dict(_with_lists(build))
+            data["build_config"] = serialize_dict(build)
     if hasattr(obj, "get_compile_config"):
         compiled = obj.get_compile_config()
         if compiled:
@@ -267,22 +268,13 @@ def config_of(obj: Any) -> dict[str, Any]:
     """The config of an object as data."""
     config = recorded_config(obj) if is_recorded(type(obj)) else obj.get_config()
     try:
-        return serialize_dict(_with_lists(config))
+        return serialize_dict(config)
     except InvalidArgumentError as error:
         raise InvalidArgumentError(
             f"the config of {type(obj).__name__} {getattr(obj, 'name', '')!r} holds what cannot be "
             f"saved: {error.message}",
             remedy=error.remedy,
         ) from error
-
-
-def _with_lists(value: Any) -> Any:
-    """Tuples as lists, at any depth: the form of configs in files."""
-    if isinstance(value, list | tuple) and not isinstance(value, TensorShape):
-        return [_with_lists(v) for v in value]
-    if isinstance(value, dict):
-        return {key: _with_lists(v) for key, v in value.items()}
-    return value
 
 
 # Reading
@@ -324,7 +316,8 @@ class _Reader:
         if config is None or isinstance(config, bool | int | float | str):
             return config
         if isinstance(config, list | tuple):
-            return [self.read(item, depth + 1) for item in config]
+            items = [self.read(item, depth + 1) for item in config]
+            return tuple(items) if isinstance(config, tuple) else items
         if not isinstance(config, dict):
             return config
         if "class_name" not in config or "config" not in config:

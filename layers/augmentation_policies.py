@@ -12,8 +12,7 @@ from laminar.random import SeedGenerator
 from laminar.typing import DataFormat
 
 from .histograms import AutoContrast, Equalization
-from .image_layer import ImageLayer, Range, as_like, bounds, clipped, span
-from .layer_options import LayerOptions
+from .image_layer import BoxOptions, ImageLayer, Range, as_like, bounds, clipped, span
 from .options import config_of, one_of, whole
 from .random_color import RandomBrightness, RandomColorDegeneration, RandomContrast
 from .random_geometry import INTERPOLATIONS, RandomRotation, RandomShear, RandomTranslation
@@ -32,7 +31,7 @@ class _Policy(ImageLayer):
         interpolation: str,
         seed: int | None,
         data_format: DataFormat | None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.value_range = bounds(self, value_range)
@@ -64,10 +63,10 @@ class _Policy(ImageLayer):
     def _choices(self) -> list[ImageLayer]:
         return [*self._shapes, *self._tones, *self._colors]
 
-    def _step(self, x: Tensor, choice: Any, drawn: list[Any], masks: bool) -> Any:
+    def _step(self, x: Any, choice: Any, drawn: list[Any], method: str, **how: Any) -> Any:
         """`x` after the change with the number `choice`, or as it is if there is no such one."""
         branches: list[Any] = [
-            partial(layer.change_masks if masks else layer.change, drawn=numbers)
+            partial(getattr(layer, method), drawn=numbers, **how)
             for layer, numbers in zip(self._choices, drawn, strict=True)
         ]
         return ops.switch(choice, [*branches, lambda y: y], x)
@@ -113,25 +112,27 @@ class RandAugment(_Policy):
         interpolation: str = "bilinear",
         seed: int | None = None,
         data_format: DataFormat | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(value_range, factor, interpolation, seed, data_format, **kwargs)
         self.num_ops = whole(self, "num_ops", num_ops, 0)
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
         chosen = random.randint((self.num_ops,), 0, len(self._choices), seed=seed)
-        return chosen, self._draws(x, seed)
+        return {"layer_idxes": chosen, "transforms": self._draws(x, seed)}
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
-        return self._changed(x, drawn, masks=False)
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
+        return self._changed(x, drawn, "change")
 
-    def change_masks(self, masks: Tensor, drawn: Any) -> Any:
-        return self._changed(masks, drawn, masks=True)
+    def change_masks(self, masks: Tensor, drawn: dict[str, Any]) -> Any:
+        return self._changed(masks, drawn, "change_masks")
 
-    def _changed(self, x: Tensor, drawn: Any, masks: bool) -> Any:
-        chosen, draws = drawn
+    def change_boxes(self, boxes: Tensor, drawn: dict[str, Any], size: tuple[Any, Any]) -> Any:
+        return self._changed(boxes, drawn, "change_boxes", size=size)
+
+    def _changed(self, x: Tensor, drawn: dict[str, Any], method: str, **how: Any) -> Any:
         for number in range(self.num_ops):
-            x = self._step(x, chosen[number], draws, masks)
+            x = self._step(x, drawn["layer_idxes"][number], drawn["transforms"], method, **how)
         return x
 
     def get_config(self) -> dict[str, Any]:
@@ -178,7 +179,7 @@ class AugMix(_Policy):
         interpolation: str = "bilinear",
         seed: int | None = None,
         data_format: DataFormat | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(value_range, factor, interpolation, seed, data_format, **kwargs)
         self.num_chains = whole(self, "num_chains", num_chains)
@@ -190,29 +191,36 @@ class AugMix(_Policy):
     def _choices(self) -> list[ImageLayer]:
         return super()._choices if self.all_ops else [*self._shapes, *self._tones]
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
         shares = random.gamma((self.num_chains,), self.alpha, seed=seed)
         weight = random.beta((), self.alpha, self.alpha, seed=seed)
         steps = self.num_chains * self.chain_depth
         chosen = random.randint((steps,), 0, len(self._choices) + 1, seed=seed)
         draws = [self._draws(x, seed) for _ in range(steps)]
-        return weight, shares / ops.sum(shares), chosen, draws
+        return {
+            "weight_sample": weight,
+            "chain_mixing_weights": shares / ops.sum(shares),
+            "layer_idxes": chosen,
+            "transforms": draws,
+        }
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
-        return clipped(self._mixed(x, drawn, masks=False), self.value_range)
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
+        return clipped(self._mixed(x, drawn, "change"), self.value_range)
 
-    def change_masks(self, masks: Tensor, drawn: Any) -> Any:
-        return self._mixed(masks, drawn, masks=True)
+    def change_masks(self, masks: Tensor, drawn: dict[str, Any]) -> Any:
+        return self._mixed(masks, drawn, "change_masks")
 
-    def _mixed(self, x: Tensor, drawn: Any, masks: bool) -> Any:
-        weight, shares, chosen, draws = drawn
-        weight, shares = as_like(weight, x), as_like(shares, x)
+    def _mixed(self, x: Tensor, drawn: dict[str, Any], method: str) -> Any:
+        weight, shares = (
+            as_like(drawn[name], x) for name in ("weight_sample", "chain_mixing_weights")
+        )
+        chosen, draws = drawn["layer_idxes"], drawn["transforms"]
         mixed = ops.zeros_like(x)
         for chain in range(self.num_chains):
             y = x
             for depth in range(self.chain_depth):
                 step = chain * self.chain_depth + depth
-                y = self._step(y, chosen[step], draws[step], masks)
+                y = self._step(y, chosen[step], draws[step], method)
             mixed = mixed + shares[chain] * y
         return weight * x + (1 - weight) * mixed
 

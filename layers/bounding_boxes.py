@@ -6,8 +6,7 @@ from typing import Any, Unpack
 
 from laminar import ops
 
-from .image_layer import ImageLayer
-from .layer_options import LayerOptions
+from .image_layer import BoxOptions, ImageLayer
 from .options import config_of, whole
 
 
@@ -29,9 +28,7 @@ class MaxNumBoundingBoxes(ImageLayer):
     always = True
     keeps_dtype = True
 
-    def __init__(
-        self, max_number: int, fill_value: int = -1, **kwargs: Unpack[LayerOptions]
-    ) -> None:
+    def __init__(self, max_number: int, fill_value: int = -1, **kwargs: Unpack[BoxOptions]) -> None:
         super().__init__(**kwargs)
         self.max_number = whole(self, "max_number", max_number)
         self.fill_value = int(fill_value)
@@ -39,13 +36,15 @@ class MaxNumBoundingBoxes(ImageLayer):
     def call(self, data: Any, training: bool = True) -> Any:
         if not isinstance(data, dict) or "bounding_boxes" not in data:
             return data
-        boxes = {name: self._fitted(value) for name, value in data["bounding_boxes"].items()}
+        images, found = data["images"], data["bounding_boxes"]
+        axis = len(images.shape) - 3  # 0 for one image, 1 for a batch
+        boxes = {name: self._fitted(value, axis) for name, value in found.items()}
         return {**data, "bounding_boxes": boxes}
 
-    def _fitted(self, values: Any) -> Any:
-        kept = values[:, : self.max_number]
-        missing = self.max_number - kept.shape[1]
-        margins = [(0, 0), (0, missing)] + [(0, 0)] * (len(values.shape) - 2)
+    def _fitted(self, values: Any, axis: int) -> Any:
+        kept = values[:, : self.max_number] if axis else values[: self.max_number]
+        missing = self.max_number - kept.shape[axis]
+        margins = [(0, missing if i == axis else 0) for i in range(len(values.shape))]
         return ops.pad(kept, margins, constant_values=self.fill_value) if missing else kept
 
     def get_config(self) -> dict[str, Any]:

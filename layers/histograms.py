@@ -9,8 +9,7 @@ from laminar import ops
 from laminar.engine.graph import Tensor
 from laminar.typing import DataFormat, Ints
 
-from .image_layer import ImageLayer, ImageOptions, bounds, clipped, known_size, rescaled
-from .layer_options import LayerOptions
+from .image_layer import BoxOptions, ImageLayer, ImageOptions, bounds, clipped, known_size, rescaled
 from .options import at_least_0, config_of, each_axis, whole
 
 _BYTES = (0, 255)
@@ -40,7 +39,7 @@ class AutoContrast(ImageLayer):
         super().__init__(**kwargs)
         self.value_range = bounds(self, value_range)
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
         y = rescaled(x, self.value_range, _BYTES)
         low = ops.min(y, axis=(1, 2), keepdims=True)
         high = ops.max(y, axis=(1, 2), keepdims=True)
@@ -88,13 +87,13 @@ class Equalization(ImageLayer):
         value_range: Sequence[float] = (0, 255),
         bins: int = 256,
         data_format: DataFormat | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.value_range = bounds(self, value_range)
         self.bins = whole(self, "bins", bins, 2)
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
         channels: Any = x.shape[-1]
         y = rescaled(x, self.value_range, _BYTES)
         places = y * (self.bins - 1) / 255
@@ -144,14 +143,14 @@ class ContrastLimitedAdaptiveHistogramEqualization(ImageLayer):
         clip_limit: float = 4.0,
         tile_grid_size: Ints = (8, 8),
         data_format: DataFormat | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.value_range = bounds(self, value_range)
         self.clip_limit = at_least_0(self, "clip_limit", clip_limit)
         self.tile_grid_size = each_axis(self, "tile_grid_size", tile_grid_size, 2)
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
         height, width = known_size(self, x)
         channels: Any = x.shape[-1]
         down, right = self.tile_grid_size

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, TypeAlias, Unpack
 
 from laminar import ops, random
+from laminar.bounding_boxes.formats import FORMATS, convert_format, format_of
+from laminar.bounding_boxes.moving import clip_to_image_size
 from laminar.config import standardize_data_format
-from laminar.engine.errors import InvalidArgumentError, ShapeError
+from laminar.engine.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from laminar.engine.graph import Tensor, TensorShape, as_dtype
 from laminar.naming import who
 from laminar.random import SeedGenerator
@@ -23,7 +25,13 @@ Range: TypeAlias = float | Sequence[float]
 PARTS = ("images", "labels", "segmentation_masks", "bounding_boxes")
 
 
-class ImageOptions(LayerOptions, total=False):
+class BoxOptions(LayerOptions, total=False):
+    """The arguments that every layer for images takes, but for the data format."""
+
+    bounding_box_format: str | None
+
+
+class ImageOptions(BoxOptions, total=False):
     """The arguments that every layer for images takes; see `ImageLayer`."""
 
     data_format: DataFormat | None
@@ -33,17 +41,21 @@ class ImageLayer(DataLayer):
     """A layer that changes images: derive from it, and write `draw` and `change`. Abstract.
 
     An input is a batch of images, one image, or a dict with "images" and any of "labels",
-    "segmentation_masks" and "bounding_boxes", which are changed along with them. `change` sees a
-    batch of floats with the channels last, whatever the input is.
+    "segmentation_masks" and "bounding_boxes" (a dict with "boxes", and perhaps "labels"), which are
+    changed along with them. `change` sees a batch of floats with the channels last, whatever the
+    input is.
 
     Args:
         data_format: "channels_last" or "channels_first", by default the global one.
+        bounding_box_format: what the numbers of bounding boxes are; see
+            `utils.bounding_boxes.convert_format`. Where pixels move, boxes need it.
 
     Shapes:
-        images: (batch, height, width, channels), or without the batch
+        images: (batch, height, width, channels), or without the batch; boxes: (batch, n, 4)
 
     Raises:
-        InvalidArgumentError: a dict has no "images", or something that is not changed along.
+        InvalidArgumentError: a dict has no "images", or something that is not changed along; there
+            is no such format of boxes.
     """
 
     keeps_dtype: ClassVar[bool] = False  # else the output is of the compute dtype
@@ -51,10 +63,16 @@ class ImageLayer(DataLayer):
     moves: ClassVar[bool] = False  # whether pixels move, so that what belongs to them must follow
 
     def __init__(
-        self, data_format: DataFormat | None = None, **kwargs: Unpack[LayerOptions]
+        self,
+        data_format: DataFormat | None = None,
+        bounding_box_format: str | None = None,
+        **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
         self.data_format = standardize_data_format(data_format)
+        if bounding_box_format is not None:
+            format_of(bounding_box_format)
+        self.bounding_box_format = bounding_box_format
 
     def _begin(self, seed: int | None) -> None:
         """Keep the seed, and make the generator of all that is drawn."""
@@ -68,11 +86,11 @@ class ImageLayer(DataLayer):
 
     # What a layer says
 
-    def draw(self, x: Tensor, seed: Any) -> Any:
-        """What is random in a change of the batch `x`, as a dict or tuple of tensors."""
-        return None
+    def draw(self, x: Tensor, seed: Any) -> dict[str, Any]:
+        """What is random in a change of the batch `x`, by names."""
+        return {}
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
         """The images `x`, changed.
 
         Args:
@@ -86,45 +104,166 @@ class ImageLayer(DataLayer):
         """What images, or masks, become outside of training; see `change`."""
         return x
 
-    def change_labels(self, labels: Tensor, drawn: Any) -> Any:
-        """Labels, changed along with the images."""
+    def change_labels(self, labels: Tensor, drawn: dict[str, Any]) -> Any:
+        """Labels, (batch, ...), changed along with the images."""
         return labels
 
-    def change_masks(self, masks: Tensor, drawn: Any) -> Any:
+    def change_masks(self, masks: Tensor, drawn: dict[str, Any]) -> Any:
         """Segmentation masks as floats, changed along with the images."""
         return self.change(masks, drawn, "nearest") if self.moves else masks
+
+    def change_boxes(self, boxes: Tensor, drawn: dict[str, Any], size: tuple[Any, Any]) -> Any:
+        """Boxes, changed along with the images; they are cut off at the borders afterwards.
+
+        Args:
+            boxes: (batch, n, 4): left, top, right, bottom, in pixels.
+            drawn: what `draw` gave.
+            size: height and width of the images before.
+        """
+        if not self.moves:
+            return boxes
+        raise UnimplementedError(
+            f"{who(self)}: pixels move, and bounding boxes would not follow them",
+            remedy="leave the boxes out, or use another layer",
+        )
+
+    def rest_boxes(self, boxes: Tensor, size: tuple[Any, Any]) -> Any:
+        """What boxes become outside of training; see `change_boxes`."""
+        return boxes
+
+    def changed_size(self, size: tuple[Any, Any]) -> tuple[Any, Any]:
+        """Height and width of the images after the change."""
+        return size
+
+    # The parts of a call, each of which a subclass may replace
+
+    def get_random_transformation(
+        self, data: Any, training: bool = True, seed: Any = None
+    ) -> dict[str, Any]:
+        """What is drawn for a change of `data`, by names, and the "input_shape" of the images.
+
+        Args:
+            data: images, or a dict with "images".
+            training: see `call`.
+            seed: a SeedGenerator, in place of the layer's own.
+        """
+        images = as_input(data["images"] if isinstance(data, dict) else data)
+        x = self._batch(images, self._work_dtype())
+        drawn = {}
+        if training or self.always:
+            drawn = self.draw(x, getattr(self, "generator", None) if seed is None else seed)
+        return {**drawn, "input_shape": tuple(images.shape)}
+
+    def transform_images(
+        self, images: Any, transformation: dict[str, Any] | None = None, training: bool = True
+    ) -> Any:
+        """A batch of images, or one, changed by what `get_random_transformation` gave."""
+        images = as_input(images)
+        x = self._batch(images, self._work_dtype())
+        works = self._works(transformation, training)
+        y = self.rest(x) if works is None else self.change(x, works)
+        return self._unbatch(y, images, None if self.keeps_dtype else self.compute_dtype)
+
+    def transform_labels(
+        self, labels: Any, transformation: dict[str, Any] | None = None, training: bool = True
+    ) -> Any:
+        """Labels of a batch, changed along with the images."""
+        works = self._works(transformation, training)
+        labels = as_input(labels)
+        return labels if works is None else self.change_labels(labels, works)
+
+    def transform_segmentation_masks(
+        self,
+        segmentation_masks: Any,
+        transformation: dict[str, Any] | None = None,
+        training: bool = True,
+    ) -> Any:
+        """Masks of a batch, or of one image, changed along with the images."""
+        masks = as_input(segmentation_masks)
+        x = self._batch(masks, self._work_dtype())
+        works = self._works(transformation, training)
+        y = self.rest(x, "nearest") if works is None else self.change_masks(x, works)
+        return self._unbatch(y, masks, None)
+
+    def transform_bounding_boxes(
+        self,
+        bounding_boxes: dict[str, Any],
+        transformation: dict[str, Any] | None = None,
+        training: bool = True,
+    ) -> dict[str, Any]:
+        """Boxes of a batch, or of one image, changed along with the images.
+
+        Boxes are cut off at the borders of the image; the label of one that has no area left
+        becomes -1.
+
+        Raises:
+            InvalidArgumentError: the layer does not know their format.
+            UnimplementedError: a layer whose changes boxes cannot follow.
+        """
+        works = self._works(transformation, training)
+        if transformation is None or not self.moves:
+            return bounding_boxes
+        if self.bounding_box_format is None:
+            raise InvalidArgumentError(
+                f"{who(self)}: the format of the bounding boxes is not known",
+                remedy=f"give bounding_box_format= to the layer, one of {', '.join(FORMATS)}",
+            )
+        size = self._size(transformation["input_shape"])
+        found = convert_format(bounding_boxes, self.bounding_box_format, "xyxy", *size)
+        is_batched = len(found["boxes"].shape) == 3
+        boxes = found["boxes"] if is_batched else ops.expand_dims(found["boxes"], 0)
+        if works is None:
+            boxes = self.rest_boxes(boxes, size)
+        else:
+            boxes = self.change_boxes(boxes, works, size)
+        found["boxes"] = boxes if is_batched else ops.squeeze(boxes, 0)
+        size = self.changed_size(size)
+        found = clip_to_image_size(found, *size, bounding_box_format="xyxy")
+        moved: dict[str, Any] = convert_format(found, "xyxy", self.bounding_box_format, *size)
+        return moved
+
+    def _works(
+        self, transformation: dict[str, Any] | None, training: bool
+    ) -> dict[str, Any] | None:
+        """What a change is made by; None where there is none."""
+        if not (training or self.always):
+            return None
+        return {} if transformation is None and self.always else transformation
+
+    def _size(self, image_shape: Sequence[Any]) -> tuple[Any, Any]:
+        """Height and width of images of a shape."""
+        height, width = (-2, -1) if self.data_format == "channels_first" else (-3, -2)
+        return image_shape[height], image_shape[width]
 
     # How it is called
 
     def call(self, data: Any, training: bool = True) -> Any:
-        parts = data if isinstance(data, dict) else {"images": data}
-        self._check(parts)
-        works = training or self.always
-        images = parts["images"]
-        x = self._batch(images, self._work_dtype())
-        drawn = self.draw(x, getattr(self, "generator", None)) if works else None
-        found = dict(parts)
-        y = self.change(x, drawn) if works else self.rest(x)
-        found["images"] = self._unbatch(y, images, None if self.keeps_dtype else self.compute_dtype)
-        if works and "labels" in parts:
-            found["labels"] = self.change_labels(parts["labels"], drawn)
-        if "segmentation_masks" in parts:
-            masks = parts["segmentation_masks"]
-            x = self._batch(masks, self._work_dtype())
-            y = self.change_masks(x, drawn) if works else self.rest(x, "nearest")
-            found["segmentation_masks"] = self._unbatch(y, masks, None)
-        return found if isinstance(data, dict) else found["images"]
+        if not isinstance(data, dict):
+            return self.transform_images(
+                data, self.get_random_transformation(data, training), training
+            )
+        self._check(data)
+        found = dict(data)
+        drawn = self.get_random_transformation(data, training)
+        found["images"] = self.transform_images(data["images"], drawn, training)
+        if "labels" in data:
+            labels, is_one = data["labels"], len(data["images"].shape) == 3
+            labels = ops.expand_dims(labels, 0) if is_one else labels
+            labels = self.transform_labels(labels, drawn, training)
+            found["labels"] = ops.squeeze(labels, 0) if is_one else labels
+        if "segmentation_masks" in data:
+            masks = data["segmentation_masks"]
+            found["segmentation_masks"] = self.transform_segmentation_masks(masks, drawn, training)
+        if "bounding_boxes" in data:
+            boxes = data["bounding_boxes"]
+            found["bounding_boxes"] = self.transform_bounding_boxes(boxes, drawn, training)
+        return found
 
     def _check(self, parts: dict[str, Any]) -> None:
         if "images" not in parts or not set(parts) <= set(PARTS):
             raise InvalidArgumentError(
                 f"{who(self)}: a dict must have 'images', and may have "
                 f"{', '.join(map(repr, PARTS[1:]))}; got {', '.join(map(repr, parts))}"
-            )
-        if self.moves and "bounding_boxes" in parts:
-            raise InvalidArgumentError(
-                f"{who(self)}: pixels move, and bounding boxes would not follow them",
-                remedy="leave the boxes out, or use layers that change colours alone",
             )
 
     def _work_dtype(self) -> str:
@@ -157,7 +296,10 @@ class ImageLayer(DataLayer):
         return ops.squeeze(y, 0) if len(like.shape) == 3 else y
 
     def get_config(self) -> dict[str, Any]:
-        return super().get_config() | config_of(self, "data_format")
+        config = super().get_config() | config_of(self, "data_format")
+        if self.bounding_box_format is not None:
+            config["bounding_box_format"] = self.bounding_box_format
+        return config
 
 
 class ToneLayer(ImageLayer):
@@ -177,7 +319,7 @@ class ToneLayer(ImageLayer):
         value_range: Sequence[float],
         seed: int | None,
         data_format: DataFormat | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.value_range = bounds(self, value_range)
@@ -207,13 +349,13 @@ class FactorLayer(ToneLayer):
         value_range: Sequence[float] = (0, 255),
         data_format: DataFormat | None = None,
         seed: int | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(value_range, seed, data_format, **kwargs)
         self.factor = span(self, "factor", factor, self.least, 1.0)
 
-    def draw(self, x: Tensor, seed: Any) -> Any:
-        return between(seed, self.factor, *each_image(x))
+    def draw(self, x: Tensor, seed: Any) -> dict[str, Any]:
+        return {"factor": between(seed, self.factor, *each_image(x))}
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | config_of(self, "factor")
@@ -287,6 +429,11 @@ def some(seed: SeedGenerator, chance: tuple[float, float], x: Tensor) -> Any:
     """For each image of the batch `x` whether it is chosen, by a chance that is itself drawn."""
     chances = between(seed, chance, *each_image(x))
     return between(seed, (0.0, 1.0), *each_image(x)) < chances
+
+
+def per_image(values: Any) -> Any:
+    """Values of the images of a batch, in a shape that fits its pixels: (batch, 1, 1, 1)."""
+    return ops.reshape(ops.convert_to_tensor(values), (-1, 1, 1, 1))
 
 
 def as_like(drawn: Any, x: Tensor) -> Any:

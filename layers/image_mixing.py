@@ -13,6 +13,7 @@ from laminar.random import SeedGenerator
 from laminar.typing import DataFormat
 
 from .image_layer import (
+    BoxOptions,
     ImageLayer,
     Range,
     as_like,
@@ -21,10 +22,10 @@ from .image_layer import (
     clipped,
     each_image,
     known_size,
+    per_image,
     some,
     span,
 )
-from .layer_options import LayerOptions
 from .options import config_of
 
 
@@ -77,13 +78,13 @@ class CutMix(ImageLayer):
         factor: Range = 1.0,
         seed: int | None = None,
         data_format: DataFormat | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.factor = span(self, "factor", factor, 0.0, 1.0)
         self._begin(seed)
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
         """The box, the order of the other images, and the part of the image that stays."""
         height, width = known_size(self, x)
         count = ops.shape(x)[0]
@@ -94,15 +95,18 @@ class CutMix(ImageLayer):
         box = _in_box(height, width, rows, columns)
         order = random.shuffle(ops.arange(count), seed=seed)
         area = (columns[1] - columns[0]) * (rows[1] - rows[0])
-        return box, order, 1 - area / (width * height)
+        return {
+            "batch_masks": box,
+            "permutation_order": order,
+            "mix_weight": 1 - area / (width * height),
+        }
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
-        box, order, _ = drawn
-        return ops.where(box, ops.take(x, order, axis=0), x)
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
+        other = ops.take(x, drawn["permutation_order"], axis=0)
+        return ops.where(ops.convert_to_tensor(drawn["batch_masks"]), other, x)
 
-    def change_labels(self, labels: Tensor, drawn: Any) -> Any:
-        _, order, weight = drawn
-        return _mixed_labels(labels, order, weight)
+    def change_labels(self, labels: Tensor, drawn: dict[str, Any]) -> Any:
+        return _mixed_labels(labels, drawn["permutation_order"], drawn["mix_weight"])
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | config_of(self, "factor", "seed")
@@ -135,7 +139,7 @@ class MixUp(ImageLayer):
         alpha: float = 0.2,
         data_format: DataFormat | None = None,
         seed: int | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         if not isinstance(alpha, int | float) or alpha <= 0:
@@ -143,17 +147,32 @@ class MixUp(ImageLayer):
         self.alpha = alpha
         self._begin(seed)
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
         order = random.shuffle(ops.arange(ops.shape(x)[0]), seed=seed)
-        return order, random.beta(each_image(x), self.alpha, self.alpha, seed=seed)
+        weight = random.beta(each_image(x), self.alpha, self.alpha, seed=seed)
+        return {"mix_weight": weight, "permutation_order": order}
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
-        order, weight = drawn
-        weight = as_like(weight, x)
-        return weight * x + (1 - weight) * ops.take(x, order, axis=0)
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
+        weight = as_like(per_image(drawn["mix_weight"]), x)
+        return weight * x + (1 - weight) * ops.take(x, drawn["permutation_order"], axis=0)
 
-    def change_labels(self, labels: Tensor, drawn: Any) -> Any:
-        return _mixed_labels(labels, *drawn)
+    def change_labels(self, labels: Tensor, drawn: dict[str, Any]) -> Any:
+        return _mixed_labels(labels, drawn["permutation_order"], drawn["mix_weight"])
+
+    def transform_bounding_boxes(
+        self,
+        bounding_boxes: dict[str, Any],
+        transformation: dict[str, Any] | None = None,
+        training: bool = True,
+    ) -> dict[str, Any]:
+        """The boxes, and then the labels, of both images that were mixed."""
+        if not training or transformation is None:
+            return bounding_boxes
+        order = transformation["permutation_order"]
+        return {
+            name: ops.concatenate([values, ops.take(values, order, axis=0)], axis=1)
+            for name, values in bounding_boxes.items()
+        }
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | config_of(self, "alpha", "seed")
@@ -189,7 +208,7 @@ class RandomErasing(ImageLayer):
         value_range: Sequence[float] = (0, 255),
         seed: int | None = None,
         data_format: DataFormat | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.factor = span(self, "factor", factor, 0.0, 1.0)
@@ -204,7 +223,7 @@ class RandomErasing(ImageLayer):
         self.value_range = bounds(self, value_range)
         self._begin(seed)
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
         """Which pixels are covered, and with what."""
         height, width = known_size(self, x)
         sides = [ops.sqrt(between(seed, self.scale, *each_image(x))) for _ in range(2)]
@@ -214,11 +233,16 @@ class RandomErasing(ImageLayer):
             filling = random.normal(ops.shape(x), dtype="float32", seed=seed) * self.value_range[1]
         else:
             filling = ops.convert_to_tensor(self.fill_value, "float32")
-        return ops.logical_and(box, some(seed, self.factor, x)), clipped(filling, self.value_range)
+        return {
+            "apply_erasing": some(seed, self.factor, x),
+            "batch_masks": box,
+            "fill_value": clipped(filling, self.value_range),
+        }
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
-        box, filling = drawn
-        return ops.where(box, as_like(filling, x), x)
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
+        covered = ops.convert_to_tensor(drawn["batch_masks"])
+        covered = ops.logical_and(covered, per_image(drawn["apply_erasing"]))
+        return ops.where(covered, as_like(ops.convert_to_tensor(drawn["fill_value"]), x), x)
 
     def get_config(self) -> dict[str, Any]:
         names = ("factor", "scale", "fill_value", "value_range", "seed")

@@ -11,6 +11,7 @@ from laminar.random import SeedGenerator
 from laminar.typing import DataFormat
 
 from .image_layer import (
+    BoxOptions,
     FactorLayer,
     ImageLayer,
     ImageOptions,
@@ -20,10 +21,10 @@ from .image_layer import (
     between,
     clipped,
     each_image,
+    per_image,
     rescaled,
     some,
 )
-from .layer_options import LayerOptions
 from .options import config_of, fraction
 
 
@@ -55,9 +56,13 @@ class RandomBrightness(FactorLayer):
     ) -> None:
         super().__init__(factor, value_range, seed=seed, **kwargs)
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
         low, high = self.value_range
-        return clipped(x + as_like(drawn, x) * (high - low), self.value_range)
+        return {"rgb_delta": between(seed, self.factor, *each_image(x)) * (high - low)}
+
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
+        shift = as_like(drawn["rgb_delta"], x)
+        return clipped(x + shift, self.value_range)
 
 
 class RandomContrast(FactorLayer):
@@ -86,13 +91,13 @@ class RandomContrast(FactorLayer):
     ) -> None:
         super().__init__(factor, value_range, seed=seed, **kwargs)
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
         limits = 1 - self.factor[0], 1 + self.factor[1]
-        return between(seed, limits, *each_image(x))
+        return {"contrast_factor": between(seed, limits, *each_image(x))}
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
         mean = ops.mean(x, axis=(1, 2), keepdims=True)
-        return clipped((x - mean) * as_like(drawn, x) + mean, self.value_range)
+        return clipped((x - mean) * as_like(drawn["contrast_factor"], x) + mean, self.value_range)
 
 
 class RandomHue(FactorLayer):
@@ -112,14 +117,14 @@ class RandomHue(FactorLayer):
         InvalidArgumentError: a factor outside of its bounds, or no range.
     """
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
         sign = ops.where(between(seed, (0.0, 1.0), *each_image(x)) > 0.5, -0.5, 0.5)
-        return between(seed, self.factor, *each_image(x)) * sign
+        return {"factor": between(seed, self.factor, *each_image(x)) * sign}
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
         colors = rescaled(x, self.value_range, (0, 1))
         found = ops.image.rgb_to_hsv(colors, data_format="channels_last")
-        hue = ops.mod(found[..., :1] + as_like(drawn, x), 1.0)
+        hue = ops.mod(found[..., :1] + as_like(drawn["factor"], x), 1.0)
         y = ops.concatenate([hue, found[..., 1:]], -1)
         y = ops.image.hsv_to_rgb(y, data_format="channels_last")
         return rescaled(clipped(y, (0, 1)), (0, 1), self.value_range)
@@ -145,14 +150,14 @@ class RandomSaturation(FactorLayer):
 
     least = -1.0
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
         factor = between(seed, self.factor, *each_image(x))
-        return factor / (1 - factor + 1e-7)
+        return {"factor": factor / (1 - factor + 1e-7)}
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
         colors = rescaled(x, self.value_range, (0, 1))
         found = ops.image.rgb_to_hsv(colors, data_format="channels_last")
-        saturation = clipped(found[..., 1:2] * as_like(drawn, x), (0, 1))
+        saturation = clipped(found[..., 1:2] * as_like(drawn["factor"], x), (0, 1))
         y = ops.concatenate([found[..., :1], saturation, found[..., 2:]], -1)
         y = ops.image.hsv_to_rgb(y, data_format="channels_last")
         return rescaled(y, (0, 1), self.value_range)
@@ -177,9 +182,9 @@ class RandomColorDegeneration(FactorLayer):
 
     least = -1.0
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
         grey = ops.image.rgb_to_grayscale(x, data_format="channels_last")
-        return clipped(x + as_like(drawn, x) * (grey - x), self.value_range)
+        return clipped(x + as_like(drawn["factor"], x) * (grey - x), self.value_range)
 
 
 class RandomGrayscale(ImageLayer):
@@ -204,17 +209,18 @@ class RandomGrayscale(ImageLayer):
         factor: float = 0.5,
         data_format: DataFormat | None = None,
         seed: int | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.factor = fraction(self, "factor", factor)
         self._begin(seed)
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
-        return between(seed, (0.0, 1.0), *each_image(x)) < self.factor
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
+        return {"should_apply": between(seed, (0.0, 1.0), *each_image(x)) < self.factor}
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
-        return ops.where(drawn, ops.image.rgb_to_grayscale(x, data_format="channels_last"), x)
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
+        grey = ops.image.rgb_to_grayscale(x, data_format="channels_last")
+        return ops.where(per_image(drawn["should_apply"]), grey, x)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | config_of(self, "factor", "seed")
@@ -243,15 +249,15 @@ class RandomInvert(FactorLayer):
         value_range: Sequence[float] = (0, 255),
         seed: int | None = None,
         data_format: DataFormat | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(factor, value_range, data_format, seed, **kwargs)
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
-        return some(seed, self.factor, x)
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
+        return {"apply_inversion": some(seed, self.factor, x)}
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
-        return ops.where(drawn, self.value_range[1] - x, x)
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
+        return ops.where(per_image(drawn["apply_inversion"]), self.value_range[1] - x, x)
 
 
 class RandomColorJitter(ToneLayer):
@@ -282,7 +288,7 @@ class RandomColorJitter(ToneLayer):
         hue_factor: Range | None = None,
         seed: int | None = None,
         data_format: DataFormat | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(value_range, seed, data_format, **kwargs)
         self.brightness_factor = brightness_factor
@@ -301,12 +307,12 @@ class RandomColorJitter(ToneLayer):
             if factor is not None
         ]
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
-        return [step.draw(x, seed) for step in self._steps]
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
+        return {step.name: step.draw(x, seed) for step in self._steps}
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
-        for step, numbers in zip(self._steps, drawn, strict=True):
-            x = step.change(x, numbers)
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
+        for step in self._steps:
+            x = step.change(x, drawn[step.name])
         return x
 
     def get_config(self) -> dict[str, Any]:

@@ -6,16 +6,32 @@ import math
 from typing import Any, Unpack
 
 from laminar import ops
+from laminar.bounding_boxes.moving import around, sides
 from laminar.engine.graph import Tensor
 from laminar.random import SeedGenerator
 from laminar.typing import DataFormat
 
-from .image_layer import ImageLayer, Range, as_like, between, each_image, known_size, span
-from .layer_options import LayerOptions
+from .image_layer import (
+    BoxOptions,
+    ImageLayer,
+    Range,
+    as_like,
+    between,
+    each_image,
+    known_size,
+    per_image,
+    span,
+)
 from .options import config_of, one_of
 
 FILL_MODES = ("reflect", "wrap", "constant", "nearest")
 INTERPOLATIONS = ("nearest", "bilinear")
+
+
+def columns(values: Any) -> Any:
+    """The two columns of what is drawn for each image."""
+    x = ops.convert_to_tensor(values)
+    return x[:, 0], x[:, 1]
 
 
 class RandomFlip(ImageLayer):
@@ -40,19 +56,29 @@ class RandomFlip(ImageLayer):
         mode: str = "horizontal_and_vertical",
         seed: int | None = None,
         data_format: DataFormat | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         choices = ("horizontal", "vertical", "horizontal_and_vertical")
         self.mode = one_of(self, "mode", mode, choices)
         self._begin(seed)
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
-        return between(seed, (0.0, 1.0), *each_image(x)) <= 0.5
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
+        return {"flips": between(seed, (0.0, 1.0), *each_image(x)) <= 0.5}
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
         axes = [axis for axis, name in ((1, "vertical"), (2, "horizontal")) if name in self.mode]
-        return ops.where(drawn, ops.flip(x, axes), x)
+        return ops.where(per_image(drawn["flips"]), ops.flip(x, axes), x)
+
+    def change_boxes(self, boxes: Tensor, drawn: dict[str, Any], size: tuple[Any, Any]) -> Any:
+        height, width = size
+        left, top, right, bottom = sides(boxes)
+        if "horizontal" in self.mode:
+            left, right = width - right, width - left
+        if "vertical" in self.mode:
+            top, bottom = height - bottom, height - top
+        flips = ops.reshape(ops.convert_to_tensor(drawn["flips"]), (-1, 1, 1))
+        return ops.where(flips, ops.stack([left, top, right, bottom], -1), boxes)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | config_of(self, "mode", "seed")
@@ -78,7 +104,7 @@ class _Affine(ImageLayer):
         seed: int | None,
         fill_value: float,
         data_format: DataFormat | None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.fill_mode = one_of(self, "fill_mode", fill_mode, FILL_MODES)
@@ -86,13 +112,13 @@ class _Affine(ImageLayer):
         self.fill_value = fill_value
         self._begin(seed)
 
-    def _matrix(self, drawn: Any, height: int, width: int) -> Any:
+    def _matrix(self, drawn: dict[str, Any], height: int, width: int) -> Any:
         """For each image (a0, a1, a2, b0, b1, b2): (x, y) is what was at (a . (x, y, 1), b ...)."""
         raise NotImplementedError
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
         rows = self._matrix(drawn, *known_size(self, x))
-        zero = ops.zeros_like(drawn[0])
+        zero = ops.zeros_like(next(r for r in rows if not isinstance(r, int)))
         whole = [ops.broadcast_to(r, ops.shape(zero)) if isinstance(r, int) else r for r in rows]
         return ops.image.affine_transform(
             x,
@@ -102,6 +128,20 @@ class _Affine(ImageLayer):
             fill_value=self.fill_value,
             data_format="channels_last",
         )
+
+    def change_boxes(self, boxes: Tensor, drawn: dict[str, Any], size: tuple[Any, Any]) -> Any:
+        a0, a1, a2, b0, b1, b2 = (
+            r if isinstance(r, int) else ops.reshape(r, (-1, 1)) for r in self._matrix(drawn, *size)
+        )
+        # The map of `_matrix` leads from new places to old ones; boxes go the other way.
+        area = a0 * b1 - a1 * b0
+        area = ops.where(ops.abs(area) < 1e-6, 1e-6, area)
+
+        def moved(x: Any, y: Any) -> tuple[Any, Any]:
+            x, y = x - a2, y - b2
+            return (b1 * x - a1 * y) / area, (a0 * y - b0 * x) / area
+
+        return around(moved, boxes)
 
     def get_config(self) -> dict[str, Any]:
         names = ("fill_mode", "interpolation", "seed", "fill_value")
@@ -136,16 +176,16 @@ class RandomRotation(_Affine):
         seed: int | None = None,
         fill_value: float = 0.0,
         data_format: DataFormat | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(fill_mode, interpolation, seed, fill_value, data_format, **kwargs)
         self.factor = span(self, "factor", factor, -1.0, 1.0)
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
-        return (between(seed, self.factor, ops.shape(x)[0]),)
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
+        return {"angle": 360.0 * between(seed, self.factor, ops.shape(x)[0])}
 
-    def _matrix(self, drawn: Any, height: int, width: int) -> Any:
-        angle = drawn[0] * (2 * math.pi)
+    def _matrix(self, drawn: dict[str, Any], height: int, width: int) -> Any:
+        angle = ops.convert_to_tensor(drawn["angle"]) * (math.pi / 180)
         cos, sin = ops.cos(angle), ops.sin(angle)
         x, y = (width - 1) / 2, (height - 1) / 2
         return cos, -sin, x - x * cos + y * sin, sin, cos, y - x * sin - y * cos
@@ -184,20 +224,23 @@ class RandomTranslation(_Affine):
         seed: int | None = None,
         fill_value: float = 0.0,
         data_format: DataFormat | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(fill_mode, interpolation, seed, fill_value, data_format, **kwargs)
         self.height_factor, self.width_factor = height_factor, width_factor
         self._height_span = span(self, "height_factor", height_factor, -1.0, 1.0)
         self._width_span = span(self, "width_factor", width_factor, -1.0, 1.0)
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
         count = ops.shape(x)[0]
-        return between(seed, self._height_span, count), between(seed, self._width_span, count)
+        height, width = known_size(self, x)
+        down = between(seed, self._height_span, count) * height
+        right = between(seed, self._width_span, count) * width
+        return {"translations": ops.stack([right, down], -1)}
 
-    def _matrix(self, drawn: Any, height: int, width: int) -> Any:
-        down, right = drawn
-        return 1, 0, -right * width, 0, 1, -down * height
+    def _matrix(self, drawn: dict[str, Any], height: int, width: int) -> Any:
+        right, down = columns(drawn["translations"])
+        return 1, 0, -right, 0, 1, -down
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | config_of(self, "height_factor", "width_factor")
@@ -234,7 +277,7 @@ class RandomZoom(_Affine):
         seed: int | None = None,
         fill_value: float = 0.0,
         data_format: DataFormat | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(fill_mode, interpolation, seed, fill_value, data_format, **kwargs)
         self.height_factor, self.width_factor = height_factor, width_factor
@@ -244,15 +287,19 @@ class RandomZoom(_Affine):
         if width_factor is not None:
             self._width_span = span(self, "width_factor", width_factor, lowest, 1.0)
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
         count = ops.shape(x)[0]
         tall = 1.0 + between(seed, self._height_span, count)
         if self._width_span is None:
-            return tall, tall
-        return tall, 1.0 + between(seed, self._width_span, count)
+            return {"height_zoom": tall, "width_zoom": tall}
+        wide = 1.0 + between(seed, self._width_span, count)
+        return {"height_zoom": tall, "width_zoom": wide}
 
-    def _matrix(self, drawn: Any, height: int, width: int) -> Any:
-        tall, wide = drawn
+    def _matrix(self, drawn: dict[str, Any], height: int, width: int) -> Any:
+        tall, wide = (
+            ops.reshape(ops.convert_to_tensor(drawn[name]), (-1,))
+            for name in ("height_zoom", "width_zoom")
+        )
         return wide, 0, (width - 1) / 2 * (1 - wide), 0, tall, (height - 1) / 2 * (1 - tall)
 
     def get_config(self) -> dict[str, Any]:
@@ -289,21 +336,22 @@ class RandomShear(_Affine):
         fill_value: float = 0.0,
         data_format: DataFormat | None = None,
         seed: int | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(fill_mode, interpolation, seed, fill_value, data_format, **kwargs)
         self.x_factor, self.y_factor = x_factor, y_factor
         self._x_span = span(self, "x_factor", x_factor, -1.0, 1.0)
         self._y_span = span(self, "y_factor", y_factor, -1.0, 1.0)
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
         count = ops.shape(x)[0]
         turned = ops.where(between(seed, (0.0, 1.0), count) > 0.5, -1.0, 1.0)
         along_y, along_x = (between(seed, s, count) for s in (self._y_span, self._x_span))
-        return along_x * turned, along_y * turned
+        return {"shear_factor": ops.stack([along_x * turned, along_y * turned], -1)}
 
-    def _matrix(self, drawn: Any, height: int, width: int) -> Any:
-        return 1, drawn[0], 0, drawn[1], 1, 0
+    def _matrix(self, drawn: dict[str, Any], height: int, width: int) -> Any:
+        along_x, along_y = columns(drawn["shear_factor"])
+        return 1, along_x, 0, along_y, 1, 0
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | config_of(self, "x_factor", "y_factor")

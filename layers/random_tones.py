@@ -13,6 +13,7 @@ from laminar.random import SeedGenerator
 from laminar.typing import DataFormat, Ints
 
 from .image_layer import (
+    BoxOptions,
     FactorLayer,
     ImageOptions,
     Range,
@@ -21,11 +22,11 @@ from .image_layer import (
     between,
     clipped,
     each_image,
+    per_image,
     rescaled,
     some,
     span,
 )
-from .layer_options import LayerOptions
 from .options import at_least_0, config_of, each_axis, whole
 
 _BYTES = (0, 255)
@@ -61,15 +62,15 @@ class Solarization(ToneLayer):
         self.addition_factor = span(self, "addition_factor", addition_factor, 0.0, 1.0)
         self.threshold_factor = span(self, "threshold_factor", threshold_factor, 0.0, 1.0)
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
         factors = self.addition_factor, self.threshold_factor
-        return tuple(255 * between(seed, factor, *each_image(x)) for factor in factors)
+        additions, thresholds = (255 * between(seed, f, *each_image(x)) for f in factors)
+        return {"additions": additions, "thresholds": thresholds}
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
-        addition, threshold = drawn
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
         y = rescaled(x, self.value_range, _BYTES)
-        y = clipped(y + as_like(addition, x), _BYTES)
-        y = ops.where(y < as_like(threshold, x), y, 255 - y)
+        y = clipped(y + as_like(drawn["additions"], x), _BYTES)
+        y = ops.where(y < as_like(drawn["thresholds"], x), y, 255 - y)
         return rescaled(y, _BYTES, self.value_range)
 
     def get_config(self) -> dict[str, Any]:
@@ -99,21 +100,22 @@ class RandomPosterization(ToneLayer):
         value_range: Sequence[float] = (0, 255),
         data_format: DataFormat | None = None,
         seed: int | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(value_range, seed, data_format, **kwargs)
         low, high = span(self, "factor", factor, 1, 8)
         self.factor = whole(self, "factor", low), whole(self, "factor", high)
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
-        """The distance of neighbouring values that stay, a power of 2."""
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
+        """How many of the least significant bits are dropped."""
         low, high = self.factor
         bits = random.randint(each_image(x), low, max(high, low + 1), seed=seed)
-        return ops.left_shift(1, 8 - bits)
+        return {"shift_factor": 8 - bits}
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
         y = ops.cast(rescaled(x, self.value_range, _BYTES), "int32")
-        y = ops.cast(y // drawn * drawn, x.dtype)
+        step = ops.left_shift(1, ops.cast(per_image(drawn["shift_factor"]), "int32"))
+        y = ops.cast(y // step * step, x.dtype)
         return rescaled(y, _BYTES, self.value_range)
 
     def get_config(self) -> dict[str, Any]:
@@ -140,13 +142,13 @@ class RandomSharpness(FactorLayer):
         InvalidArgumentError: a factor outside of its bounds, or no range.
     """
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
         # The sum of the 9 pixels around is a sum along rows of a sum along columns.
         padded = ops.pad(x, [(0, 0), (1, 1), (1, 1), (0, 0)])
         rows = padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:]
         around = rows[:, :, :-2] + rows[:, :, 1:-1] + rows[:, :, 2:]
         smooth = (around + 4 * x) / 13
-        return clipped(smooth + 2 * as_like(drawn, x) * (x - smooth), self.value_range)
+        return clipped(smooth + 2 * as_like(drawn["factor"], x) * (x - smooth), self.value_range)
 
 
 class RandomGaussianBlur(FactorLayer):
@@ -177,7 +179,7 @@ class RandomGaussianBlur(FactorLayer):
         value_range: Sequence[float] = (0, 255),
         data_format: DataFormat | None = None,
         seed: int | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(factor, value_range, data_format, seed, **kwargs)
         self.kernel_size = each_axis(self, "kernel_size", kernel_size, 2)
@@ -189,15 +191,18 @@ class RandomGaussianBlur(FactorLayer):
         self.sigma = span(self, "sigma", sigma, 0.0, 1.0)
         at_least_0(self, "sigma", self.sigma[0])
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
-        return some(seed, self.factor, x), between(seed, self.sigma, 2) + 1e-6
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
+        return {
+            "should_apply_blur": some(seed, self.factor, x),
+            "blur_factor": between(seed, self.sigma, 2) + 1e-6,
+        }
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
-        chosen, sigma = drawn
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
         y = ops.image.gaussian_blur(
-            x, self.kernel_size, as_like(sigma, x), data_format="channels_last"
+            x, self.kernel_size, as_like(drawn["blur_factor"], x), data_format="channels_last"
         )
-        return clipped(ops.where(chosen, y, x), self.value_range)
+        y = ops.where(per_image(drawn["should_apply_blur"]), y, x)
+        return clipped(y, self.value_range)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | config_of(self, "kernel_size", "sigma")

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from laminar import ops
+from laminar.bounding_boxes.moving import around
 from laminar.engine.graph import Tensor
-from laminar.ops.warping import random_moves, shaken
+from laminar.ops.warping import homography, random_moves, shaken
 from laminar.random import SeedGenerator
 from laminar.random.seeds import draw_seed
 from laminar.typing import DataFormat
 
 from .image_layer import (
+    BoxOptions,
     ImageLayer,
     Range,
     as_like,
@@ -20,10 +22,10 @@ from .image_layer import (
     bounds,
     clipped,
     known_size,
+    per_image,
     some,
     span,
 )
-from .layer_options import LayerOptions
 from .options import config_of, fraction, one_of
 from .random_geometry import INTERPOLATIONS
 
@@ -57,7 +59,7 @@ class RandomPerspective(ImageLayer):
         fill_value: float = 0.0,
         seed: int | None = None,
         data_format: DataFormat | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.factor = span(self, "factor", factor, 0.0, 1.0)
@@ -66,25 +68,49 @@ class RandomPerspective(ImageLayer):
         self.fill_value = fill_value
         self._begin(seed)
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
         limits = -0.5 * self.scale, 0.5 * self.scale
-        return some(seed, self.factor, x), between(seed, limits, ops.shape(x)[0], 4, 2)
-
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
-        chosen, moves = drawn
         height, width = known_size(self, x)
         right, bottom = width - 1.0, height - 1.0
+        moves = between(seed, limits, ops.shape(x)[0], 4, 2)
         corners = [[[0.0, 0.0], [right, 0.0], [0.0, bottom], [right, bottom]]]
         start = ops.convert_to_tensor(corners, "float32") + ops.zeros_like(moves)
+        return {
+            "apply_perspective": some(seed, self.factor, x),
+            "start_points": start,
+            "end_points": start + start * moves,
+        }
+
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
+        start, end = (
+            as_like(ops.convert_to_tensor(drawn[name]), x)
+            for name in ("start_points", "end_points")
+        )
         y = ops.image.perspective_transform(
             x,
-            as_like(start, x),
-            as_like(start + start * moves, x),
+            start,
+            end,
             interpolation=interpolation or self.interpolation,
             fill_value=self.fill_value,
             data_format="channels_last",
         )
-        return ops.where(chosen, y, x)
+        return ops.where(per_image(drawn["apply_perspective"]), y, x)
+
+    def change_boxes(self, boxes: Tensor, drawn: dict[str, Any], size: tuple[Any, Any]) -> Any:
+        # An image is read at the places of `start` to be seen at those of `end`.
+        start, end = (
+            ops.cast(ops.convert_to_tensor(drawn[name]), boxes.dtype)
+            for name in ("start_points", "end_points")
+        )
+        matrix = [ops.expand_dims(v, 1) for v in ops.unstack(homography(end, start), axis=-1)]
+
+        def moved(x: Any, y: Any) -> tuple[Any, Any]:
+            a0, a1, a2, b0, b1, b2, c0, c1 = matrix
+            below = c0 * x + c1 * y + 1.0
+            return (a0 * x + a1 * y + a2) / below, (b0 * x + b1 * y + b2) / below
+
+        chosen = ops.reshape(ops.convert_to_tensor(drawn["apply_perspective"]), (-1, 1, 1))
+        return ops.where(chosen, around(moved, boxes), boxes)
 
     def get_config(self) -> dict[str, Any]:
         names = ("factor", "scale", "interpolation", "fill_value", "seed")
@@ -129,7 +155,7 @@ class RandomElasticTransform(ImageLayer):
         value_range: Sequence[float] = (0, 255),
         seed: int | None = None,
         data_format: DataFormat | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         modes = ("constant", "nearest", "wrap", "mirror", "reflect")
@@ -141,30 +167,36 @@ class RandomElasticTransform(ImageLayer):
         self.value_range = bounds(self, value_range)
         self._begin(seed)
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
-        """Which images are chosen, and how far each pixel moves down and right."""
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
+        """Which images are chosen, how strong the change is, and what it is drawn from."""
+        return {
+            "apply_transform": some(seed, self.factor, x),
+            "distortion_factor": between(seed, self.scale),
+            "seed": draw_seed(seed),
+        }
+
+    def _shaken(self, x: Tensor, drawn: dict[str, Any], interpolation: str) -> Any:
         height, width = known_size(self, x)
-        strength = as_like(between(seed, self.scale), x) + 1e-6  # a width of 0 would be none at all
+        state = drawn["seed"]
+        # A width of 0 would be none at all.
+        strength = as_like(ops.convert_to_tensor(drawn["distortion_factor"]), x) + 1e-6
         widest = min(height, width) * 0.05 * self.scale[1]
         moves = random_moves(
             x,
             strength * (max(height, width) * 0.1),
             strength * (min(height, width) * 0.05),
             int(6 * widest) | 1,
-            draw_seed(seed),
+            state if isinstance(state, Tensor) else draw_seed(state),
         )
-        return some(seed, self.factor, x), moves
+        y = shaken(x, moves, interpolation, self.fill_mode, self.fill_value)
+        return ops.where(per_image(drawn["apply_transform"]), y, x)
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
-        chosen, moves = drawn
-        mode = interpolation or self.interpolation
-        y = ops.where(chosen, shaken(x, moves, mode, self.fill_mode, self.fill_value), x)
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
+        y = self._shaken(x, drawn, interpolation or self.interpolation)
         return clipped(y, self.value_range)
 
-    def change_masks(self, masks: Tensor, drawn: Any) -> Any:
-        chosen, moves = drawn
-        y = shaken(masks, moves, "nearest", self.fill_mode, self.fill_value)
-        return ops.where(chosen, y, masks)
+    def change_masks(self, masks: Tensor, drawn: dict[str, Any]) -> Any:
+        return self._shaken(masks, drawn, "nearest")
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | config_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from laminar import ops
 from laminar.engine.errors import InvalidArgumentError
@@ -11,11 +11,39 @@ from laminar.naming import who
 from laminar.random import SeedGenerator
 from laminar.typing import DataFormat
 
-from .image_layer import ImageLayer, between, known_size
-from .layer_options import LayerOptions
+from .image_layer import BoxOptions, ImageLayer, between, known_size
 from .options import config_of, one_of, whole
 
 INTERPOLATIONS = ("bilinear", "nearest", "bicubic", "lanczos3", "lanczos5")
+
+
+class _Window(NamedTuple):
+    """A part of an image: where it begins, and its size."""
+
+    top: Any
+    left: Any
+    height: Any
+    width: Any
+
+
+def _cropped(size: tuple[int, int], wanted: tuple[int, int]) -> _Window:
+    """The largest window in the middle of an image that has the ratio of the size that is wanted;
+    `ops.image.resize` cuts it out with `crop_to_aspect_ratio`."""
+    height, width = size
+    rows = max(min(height, int(width * wanted[0] / wanted[1])), 1)
+    columns = max(min(width, int(height * wanted[1] / wanted[0])), 1)
+    return _Window((height - rows) // 2, (width - columns) // 2, rows, columns)
+
+
+def _corners(down: Any, right: Any, boxes: Tensor) -> Any:
+    """Two numbers for each of left, top, right and bottom of boxes."""
+    return ops.stack([ops.cast(v, boxes.dtype) for v in (right, down, right, down)])
+
+
+def _in_window(boxes: Tensor, window: _Window, height: int, width: int) -> Any:
+    """Boxes in a part of their image, once it has another size."""
+    moved = boxes - _corners(window.top, window.left, boxes)
+    return moved * _corners(height / window.height, width / window.width, boxes)
 
 
 class Resizing(ImageLayer):
@@ -54,7 +82,7 @@ class Resizing(ImageLayer):
         fill_value: float = 0.0,
         antialias: bool = False,
         data_format: DataFormat | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.height = whole(self, "height", height)
@@ -70,7 +98,7 @@ class Resizing(ImageLayer):
         self.fill_value = fill_value
         self.antialias = bool(antialias)
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
         return ops.image.resize(
             x,
             (self.height, self.width),
@@ -82,6 +110,21 @@ class Resizing(ImageLayer):
             fill_value=self.fill_value,
             data_format="channels_last",
         )
+
+    def change_boxes(self, boxes: Tensor, drawn: dict[str, Any], size: tuple[Any, Any]) -> Any:
+        if self.crop_to_aspect_ratio:
+            return _in_window(
+                boxes, _cropped(size, self.changed_size(size)), self.height, self.width
+            )
+        height, width = size
+        if not self.pad_to_aspect_ratio:
+            return boxes * _corners(self.height / height, self.width / width, boxes)
+        scale = min(self.height / height, self.width / width)
+        top, left = (self.height - height * scale) // 2, (self.width - width * scale) // 2
+        return boxes * scale + _corners(top, left, boxes)
+
+    def changed_size(self, size: tuple[Any, Any]) -> tuple[Any, Any]:
+        return self.height, self.width
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | config_of(
@@ -122,13 +165,13 @@ class CenterCrop(ImageLayer):
         height: int,
         width: int,
         data_format: DataFormat | None = None,
-        **kwargs: Unpack[LayerOptions],
+        **kwargs: Unpack[BoxOptions],
     ) -> None:
         super().__init__(data_format, **kwargs)
         self.height = whole(self, "height", height)
         self.width = whole(self, "width", width)
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
         height, width = known_size(self, x)
         if height < self.height or width < self.width:
             return ops.image.resize(
@@ -140,6 +183,18 @@ class CenterCrop(ImageLayer):
             )
         top, left = (height - self.height) // 2, (width - self.width) // 2
         return x[:, top : top + self.height, left : left + self.width]
+
+    def change_boxes(self, boxes: Tensor, drawn: dict[str, Any], size: tuple[Any, Any]) -> Any:
+        height, width = size
+        if height < self.height or width < self.width:
+            window = _cropped(size, self.changed_size(size))
+        else:
+            top, left = (height - self.height) // 2, (width - self.width) // 2
+            window = _Window(top, left, self.height, self.width)
+        return _in_window(boxes, window, self.height, self.width)
+
+    def changed_size(self, size: tuple[Any, Any]) -> tuple[Any, Any]:
+        return self.height, self.width
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | config_of(self, "height", "width")
@@ -178,22 +233,32 @@ class RandomCrop(CenterCrop):
         self._begin(seed)
 
     def rest(self, x: Tensor, interpolation: str | None = None) -> Any:
-        return super().change(x, None, interpolation)
+        return super().change(x, {}, interpolation)
 
-    def draw(self, x: Tensor, seed: SeedGenerator) -> Any:
-        """The first row and column; None where there is no choice."""
+    def draw(self, x: Tensor, seed: SeedGenerator) -> dict[str, Any]:
+        """The first row and column, where there is a choice."""
         height, width = known_size(self, x)
         if height < self.height or width < self.width:
-            return None
+            return {}
         room = (height - self.height + 1, width - self.width + 1)
         places = between(seed, (0.0, 1.0), 2) * ops.convert_to_tensor(room, "float32")
-        return ops.minimum(ops.cast(places, "int32"), [n - 1 for n in room])
+        return {"start": ops.minimum(ops.cast(places, "int32"), [n - 1 for n in room])}
 
-    def change(self, x: Tensor, drawn: Any, interpolation: str | None = None) -> Any:
-        if drawn is None:
+    def change(self, x: Tensor, drawn: dict[str, Any], interpolation: str | None = None) -> Any:
+        if "start" not in drawn:
             return super().change(x, drawn, interpolation)
-        rows = ops.take(x, drawn[0] + ops.arange(self.height), axis=1)
-        return ops.take(rows, drawn[1] + ops.arange(self.width), axis=2)
+        top, left = drawn["start"][0], drawn["start"][1]
+        rows = ops.take(x, top + ops.arange(self.height), axis=1)
+        return ops.take(rows, left + ops.arange(self.width), axis=2)
+
+    def change_boxes(self, boxes: Tensor, drawn: dict[str, Any], size: tuple[Any, Any]) -> Any:
+        if "start" not in drawn:
+            return super().change_boxes(boxes, drawn, size)
+        window = _Window(drawn["start"][0], drawn["start"][1], self.height, self.width)
+        return _in_window(boxes, window, self.height, self.width)
+
+    def rest_boxes(self, boxes: Tensor, size: tuple[Any, Any]) -> Any:
+        return super().change_boxes(boxes, {}, size)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | config_of(self, "seed")

@@ -18,6 +18,7 @@ FOLDERS = ("datasets", "distribute", "engine", "layers", "optimizers")
 # The rooms of the face that know nothing of layers: layers and optimizers stand on them.
 BASE = {
     "activations",
+    "bounding_boxes",
     "config",
     "constraints",
     "copying",

@@ -259,12 +259,12 @@ def perspective_transform(
                 )
         if start.ndim == 2:
             start, end = expand_dims(start, 0), expand_dims(end, 0)
-        return _moved(x, _homography(start, end), interpolation, "constant", fill_value)
+        return _moved(x, homography(start, end), interpolation, "constant", fill_value)
 
     return on_batch("perspective_transform", images, data_format, compute)
 
 
-def _homography(start: Tensor, end: Tensor) -> Tensor:
+def homography(start: Tensor, end: Tensor) -> Tensor:
     """The 8 numbers of `affine_transform` that take each of `end` to its `start`: (batch, 8).
 
     Each pair of points gives two equations, linear in the numbers.

@@ -188,10 +188,21 @@ def test_keras_says_what_it_does_not_know(tmp_path: Path) -> None:
     keras = pytest.importorskip("keras")
     config = serialization.serialize_keras_object(OneCycle(0.1, 20))
     with pytest.raises(TypeError, match="Could not locate class 'OneCycle'.*register"):
-        keras.saving.deserialize_keras_object(config)
+        keras.serialization.deserialize_keras_object(config)
     model = model_with_a_schedule(0.1)
     model.save(tmp_path / "m.keras")
     theirs = keras.saving.load_model(tmp_path / "m.keras")
     np.testing.assert_allclose(
         np.asarray(theirs.predict(X, verbose=0)), model.predict(X, verbose=0), rtol=1e-6, atol=1e-7
     )
+
+
+def test_tuples_are_kept_until_they_are_written() -> None:
+    """JSON has lists alone; a config that is not written keeps its tuples, as Keras's does."""
+    layer = layers.RandomTranslation((0.1, 0.2), 0.0)
+    data = serialization.serialize_keras_object(layer)
+    assert data["config"]["height_factor"] == (0.1, 0.2)
+    assert serialization.deserialize_keras_object(data).get_config() == layer.get_config()
+    nested = {"a": (1, [2, (3,)])}
+    assert serialization.serialize_keras_object(nested) == nested
+    assert serialization.deserialize_keras_object(nested) == nested

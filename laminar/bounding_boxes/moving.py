@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from laminar import ops
@@ -147,9 +148,24 @@ def affine_transform(
     x1, y1 = x0 - translate_x * (width - 1), y0 - translate_y * (height - 1)
     dx, dy = x0 - xx * x1 - xy * y1, y0 - yx * x1 - yy * y1
     points = ops.cast(ops.convert_to_tensor(boxes), a.dtype)
-    xs = ops.stack([points[..., i] for i in (0, 2, 2, 0)], axis=-1)
-    ys = ops.stack([points[..., i] for i in (1, 1, 3, 3)], axis=-1)
-    xx, xy, yx, yy, dx, dy = (ops.reshape(v, (-1, 1, 1)) for v in (xx, xy, yx, yy, dx, dy))
-    new_x, new_y = xx * xs + xy * ys + dx, yx * xs + yy * ys + dy
-    ends = [f(v, axis=-1) for f in (ops.min, ops.max) for v in (new_x, new_y)]
+    xx, xy, yx, yy, dx, dy = (ops.reshape(v, (-1, 1)) for v in (xx, xy, yx, yy, dx, dy))
+    return around(lambda x, y: (xx * x + xy * y + dx, yx * x + yy * y + dy), points)
+
+
+def sides(boxes: Any) -> tuple[Any, Any, Any, Any]:
+    """Left, top, right and bottom of boxes, (..., 4): each (...)."""
+    return boxes[..., 0], boxes[..., 1], boxes[..., 2], boxes[..., 3]
+
+
+def around(moved: Callable[[Any, Any], tuple[Any, Any]], boxes: Any) -> Any:
+    """The smallest boxes around the corners of boxes, once these have moved.
+
+    Args:
+        moved: gives the new x and y of points, from their x and y, (batch, n) each.
+        boxes: (batch, n, 4): left, top, right, bottom.
+    """
+    left, top, right, bottom = sides(boxes)
+    corners = [moved(x, y) for x in (left, right) for y in (top, bottom)]
+    xs, ys = (ops.stack(values, axis=-1) for values in zip(*corners, strict=True))
+    ends = [f(v, axis=-1) for f in (ops.min, ops.max) for v in (xs, ys)]
     return ops.stack(ends, axis=-1)
