@@ -188,7 +188,7 @@ def test_keras_says_what_it_does_not_know(tmp_path: Path) -> None:
     keras = pytest.importorskip("keras")
     config = serialization.serialize_keras_object(OneCycle(0.1, 20))
     with pytest.raises(TypeError, match="Could not locate class 'OneCycle'.*register"):
-        keras.serialization.deserialize_keras_object(config)
+        keras.saving.deserialize_keras_object(config)
     model = model_with_a_schedule(0.1)
     model.save(tmp_path / "m.keras")
     theirs = keras.saving.load_model(tmp_path / "m.keras")
