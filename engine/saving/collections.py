@@ -71,6 +71,11 @@ def register_collection_codec(
     _codecs[name] = Codec(name, kind, encode, decode)
 
 
+def codec(name: str) -> Codec:
+    """The codec of that name."""
+    return _codecs[name]
+
+
 def _codec_of(value: Any) -> Codec | None:
     return next((c for c in _codecs.values() if isinstance(value, c.kind)), None)
 
@@ -79,9 +84,9 @@ def collection_bytes(key: str, values: Sequence[Any]) -> bytes | None:
     """The values of a collection as data; those that cannot be written are left out, aloud."""
     parts: dict[int, list[bytes]] = {}
     for value in values:
-        codec = _codec_of(value)
-        if codec is not None:
-            content = text(1, codec.name) + field(2, codec.encode(value))
+        own = _codec_of(value)
+        if own is not None:
+            content = text(1, own.name) + field(2, own.encode(value))
             parts.setdefault(_ANY, []).append(field(1, content))
         elif isinstance(value, GraphTensor | Operation):
             parts.setdefault(_NODES, []).append(text(1, value.name))
@@ -105,10 +110,13 @@ def collection_bytes(key: str, values: Sequence[Any]) -> bytes | None:
     return field(number, field(1, content) if number in (_INTEGERS, _FLOATS) else content)
 
 
-def read_collection(data: bytes, graph: Graph, scope: str, known: dict[bytes, Any]) -> list[Any]:
+def read_collection(
+    key: str, data: bytes, graph: Graph, scope: str, known: dict[bytes, Any]
+) -> list[Any]:
     """The values of a collection.
 
     Args:
+        key: of the collection, for errors.
         data: of `collection_bytes`.
         graph: that has the operations.
         scope: what stands before their names there, "" or with "/" at the end.
@@ -170,11 +178,11 @@ def _object(content: bytes, graph: Graph, scope: str) -> Any:
             value = message.bytes()
         else:
             message.skip(wire)
-    codec = _codecs.get(name)
-    if codec is None:
+    own = _codecs.get(name)
+    if own is None:
         warn(f"import_meta_graph: an object of the unknown kind {name!r} is left out")
         return None
-    return codec.decode(value, graph, scope)
+    return own.decode(value, graph, scope)
 
 
 def _runner_bytes(runner: QueueRunner) -> bytes:
@@ -187,7 +195,8 @@ def _runner_bytes(runner: QueueRunner) -> bytes:
     return text(1, runner.queue.handle.name) + ops + text(3, close.name) + text(4, cancel.name)
 
 
-def _read_runner(data: bytes, graph: Graph, scope: str) -> QueueRunner:
+def read_runner(data: bytes, graph: Graph, scope: str) -> QueueRunner:
+    """The queue runner that a QueueRunnerDef tells of."""
     message = Message(data, _KIND)
     names: dict[int, list[str]] = {1: [], 2: [], 3: [], 4: []}
     for number, wire in message.fields():
@@ -206,4 +215,4 @@ def _read_runner(data: bytes, graph: Graph, scope: str) -> QueueRunner:
 
 
 register_collection_codec("laminar.Variable", Variable, variable_bytes, read_variable_bytes)
-register_collection_codec("laminar.QueueRunner", QueueRunner, _runner_bytes, _read_runner)
+register_collection_codec("laminar.QueueRunner", QueueRunner, _runner_bytes, read_runner)

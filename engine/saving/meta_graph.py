@@ -3,12 +3,13 @@
     MetaGraphDef {MetaInfoDef meta_info_def = 1, bytes graph_def = 2, SaverDef saver_def = 3,
                   map<string, CollectionDef> collection_def = 4,
                   map<string, SignatureDef> signature_def = 5}
-    MetaInfoDef {string meta_graph_version = 1}
+    MetaInfoDef {string meta_graph_version = 1, string tensorflow_version = 5}
     SignatureDef {map<string, TensorInfo> inputs = 1, map<string, TensorInfo> outputs = 2,
                   string method_name = 3}    TensorInfo {string name = 1}
 
 the numbers as in tensorflow/core/protobuf/meta_graph.proto; the graph is a GraphDef of laminar,
-whose ops are laminar's. Nothing in it can run code.
+whose ops are laminar's. One that TensorFlow wrote is read, too (tensorflow/). Nothing in it can
+run code.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ from ..io.atomic import atomic_write
 from ..io.wire import BYTES, Kind, Message
 from ..ops.core.graphs import import_graph_def
 from .collections import collection_bytes, read_collection
+from .meta_graph_text import from_text, messages, to_text
 from .saver_def import SaverDef, in_scope
+from .tensorflow import TensorFlowGraph, graph_def_of
+from .tensorflow.collections import read_tensorflow_collection
 
 _VERSION = "laminar 1"
 _MOST = (1 << 31) - 1  # bytes, as protobuf has it
@@ -57,13 +61,13 @@ class MetaGraph:
     """A graph with what belongs to it, as data.
 
     Attributes:
-        graph_def: the operations.
+        graph_def: the operations; a `TensorFlowGraph` in one that TensorFlow wrote.
         saver_def: which of them save and restore; None if none do.
         collections: what each key lists, as data.
         signatures: by name.
     """
 
-    graph_def: GraphDef
+    graph_def: GraphDef | TensorFlowGraph
     saver_def: SaverDef | None = None
     collections: Mapping[str, bytes] = field(default_factory=dict)
     signatures: Mapping[str, Signature] = field(default_factory=dict)
@@ -73,7 +77,13 @@ class MetaGraph:
 
         Raises:
             ResourceExhaustedError: it would exceed 2 GiB.
+            UnimplementedError: it is TensorFlow's.
         """
+        if isinstance(self.graph_def, TensorFlowGraph):
+            raise UnimplementedError(
+                "a MetaGraph that TensorFlow wrote is not written again as it is",
+                remedy="import it into a graph, and export that",
+            )
         saver = b"" if self.saver_def is None else wire.field(3, self.saver_def.to_bytes())
         signatures = {name: _signature_bytes(s) for name, s in self.signatures.items()}
         data = b"".join(
@@ -92,16 +102,26 @@ class MetaGraph:
             )
         return data
 
+    def to_text(self) -> str:
+        """The text form, to be read and edited by people."""
+        return to_text(self.to_bytes())
+
+    @staticmethod
+    def from_text(text: str) -> MetaGraph:
+        """Read the text form; DataLossError when it is none."""
+        return MetaGraph.from_bytes(from_text(text))
+
     @staticmethod
     def from_bytes(data: bytes) -> MetaGraph:
-        """Read the binary form.
+        """Read the binary form, laminar's or TensorFlow's.
 
         Raises:
             DataLossError: the bytes are none, or damaged.
-            UnimplementedError: it is of another system, or a later version.
+            UnimplementedError: it is of a later version.
         """
         message = Message(data, _KIND)
         version, graph, saver = "", None, None
+        tensorflow: str | None = None
         collections: dict[str, bytes] = {}
         signatures: dict[str, Signature] = {}
         for number, kind in message.fields():
@@ -112,6 +132,8 @@ class MetaGraph:
                 for inner, inner_kind in info.fields():
                     if inner == 1 and inner_kind == BYTES:
                         version = info.text()
+                    elif inner == 5 and inner_kind == BYTES:
+                        tensorflow = info.text()
                     else:
                         info.skip(inner_kind)
             elif number == 2:
@@ -124,20 +146,32 @@ class MetaGraph:
             else:
                 key, value = _entry(message.span())
                 signatures[key] = _read_signature(value)
-        if version != _VERSION:
-            raise UnimplementedError(
-                f"the MetaGraph is of the version {version!r}, expected {_VERSION!r}",
-                remedy="build the graph by its program; the values of a checkpoint of TensorFlow "
-                "can be restored into it",
-            )
         if graph is None:
             raise message.damage("there is no graph")
+        if version.startswith("laminar") and version != _VERSION:
+            raise UnimplementedError(
+                f"the MetaGraph is of the version {version!r}, expected {_VERSION!r}",
+                remedy="update laminar",
+            )
+        if version == _VERSION:
+            found: GraphDef | TensorFlowGraph = GraphDef.from_bytes(graph)
+        elif tensorflow is not None:
+            found = _tensorflow_graph(graph, tensorflow)
+        else:
+            raise message.damage("nothing says who wrote it")
         return MetaGraph(
-            GraphDef.from_bytes(graph),
+            found,
             None if saver is None else SaverDef.from_bytes(saver),
             collections,
             signatures,
         )
+
+
+def _tensorflow_graph(data: bytes, version: str) -> TensorFlowGraph:
+    try:
+        return TensorFlowGraph(messages().GraphDef.FromString(data), version)
+    except Exception as cause:  # DecodeError; its module differs between implementations
+        raise DataLossError(f"the bytes are not a GraphDef of TensorFlow: {cause}") from cause
 
 
 def _map(number: int, values: Mapping[str, bytes]) -> bytes:
@@ -200,6 +234,7 @@ def export_meta_graph(
     collection_list: Sequence[str] | None = None,
     signatures: Mapping[str, Signature] | None = None,
     clear_devices: bool = False,
+    as_text: bool = False,
 ) -> MetaGraph:
     """A graph with its collections as data, and as a file.
 
@@ -211,6 +246,7 @@ def export_meta_graph(
             with objects that have no form in files is left out, with a warning.
         signatures: which tensors are inputs and outputs, by name.
         clear_devices: whether to leave out on which devices operations are placed.
+        as_text: whether the file is text.
 
     Raises:
         InvalidArgumentError: an attribute of an operation cannot be written.
@@ -226,7 +262,7 @@ def export_meta_graph(
     found = MetaGraph(graph_def, saver_def, collections, dict(signatures or {}))
     if filename is not None:
         with atomic_write(filename, durable=True) as file:
-            file.write(found.to_bytes())
+            file.write(found.to_text().encode() if as_text else found.to_bytes())
     return found
 
 
@@ -238,7 +274,7 @@ def _clear_devices(graph_def: GraphDef) -> None:
 
 
 def read_meta_graph(filename: str | os.PathLike[str]) -> MetaGraph:
-    """The MetaGraph of a file.
+    """The MetaGraph of a file, binary or text.
 
     Raises:
         MissingFileError: there is none.
@@ -254,7 +290,13 @@ def read_meta_graph(filename: str | os.PathLike[str]) -> MetaGraph:
         raise PermissionDeniedError(f"{path} cannot be read: {cause.strerror}") from cause
     if len(data) > _MOST:
         raise DataLossError(f"{path} has more bytes than a MetaGraph can have")
-    return MetaGraph.from_bytes(data)
+    try:
+        return MetaGraph.from_bytes(data)
+    except DataLossError as error:
+        try:
+            return MetaGraph.from_text(data.decode())
+        except (UnicodeDecodeError, DataLossError):
+            raise error from None
 
 
 def add_meta_graph(
@@ -273,19 +315,19 @@ def add_meta_graph(
         AlreadyExistsError, NotFoundError, InvalidArgumentError: as for `import_graph_def`.
     """
     found = meta_graph if isinstance(meta_graph, MetaGraph) else read_meta_graph(meta_graph)
-    graph_def = found.graph_def
-    if clear_devices:
-        graph_def = GraphDef.from_bytes(graph_def.to_bytes())
-        _clear_devices(graph_def)
     graph = get_default_graph()
     graph.check_open("importing a MetaGraph")
     scope = graph.scopes.name + (f"{import_scope.rstrip('/')}/" if import_scope else "")
     with graph.as_default(), graph.control_dependencies(None), graph.name_scope(None):
+        graph_def, read = found.graph_def, read_collection
+        if isinstance(graph_def, TensorFlowGraph):
+            graph_def, read = graph_def_of(graph_def, scope), read_tensorflow_collection
+        if clear_devices:
+            graph_def = GraphDef.from_bytes(graph_def.to_bytes())
+            _clear_devices(graph_def)
         import_graph_def(graph_def, name=scope.rstrip("/"))
     known: dict[bytes, object] = {}
-    values = {
-        key: read_collection(data, graph, scope, known) for key, data in found.collections.items()
-    }
+    values = {key: read(key, data, graph, scope, known) for key, data in found.collections.items()}
     for key, items in values.items():
         for item in items:
             graph.add_to_collection(key, item)

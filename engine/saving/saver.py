@@ -343,6 +343,7 @@ class Saver:
         collection_list: Sequence[str] | None = None,
         clear_devices: bool = False,
         graph: Graph | None = None,
+        as_text: bool = False,
     ) -> MetaGraph:
         """The graph, its collections and this saver as data; see `export_meta_graph`."""
         return export_meta_graph(
@@ -351,6 +352,7 @@ class Saver:
             saver_def=self.saver_def,
             collection_list=collection_list,
             clear_devices=clear_devices,
+            as_text=as_text,
         )
 
 
@@ -419,6 +421,9 @@ def import_meta_graph(
 ) -> Saver | None:
     """Add the graph of a MetaGraph, with its collections, to the default graph.
 
+    Files of TensorFlow 1, binary or text, are read too: each node becomes an operation of its name.
+    (Random numbers are others than TensorFlow's; loops and calls of functions are refused.)
+
     Args:
         meta_graph: what `export_meta_graph` gave, or the name of its file: "model-30.meta".
         clear_devices: whether to forget on which devices operations were placed.
@@ -432,7 +437,8 @@ def import_meta_graph(
     Raises:
         MissingFileError: there is no such file.
         DataLossError: it is damaged.
-        UnimplementedError: it was written by another system, or by a later version.
+        UnimplementedError: it was written by a later version, or a graph of TensorFlow has
+            operations that laminar does not have.
         AlreadyExistsError: the graph has operations of these names.
     """
     graph = graph or get_default_graph()

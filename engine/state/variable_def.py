@@ -67,8 +67,12 @@ def read_variable_bytes(data: bytes, graph: Graph, scope: str = "") -> Variable:
         else:
             message.skip(wire)
     try:
-        handle, read, initial = (graph.get_tensor_by_name(scope + names[n]) for n in (1, 3, 6))
+        handle, read = (graph.get_tensor_by_name(scope + names[n]) for n in (1, 3))
         initializer = graph.get_operation_by_name(scope + names[2])
+        if 6 in names:
+            initial = graph.get_tensor_by_name(scope + names[6])
+        else:  # as in files of early versions
+            initial = initializer.inputs[-1]
     except KeyError as cause:
         if isinstance(cause, NotFoundError):
             raise
@@ -102,9 +106,13 @@ def _read_part(message: Message, scope: str) -> PartOf:
             name = message.text()
         elif number in numbers and wire == VARINT:
             numbers[number].append(message.signed())
+        elif number in numbers and wire == BYTES:  # packed
+            packed = message.span()
+            while packed.position < packed.end:
+                numbers[number].append(packed.signed())
         else:
             message.skip(wire)
     shape, starts, sizes = numbers.values()
-    if not name or not len(shape) == len(starts) == len(sizes) or min(shape, default=0) < 0:
+    if not name or not 0 < len(shape) == len(starts) == len(sizes) or min(shape) < 0:
         raise message.damage("a part of a variable that fits nothing")
     return PartOf(scope + name, TensorShape(shape), tuple(zip(starts, sizes, strict=True)))

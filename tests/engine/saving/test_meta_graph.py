@@ -207,15 +207,55 @@ class Thing:
         self.data = data
 
 
+def test_text_is_read_as_the_binary_form(graph: engine.Graph, tmp_path: Path) -> None:
+    w = engine.Variable(np.arange(3.0), name="w")
+    engine.add_to_collection("numbers", 3)
+    engine.identity(w * 2.0, name="y")
+    saver = engine.Saver()
+    path = tmp_path / "m.meta"
+    written = saver.export_meta_graph(path, as_text=True)
+    text = path.read_text()
+    assert 'name: "y"' in text
+    assert 'restore_op_name: "save/restore_all"' in text
+    assert MetaGraph.from_text(text) == written
+    path.write_text(text.replace('name: "y"', 'name: "z"'))  # edited by hand
+    with engine.Graph().as_default(), engine.Session() as session:
+        engine.import_meta_graph(path)
+        assert engine.get_collection("numbers") == [3]
+        session.run(engine.global_variables_initializer())
+        np.testing.assert_array_equal(session.run("z:0"), [0, 2, 4])
+
+
+def test_tensorflow_reads_all_but_the_operations(graph: engine.Graph) -> None:
+    """The rest has TensorFlow's form: saver, collections, signatures."""
+    meta_graph_pb2 = pytest.importorskip("tensorflow.core.protobuf.meta_graph_pb2")
+    engine.Variable(np.arange(3.0), name="w")
+    y = engine.identity(np.arange(2.0), name="y")
+    engine.add_to_collection("numbers", 3)
+    engine.add_to_collection("tensors", y)
+    signatures = {"serve": Signature({}, {"out": "y:0"}, "predict")}
+    saver_def = engine.Saver(max_to_keep=7).saver_def
+    data = engine.export_meta_graph(saver_def=saver_def, signatures=signatures).to_bytes()
+    found = meta_graph_pb2.MetaGraphDef.FromString(data)
+    assert found.saver_def.restore_op_name == "save/restore_all"
+    assert found.saver_def.max_to_keep == 7
+    assert list(found.collection_def["numbers"].int64_list.value) == [3]
+    assert list(found.collection_def["tensors"].node_list.value) == ["y:0"]
+    assert found.collection_def["variables"].any_list.value[0].type_url == "laminar.Variable"
+    assert found.signature_def["serve"].outputs["out"].name == "y:0"
+
+
 def test_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.meta"
     with pytest.raises(errors.MissingFileError):
         engine.import_meta_graph(path)
     for data, error in (
-        (b"", errors.UnimplementedError),
+        (b"", errors.DataLossError),
+        (b"no text of a graph", errors.DataLossError),
         (b"\xff\xff", errors.DataLossError),
         (wire.field(1, wire.text(1, "laminar 1")), errors.DataLossError),
-        (wire.field(1, wire.text(5, "2.21.0")) + wire.field(2, b""), errors.UnimplementedError),
+        (wire.field(1, wire.text(1, "laminar 2")) + wire.field(2, b""), errors.UnimplementedError),
+        (wire.field(1, wire.text(1, "other")) + wire.field(2, b""), errors.DataLossError),
     ):
         path.write_bytes(data)
         with pytest.raises(error):
