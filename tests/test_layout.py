@@ -100,21 +100,18 @@ CIRCLES = {
         "engine/graph/tensor.py",
         "engine/graph/text.py",
     },
-    "a model, or a feature space, saves itself to a file; what is in a file is made a model": {
+    "a model saves itself to a file; what is in a file is made a model": {
         "laminar/distillation/__init__.py",
         "laminar/distillation/distiller.py",
         "laminar/models/__init__.py",
         "laminar/models/cloning.py",
         "laminar/models/model.py",
         "laminar/models/sequential.py",
-        "laminar/saving/__init__.py",
-        "laminar/saving/file_editor.py",
         "laminar/saving/model.py",
         "laminar/saving/pickled.py",
         "laminar/saving/restore.py",
         "laminar/saving/state.py",
         "laminar/saving/whole.py",
-        "laminar/utils/feature_space.py",
     },
 }
 # Files longer than this are two files.
@@ -127,8 +124,9 @@ def python_files(folder: Path) -> Iterator[Path]:
 
 @functools.cache
 def import_statements(path: Path) -> list[ast.Import | ast.ImportFrom]:
-    """All of a file, those inside of functions too."""
-    tree = ast.parse(path.read_text())
+    """All of a file, those inside of functions too; of a late package, those of its stub."""
+    stub = path.with_suffix(".pyi")
+    tree = ast.parse((stub if stub.exists() else path).read_text())
     return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
@@ -213,21 +211,41 @@ def test_doors_of_the_compiler() -> None:
 
 
 def imported_files() -> dict[str, set[str]]:
-    """For each file but the face, whose imports are lazy, those that it imports anywhere in it."""
+    """For each file those that it imports anywhere in it: those that have the names that it takes.
+
+    A late package itself imports nothing.
+    """
     files: dict[tuple[str, ...], Path] = {}  # by module
     for path in (p for top in (*FOLDERS, "laminar") for p in python_files(ROOT / top)):
         parts = path.relative_to(ROOT).with_suffix("").parts
         if parts[0] in FOLDERS:
             parts = ("laminar", *parts)
-        elif parts[1] in (*FOLDERS, "__init__"):
+        elif parts[1] in FOLDERS:
             continue
         files[parts[:-1] if parts[-1] == "__init__" else parts] = path
+    homes = {
+        (*package, target[-1]): target
+        for package, path in files.items()
+        if is_late(path)
+        for _, target in imports(path, package)
+    }
+
+    def file_of(target: tuple[str, ...]) -> Path | None:
+        while target in homes and homes[target] != target:
+            target = homes[target]
+        return files.get(target) or files.get(target[:-1])
+
     found = {}
     for module, path in files.items():
         package = module if path.name == "__init__.py" else module[:-1]
-        near = (files.get(t) or files.get(t[:-1]) for _, t in imports(path, package))
+        near = () if is_late(path) else (file_of(t) for _, t in imports(path, package))
         found[_name(path)] = {_name(p) for p in near if p is not None and p != path}
     return found
+
+
+def is_late(path: Path) -> bool:
+    """Whether a file is a package whose names are loaded when they are asked for."""
+    return path.with_suffix(".pyi").exists()
 
 
 def _name(path: Path) -> str:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from .. import forks
 from ..errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ..graph import DeviceSpec, Operation
+from ..late import later
 from ..ops.core.cluster import Compiler
 from ..ops.core.registry import HOST_TYPE
 from . import cuda
@@ -306,11 +306,6 @@ def _num_gpus() -> tuple[int, str]:
     return (0, reason) if cupy is None else (int(cupy.cuda.runtime.getDeviceCount()), "")
 
 
-def _native_compiler() -> Compiler:
-    compiler: Compiler = importlib.import_module("laminar.engine.compiler").NativeCompiler()
-    return compiler
-
-
 def prepare_compilers() -> None:
     """Load what compiles for the devices of this process, so that no first run waits for that."""
     found = [device.compiler for device in local_devices()]
@@ -330,6 +325,6 @@ register_device(
     available=lambda: (_MANY, ""),
     default=1,
     priority=0,
-    compiler=_native_compiler,
+    compiler=later("laminar.engine.compiler", "NativeCompiler"),
 )
 register_device(GpuDevice.device_type, _make_gpu, available=_num_gpus, priority=100)

@@ -126,7 +126,3 @@ def _keep(
     column = [b.output_specs[-1] for b in extended]
     extend(operation, {"branches": extended}, [relaxed(column)])
     return extended
-
-
-for _op in CASE:
-    _op.grad(condition_gradient)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..graph import building
+from ..late import later
 from ..source import is_own_file
 
 _MARK = "__laminar_autograph__"
+_convert = later("laminar.engine.autograph", "convert")
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -30,7 +31,7 @@ def converted(fn: Callable[..., Any]) -> Callable[..., Any]:
     code = getattr(getattr(fn, "__func__", fn), "__code__", None)
     if code is not None and is_own_file(code.co_filename):
         return fn
-    found: Callable[..., Any] = importlib.import_module("laminar.engine.autograph").convert(fn)
+    found: Callable[..., Any] = _convert(fn)
     return found
 
 

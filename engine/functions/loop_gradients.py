@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ..errors import InternalError, UnimplementedError
 from ..gradients.backprop import backpropagate
 from ..graph import GraphTensor, Operation, OpView, Tensor, TensorSpec, resource
-from ..ops.control.structured import SCAN, WHILE, stacked_spec
+from ..ops.control.structured import SCAN, stacked_spec
 from ..ops.core.basic import const_op, constant, zeros_like
 from ..ops.core.dispatch import apply, as_input
 from ..ops.core.recording import notify, paused, recorders
@@ -254,7 +254,3 @@ def _connect(
         assert stack is not None
         sliced.append((inner, stack))
     return sliced, constants
-
-
-for _op in (*SCAN, *WHILE):
-    _op.grad(loop_gradient)

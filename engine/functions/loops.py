@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import DTypeError, InvalidArgumentError, ShapeError
-from ..gradients.tape import GradientTape
 from ..graph import INTEGER, Graph, GraphTensor, Tensor, TensorShape, TensorSpec, bool_, int32
 from ..ops.array.index import get_item
 from ..ops.array.join import stack
@@ -524,6 +523,3 @@ def map_slices(f: Callable[[Any], Any], xs: Any, *, name: str | None = None) -> 
         raise ShapeError("map: the first axis is empty, so there is nothing to apply f to")
     _, ys = _scan("map", lambda _, x: ((), f(x)), (), xs, None, name=name)
     return ys
-
-
-GradientTape.map_slices = map_slices  # the tape knows nothing of loops

@@ -27,7 +27,6 @@ from ..graph.bodies import Fill
 from ..ops.control.structured import Run
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply, as_input, symbolic_graph
-from ..ops.core.graphs import set_body_maker
 from ..ops.core.recording import paused, recorders
 from ..ops.core.registry import PlanOptions
 from ..ops.state.variable import VariableStore, read_variable
@@ -118,7 +117,7 @@ class Subgraph:
         return f"<graph {self.graph.name} of {len(self.graph.operations)} operations>"
 
 
-def _make_body(
+def make_body(
     name: str,
     outer: Graph,
     fill: Fill,
@@ -135,9 +134,6 @@ def _make_body(
     given = iter(found[len(inputs) :])
     made = [None if y is None else next(given) for y in outputs]
     return Subgraph(graph, graph.arguments, made, list(given))
-
-
-set_body_maker(_make_body)
 
 
 def graph_for(who: str, leaves: Sequence[Any]) -> Graph | None:

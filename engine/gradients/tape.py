@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import Any
 
 from ..errors import FailedPreconditionError, InvalidArgumentError, ShapeError
 from ..graph import Graph, GraphTensor, Tensor, building, resource
+from ..late import later
 from ..ops.array.axes import swapaxes
 from ..ops.array.creation import arange
 from ..ops.array.shape import dim_of, dims_of, reshape, reshape_like
@@ -28,6 +29,9 @@ from ..tree import flatten, map_structure, pack_sequence_as
 from .backprop import AppliedOp, backpropagate, fill_unconnected, weights_of
 from .symbolic import carrier, path_to, source_tensor
 
+# A loop, which stands above.
+_map_slices = later("laminar.engine.functions.loops", "map_slices")
+
 
 class GradientTape:
     """Records the operations of a `with` block, so that `gradient` can differentiate them.
@@ -39,8 +43,6 @@ class GradientTape:
         persistent: keep the record after `gradient`, for more than one call.
         watch_accessed_variables: whether trainable variables are watched by themselves.
     """
-
-    map_slices: ClassVar[Callable[..., Any]]  # a loop, of which this room knows nothing
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self._persistent = persistent
@@ -195,7 +197,7 @@ class GradientTape:
             found = walk([dy])
             return pack_sequence_as(sources, fill_unconnected(found, leaves, unconnected))
 
-        return y, GradientTape.map_slices(row, places)
+        return y, _map_slices(row, places)
 
     def _walk(
         self, targets: Sequence[Any], leaves: Sequence[Any]

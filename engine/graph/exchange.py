@@ -59,9 +59,6 @@ def export_graph(graph: Graph) -> GraphDef:
     return found
 
 
-Graph.exported = export_graph  # a graph knows nothing of files
-
-
 def _write_nodes(
     nodes: Any, operations: Sequence[Operation], names: Mapping[int, str], writer: BodyWriter
 ) -> None:

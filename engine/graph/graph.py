@@ -18,10 +18,11 @@ import re
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from .. import forks
 from ..errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from ..late import later
 from ..source import layer_path, user_location
 from ..tree import flatten
 from .device import DeviceSpec, EagerPlace
@@ -32,6 +33,7 @@ from .spec import TensorSpec
 from .tensor import EagerTensor, GraphTensor, Tensor
 
 _Attached = TypeVar("_Attached")
+_exported = later("laminar.engine.graph.exchange", "export_graph")
 _NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*")
 
 
@@ -54,8 +56,6 @@ class Graph:
     captures_values = False
     # Whether its collections and named variables are its own, though it is made inside another.
     owns_names = False
-    # What the operations are as data; exchange.py sets it.
-    exported: ClassVar[Callable[[Graph], GraphDef]]
 
     def __init__(self) -> None:
         self._lock = forks.recursive_lock()
@@ -279,7 +279,8 @@ class Graph:
 
     def as_graph_def(self) -> GraphDef:
         """The operations as data, for files and other processes."""
-        return Graph.exported(self)
+        found: GraphDef = _exported(self)
+        return found
 
     def get_operation_by_name(self, name: str) -> Operation:
         """The operation of that name; NotFoundError (a KeyError) when there is none."""

@@ -1,6 +1,6 @@
 """Python's operators on everything that stands for a tensor.
 
-The rooms above say what `a + b` computes: they set `Operators.table`. A subclass that computes
+The room of ops says what `a + b` computes, in `Operators.table`. A subclass that computes
 otherwise (a symbolic tensor of the functional API) sets a table of its own.
 """
 
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
+
+from ..late import later
 
 
 class OperatorTable(Protocol):
@@ -59,12 +61,25 @@ class OperatorTable(Protocol):
     def get_item(self) -> Callable[[Any, Any], Any]: ...
 
 
+_tensor_operators = later("laminar.engine.ops.core.operators", "TensorOperators")
+
+
+class _Late:
+    """The table of tensors until one of its functions is first needed."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        Operators.table = _tensor_operators()
+        return getattr(Operators.table, name)
+
+
 class Operators:
     """The operators, each one line: what it means stands in the table."""
 
     __slots__ = ()
     __array_priority__ = 1000  # ndarray + tensor comes to the tensor's __radd__
-    table: ClassVar[OperatorTable]
+    table: ClassVar[OperatorTable] = _Late()
 
     def get_shape(self) -> Any:
         """`shape`, as a call."""

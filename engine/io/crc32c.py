@@ -11,13 +11,14 @@ Source: Castagnoli, Braeuer and Herrmann, "Optimization of cyclic redundancy-che
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
+
+from ..late import later
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 Checksum: TypeAlias = Callable[[Bytes, int], int]  # of bytes, and of those before them
@@ -27,6 +28,7 @@ _BLOCK = 1024  # bytes looked up at a time: its table, 1 MiB, stays in the secon
 _SHORT = 32  # up to this many bytes, Python's own loop is quicker than NumPy's calls
 _MASK_DELTA = 0xA282EAD8
 _COMPILER = "laminar.engine.compiler.native"
+_native: Checksum = later(f"{_COMPILER}.checksums", "crc32c")
 _SEVERAL, _MANY = 1 << 16, 1 << 25  # bytes for which native code pays, loaded or not
 
 
@@ -113,9 +115,7 @@ def fastest_crc32c(size: int) -> Checksum:
     found = _implementation()
     if size < (_SEVERAL if _COMPILER in sys.modules else _MANY):
         return found
-    # The room of the compiler stands above this one.
-    native: Checksum = importlib.import_module(f"{_COMPILER}.checksums").crc32c
-    return native
+    return _native
 
 
 def masked(crc: int) -> int:

@@ -3,22 +3,6 @@
 Reading a file loads what running needs; what writes one is loaded when it is asked for.
 """
 
-from typing import TYPE_CHECKING
+from laminar.engine.late import late
 
-from laminar.engine.lazy import lazy_names
-
-if TYPE_CHECKING:
-    from .archive import ExportArchive as ExportArchive
-    from .exported import Exported as Exported
-    from .exported import load as load
-    from .objects import save as save
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "ExportArchive": ".archive",
-        "Exported": ".exported",
-        "load": ".exported",
-        "save": ".objects",
-    },
-)
+__getattr__, __dir__, __all__ = late(__name__, __file__)

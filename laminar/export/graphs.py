@@ -8,7 +8,7 @@ from laminar.engine.ops.control.structured import CASE, SCAN, WHILE
 from laminar.engine.ops.core.basic import placeholder_op
 from laminar.engine.ops.core.checks import assert_op
 from laminar.engine.ops.core.host import host_function_op
-from laminar.engine.ops.core.registry import OPS
+from laminar.engine.ops.core.registry import find
 from laminar.engine.ops.state.variable import assign, assign_add, assign_sub, read_variable
 from laminar.engine.ops.state.variable_scatter import variable_scatter
 
@@ -33,7 +33,7 @@ def check_operations(graph_def: GraphDef, kind: type[LaminarError], who: str) ->
         for node in nodes:
             if node.op in functions:
                 continue
-            op = OPS.get(node.op)
+            op = find(node.op)
             if op is None:
                 raise kind(f"{who}: there is no operation {node.op!r} (node {node.name!r})")
             if op in _WITH_STATE:

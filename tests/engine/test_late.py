@@ -1,14 +1,21 @@
-"""Modules that are loaded when something of them is asked for."""
+"""Names of packages that are loaded when they are asked for."""
 
 from __future__ import annotations
 
+import importlib
+import os
+import pkgutil
 import subprocess
 import sys
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from laminar import engine
-from laminar.engine import checkpoint, state
+import laminar
+from laminar.engine.late import late, read_stub
+
+ROOT = Path(laminar.__file__).parent
 
 PROGRAM = """
 import sys
@@ -24,23 +31,49 @@ assert after == ["state.readers", "state.batching"], after
 """
 
 
+def late_packages() -> list[str]:
+    folders = [Path(folder) for folder, _, _ in os.walk(ROOT, followlinks=True)]
+    late = [folder for folder in folders if (folder / "__init__.pyi").exists()]
+    return sorted(".".join(("laminar", *folder.relative_to(ROOT).parts)) for folder in late)
+
+
 def test_what_a_program_does_without_is_not_loaded() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("package", "some"),
-    [
-        (engine, {"FIFOQueue", "get_variable", "TensorArray"}),
-        (state, {"FIFOQueue", "get_variable", "TensorArray"}),
-        (checkpoint, {"CheckpointReader", "load_variable", "write_checkpoint"}),
-    ],
-)
-def test_all_names_are_there(package: object, some: set[str]) -> None:
-    names = [name for name in dir(package) if not name.startswith("_")]
-    assert some <= set(names)
+@pytest.mark.parametrize("package", late_packages())
+def test_all_names_are_there(package: str) -> None:
+    module = importlib.import_module(package)
+    names = module.__all__
+    assert names
     for name in names:
-        assert getattr(package, name) is not None
+        assert getattr(module, name) is not None
+    assert {*names} <= {*dir(module)}
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
-        package.Nothing  # type: ignore[attr-defined]  # noqa: B018  # what is not there
+        module.Nothing  # noqa: B018  # what is not there
+
+
+@pytest.mark.parametrize("package", late_packages())
+def test_a_name_stays_what_it_is_when_a_module_of_that_name_is_loaded(package: str) -> None:
+    module = importlib.import_module(package)
+    homes = read_stub(f"{Path(str(module.__file__)).with_suffix('.pyi')}")
+    for file in pkgutil.iter_modules(module.__path__):
+        if file.name in homes and homes[file.name].attribute:
+            importlib.import_module(f"{package}.{file.name}")
+            assert not isinstance(getattr(module, file.name), ModuleType), file.name
+
+
+def test_a_stub_may_have_more_names_than_a_line_holds(tmp_path: Path) -> None:
+    stub = tmp_path / "__init__.pyi"
+    stub.write_text(
+        '"""Names."""\n\nfrom . import a as a\nfrom .b.c import (\n    d as d,\n    e as f,\n)\n'
+        "from ..g import h as h\n\nversion: str\n"
+    )
+    expected = {"a": (".a", ""), "d": (".b.c", "d"), "f": (".b.c", "e"), "h": ("..g", "h")}
+    assert read_stub(str(stub)) == expected
+
+
+def test_a_package_without_stub_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        late("laminar", str(tmp_path / "__init__.py"))

@@ -18,6 +18,7 @@ import numpy as np
 from ...errors import InternalError, ShapeError
 from ...graph import GraphTensor, Operation, TensorShape, TensorSpec, as_dtype, int32, resource
 from ...graph.operation import GraphBody
+from ...late import later
 from ..core.dispatch import as_array
 from ..core.registry import OpDef, PlanOptions, define, no_gradient
 
@@ -366,6 +367,12 @@ def _scan_kernel(
 CASE = _define("Case", _case_rule, _prepare_case, _case_kernel)
 WHILE = _define("While", _while_rule, _prepare_while, _while_kernel)
 SCAN = _define("Scan", _scan_rule, _prepare_scan, _scan_kernel)
+
+# Their gradients are graphs, which functions make.
+for _op in CASE:
+    _op.grad(later("laminar.engine.functions.condition_gradients", "condition_gradient"))
+for _op in (*WHILE, *SCAN):
+    _op.grad(later("laminar.engine.functions.loop_gradients", "loop_gradient"))
 
 
 # What loops do with the values of their iterations, as operations of a loop written as dataflow

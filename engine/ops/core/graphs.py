@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import InvalidArgumentError
-from ...graph import Graph, GraphTensor, Operation, get_default_graph
-from ...graph.bodies import Fill, MakeBody
+from ...graph import GraphTensor, Operation, get_default_graph
+from ...graph.bodies import MakeBody
 from ...graph.exchange import import_graph
 from ...graph.graphdef import GraphDef
-from ...graph.operation import GraphBody
+from ...late import later
 from .convert import convert_to_tensor
 from .dispatch import as_input
 from .registry import lookup
 
-
-class _Hook:
-    make_body: MakeBody | None = None
-
-
-def set_body_maker(make: MakeBody) -> None:
-    """Say who makes the graphs of conditions and loops that are read."""
-    _Hook.make_body = make
-
-
-def _make_body(
-    name: str,
-    outer: Graph,
-    fill: Fill,
-    inputs: Sequence[str],
-    outputs: Sequence[str | None],
-    effects: Sequence[str],
-) -> GraphBody:
-    if _Hook.make_body is None:
-        importlib.import_module("laminar.engine.functions")  # calls set_body_maker
-    make = _Hook.make_body
-    assert make is not None
-    return make(name, outer, fill, inputs, outputs, effects)
+# Makes the graphs of conditions and loops that are read.
+_make_body: MakeBody = later("laminar.engine.functions.subgraph", "make_body")
 
 
 def import_graph_def(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...graph import Operators, Tensor, float64, string
+from ...graph import Tensor, float64, string
 from ..array import axes, index
 from ..linalg import matmul as linalg
 from ..math import arithmetic, compare, complex_numbers, elementary
@@ -122,6 +122,3 @@ class TensorOperators:
     @staticmethod
     def transpose(x: Any) -> Tensor:
         return axes.transpose(x)
-
-
-Operators.table = TensorOperators()

@@ -14,6 +14,7 @@ import difflib
 import functools
 import inspect
 import operator
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -31,6 +32,8 @@ from ...errors import (
     UnimplementedError,
 )
 from ...graph import ANY, DType, Operation, OpView, Tensor, TensorSpec, resource
+from ...late import later, load
+from ..names import declared_names, module_of
 from .kernels import ByType, Kernels
 from .results import checked_kernel
 from .traits import Traits
@@ -102,7 +105,9 @@ class OpDef:
         applied: what a call of any op is; dispatch.py sets it.
     """
 
-    applied: ClassVar[Callable[..., tuple[Tensor, ...]]]
+    applied: ClassVar[Callable[..., tuple[Tensor, ...]]] = staticmethod(
+        later("laminar.engine.ops.core.dispatch", "apply")
+    )
 
     def __init__(
         self,
@@ -406,20 +411,23 @@ class OpDef:
         return f"<op {self.type}>"
 
 
-OPS: dict[str, OpDef] = {}
+# Those that are loaded: see `find`.
+_OPS: dict[str, OpDef] = {}
 _lock = forks.lock()
 
 
 def register(op: OpDef) -> OpDef:
     """Put an op into the table; AlreadyExistsError when its name is taken."""
+    if module_of(op.type) not in sys.modules:  # where it is not the one that declares this op
+        find(op.type)
     with _lock:
-        if op.type in OPS:
+        if op.type in _OPS:
             raise AlreadyExistsError(
-                f"op {op.type!r} is defined twice: in {OPS[op.type].rule.__module__} "
+                f"op {op.type!r} is defined twice: in {_OPS[op.type].rule.__module__} "
                 f"and in {op.rule.__module__}",
                 remedy="give the new op another name",
             )
-        OPS[op.type] = op
+        _OPS[op.type] = op
     return op
 
 
@@ -465,11 +473,22 @@ def define(
     return decorate
 
 
+def find(type: str) -> OpDef | None:
+    """The op of that name, None when there is none. The module that declares it is loaded."""
+    op = _OPS.get(type)
+    if op is None:
+        module = module_of(type)
+        if module is not None:
+            load(module)
+            op = _OPS.get(type)
+    return op
+
+
 def lookup(type: str) -> OpDef:
     """The op of that name; NotFoundError when there is none."""
-    op = OPS.get(type)
+    op = find(type)
     if op is None:
-        near = difflib.get_close_matches(type, OPS, 3)
+        near = difflib.get_close_matches(type, op_names(), 3)
         raise NotFoundError(
             f"no op is named {type!r}", remedy=f"did you mean {', '.join(near)}?" if near else None
         )
@@ -484,7 +503,12 @@ def definition_of(op: Operation) -> OpDef:
 
 def op_names() -> list[str]:
     """The names of all ops in the table."""
-    return sorted(OPS)
+    return sorted({*_OPS, *declared_names()})
+
+
+def all_ops() -> Mapping[str, OpDef]:
+    """The whole table, for which all modules with ops are loaded."""
+    return {name: lookup(name) for name in op_names()}
 
 
 def no_gradient(op: OpView, *douts: Tensor) -> Grads:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from laminar.engine.graph import TensorSpec
-from laminar.engine.ops.core.registry import OPS, OpDef, no_gradient
+from laminar.engine.ops.core.registry import OpDef, all_ops, no_gradient
 
 from . import harness
 
@@ -105,7 +105,7 @@ def watch_gradients(patch: pytest.MonkeyPatch) -> set[str]:
 
         return run
 
-    for op in OPS.values():
+    for op in all_ops().values():
         if op.gradient not in (None, no_gradient):
             patch.setattr(op, "gradient", watched(op, op.gradient))
         if op.row_gradient is not None:

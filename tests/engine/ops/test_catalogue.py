@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from laminar import engine
 from laminar.engine.graph import TensorSpec
-from laminar.engine.ops.core.registry import OPS, OpDef, no_gradient
+from laminar.engine.ops.core.registry import OpDef, all_ops, lookup, no_gradient
 
 from .conftest import Coverage
 
 # Ops that other tests define for themselves are not laminar's.
-OURS = {t: OPS[t] for t in engine.op_names() if OPS[t].rule.__module__.startswith("laminar.")}
+OURS = {t: op for t, op in all_ops().items() if op.rule.__module__.startswith("laminar.")}
 
 # The operations that Abadi et al., "TensorFlow: Large-Scale Machine Learning on Heterogeneous
 # Distributed Systems", 2015, table 1 names, and what they are called here.
@@ -147,7 +146,7 @@ def test_rules_are_pure(coverage: Coverage) -> None:
     for type, inferences in coverage.inferences.items():
         for specs, attrs, outputs in inferences:
             for _ in range(2):
-                assert as_tuple(OPS[type].rule(*specs, **attrs)) == outputs, type
+                assert as_tuple(lookup(type).rule(*specs, **attrs)) == outputs, type
 
 
 def as_tuple(result: Any) -> tuple[TensorSpec, ...]:

@@ -17,7 +17,7 @@ from laminar.engine.ops.array.creation import zeros
 from laminar.engine.ops.array.shape import dim_of
 from laminar.engine.ops.core.basic import placeholder
 from laminar.engine.ops.core.elementwise import elementwise
-from laminar.engine.ops.core.registry import OPS
+from laminar.engine.ops.core.registry import all_ops, op_names
 from laminar.engine.ops.math.arithmetic import maximum, minimum
 from laminar.engine.passes import StepGraph
 from laminar.engine.passes.cluster import _pays
@@ -37,7 +37,7 @@ def define(traits: Traits, result: Callable[..., Any], num_inputs: int = 1) -> O
         return x
 
     rule = of_one if num_inputs == 1 else of_two
-    op = engine.define(f"TestTraits{len(OPS)}", traits=traits)(rule)
+    op = engine.define(f"TestTraits{len(op_names())}", traits=traits)(rule)
     op.reference(lambda xp, *xs: result(*xs))
     return op
 
@@ -151,7 +151,7 @@ LINEAR: dict[str, Any] = {
 def of_laminar(claims: Callable[[Traits], bool]) -> list[OpDef]:
     return [
         op
-        for _, op in sorted(OPS.items())
+        for _, op in sorted(all_ops().items())
         if op.rule.__module__.startswith("laminar.") and claims(op.traits)
     ]
 

@@ -9,21 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laminar import engine
 from laminar.engine.compiler.codegen.function import IRFunction, Module, Value
 from laminar.engine.compiler.codegen.scalars import FUNCTIONS, write
 from laminar.engine.compiler.ir.not_lowered import NotLoweredError
 from laminar.engine.compiler.ir.recording_scalars import NATIVE_FUNCTIONS, RecordingScalars, record
 from laminar.engine.graph import DType, TensorSpec, as_dtype, bool_, int32
-from laminar.engine.ops.core.registry import OPS, OpDef
+from laminar.engine.ops.core.registry import OpDef, all_ops
 from laminar.engine.ops.core.scalars import Scalars
 
 from ..modules import Array, elementwise
 
 ELEMENTWISE = {
-    t: OPS[t]
-    for t in engine.op_names()
-    if OPS[t].scalar is not None and OPS[t].rule.__module__.startswith("laminar.")
+    t: op
+    for t, op in all_ops().items()
+    if op.scalar is not None and op.rule.__module__.startswith("laminar.")
 }
 # Attributes without a default, and others than the default.
 ATTRIBUTES: dict[str, list[dict[str, Any]]] = {

@@ -1,0 +1,2 @@
+from . import dataflow as dataflow
+from . import structured as structured

@@ -1,0 +1,14 @@
+from . import add_n as add_n
+from . import arithmetic as arithmetic
+from . import bessel as bessel
+from . import bits as bits
+from . import cast as cast
+from . import compare as compare
+from . import complex_numbers as complex_numbers
+from . import cumulative as cumulative
+from . import elementary as elementary
+from . import fft as fft
+from . import gamma as gamma
+from . import numbers as numbers
+from . import reduce as reduce
+from . import special as special

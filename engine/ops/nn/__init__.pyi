@@ -1,0 +1,16 @@
+from . import activations as activations
+from . import adaptive_pooling as adaptive_pooling
+from . import conv_transpose as conv_transpose
+from . import convolution as convolution
+from . import ctc as ctc
+from . import depthwise as depthwise
+from . import dropout as dropout
+from . import gelu as gelu
+from . import image as image
+from . import losses as losses
+from . import normalization as normalization
+from . import normalize as normalize
+from . import pooling as pooling
+from . import resample as resample
+from . import softmax as softmax
+from . import windows as windows

@@ -1,0 +1,14 @@
+from . import accumulator as accumulator
+from . import contents as contents
+from . import keyed_barrier as keyed_barrier
+from . import mutex as mutex
+from . import queue as queue
+from . import reader as reader
+from . import stack as stack
+from . import staging as staging
+from . import table as table
+from . import tensor_array as tensor_array
+from . import undo as undo
+from . import variable as variable
+from . import variable_rows as variable_rows
+from . import variable_scatter as variable_scatter
