@@ -5,6 +5,8 @@ from .fed_variables import other_reads as other_reads
 from .lower_control_flow import lower_control_flow as lower_control_flow
 from .lower_control_flow import spans_devices as spans_devices
 from .lower_control_flow import waits_inside as waits_inside
+from .parallelism import is_expensive as is_expensive
+from .parallelism import is_worth_threads as is_worth_threads
 from .pipeline import Devices as Devices
 from .pipeline import Preparation as Preparation
 from .pipeline import lower as lower

@@ -22,6 +22,7 @@ from ..ops.core.cluster import ClusterBody, ClusterDevice, ClusterOp, cluster_op
 from ..ops.core.registry import definition_of
 from ..ops.core.traits import Work
 from .order import sources_of
+from .parallelism import is_expensive
 from .regions import regions
 from .updates import last_updates
 
@@ -35,6 +36,8 @@ def cluster(
     keep: Collection[GraphTensor],
     fed: Collection[GraphTensor],
     device: ClusterDevice,
+    *,
+    apart: bool = False,
 ) -> tuple[list[Operation], dict[int, Operation]]:
     """The operations with runs replaced by clusters.
 
@@ -43,6 +46,8 @@ def cluster(
         keep: tensors that must be there at the end.
         fed: tensors whose values come from outside.
         device: what they run on: its compiler says what can be part of a cluster.
+        apart: whether, inside of loops, what waits for something expensive that stays alone is in
+            another cluster than what does not, so that the next iteration need not wait for it.
 
     Returns:
         The operations to run, and for each operation that is part of a cluster (by id) the
@@ -50,9 +55,10 @@ def cluster(
     """
     given = {id(t) for t in fed}
     # By the place of an operation, its region: what is joined is of one. 0 for what stays alone.
-    inside, ends = _numbered(operations, given)
-    for i, (op, accepted) in enumerate(zip(operations, _accepted(operations, device), strict=True)):
-        if not accepted or any(id(y) in given for y in op.outputs):
+    accepted = _accepted(operations, device)
+    inside, ends = _numbered(operations, given, accepted if apart else None)
+    for i, (op, is_so) in enumerate(zip(operations, accepted, strict=True)):
+        if not is_so or any(id(y) in given for y in op.outputs):
             inside[i] = 0
     out: list[Operation] = []
     replaced: dict[int, Operation] = {}
@@ -88,17 +94,33 @@ def cluster(
 
 
 def _numbered(
-    operations: Sequence[Operation], given: Collection[int]
+    operations: Sequence[Operation], given: Collection[int], accepted: Sequence[bool] | None
 ) -> tuple[list[int], Mapping[int, Sequence[int]]]:
     """The region of each operation, and for what loops give the places of what it waits for too.
 
-    There is one region, but where loops and conditions are dataflow.
+    There is one region, but where loops and conditions are dataflow. Where `accepted` tells what
+    does not stay alone, there is one for each number of expensive ones that do on a way to it.
     """
     if not any(op.definition in STEERING for op in operations):
         return [1] * len(operations), {}
     found = regions(operations, given)
     numbers: dict[Hashable, int] = {None: 0}
-    return [numbers.setdefault(region, len(numbers)) for region in found.of], found.ends
+    of: Sequence[Hashable] = found.of
+    if accepted is not None:
+        depths = _depths(operations, accepted)
+        of = [None if r is None else (r, d) for r, d in zip(of, depths, strict=True)]
+    return [numbers.setdefault(region, len(numbers)) for region in of], found.ends
+
+
+def _depths(operations: Sequence[Operation], accepted: Sequence[bool]) -> list[int]:
+    """The largest number of expensive operations that stay alone on a way to each."""
+    below: dict[int, int] = {}  # by the id of an operation: for what waits for it
+    depths = []
+    for op, is_so in zip(operations, accepted, strict=True):
+        before = [x.op.id for x in op.inputs] + [c.id for c in op.control_inputs]
+        depths.append(max((below.get(i, 0) for i in before), default=0))
+        below[op.id] = depths[-1] + (not is_so and is_expensive(op))
+    return depths
 
 
 def _accepted(operations: Sequence[Operation], device: ClusterDevice) -> list[bool]:

@@ -18,6 +18,7 @@ from .. import forks
 from ..devices import local_devices
 from ..dumps import dump, folder
 from ..errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+from ..graph import Operation
 from ..ops.control.dataflow import STEERING
 from .bodies import rewrite_bodies
 from .cluster import cluster
@@ -26,6 +27,7 @@ from .fold import fold_constants
 from .initialized_values import initializes_and_asks, order_initializers
 from .lower_control_flow import lower_control_flow, spans_devices, waits_inside
 from .order import in_order
+from .parallelism import is_expensive, iterations_overlap
 from .partition import Part
 from .simplify import simplify
 from .step_graph import StepGraph
@@ -46,6 +48,9 @@ class Devices(Protocol):
 
     def partition(self, step: StepGraph) -> Mapping[str, Part]:
         """What each of the devices that were chosen runs."""
+
+    def have_threads(self) -> bool:
+        """Whether operations of one step may run side by side."""
 
 
 class Preparation:
@@ -124,7 +129,8 @@ def _cluster(p: Preparation) -> None:
     """Join operations that have native code, and list what runs."""
     step = p.step
     device = local_devices().client if step.device is None else step.device
-    operations, step.members = cluster(step.operations, step.fetches, step.feeds, device)
+    given = step.operations, step.fetches, step.feeds
+    operations, step.members = cluster(*given, device, apart=_has_threads(p))
     step.schedule = in_order(operations, {id(t) for t in step.feeds}, step.members)
 
 
@@ -156,11 +162,27 @@ def _is_pruned(p: Preparation) -> bool:
 
 def _must_be_dataflow(p: Preparation) -> bool:
     operations = p.step.operations
-    return waits_inside(operations) or (_has_choice(p) and spans_devices(operations))
+    if waits_inside(operations) or (_has_choice(p) and spans_devices(operations)):
+        return True
+    return _has_threads(p) and _gains_by_overlap(p)
+
+
+def _gains_by_overlap(p: Preparation) -> bool:
+    """Whether iterations can run side by side that would not be native code as a whole."""
+    compiler = local_devices().client.compiler if p.step.compiled else None
+
+    def is_worth(op: Operation) -> bool:
+        return is_expensive(op) and (compiler is None or not compiler.accepts([op])[0])
+
+    return iterations_overlap(p.step.operations, is_worth)
 
 
 def _has_choice(p: Preparation) -> bool:
     return p.devices is not None and p.devices.have_choice(p.step)
+
+
+def _has_threads(p: Preparation) -> bool:
+    return p.devices is not None and p.devices.have_threads()
 
 
 def _is_cut(p: Preparation) -> bool:

@@ -24,9 +24,10 @@ import numpy as np
 from ..errors import CancelledError, InternalError, LaminarError
 from ..ops.core.dispatch import as_array
 from ..ops.core.failures import located
+from ..passes import is_expensive
 from .frames import FrameLayouts
 from .node import Node
-from .pool import inter_op_pool, is_expensive
+from .pool import inter_op_pool
 from .step import StepContext
 from .step_state import Runnable, StepState
 

@@ -31,6 +31,7 @@ from .config import SessionConfig
 from .cost import CostModel, tensor_bytes
 from .placement import Placement, place
 from .plan import Plan
+from .pool import has_inter_op_threads
 from .rendezvous import Rendezvous, RendezvousKey
 from .step import StepContext
 from .workers import WORKERS
@@ -128,6 +129,11 @@ class _Devices:
         if self.compiled and machine.pools_cpus and all(d.is_plain for d in self.devices):
             return False
         return not plain or any(op.device for op in step.operations)
+
+    def have_threads(self) -> bool:
+        """Whether operations of one step may run side by side."""
+        own = self.machine.config.inter_op_threads
+        return max(own) > 1 if own else has_inter_op_threads()
 
     def place(self, step: StepGraph) -> bool:
         """Choose a device for each operation; whether the step is to be cut."""

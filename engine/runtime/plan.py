@@ -28,6 +28,7 @@ from ..passes import (
     Preparation,
     StepGraph,
     is_unfed_constant,
+    is_worth_threads,
     lower,
     places_to_record,
     update_waits,
@@ -37,7 +38,7 @@ from ..quiet import hush, restore
 from .dataflow_executor import DataflowRun
 from .frames import FrameLayouts
 from .node import Node
-from .pool import inter_op_pool, is_worth_threads
+from .pool import inter_op_pool
 from .step import StepContext
 
 _ndarray = np.ndarray

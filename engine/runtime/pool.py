@@ -8,20 +8,13 @@ their own), is the fastest for most graphs, and the default. `_pool` is replaced
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 from ..errors import InvalidArgumentError
-from ..graph import GraphTensor, Operation
-from ..ops.core.registry import definition_of
-from ..ops.core.traits import Work
 
 # What a step has of its own: threads, or none besides its own; None for those of the process.
 InterOpThreads: TypeAlias = tuple[ThreadPoolExecutor | None] | None
-
-# An operation on fewer elements than this is over before another thread has begun.
-_FEW_ELEMENTS = 1 << 14
 
 _lock = threading.Lock()
 
@@ -44,7 +37,8 @@ def set_inter_op_threads(count: int) -> None:
     """Say how many operations of one step may run at the same time, 1 by default.
 
     That holds for functions, and for sessions without threads of their own
-    (`SessionConfig.inter_op_threads`).
+    (`SessionConfig.inter_op_threads`). Whether iterations of loops overlap is settled when a
+    function or a session first runs a step, by the number at that time.
 
     Raises:
         InvalidArgumentError: `count` is less than 1.
@@ -62,41 +56,6 @@ def inter_op_pool(context: Any) -> ThreadPoolExecutor | None:
     return _pool[0] if own is None else own[0]
 
 
-def is_expensive(op: Operation) -> bool:
-    """Whether running an operation in another thread can be worth the handing over."""
-    definition = definition_of(op)
-    if definition.traits.work is Work.NONE:
-        return False
-    if definition.scalar is None:
-        return True
-    return any(_elements(y) >= _FEW_ELEMENTS for y in op.outputs)
-
-
-def _elements(tensor: GraphTensor) -> int:
-    if tensor.shape.rank is None:
-        return _FEW_ELEMENTS
-    count = 1
-    for d in tensor.shape:
-        count *= 64 if d is None else d  # a batch, as a guess
-    return count
-
-
-def is_worth_threads(operations: Sequence[Operation], fed: Collection[int]) -> bool:
-    """Whether at least two expensive operations do not wait for each other, roughly.
-
-    That holds for two at the same depth, the depth of an operation being the largest number of
-    expensive ones on a way to it. `operations` stand in an order in which they can run.
-    """
-    depth: dict[int, int] = {}
-    seen: set[int] = set()
-    for op in operations:
-        before = [depth.get(x.op.id, 0) for x in op.inputs if id(x) not in fed]
-        before += [depth.get(c.id, 0) for c in op.control_inputs]
-        own = max(before, default=0)
-        if is_expensive(op):
-            if own in seen:
-                return True
-            seen.add(own)
-            own += 1
-        depth[op.id] = own
-    return False
+def has_inter_op_threads() -> bool:
+    """Whether a step without threads of its own may run several operations at a time."""
+    return _pool[0] is not None
