@@ -21,12 +21,13 @@ def device(where: str | DeviceSpec | DeviceRule | None) -> Iterator[None]:
 
     Args:
         where: a device name or spec, a function `(operation) -> name` (for graphs alone), or None
-            to hide the outer blocks.
+            to hide the outer blocks. In a graph, "@node" is the place of that node.
 
     Raises:
         InvalidArgumentError: `where` is no device name.
-        NotFoundError: outside of a graph, there is no such device. (In a graph that matters when
-            it runs, and then by how its session or function places operations.)
+        NotFoundError: there is no such node; outside of a graph, there is no such device. (In a
+            graph that matters when it runs, and then by how its session or function places
+            operations.)
     """
     graph, before = get_default_graph(), stack.place
     with graph.device(where):

@@ -1,19 +1,24 @@
-"""Device names: "/job:worker/replica:0/task:1/device:gpu:0", any part of which may be missing."""
+"""Device names: "/job:worker/replica:0/task:1/device:gpu:0", any part of which may be missing.
+
+Instead of a name, "@node" says: wherever that node is.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ..errors import InvalidArgumentError
 
+NODE_NAME = r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*"
 _PART = re.compile(
     r"/(?:(?P<field>job|replica|task):(?P<value>[A-Za-z_][\w.-]*|\d+|\*)"
     r"|(?P<device>device:)?(?P<type>[A-Za-z]\w*)(?::(?P<index>\d+|\*))?)",
     re.ASCII,
 )
+_COLOCATED = re.compile(rf"@{NODE_NAME}", re.ASCII)
 _WORDS = ("job", "replica", "task", "device")  # a part that lacks its value
 # Types that may stand for themselves. Any other word needs "device:" or an index beside it.
 _COMMON = ("cpu", "gpu", "tpu")
@@ -23,7 +28,8 @@ _COMMON = ("cpu", "gpu", "tpu")
 class DeviceSpec:
     """A device name in parts; None where the name says nothing.
 
-    The device type is kept in lower case, which is how `to_string` writes it.
+    The device type is kept in lower case, which is how `to_string` writes it. `colocated_with` is
+    the name of a node, of a spec that says no more than that: the device of that node.
     """
 
     job: str | None = None
@@ -31,18 +37,26 @@ class DeviceSpec:
     task: int | None = None
     device_type: str | None = None
     device_index: int | None = None
+    colocated_with: str | None = None
 
     def __post_init__(self) -> None:
         if self.device_type is not None:
             object.__setattr__(self, "device_type", self.device_type.lower())
+        if self.colocated_with is not None and any(p is not None for p in self._parts()):
+            raise InvalidArgumentError(
+                f"device: what is placed with {self.colocated_with!r} has no name besides, got "
+                f"{replace(self, colocated_with=None).to_string()!r}"
+            )
 
     @classmethod
     def from_string(cls, text: str) -> DeviceSpec:
-        """Parse a name; "" is the empty spec, an index may be "*" for any.
+        """Parse a name; "" is the empty spec, an index may be "*" for any; "@node" names a node.
 
         Raises:
             InvalidArgumentError: `text` is not a device name.
         """
+        if _COLOCATED.fullmatch(text):
+            return cls(colocated_with=text[1:])
         fields: dict[str, str | int | None] = {}
         position = 0
         # "cpu:0" alone is how people speak of a device.
@@ -75,11 +89,18 @@ class DeviceSpec:
             return cls(**fields)  # type: ignore[arg-type]  # the parts have the fields' types
         raise InvalidArgumentError(
             f"device {text!r} is not a device name",
-            remedy='write it as "/job:worker/task:0/device:gpu:0", "/gpu:0" or "cpu:0"',
+            remedy='write it as "/job:worker/task:0/device:gpu:0", "/gpu:0", "cpu:0" or "@node"',
         )
 
     def merge_from(self, other: DeviceSpec) -> DeviceSpec:
-        """This spec with the parts that `other` sets taken from `other`."""
+        """This spec with the parts that `other` sets taken from `other`.
+
+        One that names a node, and one that names a device, have nothing to add to each other.
+        """
+        if other == ANYWHERE:
+            return self
+        if self.colocated_with is not None or other.colocated_with is not None:
+            return other
         return DeviceSpec(
             *(
                 mine if theirs is None else theirs
@@ -89,6 +110,8 @@ class DeviceSpec:
 
     def to_string(self) -> str:
         """The canonical name."""
+        if self.colocated_with is not None:
+            return f"@{self.colocated_with}"
         parts = []
         for field in ("job", "replica", "task"):
             value = getattr(self, field)
@@ -111,6 +134,9 @@ class DeviceSpec:
 
     def __str__(self) -> str:
         return self.to_string()
+
+
+ANYWHERE = DeviceSpec()
 
 
 class EagerPlace(Protocol):

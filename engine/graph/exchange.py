@@ -121,6 +121,9 @@ class _Node:
             if not text.startswith(_COLOCATED):
                 raise InvalidArgumentError(f'colocation is written "loc:@node", got {text!r}')
         self.colocation = [text.removeprefix(_COLOCATED) for text in message.colocation]
+        if self.device.colocated_with is not None:
+            self.colocation.append(self.device.colocated_with)
+            self.device = DeviceSpec()
 
 
 def import_graph(

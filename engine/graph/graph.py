@@ -25,7 +25,7 @@ from ..errors import FailedPreconditionError, InvalidArgumentError, NotFoundErro
 from ..late import later
 from ..source import layer_path, user_location
 from ..tree import flatten
-from .device import DeviceSpec, EagerPlace
+from .device import ANYWHERE, NODE_NAME, DeviceSpec, EagerPlace
 from .graphdef import GraphDef, is_number
 from .operation import OpDefinition, Operation
 from .scopes import DeviceRule, Scopes
@@ -34,7 +34,7 @@ from .tensor import EagerTensor, GraphTensor, Tensor
 
 _Attached = TypeVar("_Attached")
 _exported = later("laminar.engine.graph.exchange", "export_graph")
-_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*")
+_NAME = re.compile(NODE_NAME)
 
 
 class Runner(Protocol):
@@ -112,10 +112,14 @@ class Graph:
                 len(self._operations),
             )
             op.control_inputs.extend(scopes.control_inputs())
-            op.colocation = scopes.colocation
             op.location = user_location()
             op.layer = layer_path()
-            op.device = scopes.device_for(op)
+            op.colocation = scopes.colocation
+            spec = scopes.device_for(op)
+            if spec.colocated_with is not None:
+                op.colocation += (self.get_operation_by_name(spec.colocated_with).name,)
+            elif spec is not ANYWHERE:
+                op.device = spec.to_string()
             self._operations[op.name] = op
             for x in op.inputs:
                 self._consumers.setdefault(id(x), []).append(op)
@@ -438,7 +442,14 @@ class Graph:
 
     @contextmanager
     def device(self, where: str | DeviceSpec | DeviceRule | None) -> Iterator[None]:
-        """Constrain the operations made inside to a device; inner scopes win part by part."""
+        """Constrain the operations made inside to a device; inner scopes win part by part.
+
+        "@node" for a device places them with that node, as `colocate_with` does.
+        """
+        if isinstance(where, str) and where.startswith("@"):
+            where = DeviceSpec.from_string(where)
+            assert where.colocated_with is not None
+            self.get_operation_by_name(where.colocated_with)
         with self.scopes.device(where):
             yield
 

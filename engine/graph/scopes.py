@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 from ..errors import InvalidArgumentError
-from .device import DeviceSpec
+from .device import ANYWHERE, DeviceSpec
 from .operation import Operation
 
 DeviceRule: TypeAlias = "Callable[[Operation], str | DeviceSpec | None]"
@@ -65,10 +65,10 @@ class Scopes(threading.local):
         finally:
             self._devices.pop()
 
-    def device_for(self, op: Operation) -> str:
+    def device_for(self, op: Operation) -> DeviceSpec:
         """The device of a new operation: innermost scope first, what is already set wins."""
         if not op.device and all(isinstance(level, DeviceSpec) for level in self._devices):
-            return self.device_name
+            return self._merged_levels()
         spec = DeviceSpec.from_string(op.device)
         for level in reversed(self._devices):
             if level is None:
@@ -78,13 +78,17 @@ class Scopes(threading.local):
                 found = DeviceSpec.from_string(found)
             if found is not None:
                 spec = found.merge_from(spec)
-        return spec.to_string()
+        return spec
 
     @property
     def device_name(self) -> str:
-        """The device that the scopes alone give (functions among them are not asked)."""
+        """The device that the scopes alone name (functions among them are not asked)."""
+        spec = self._merged_levels()
+        return "" if spec.colocated_with is not None else spec.to_string()
+
+    def _merged_levels(self) -> DeviceSpec:
         if not self._devices:
-            return ""
+            return ANYWHERE
         levels: list[DeviceSpec] = []
         for level in reversed(self._devices):
             if level is None:
@@ -95,9 +99,9 @@ class Scopes(threading.local):
 
 
 @functools.lru_cache(256)
-def _merged(levels: tuple[DeviceSpec, ...]) -> str:
-    """The name that levels give, the innermost first: it wins."""
-    spec = DeviceSpec()
+def _merged(levels: tuple[DeviceSpec, ...]) -> DeviceSpec:
+    """What levels say together, the innermost first: it wins."""
+    spec = ANYWHERE
     for level in levels:
         spec = level.merge_from(spec)
-    return spec.to_string()
+    return spec

@@ -119,7 +119,7 @@ def _uses_state(op: Operation) -> bool:
 
 
 class _Waits:
-    """What waits for what in a loop: `on` maps the id() of an operation, or of a body's input, to others'."""
+    """What waits for what in a loop: `on`, by the id() of operations and of inputs of bodies."""
 
     def __init__(self) -> None:
         self.on: dict[int, list[int]] = {}

@@ -128,7 +128,7 @@ class Groups:
         if name is not None:
             held = [d for d in feasible if d.name == name]
             if held:
-                group.feasible, group.reason = held, "where its state is already"
+                group.feasible, group.reason = held, "where it is already"
                 return group
         by: Operation | None = None
         pinned = [op for op in members if self._device(op) and op is not owner]

@@ -27,6 +27,10 @@ class SessionConfig:
         placement: for operations that the program puts nowhere: "priority" takes the device of the
             highest type that has a kernel and room (a GPU before the CPU), "simulated" the one that
             finishes first in a simulated step.
+        place_pruned_graph: whether only what a step runs is placed, when it is first run. False
+            places the whole graph then, and again what has been added: each operation has one
+            device, whichever step runs it, and one that has none anywhere is an error though no
+            step needs it.
         log_device_placement: whether to write each decision, with its reason, to the log
             "laminar.placement".
         lossy_transfers: whether float32 tensors travel between devices as their upper 16 bits: True
@@ -57,6 +61,7 @@ class SessionConfig:
     memory_limit_bytes: Mapping[str, int] | None = None
     allow_soft_placement: bool = False
     placement: str = "priority"
+    place_pruned_graph: bool = True
     log_device_placement: bool = False
     lossy_transfers: bool | Lossy = False
     delay_receives: bool = True

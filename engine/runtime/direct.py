@@ -160,6 +160,7 @@ class DirectSession:
         with self._lock:
             found = self._signatures.get(key)
             if found is None:
+                self._machine.place_graph(self._graph)
                 inner = [tensor for _, tensor in self._graph.captures.values()]
                 found = _Signature(self._machine, elements, [*feeds, *inner])
                 self._signatures[key] = self._latest = found

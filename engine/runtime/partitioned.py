@@ -20,11 +20,12 @@ from ..devices import (
     with_types,
 )
 from ..errors import CancelledError, LaminarError
-from ..graph import DeviceSpec, Operation
+from ..graph import DeviceSpec, Graph, Operation
 from ..ops.control.dataflow import STEERING
 from ..ops.state.variable import fetched
 from ..passes import StepGraph, gains, prepare
 from ..passes.inner_graphs import CONTROL_FLOW, inner_operations
+from ..passes.order import in_order
 from ..passes.partition import Part, never_lossy, partition
 from ..passes.partition_receives import delay_receives
 from .config import SessionConfig
@@ -51,7 +52,8 @@ class Machine:
         devices: there are these; a step that does not name those of a type below priority 0, for
             which nobody asked, runs without them.
         costs: of operations, estimated or measured.
-        settled: by the name of an operation that owns state, its device.
+        settled: by the name of an operation that owns state, its device; with
+            `place_pruned_graph=False`, of every operation.
     """
 
     def __init__(self, config: SessionConfig | None = None, *, pools_cpus: bool = False) -> None:
@@ -62,6 +64,7 @@ class Machine:
         self.costs = CostModel()
         self.placement: Placement | None = None
         self.settled: dict[str, str] = {}
+        self._placed = (-1, -1)  # the version and edits of the graph that was placed as a whole
 
     def devices_for(self, operations: Sequence[Operation]) -> DeviceSet:
         """The devices that take part in a step.
@@ -80,6 +83,28 @@ class Machine:
                 check_type(kind, op)
                 types.add(kind)
         return with_types(self.devices, self._asked | types)
+
+    def place_graph(self, graph: Graph) -> None:
+        """Place a whole graph, if the config says so; the steps of it keep to that.
+
+        Raises:
+            InvalidArgumentError, NotFoundError, ResourceExhaustedError: as `plan`.
+        """
+        now = (graph.version, graph.edits)
+        if self.config.place_pruned_graph or now == self._placed:
+            return
+        operations = in_order(graph.operations)
+        found = place(
+            operations,
+            self.devices_for(operations),
+            feeds=[inner for _, inner in graph.captures.values()],
+            costs=self.costs,
+            policy=self.config.placement,
+            soft=self.config.allow_soft_placement,
+            settled=self.settled,
+        )
+        self.settled |= {op.name: found.devices[op.id].name for op in operations}
+        self._placed = now
 
     def plan(
         self, step: StepGraph, *, compiled: bool = False, optimize: bool = False

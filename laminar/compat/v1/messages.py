@@ -51,11 +51,11 @@ class GPUOptions(Message):
 
 
 class GraphOptions(Message):
-    """Accepted: laminar rewrites every graph that it compiles."""
+    """`place_pruned_graph`; what else it says of rewriting changes nothing."""
 
 
 class OptimizerOptions(Message):
-    """Accepted, as `GraphOptions` are."""
+    """Accepted: laminar rewrites every graph that it compiles."""
 
     L0, L1, ON_1, ON_2, OFF, DEFAULT = 0, -1, 1, 2, -1, 0
 
@@ -77,13 +77,18 @@ def as_config(config: Any) -> engine.SessionConfig | None:
     if not isinstance(config, ConfigProto):
         raise TypeError(f"Session: config must be a ConfigProto, got {config!r}")
     counts = {k.lower(): v for k, v in dict(config.device_count).items() if k.lower() == "cpu"}
-    pools = config.field("session_inter_op_thread_pool", ())
+    pools = [
+        p.field("num_threads", 0) or 2 for p in config.field("session_inter_op_thread_pool", ())
+    ]
+    threads = config.field("inter_op_parallelism_threads", 0)
+    graph_options = config.__dict__.get("graph_options", Message())
     return engine.SessionConfig(
         device_count=counts or None,
         allow_soft_placement=bool(config.field("allow_soft_placement", False)),
+        place_pruned_graph=bool(graph_options.field("place_pruned_graph", True)),
         log_device_placement=bool(config.field("log_device_placement", False)),
         operation_timeout_in_ms=config.field("operation_timeout_in_ms", 0),
-        inter_op_threads=[p.field("num_threads", 0) or 2 for p in pools],
+        inter_op_threads=pools or ([threads] if threads > 0 else []),
     )
 
 

@@ -26,6 +26,9 @@ PARSED = [
     pytest.param(
         "/task:2/job:worker", DeviceSpec("worker", None, 2), "/job:worker/task:2", id="any-order"
     ),
+    pytest.param(
+        "@other/node", DeviceSpec(colocated_with="other/node"), "@other/node", id="of-a-node"
+    ),
 ]
 
 
@@ -42,6 +45,7 @@ def test_parse_and_print(text: str, spec: DeviceSpec, canonical: str) -> None:
     [
         *("/", "//cpu:0", "/job", "/job:", "/task:a", "/device", "/device:0", "/cpu:0/", "/cpu:-1"),
         *("?", "nonsense", "/nonsense", "/job:a/nonsense"),
+        *("@", "@a b", "/@a", "@a:0", "/cpu:0@a"),
     ],
 )
 def test_garbage(text: str) -> None:
@@ -92,3 +96,12 @@ def test_compatibility() -> None:
 def test_digits_and_letters_are_ascii(name: str) -> None:
     with pytest.raises(InvalidArgumentError, match="device"):
         DeviceSpec.from_string(name)
+
+
+def test_a_node_and_a_device_have_nothing_to_add_to_each_other() -> None:
+    node, device = DeviceSpec(colocated_with="a"), DeviceSpec("ps", device_type="cpu")
+    assert node.merge_from(device) == device
+    assert device.merge_from(node) == node
+    assert node.merge_from(DeviceSpec()) == DeviceSpec().merge_from(node) == node
+    with pytest.raises(InvalidArgumentError, match=r"placed with 'a' has no name besides.*/job:ps"):
+        DeviceSpec("ps", colocated_with="a")

@@ -23,8 +23,8 @@ from laminar.engine.passes import StepGraph
 from laminar.engine.passes.cluster import _pays
 from laminar.engine.passes.cse import merge_common
 from laminar.engine.passes.fold import fold_constants
+from laminar.engine.passes.parallelism import is_expensive
 from laminar.engine.runtime.cost import CostModel
-from laminar.engine.runtime.pool import is_expensive
 
 
 def define(traits: Traits, result: Callable[..., Any], num_inputs: int = 1) -> OpDef:

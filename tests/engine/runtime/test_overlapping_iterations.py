@@ -1,4 +1,4 @@
-"""Iterations of a loop run side by side, where threads are asked for and nothing keeps them apart."""
+"""Iterations of a loop run side by side, where there are threads and nothing keeps them apart."""
 
 from __future__ import annotations
 
