@@ -18,6 +18,12 @@ offset), and for each kernel (code, words, flags, the address of a check's resul
 
 A loop has a table of kernels, and words of its own, for each thread: before iteration t a thread
 moves on, by t steps, the addresses in its own kernels' words, so no thread waits for another.
+
+A plan that takes long can be cancelled as long as it has written to no variable: between its first
+kernels, of which it says how many, and in loops among those between iterations. All threads must
+end at one place. So thread 0, before they meet, writes down the place: behind the kernel or the
+iteration where they do. Whoever comes to a place looks for one that is not behind it; one that is
+further on, of a thread 0 that was fast, lets it go on to that.
 """
 
 from __future__ import annotations
@@ -46,7 +52,7 @@ WANT_LINE, WANT_OWN = 1, 2
 PARALLEL, BARRIER, CHECK, STOP, SETTLE = 1, 2, 4, 8, 16
 
 # Words of a loop, and of a thread's part of it.
-LOOP_PLAN, LOOP_COUNT, LOOP_THREADS, LOOP_FAILED = range(4)
+LOOP_PLAN, LOOP_COUNT, LOOP_THREADS, LOOP_FAILED, LOOP_CANCELLABLE, LOOP_END = range(6)
 PART_KERNELS, PART_NUM_KERNELS, PART_MOVES, PART_NUM_MOVES = range(4)
 # What moves on: the address of a word, what it is in iteration 0, by how much it grows in each.
 MOVE_WORDS = 3
@@ -56,7 +62,7 @@ ENDLESS = 1 << 62
 
 # Words of a plan.
 STATUS, NUM_ARRAYS, WANTS, NUM_ADDRESSES, ADDRESSES = range(5)
-NUM_KERNELS, KERNELS, POOL, ARRAY_TYPE, REFUSED, CANCELLED = range(5, 11)
+NUM_KERNELS, KERNELS, POOL, ARRAY_TYPE, REFUSED, CANCELLED, CANCELLABLE, END = range(5, 13)
 PLAN_WORDS = 16
 
 # Values of STATUS.
@@ -147,6 +153,7 @@ def _enter(module: Module) -> None:
     (found,) = fold(fn, fn.number(0), count, 1, [no], check)
     status = fn.select(found, fn.number(REFUSES), fn.number(DONE))
     put(fn, plan, STATUS, status)
+    put(fn, plan, END, fn.number(ENDLESS))
     addresses = pointer(fn, word(fn, plan, ADDRESSES))
 
     def fill(i: Value) -> None:
@@ -233,14 +240,21 @@ def _wait(module: Module) -> None:
     when(fn, ~last, hold)
 
 
-def _walk(module: Module) -> None:
-    """`walk(ptr plan, ptr kernels, i64 count, i64 tid, i64 nth, ptr end)`: run a table once.
+def _end_here(fn: IRFunction, plan: str, place: str, here: Value) -> None:
+    """Write down that a plan, or a loop in it, ends at `here`, if it has been cancelled."""
+    is_first = (_atomic(fn, at(fn, plan, CANCELLED)) != 0) & (_atomic(fn, place) > here)
+    when(fn, is_first, lambda: _publish(fn, here, place))
 
-    A loop that ends by a test fails there if the plan has been cancelled.
+
+def _walk(module: Module) -> None:
+    """`walk(ptr plan, ptr kernels, i64 count, i64 first, i64 tid, i64 nth, ptr end)`: run a table.
+
+    Behind each of the `first` kernels it ends if the plan has been cancelled. A loop that ends by a
+    test fails there then.
     """
-    fn = IRFunction(module, "walk", [POINTER, POINTER, "i64", "i64", "i64", POINTER])
-    plan, kernels, _, _, _, end = fn.arguments
-    count, tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[2:5])
+    fn = IRFunction(module, "walk", [POINTER, POINTER, *["i64"] * 4, POINTER])
+    plan, kernels, *_, end = fn.arguments
+    count, first, tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[2:6])
     pool = pointer(fn, word(fn, plan, POOL))
     store(fn, fn.number(_WENT_ON), end)
 
@@ -263,6 +277,9 @@ def _walk(module: Module) -> None:
 
         when(fn, stops & (tid == 0), ask)
         meet = (fn.binary("and", flags, BARRIER) != 0) & several
+        may_end = (meet | (nth == 1)) & (i < first)
+        place = at(fn, plan, END)
+        when(fn, may_end & (tid == 0), lambda: _end_here(fn, plan, place, i))
         when(fn, meet, lambda: fn.line(f"call void @wait(ptr {pool}, {nth})"))
         following = i + 1
         checked = fn.binary("and", flags, CHECK | STOP) != 0
@@ -278,19 +295,27 @@ def _walk(module: Module) -> None:
             return [fn.select(bad, count, following)]
 
         (following,) = replaced(fn, checked, [following], look)
+
+        def leave() -> list[Value]:
+            ends = _atomic(fn, place) <= i
+            when(fn, ends, lambda: store(fn, fn.number(_FAILED), end))
+            return [fn.select(ends, count, following)]
+
+        (following,) = replaced(fn, may_end, [following], leave)
         return following, following < count
 
     when(fn, count > 0, lambda: repeat(fn, fn.number(0), one))
 
 
 def _walk_on(
-    fn: IRFunction, plan: str, kernels: str, count: Value, tid: Value, nth: Value
+    fn: IRFunction, plan: str, kernels: str, count: Value, first: Value, tid: Value, nth: Value
 ) -> Callable[[], Value]:
     """A call of `walk` on a table: calling what it gives runs it, and tells how it ended."""
+    numbers = f"{count}, {first}, {tid}, {nth}"
     end = fn.named("alloca i64, align 8")
 
     def run() -> Value:
-        fn.line(f"call void @walk(ptr {plan}, ptr {kernels}, {count}, {tid}, {nth}, ptr {end})")
+        fn.line(f"call void @walk(ptr {plan}, ptr {kernels}, {numbers}, ptr {end})")
         return load(fn, end, int64, 0)
 
     return run
@@ -301,7 +326,8 @@ def _work(module: Module) -> None:
     plan = fn.arguments[0]
     tid, nth = (Value(fn, a, int64, 0) for a in fn.arguments[1:])
     kernels = pointer(fn, word(fn, plan, KERNELS))
-    walk = _walk_on(fn, plan, kernels, word(fn, plan, NUM_KERNELS), tid, nth)
+    count, first = word(fn, plan, NUM_KERNELS), word(fn, plan, CANCELLABLE)
+    walk = _walk_on(fn, plan, kernels, count, first, tid, nth)
 
     def run() -> None:
         failed = walk() == _FAILED
@@ -326,8 +352,16 @@ def _loop(module: Module) -> None:
     kernels = pointer(fn, word(fn, part, PART_KERNELS))
     moves = pointer(fn, word(fn, part, PART_MOVES))
     num_moves = word(fn, part, PART_NUM_MOVES)
-    walk = _walk_on(fn, plan, kernels, word(fn, part, PART_NUM_KERNELS), tid, nth)
-    when(fn, tid == 0, lambda: put(fn, words, LOOP_FAILED, fn.number(0)))
+    num_kernels = word(fn, part, PART_NUM_KERNELS)
+    walk = _walk_on(fn, plan, kernels, num_kernels, fn.number(0), tid, nth)
+    is_cancellable = word(fn, words, LOOP_CANCELLABLE) != 0
+    end = at(fn, words, LOOP_END)
+
+    def begin() -> None:
+        put(fn, words, LOOP_FAILED, fn.number(0))
+        _publish(fn, fn.number(ENDLESS), end)
+
+    when(fn, tid == 0, begin)
 
     def iteration(t: Value) -> tuple[Value, Value]:
         def move(i: Value) -> None:
@@ -336,10 +370,19 @@ def _loop(module: Module) -> None:
             store(fn, word(fn, row, 1) + t * word(fn, row, 2), place)
 
         loop(fn, fn.number(0), num_moves, 1, move)
-        way = walk()
-        when(fn, way == _FAILED, lambda: put(fn, words, LOOP_FAILED, fn.number(1)))
         following = t + 1
-        return following, (way == _WENT_ON) & (following < count)
+        when(fn, is_cancellable & (tid == 0), lambda: _end_here(fn, plan, end, following))
+        way = walk()
+        goes_on = (way == _WENT_ON) & (following < count)
+        (ends,) = replaced(
+            fn,
+            goes_on & is_cancellable,
+            [fn.number(0) != 0],
+            lambda: [_atomic(fn, end) <= following],
+        )
+        failed = (way == _FAILED) | ends
+        when(fn, failed, lambda: put(fn, words, LOOP_FAILED, fn.number(1)))
+        return following, goes_on & ~ends
 
     when(fn, count > 0, lambda: repeat(fn, fn.number(0), iteration))
 

@@ -43,7 +43,7 @@ from . import heap
 from .call_path import reads_structs
 from .cpython_calls import make_tensors_natively
 from .executable import Arena, Executable
-from .interrupts import interruptible
+from .interrupts import run_cancellable
 from .kernel_times import seconds_of_launches
 
 _log = logging.getLogger(__name__)
@@ -57,6 +57,7 @@ class _Ready:
 
     __slots__ = (
         "executable",
+        "is_long",
         "is_plain",
         "lock",
         "places",
@@ -67,14 +68,15 @@ class _Ready:
         "threads",
     )
 
-    def __init__(self, executable: Executable, threads: int, *, has_loops: bool) -> None:
+    def __init__(self, executable: Executable, threads: int) -> None:
         self.executable = executable
+        self.is_long = executable.executable_plan.is_long
         self.run = executable.run
         self.stores_of = _picker(executable.executable_plan.variables)
         # For the results: the call makes them where there is None.
         self.places = (None,) * len(executable.results)
         # Whether a call is to do nothing besides.
-        self.is_plain = not (executable.executable_plan.variables or has_loops)
+        self.is_plain = not (executable.executable_plan.variables or self.is_long)
         self.threads = threads
         # The stores of the last call and the lock they have, as long as no store gets another.
         self.stores: tuple[VariableStore, ...] = ()
@@ -208,7 +210,7 @@ class NativeCluster:
         stores: Sequence[VariableStore],
     ) -> list[Any] | int | None:
         objects = [*arrays, *map(_value_of, stores), *ready.places]
-        found = self._call(context, ready, objects) if self._loops else ready.run(objects)
+        found = self._call(context, ready, objects) if ready.is_long else ready.run(objects)
         if type(found) is list:
             return found
         if found == driver.REFUSES:
@@ -231,26 +233,10 @@ class NativeCluster:
         return None
 
     def _call(self, context: Any, ready: _Ready, objects: list[Any]) -> Any:
-        """Run an executable; loops in it end when the step is cancelled."""
-        if not self._loops:
-            return ready.run(objects)
-        executable = ready.executable
-        executable.go_on()
-        token = context.cancellation.register(executable.cancel)
-        if token is None:
-            raise context.cancelled
-        try:
-            if not self._is_endless or threading.current_thread() is not threading.main_thread():
-                return ready.run(objects)
-            found, is_cut_short = interruptible(
-                functools.partial(ready.run, objects), executable.cancel
-            )
-            if is_cut_short and found == driver.CHECK_FAILED and context.cancelled is None:
-                executable.go_on()  # the handler of the signal lets the program go on
-                found = ready.run(objects)
-            return found
-        finally:
-            context.cancellation.deregister(token)
+        """Run an executable; a long one ends early when the step is cancelled."""
+        if ready.is_long:
+            return run_cancellable(context, ready.executable, objects)
+        return ready.run(objects)
 
     # Making what a call needs
 
@@ -409,7 +395,7 @@ class NativeCluster:
             executable = Executable(
                 executable_plan, place.memory, threads, *self._forms(key, executable_plan)
             )
-            ready.append(_Ready(executable, threads, has_loops=self._loops))
+            ready.append(_Ready(executable, threads))
         for key, executable_plan in planned:
             store.write(key, threads, executable_plan, uses_loaded=(key, threads) in loaded_code)
         self._kept.update(zip(names, executable_plans, strict=True))

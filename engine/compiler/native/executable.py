@@ -74,6 +74,7 @@ class Executable:
         self._plan[driver.ADDRESSES] = addresses
         self._plan[driver.KERNELS] = kernels
         self._plan[driver.ARRAY_TYPE] = id(np.ndarray)
+        self._plan[driver.CANCELLABLE] = executable_plan.cancellable
         self.refused = np.zeros(num_arrays, np.int64)
         self._plan[driver.REFUSED] = self.refused.ctypes.data
         self.address: int = self._plan.ctypes.data
@@ -110,7 +111,7 @@ class Executable:
         return [(int(code), int(words)) for code, words, *_ in rows]
 
     def cancel(self, error: object = None) -> None:
-        """Let loops that have no end stop: the run fails."""
+        """Let the run stop as soon as it can, if it is long: then it fails."""
         self._plan[driver.CANCELLED] = 1
 
     def go_on(self) -> None:

@@ -1,12 +1,13 @@
-"""An interrupt, Ctrl-C, ends native loops whose end depends on data.
+"""An interrupt, Ctrl-C, ends native code that takes long.
 
 Python hears of a signal at once, but the main thread handles it only when it runs Python's own
-code again: after the loop. So while it is in such a loop, a thread listens to the pipe that Python
-writes the numbers of signals to (`signal.set_wakeup_fd`), and has the loop end; then the main
-thread raises what its handler raises, or begins the loop again where that raises nothing.
+code again: after the native code. So while it is in a plan that may take long, a thread listens to
+the pipe that Python writes the numbers of signals to (`signal.set_wakeup_fd`), and has the plan
+end; then the main thread raises what its handler raises, or begins the plan again where that raises
+nothing.
 
 State of a `_Listener`, which the main thread alone changes, but for `heard`:
-    cancel: ends the loop that runs, None where none does;
+    cancel: ends what runs, None where nothing does;
     heard: whether it was called;
     passes_to: who else wants to know of signals, -1 for nobody.
 """
@@ -19,6 +20,9 @@ import signal
 import threading
 from collections.abc import Callable
 from typing import Any
+
+from ..codegen.driver import CHECK_FAILED
+from .executable import Executable
 
 
 class _Listener:
@@ -42,7 +46,7 @@ class _Listener:
 
 
 class _Known:
-    """The process's listener, made when a loop is first run."""
+    """The process's listener, made when something long is first run."""
 
     listener: _Listener | None = None
 
@@ -50,6 +54,35 @@ class _Known:
     def forget(cls) -> None:
         """In a forked child its thread is gone."""
         cls.listener = None
+
+
+def run_cancellable(context: Any, executable: Executable, objects: list[Any]) -> Any:
+    """What a run on arrays gives, which ends early when the step, or a signal, cancels it.
+
+    Raises:
+        LaminarError: the step was cancelled.
+        KeyboardInterrupt: or what else the handler of SIGINT raises.
+    """
+    executable.go_on()
+    token = context.cancellation.register(executable.cancel)
+    if token is None:
+        raise context.cancelled
+    run = executable.run
+    try:
+        is_cut_short = False
+        if threading.current_thread() is threading.main_thread():
+            found, is_cut_short = interruptible(lambda: run(objects), executable.cancel)
+        else:
+            found = run(objects)
+        if type(found) is int and found == CHECK_FAILED:
+            if context.cancelled is not None:
+                raise context.cancelled
+            if is_cut_short:
+                executable.go_on()  # the handler of the signal lets the program go on
+                found = run(objects)
+        return found
+    finally:
+        context.cancellation.deregister(token)
 
 
 def interruptible(run: Callable[[], Any], cancel: Callable[[], object]) -> tuple[Any, bool]:

@@ -31,6 +31,8 @@ class ExecutablePlan(NamedTuple):
         outputs: the shape of each output.
         variables: the inputs of the cluster that are variables, in the order of their arrays.
         is_parallel: whether threads share some kernel.
+        is_long: whether it may take so long that it is to hear when it is cancelled.
+        cancellable: how many kernels write to no variable, and come before those that do.
     """
 
     memory: Array
@@ -43,6 +45,8 @@ class ExecutablePlan(NamedTuple):
     outputs: tuple[tuple[int, ...], ...]
     variables: tuple[int, ...]
     is_parallel: bool
+    is_long: bool
+    cancellable: int
 
 
 def driver_codes(is_parallel: bool) -> list[Native]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -26,6 +27,9 @@ _NEAR = 8
 # How often a loop runs whose end depends on data, to weigh it.
 _SOME_TIMES = 10
 _FEW_ROWS = 16
+# About what a call takes, and what is worth a thread; and what is long for one who waits.
+_CALL_SECONDS, _SECONDS = 5e-8, 5e-5
+_LONG_SECONDS = 0.02
 
 
 class Planned(NamedTuple):
@@ -38,6 +42,7 @@ class Planned(NamedTuple):
         result: of a check, the storage that it looks at.
         loop: the loop, if it is one.
         repeated: what it repeats.
+        is_cancellable: whether it is a loop that can end between its iterations.
     """
 
     launch: Launch
@@ -46,6 +51,7 @@ class Planned(NamedTuple):
     result: int | None = None
     loop: Loop | None = None
     repeated: tuple[Planned, ...] = ()
+    is_cancellable: bool = False
 
 
 class Launches:
@@ -59,6 +65,8 @@ class Launches:
     Attributes:
         ranges: storage of the arena -> the first and the last kernel that needs its memory.
         unused: storages that need no memory after all.
+        is_long: whether it may take so long that it is to hear when it is cancelled.
+        free: the numbers of the kernels before the first that writes a variable, where it is long.
     """
 
     def __init__(
@@ -73,10 +81,36 @@ class Launches:
         self.ranges = structure.ranges
         self._bytes: dict[int, int] = {}
         self.unused: set[int] = set()
+        kernels = self._layout.kernels
+        self.is_long = sum(map(self._seconds, kernels)) > _LONG_SECONDS
+        free = itertools.takewhile(lambda kernel: not self._writes_variables(kernel), kernels)
+        self.free = {self._numbers[id(kernel)] for kernel in free} if self.is_long else set[int]()
 
     def make(self) -> list[Planned]:
         """The launches of all kernels."""
         return _with_barriers(self._launches(self._layout.kernels, 1))
+
+    def _writes_variables(self, kernel: Kernel) -> bool:
+        place, updates = self._layout.place, self._program.updates
+        return any(place[number] in updates for number in kernel.writes)
+
+    def _seconds(self, kernel: Kernel) -> float:
+        """How long a kernel may take on one thread, roughly."""
+        if kernel.loop is None:
+            return _CALL_SECONDS + self._amount(kernel) * _SECONDS
+        if kernel.loop.count is None:
+            return math.inf
+        inner = sum(map(self._seconds, (*kernel.test, *kernel.body)))
+        return self._times(kernel.loop) * inner
+
+    def _amount(self, kernel: Kernel) -> float:
+        """How much a kernel has to do, 1 being worth a thread."""
+        load = 0.0
+        if kernel.call is not None:
+            load = self._real(kernel.call.work) / _PARALLEL_WORK
+        for number in self._structure.touched[self._numbers[id(kernel)]]:
+            load += self.num_bytes(number) / _PARALLEL_BYTES
+        return load
 
     def _launches(
         self,
@@ -84,6 +118,7 @@ class Launches:
         times: int,
         *,
         is_inside: bool = False,
+        is_cancellable: bool = False,
     ) -> list[Planned]:
         """The launches in order; loop kernels get their words as launches too.
 
@@ -91,6 +126,7 @@ class Launches:
             kernels: of the plan, or of a loop.
             times: how often they run.
             is_inside: whether that is in a loop.
+            is_cancellable: whether loops among them can end between their iterations.
         """
         found: list[Planned] = []
         loads = [self._load(kernel) * (_NEAR if is_inside else 1) for kernel in kernels]
@@ -115,27 +151,31 @@ class Launches:
                 flags = driver.CHECK | (driver.SETTLE if is_inside else 0)
                 found.append(Planned(_nothing(), flags, k, kernel.check.view.storage))
             elif kernel.loop is not None:
-                found.append(self._loop(kernel, kernel.loop, flags))
+                found.append(self._loop(kernel, kernel.loop, is_cancellable or k in self.free))
             else:
                 assert loops is not None
                 words = self._loop_words(loops.words)
                 found.append(Planned(Launch(loops.code, words), flags, k))
         return found
 
-    def _loop(self, kernel: Kernel, loop: Loop, flags: int) -> Planned:
-        """A loop with its launches; `flags` say whether there is enough to do for threads."""
+    def _loop(self, kernel: Kernel, loop: Loop, is_cancellable: bool) -> Planned:
+        """A loop with its launches."""
         k, times = self._numbers[id(kernel)], self._times(loop)
         code = driver_code("loop")
-        launches = self._launches(kernel.test, times, is_inside=True)
+        is_cancellable = is_cancellable and self._seconds(kernel) > _LONG_SECONDS
+        inside: dict[str, Any] = {"is_inside": True, "is_cancellable": is_cancellable}
+        launches = self._launches(kernel.test, times, **inside)
         if loop.stop is not None:
             flags = driver.STOP | driver.SETTLE
             launches.append(Planned(_nothing(), flags, k, loop.stop.storage))
-        launches += self._launches(kernel.body, times, is_inside=True)
+        launches += self._launches(kernel.body, times, **inside)
         flags = driver.PARALLEL if any(x.flags & driver.PARALLEL for x in launches) else 0
-        if loop.has_checks:
+        is_cancellable = is_cancellable and loop.count is not None  # else its test sees to that
+        if loop.has_checks or is_cancellable:
             flags |= driver.CHECK
-        repeated = _with_barriers(launches, is_inside=True)
-        return Planned(Launch(code, ()), flags, k, None, loop, tuple(repeated))
+        repeated = tuple(_with_barriers(launches, is_inside=True))
+        made = Planned(Launch(code, ()), flags, k, None, loop, repeated)
+        return made._replace(is_cancellable=is_cancellable)
 
     def _times(self, loop: Loop) -> int:
         return _SOME_TIMES if loop.count is None else self._real(loop.count)
@@ -152,12 +192,7 @@ class Launches:
             return self._times(kernel.loop) * sum(load for load in loads if load >= 1)
         if kernel.axes is not None and kernel.split is None and not kernel.kept:
             return 0  # one number
-        load = 0.0
-        if kernel.call is not None:
-            load = self._real(kernel.call.work) / _PARALLEL_WORK
-        for number in self._structure.touched[self._numbers[id(kernel)]]:
-            load += self.num_bytes(number) / _PARALLEL_BYTES
-        return load
+        return self._amount(kernel)
 
     def num_bytes(self, number: int) -> int:
         """The size of a storage."""

@@ -29,7 +29,10 @@ from .executable_plan import ExecutablePlan
 _SUFFIX = ".plan"
 _HEADER_BYTES = 8
 # What JSON can say of an executable plan.
-_PLAIN = ("places", "counts", "arena_bytes", "outputs", "variables", "is_parallel")
+_PLAIN = (
+    *("places", "counts", "arena_bytes", "outputs", "variables", "is_parallel", "is_long"),
+    "cancellable",
+)
 # That a process keeps for one body: a program may come by many. Plans of loaded code are short.
 _MOST_SIZES = 8
 _MOST_OF_LOADED = 64

@@ -106,6 +106,8 @@ class Planner:
             tuple(tuple(map(self._real, view.shape)) for view in self._program.outputs),
             tuple(variables),
             is_parallel,
+            self._launches.is_long,
+            sum(x.kernel in self._launches.free for x in launches),
         )
 
     @property
@@ -213,6 +215,8 @@ class Planner:
         self._put(0, PLAN)
         self._put(driver.ENDLESS if loop.count is None else self._real(loop.count))
         self._put(8 * table, MEMORY)
+        self._put(0)
+        self._put(planned.is_cancellable)
         self._put(0)
         return start
 

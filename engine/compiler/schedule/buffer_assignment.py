@@ -24,6 +24,7 @@ from .fusion import fuse
 from .in_place import overwrite
 from .phases import last_use, moment, phases_of
 from .sink_casts import read_halves
+from .small_updates import small_updates_late
 from .spilled_rows import kept_for_later, rows_on_the_stack
 from .unrolled_rows import has_short_rows
 
@@ -62,6 +63,7 @@ def assign_buffers(program: LoopProgram, copy: Callable[[View], View]) -> Buffer
     place = {n: n for n in range(len(program.storages))}
     checked = max((k for k, kernel in enumerate(kernels) if _has_checks(kernel)), default=-1)
     _update_in_place(program, kernels, program.updates, place, checked)
+    kernels = small_updates_late(program, kernels, place)
     for loop in loops_in(kernels):
         assert loop.loop is not None
         _update_in_place(program, loop.body, loop.loop.carried, place, -1)

@@ -16,8 +16,8 @@ THREE = SessionConfig(device_count={"cpu": 3})
 
 
 def device_of(session: Any, name: str) -> str:
-    decisions = {d.operation: d.device for d in session.placement.decisions}
-    return decisions[name].removeprefix("/job:localhost/device:")
+    devices: dict[str, str] = {d.operation: d.device for d in session.placement.decisions}
+    return devices[name].removeprefix("/job:localhost/device:")
 
 
 # "@node"

@@ -1,4 +1,4 @@
-"""Ctrl-C while the main thread is in a native loop."""
+"""Ctrl-C, and time limits, while the main thread is in native code that takes long."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import laminar
 from laminar import engine as eng
 from laminar import ops
 from laminar.engine.compiler.native import interrupts
+from laminar.engine.errors import DeadlineExceededError
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="sends itself signals")
 
@@ -116,6 +118,108 @@ def test_others_who_listen_to_signals_hear_of_it(loop: Any) -> None:
         signal.set_wakeup_fd(before)
         ours.close()
         theirs.close()
+
+
+def scanned(calls: eng.Variable) -> Any:
+    """A function that adds a number so many times, and counts its calls."""
+
+    @eng.function
+    def add_up(count: Any) -> Any:
+        calls.assign_add(1)
+        return ops.scan(lambda c, _: (c + 1.0, None), ops.zeros((), "float64"), None, count)[0]
+
+    return add_up
+
+
+def layers(calls: eng.Variable) -> Any:
+    """A function of many products, none of which takes long, and counts its calls."""
+
+    @eng.function
+    def propagate(x: Any, w: Any) -> Any:
+        calls.assign_add(1)
+        for _ in range(200):
+            x = ops.matmul(x, w)
+        return x
+
+    return propagate
+
+
+def rows(calls: eng.Variable) -> Any:
+    """A function whose loop several threads run, with one in it, and counts its calls."""
+
+    @eng.function
+    def repeat(x: Any, w: Any, count: Any) -> Any:
+        calls.assign_add(1)
+
+        def inner(y: Any, _: Any) -> Any:
+            return ops.tanh(ops.matmul(y, w)), None
+
+        def outer(x: Any, _: Any) -> Any:
+            return ops.scan(inner, x, None, 3)[0] + x, None
+
+        return ops.scan(outer, x, None, count)[0]
+
+    return repeat
+
+
+W = np.full((256, 256), 1e-3, "float32")
+
+
+def tensors(*values: Any) -> list[Any]:
+    return [ops.convert_to_tensor(v) for v in values]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("make", "few", "many"),
+    [
+        pytest.param(scanned, [np.int64(10**6)], [np.int64(MANY)], id="scan"),
+        pytest.param(rows, [W, W, np.int64(5)], [W, W, np.int64(10**6)], id="nested"),
+    ],
+)
+def test_it_ends_a_loop_of_known_length(make: Any, few: Any, many: Any, threads: int) -> None:
+    calls = eng.Variable(np.int64(0))
+    run = make(calls)
+    laminar.set_threads(threads)
+    try:
+        expected = run(*tensors(*few)).numpy()
+        for _ in range(3):
+            start = time.perf_counter()
+            assert is_interrupted(lambda: run(*tensors(*many)))
+            assert time.perf_counter() - start < 5.0  # 0.1 s, but on a busy machine
+            assert int(calls) == 1
+        np.testing.assert_array_equal(run(*tensors(*few)).numpy(), expected)
+    finally:
+        laminar.set_threads(None)
+    assert int(calls) == 2
+
+
+def test_it_ends_a_long_plan_between_its_kernels() -> None:
+    calls = eng.Variable(np.int64(0))
+    run = layers(calls)
+    x, w = tensors(np.ones((1200, 1200), "float32"), np.full((1200, 1200), 1e-3, "float32"))
+    run(x[:1], w)  # it is compiled
+    start = time.perf_counter()
+    assert is_interrupted(lambda: run(x, w))
+    assert time.perf_counter() - start < 5.0
+    assert int(calls) == 1
+
+
+def test_a_time_limit_ends_a_loop_of_known_length() -> None:
+    with eng.Graph().as_default():
+        count = eng.placeholder("int64", [])
+        n = eng.Variable(np.int64(0), name="n")
+        y = eng.scan(lambda c, _: (c + 1.0, None), ops.zeros((), "float64"), None, count)[0]
+        step = [n.assign_add(1), y]
+        with eng.Session(config=eng.SessionConfig(jit_compile=True)) as session:
+            session.run(n.initializer)
+            assert session.run(step, {count: 10**6}) == [1, 10**6]
+            start = time.perf_counter()
+            with pytest.raises(DeadlineExceededError):
+                session.run(step, {count: MANY}, eng.RunOptions(timeout_in_ms=50))
+            assert time.perf_counter() - start < 5.0
+            assert session.run(n) == 1
+            assert session.run(step, {count: 7}) == [2, 7]
 
 
 def test_what_is_heard_between_loops_is_no_matter() -> None:
