@@ -7,9 +7,27 @@ layer, the user's file and line, and what to do.
 from __future__ import annotations
 
 import linecache
-from typing import Any
+from typing import Any, NamedTuple
 
 from .source import Location, layer_path, user_location
+
+
+class Origin(NamedTuple):
+    """Where in a cluster an error came up.
+
+    Attributes:
+        task: such as "/job:worker/task:1".
+        device: full name of the device; empty where none has to do with it.
+        step_id: of the step; None outside of one.
+    """
+
+    task: str
+    device: str = ""
+    step_id: int | None = None
+
+    def __str__(self) -> str:
+        step = () if self.step_id is None else (f"step {self.step_id}",)
+        return ", ".join([self.device or self.task, *step])
 
 
 class LaminarError(Exception):
@@ -23,9 +41,11 @@ class LaminarError(Exception):
 
     Attributes:
         operation: the name of the operation whose kernel failed, None for errors of other origin.
+        origin: the task of a cluster, device and step; None for errors of this process.
     """
 
     operation: str | None = None
+    origin: Origin | None = None
 
     def __init__(
         self,
@@ -43,6 +63,8 @@ class LaminarError(Exception):
 
     def __str__(self) -> str:
         lines = [self.message]
+        if self.origin is not None:
+            lines.append(f"  in: {self.origin}")
         if self.layer:
             lines.append(f"  layer: {self.layer}")
         if self.location is not None:

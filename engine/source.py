@@ -26,8 +26,8 @@ _OWN = (
 # Library files between the user and us (context managers, functools, threads) are not theirs.
 _LIBRARY = os.path.dirname(os.path.realpath(threading.__file__)) + os.sep
 _SITE = os.sep + "site-packages" + os.sep
-# Nor are those of the array libraries that a user hands a tensor to.
-_ARRAY_LIBRARIES = tuple(f"{_SITE}{name}{os.sep}" for name in ("numpy", "scipy"))
+# Nor are those of the libraries that call us: of arrays that a user hands a tensor to, of servers.
+_CALLERS = tuple(f"{_SITE}{name}{os.sep}" for name in ("numpy", "scipy", "grpc"))
 
 _is_own: dict[str, bool] = {}
 # Why autograph leaves functions as they are, by the identity of their code.
@@ -61,7 +61,7 @@ def is_own_file(filename: str) -> bool:
         known = (
             path.startswith(_OWN)
             or (path.startswith(_LIBRARY) and _SITE not in path)
-            or any(library in path for library in _ARRAY_LIBRARIES)
+            or any(library in path for library in _CALLERS)
             or filename.startswith("<frozen")
         )
         _is_own[filename] = known

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..errors import InvalidArgumentError, UnimplementedError
-from ..graph.dtypes import DType, as_dtype
+from ..graph.dtypes import BY_NUMBER, NUMBERS, DType
 from ..io.wire import BYTES, FIXED32, VARINT, Kind, Message, field, fixed32, integer
 
 VERSION = 1
@@ -30,29 +30,6 @@ _MOST_AXES = 254
 Extents: TypeAlias = tuple[tuple[int, int], ...]
 
 _HEADER = Kind("the index of a checkpoint", "take another checkpoint, this one is damaged")
-# DataType of tensorflow/core/framework/types.proto
-_DTYPES: dict[int, DType] = {
-    number: as_dtype(name)
-    for number, name in {
-        1: "float32",
-        2: "float64",
-        3: "int32",
-        4: "uint8",
-        5: "int16",
-        6: "int8",
-        7: "string",
-        8: "complex64",
-        9: "int64",
-        10: "bool",
-        14: "bfloat16",
-        17: "uint16",
-        18: "complex128",
-        19: "float16",
-        22: "uint32",
-        23: "uint64",
-    }.items()
-}
-_NUMBERS = {dtype: number for number, dtype in _DTYPES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +116,9 @@ def entry_bytes(entry: Entry) -> bytes:
 
 def number_of(dtype: DType | None) -> int:
     """The number of an element type in files."""
-    if dtype is None or dtype not in _NUMBERS:
+    if dtype is None or dtype not in NUMBERS:
         raise InvalidArgumentError(f"tensors of {dtype} cannot be kept in a checkpoint")
-    return _NUMBERS[dtype]
+    return NUMBERS[dtype]
 
 
 def _slice_bytes(extents: Extents) -> bytes:
@@ -177,7 +154,7 @@ def read_entry(data: bytes) -> Entry:
             message.skip(wire)
     if any(len(extents) != len(shape) for extents in slices):
         raise message.damage("a part with another number of axes")
-    return Entry(_DTYPES.get(dtype), shape, shard, offset, size, checksum, tuple(slices))
+    return Entry(BY_NUMBER.get(dtype), shape, shard, offset, size, checksum, tuple(slices))
 
 
 def _read_shape(message: Message) -> tuple[int, ...]:

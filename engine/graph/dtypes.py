@@ -113,6 +113,31 @@ _ALIASES: dict[Any, DType] = {
     bytes: string,
 }
 
+# The numbers of element types in files and messages: DataType of
+# tensorflow/core/framework/types.proto.
+BY_NUMBER: dict[int, DType] = {
+    number: _BY_NAME[name]
+    for number, name in {
+        1: "float32",
+        2: "float64",
+        3: "int32",
+        4: "uint8",
+        5: "int16",
+        6: "int8",
+        7: "string",
+        8: "complex64",
+        9: "int64",
+        10: "bool",
+        14: "bfloat16",
+        17: "uint16",
+        18: "complex128",
+        19: "float16",
+        22: "uint32",
+        23: "uint64",
+    }.items()
+}
+NUMBERS = {dtype: number for number, dtype in BY_NUMBER.items()}
+
 
 def as_dtype(value: Any) -> DType:
     """The DType that a name, a NumPy dtype, a Python type or another library's dtype means.

@@ -1,0 +1,419 @@
+"""A server of calls: bytes in, bytes out, on one port.
+
+It knows who calls, moves what is long in chunks, and sends errors as what they are. What the bytes
+mean is its handlers' concern.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import logging
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+
+from laminar.engine.errors import (
+    AlreadyExistsError,
+    FailedPreconditionError,
+    InternalError,
+    InvalidArgumentError,
+    LaminarError,
+    Origin,
+    PermissionDeniedError,
+)
+
+from . import statuses
+from .credentials import Credentials, check_address, split_address
+from .envelopes import (
+    DOWNLOAD,
+    TICKET,
+    UPLOAD,
+    WHOLE,
+    WHOLE_BYTES,
+    Depot,
+    open_envelope,
+    received,
+    seal,
+    sent,
+)
+from .keepalive import MESSAGE_BYTES, USUAL, Keepalive, server_options
+
+_log = logging.getLogger(__name__)
+
+LOOPBACK = "loopback"  # the identity of those who show nothing
+_BEARER = "Bearer "
+_DIGITS = 16  # of a token's digest, in an identity
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a server takes on.
+
+    Attributes:
+        message_bytes: in one message of gRPC.
+        request_bytes: in one request or answer, however many messages it takes.
+        waiting_bytes: in all long requests and answers that nobody has taken yet.
+        threads: that run handlers; each stream of a client has one for as long as it is open.
+        calls: at a time; more are refused.
+    """
+
+    message_bytes: int = MESSAGE_BYTES
+    request_bytes: int = 2 << 30
+    waiting_bytes: int = 4 << 30
+    threads: int = 128
+    calls: int = 1024
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not (isinstance(value, int) and value > 0):
+                raise InvalidArgumentError(f"Limits: {name} must be positive, got {value!r}")
+
+
+_USUAL_LIMITS = Limits()
+
+
+class Call:
+    """What a handler is told besides the bytes.
+
+    Attributes:
+        identity: who calls: "cert:" and the name in the certificate, "token:" and a digest of the
+            token, or "loopback".
+        method: "package.Service/Method".
+    """
+
+    __slots__ = ("_context", "identity", "method")
+
+    def __init__(self, context: Any, identity: str, method: str) -> None:
+        self._context, self.identity, self.method = context, identity, method
+
+    @property
+    def peer(self) -> str:
+        """The address of the other side, in gRPC's form."""
+        return str(self._context.peer())
+
+    def time_remaining(self) -> float | None:
+        """Seconds until the caller's deadline; None where there is none."""
+        found = self._context.time_remaining()
+        return None if found is None else max(float(found), 0.0)
+
+    def is_active(self) -> bool:
+        """Whether the caller still waits."""
+        return bool(self._context.is_active())
+
+    def on_end(self, callback: Callable[[], object]) -> None:
+        """Have `callback` run, once, when the call has ended, was cancelled or is cut off."""
+        if not self._context.add_callback(callback):
+            callback()
+
+
+Handler = Callable[[bytes, Call], bytes]
+
+
+class Gate:
+    """Who is let in.
+
+    Args:
+        credentials: of the server; None lets in everybody.
+    """
+
+    def __init__(self, credentials: Credentials | None) -> None:
+        token = None if credentials is None else credentials.token
+        self._digest = None if token is None else _digest_of(token)
+        self._asks_certificate = credentials is not None and credentials.is_mutual
+
+    def identify(self, context: Any) -> str:
+        """Who makes a call.
+
+        Raises:
+            PermissionDeniedError: they have no token, or another one.
+        """
+        identity = LOOPBACK
+        if self._digest is not None:
+            shown = dict(context.invocation_metadata()).get("authorization", "")
+            given = _digest_of(str(shown).removeprefix(_BEARER))
+            if not secrets.compare_digest(given, self._digest):
+                raise PermissionDeniedError(
+                    "the call has no token, or not that of this cluster",
+                    remedy="give Credentials(token=...) with the token that its servers have",
+                )
+            identity = f"token:{self._digest[:_DIGITS]}"
+        if self._asks_certificate:
+            names = context.auth_context().get("x509_common_name", [b""])
+            identity = f"cert:{names[0].decode('utf-8', 'replace')}"
+        return identity
+
+
+def _digest_of(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+class Guard:
+    """Serves the calls of gRPC with functions that know nothing of it.
+
+    Args:
+        gate: says who calls.
+        task: of the server, for errors.
+    """
+
+    def __init__(self, gate: Gate, task: str) -> None:
+        self._gate, self._task = gate, task
+
+    def identify(self, context: Any) -> str:
+        """Who makes a call; see `Gate.identify`."""
+        return self._gate.identify(context)
+
+    @contextlib.contextmanager
+    def errors_sent(self, context: Any, method: str) -> Iterator[None]:
+        """A block whose errors end the call, and are raised again by who made it."""
+        try:
+            yield
+        except LaminarError as error:
+            self._abort(context, error)
+        except Exception as cause:
+            if not context.is_active():
+                raise  # gRPC's own: the caller has gone
+            _log.exception("%s failed", method)
+            self._abort(context, InternalError(f"{method}: {type(cause).__name__}: {cause}"))
+
+    def _abort(self, context: Any, error: LaminarError) -> None:
+        if self._task:
+            statuses.with_origin(error, Origin(self._task))
+        context.set_trailing_metadata(((statuses.METADATA_KEY, statuses.to_bytes(error)),))
+        details = error.message.partition("\n")[0][:200]
+        context.abort(grpc.StatusCode[statuses.status_of(error)], details)
+
+
+class _Unary:
+    """One method."""
+
+    def __init__(
+        self, method: str, handler: Handler, guard: Guard, depot: Depot, limits: Limits
+    ) -> None:
+        self._method, self._handler, self._guard = method, handler, guard
+        self._depot, self._limits = depot, limits
+
+    def __call__(self, request: bytes, context: Any) -> bytes | None:
+        with self._guard.errors_sent(context, self._method):
+            identity = self._guard.identify(context)
+            kind, content = open_envelope(request, f"a client of {self._method}")
+            if kind == TICKET:
+                content = self._depot.take(content, identity)
+            answer = self._handler(content, Call(context, identity, self._method))
+            if len(answer) <= WHOLE_BYTES:
+                return seal(answer, WHOLE)
+            if len(answer) > self._limits.request_bytes:
+                raise InvalidArgumentError(
+                    f"{self._method}: an answer of {len(answer)} bytes is more than is sent at once"
+                )
+            return seal(self._depot.keep(answer, identity), TICKET)
+        return None
+
+
+class Service:
+    """Methods that are streams; see `TensorService`."""
+
+    def streams(self, guard: Guard) -> Mapping[str, Any]:
+        """By their names, the handlers of gRPC."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End all streams."""
+        raise NotImplementedError
+
+
+class _Bulk(Service):
+    """Takes long requests before, and gives long answers after, the calls that they belong to."""
+
+    def __init__(self, depot: Depot, limits: Limits) -> None:
+        self._depot, self._limits = depot, limits
+
+    def streams(self, guard: Guard) -> Mapping[str, Any]:
+        def upload(messages: Iterator[bytes], context: Any) -> bytes | None:
+            with guard.errors_sent(context, UPLOAD):
+                identity = guard.identify(context)
+                content = received(messages, self._limits.request_bytes, "a client")
+                return seal(self._depot.keep(content, identity), TICKET)
+            return None
+
+        def download(request: bytes, context: Any) -> Iterator[bytes]:
+            with guard.errors_sent(context, DOWNLOAD):
+                identity = guard.identify(context)
+                _, ticket = open_envelope(request, "a client")
+                yield from sent(self._depot.take(ticket, identity))
+
+        return {
+            UPLOAD: grpc.stream_unary_rpc_method_handler(upload),
+            DOWNLOAD: grpc.unary_stream_rpc_method_handler(download),
+        }
+
+    def close(self) -> None:
+        pass
+
+
+class _Methods(grpc.GenericRpcHandler):  # type: ignore[misc]  # gRPC has no types for it
+    def __init__(self, handlers: Mapping[str, Any]) -> None:
+        self._handlers = {f"/{name}": handler for name, handler in handlers.items()}
+
+    def service(self, handler_call_details: Any) -> Any:
+        return self._handlers.get(handler_call_details.method)
+
+
+class WireServer:
+    """What `make_server` made: it has its port from the beginning, and answers once started.
+
+    Attributes:
+        address: "host:port", with the port that was found where 0 was asked for.
+    """
+
+    def __init__(
+        self, server: Any, threads: ThreadPoolExecutor, services: tuple[Service, ...], address: str
+    ) -> None:
+        self._server, self._threads, self._services = server, threads, services
+        self.address = address
+        self._lock = threading.Lock()  # of the next two
+        self._has_started = False
+        self._is_stopped = False
+        self._ended = threading.Event()
+
+    def start(self) -> None:
+        """Begin to answer; does nothing the second time.
+
+        Raises:
+            FailedPreconditionError: it was stopped.
+        """
+        with self._lock:
+            if self._is_stopped:
+                raise FailedPreconditionError(
+                    f"the server at {self.address} was stopped", remedy="make another one"
+                )
+            if not self._has_started:
+                self._server.start()
+                self._has_started = True
+
+    def stop(self, grace_seconds: float = 0.0) -> None:
+        """Answer no more, give up the port, end all threads.
+
+        Args:
+            grace_seconds: for calls that run; then they are cancelled.
+        """
+        with self._lock:
+            is_first, self._is_stopped = not self._is_stopped, True
+        if not is_first:
+            self._ended.wait()
+            return
+        ended = self._server.stop(grace_seconds or None)
+        for service in self._services:
+            service.close()
+        ended.wait()
+        self._threads.shutdown()
+        self._ended.set()
+
+    def wait(self, timeout_seconds: float | None = None) -> bool:
+        """Wait until it has been stopped; False when the time ran out before."""
+        return self._ended.wait(timeout_seconds)
+
+
+def make_server(
+    handlers: Mapping[str, Handler],
+    address: str,
+    credentials: Credentials | None = None,
+    *,
+    limits: Limits = _USUAL_LIMITS,
+    services: tuple[Service, ...] = (),
+    task: str = "",
+    keepalive: Keepalive = USUAL,
+    allow_insecure_network: bool = False,
+) -> WireServer:
+    """A server, not started, that has its port.
+
+    Args:
+        handlers: by "package.Service/Method", what answers; a `LaminarError` that one raises is
+            raised by the client.
+        address: "host:port"; port 0 for any that is free.
+        credentials: None for loopback alone.
+        limits: what it takes on.
+        services: methods that are streams.
+        task: such as "/job:worker/task:1"; errors that it sends have it as their origin.
+        keepalive: how soon a client that is cut off is noticed.
+        allow_insecure_network: whether it may be reached by others without credentials.
+
+    Raises:
+        PermissionDeniedError: others can reach the address, and the credentials are not enough.
+        AlreadyExistsError: another program listens there.
+        InvalidArgumentError: there is no such address here, or the certificate is none.
+    """
+    host, _ = check_address(address, credentials, allow_insecure_network)
+    if allow_insecure_network and (credentials is None or not credentials.serves_networks):
+        _log.warning(
+            "%s serves whoever reaches %s, without credentials", task or "this task", address
+        )
+    guard = Guard(Gate(credentials), task)
+    depot = Depot(limits.waiting_bytes)
+    every = (_Bulk(depot, limits), *services)
+    methods: dict[str, Any] = {
+        name: grpc.unary_unary_rpc_method_handler(_Unary(name, handler, guard, depot, limits))
+        for name, handler in handlers.items()
+    }
+    for service in every:
+        methods.update(service.streams(guard))
+    threads = ThreadPoolExecutor(limits.threads, thread_name_prefix="laminar-wire")
+    server = grpc.server(
+        threads,
+        handlers=(_Methods(methods),),
+        options=server_options(keepalive, limits.message_bytes),
+        maximum_concurrent_rpcs=limits.calls,
+    )
+    try:
+        port = _bind(server, address, credentials)
+    except LaminarError:
+        server.stop(None).wait()
+        threads.shutdown()
+        raise
+    shown = f"[{host}]" if ":" in host else host
+    return WireServer(server, threads, every, f"{shown}:{port}")
+
+
+def _bind(server: Any, address: str, credentials: Credentials | None) -> int:
+    try:
+        if credentials is None or not credentials.has_tls:
+            port = server.add_insecure_port(address)
+        else:
+            if credentials.cert is None:
+                raise InvalidArgumentError(
+                    "a server that encrypts has a certificate of its own, with its key",
+                    remedy="give cert and key besides ca",
+                )
+            secure = grpc.ssl_server_credentials(
+                [(credentials.key, credentials.cert)], credentials.ca, credentials.ca is not None
+            )
+            port = server.add_secure_port(address, secure)
+    except (RuntimeError, ValueError) as cause:
+        port, reason = 0, str(cause)
+    else:
+        reason = "it is taken, or not an address of this machine"
+    if port:
+        return int(port)
+    if "in use" in reason or port_is_taken(address):
+        raise AlreadyExistsError(
+            f"{address}: another program listens there already",
+            remedy="take another port, or 0 for any that is free",
+        )
+    raise InvalidArgumentError(f"a server cannot listen at {address}: {reason[:300]}")
+
+
+def port_is_taken(address: str) -> bool:
+    """Whether a program listens at an address of this machine."""
+    host, port = split_address(address)
+    try:
+        with socket.create_server((host, port)):
+            return False
+    except OSError as error:
+        return error.errno == errno.EADDRINUSE

@@ -1,0 +1,332 @@
+"""The side that has tensors: it answers links with what the steps' rendezvous bring.
+
+A receiver is greeted once and gets the number of a link, under which it may come back, should its
+connection be damaged. Each of its requests goes to `receive` once, whatever happens on the way, and
+its answer is kept until the receiver has it whole: what is asked again is sent again, what is
+replayed is refused.
+
+State, guarded by `_lock`: `_links[id]` are the receivers, `_tickets[ticket]` the entries that
+wait to be fetched. Of a link, guarded by its own lock: `entries[number]` are requests that were not
+taken yet; numbers up to `last_number` have been seen; `pipe` leads to the receiver, None while it
+is away.
+"""
+
+from __future__ import annotations
+
+import secrets
+import struct
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import grpc
+
+from laminar.engine.errors import (
+    AbortedError,
+    AlreadyExistsError,
+    CancelledError,
+    LaminarError,
+    Origin,
+    ResourceExhaustedError,
+)
+from laminar.engine.runtime.rendezvous import Arrival, Receiver
+
+from . import links, statuses
+from .chunks import chunks_of
+from .envelopes import TICKET_BYTES, open_envelope, seal
+from .frames import DEAD, Payload, frame_of, pack_header, payload_of
+from .links import Message, Pipe, Request, StreamPipe, numbered
+from .server import Guard, Service
+
+HELLO = "laminar.TensorService/Hello"
+LINK = "laminar.TensorService/Link"
+RECV = "laminar.TensorService/Recv"
+RECV_STREAM = "laminar.TensorService/RecvStream"
+
+INLINE_BYTES = 64 << 10  # the most that is sent along the link
+UNARY_BYTES = 1 << 20  # the most that is fetched as one message
+
+WELCOME = struct.Struct("<16sQ")  # the id of the link, the task's incarnation
+_MOST_LINKS = 1024
+_MOST_REQUESTS = 1 << 16  # of a link that were not taken yet
+_AWAY_SECONDS = 60.0  # after which a receiver that is away is forgotten
+
+Receive = Callable[[int, str, Receiver], None]
+
+
+class _Entry:
+    """A request, and its answer once there is one."""
+
+    __slots__ = ("answer", "checksum", "payload", "step_id", "ticket")
+
+    def __init__(self, step_id: int) -> None:
+        self.step_id = step_id
+        self.answer: bytes | None = None  # the message
+        self.ticket: bytes | None = None
+        self.payload: Payload | None = None  # what the ticket is for
+        self.checksum = 0  # of the header that announced it
+
+
+class _Link:
+    """A receiver."""
+
+    def __init__(self, identity: str) -> None:
+        self.identity = identity
+        self.lock = threading.Lock()
+        self.entries: dict[int, _Entry] = {}
+        self.last_number = 0
+        self.pipe: Pipe | None = None
+        self.away_since = time.monotonic()
+
+
+class TensorService(Service):
+    """Gives tensors of steps to the tasks that ask for them.
+
+    Args:
+        receive: `receive(step_id, key, done)` has `done` called with what arrives, now or later.
+        incarnation: of this task; requests for another one are refused.
+        task: such as "/job:worker/task:1", for errors.
+    """
+
+    def __init__(self, receive: Receive, *, incarnation: int = 0, task: str = "") -> None:
+        self._receive, self._incarnation, self._task = receive, incarnation, task
+        self._lock = threading.Lock()
+        self._links: dict[bytes, _Link] = {}
+        self._tickets: dict[bytes, tuple[_Link, _Entry]] = {}
+        self._is_closed = False
+
+    def end_step(self, step_id: int) -> None:
+        """Forget what was sent of a step; who still waits for some of it gets an AbortedError."""
+        for link in self._every_link():
+            with link.lock:
+                ended = [(n, e) for n, e in link.entries.items() if e.step_id == step_id]
+                waiting = [number for number, entry in ended if entry.answer is None]
+                pipe = link.pipe
+                for number, entry in ended:
+                    self._drop(link, number, entry)
+            if pipe is not None:
+                for number in waiting:
+                    error = AbortedError(f"step {step_id} has ended")
+                    pipe.send(self._failed(number, step_id, error))
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            links, self._links = list(self._links.values()), {}
+            self._tickets.clear()
+        for link in links:
+            with link.lock:
+                pipe, link.pipe = link.pipe, None
+                link.entries.clear()
+            if pipe is not None:
+                pipe.close()
+
+    def streams(self, guard: Guard) -> Mapping[str, Any]:
+        def hello(request: bytes, context: Any) -> bytes | None:
+            with guard.errors_sent(context, HELLO):
+                identity = guard.identify(context)
+                open_envelope(request, "a client")
+                return seal(WELCOME.pack(self._greet(identity), self._incarnation))
+            return None
+
+        def link(batches: Iterator[bytes], context: Any) -> Iterator[bytes]:
+            with guard.errors_sent(context, LINK):
+                pipe = StreamPipe()
+                failures: list[LaminarError] = []
+                messages = links.messages_in(batches)
+                found = self._attach(next(messages, None), guard.identify(context), pipe)
+                context.add_callback(pipe.close)
+                reader = threading.Thread(
+                    target=self._read,
+                    args=(found, pipe, messages, failures),
+                    name="laminar-link-reader",
+                    daemon=True,
+                )
+                reader.start()
+                try:
+                    yield from pipe.batches()
+                finally:
+                    self._detach(found, pipe)
+                if failures:
+                    raise failures[0]
+
+        def recv(request: bytes, context: Any) -> bytes | None:
+            with guard.errors_sent(context, RECV):
+                entry = self._fetched(request, guard.identify(context))
+                assert entry.payload is not None
+                data = entry.payload.data
+                checksum = zlib.crc32(data, entry.checksum)
+                return b"".join((data, checksum.to_bytes(4, "little")))
+            return None
+
+        def recv_stream(request: bytes, context: Any) -> Iterator[bytes]:
+            with guard.errors_sent(context, RECV_STREAM):
+                entry = self._fetched(request, guard.identify(context))
+                assert entry.payload is not None
+                yield from chunks_of(memoryview(entry.payload.data), entry.checksum)
+
+        return {
+            HELLO: grpc.unary_unary_rpc_method_handler(hello),
+            LINK: grpc.stream_stream_rpc_method_handler(link),
+            RECV: grpc.unary_unary_rpc_method_handler(recv),
+            RECV_STREAM: grpc.unary_stream_rpc_method_handler(recv_stream),
+        }
+
+    def _every_link(self) -> list[_Link]:
+        with self._lock:
+            return list(self._links.values())
+
+    def _greet(self, identity: str) -> bytes:
+        """The id of a new link."""
+        now = time.monotonic()
+        found = secrets.token_bytes(TICKET_BYTES)
+        with self._lock:
+            self._check_open()
+            for old, link in list(self._links.items()):
+                if link.pipe is None and link.away_since + _AWAY_SECONDS < now:
+                    del self._links[old]
+                    for entry in link.entries.values():
+                        self._tickets.pop(entry.ticket or b"", None)
+            if len(self._links) >= _MOST_LINKS:
+                raise ResourceExhaustedError(f"{_MOST_LINKS} links are open, no more are taken")
+            self._links[found] = _Link(identity)
+        return found
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise CancelledError("the task is being stopped")
+
+    def _attach(self, first: Message | None, identity: str, pipe: Pipe) -> _Link:
+        """The link that a first message names; its receiver is there from now on."""
+        if first is None or first.kind != links.ATTACH:
+            raise links.damage("it does not begin with its number")
+        with self._lock:
+            self._check_open()
+            link = self._links.get(bytes(first.body))
+        if link is None or link.identity != identity:
+            raise AbortedError("the link is not known: the task was restarted, or has forgotten it")
+        with link.lock:
+            before, link.pipe = link.pipe, pipe
+        if before is not None:
+            before.close()
+        return link
+
+    def _detach(self, link: _Link, pipe: Pipe) -> None:
+        with link.lock:
+            if link.pipe is pipe:
+                link.pipe, link.away_since = None, time.monotonic()
+
+    def _read(
+        self,
+        link: _Link,
+        pipe: Pipe,
+        messages: Iterator[Message],
+        failures: list[LaminarError],
+    ) -> None:
+        """Do what the messages of a receiver say, until there are no more."""
+        try:
+            for kind, body in messages:
+                if kind == links.RECV:
+                    self._ask(link, pipe, Request.parse(body))
+                elif kind in (links.TAKEN, links.CANCEL):
+                    number, _ = links.number_of(body)
+                    with link.lock:
+                        if (entry := link.entries.get(number)) is not None:
+                            self._drop(link, number, entry)
+                elif kind == links.CANCEL_STEP:
+                    step_id, _ = links.number_of(body)
+                    with link.lock:
+                        for number, entry in list(link.entries.items()):
+                            if entry.step_id == step_id:
+                                self._drop(link, number, entry)
+                else:
+                    raise links.damage(f"a message of the kind {kind}")
+        except LaminarError as error:
+            failures.append(error)
+        except grpc.RpcError:  # the receiver has gone
+            pass
+        finally:
+            pipe.close()
+
+    def _drop(self, link: _Link, number: int, entry: _Entry) -> None:
+        del link.entries[number]
+        if entry.ticket is not None:
+            with self._lock:
+                self._tickets.pop(entry.ticket, None)
+
+    def _ask(self, link: _Link, pipe: Pipe, request: Request) -> None:
+        number, step_id = request.number, request.step_id
+        error: LaminarError | None = None
+        with link.lock:
+            known = link.entries.get(number)
+            if known is not None and request.is_retry:
+                if known.answer is not None:
+                    pipe.send(known.answer)
+                return
+            if number <= link.last_number:
+                error = AlreadyExistsError(f"request {number} of this link was made before")
+            elif request.incarnation not in (0, self._incarnation):
+                error = AbortedError(
+                    f"{request.key}: the task was restarted since the step was made for it",
+                    remedy="run the step again",
+                )
+            elif len(link.entries) >= _MOST_REQUESTS:
+                error = ResourceExhaustedError(f"{_MOST_REQUESTS} tensors are asked for at once")
+            else:
+                entry = link.entries[number] = _Entry(step_id)
+            link.last_number = max(number, link.last_number)
+        if error is not None:
+            pipe.send(self._failed(number, step_id, error))
+            return
+        try:
+            self._receive(step_id, request.key, partial(self._arrived, link, number, entry))
+        except LaminarError as failure:
+            self._arrived(link, number, entry, Arrival(error=failure))
+
+    def _arrived(self, link: _Link, number: int, entry: _Entry, arrival: Arrival) -> None:
+        """Send what a step's rendezvous has brought."""
+        try:
+            if arrival.error is not None:
+                raise arrival.error
+            payload = DEAD if arrival.is_dead else payload_of(arrival.value)
+            if len(payload.data) <= INLINE_BYTES:
+                frame = frame_of(payload, step_id=entry.step_id, incarnation=self._incarnation)
+                answer = numbered(links.TENSOR, number, frame)
+            else:
+                answer = self._announced(number, entry, payload)
+        except LaminarError as error:
+            answer = self._failed(number, entry.step_id, error)
+        with link.lock:
+            if link.entries.get(number) is not entry:  # nobody wants it any more
+                return
+            if entry.ticket is not None:
+                with self._lock:
+                    self._tickets[entry.ticket] = link, entry
+            entry.answer = answer
+            if link.pipe is not None:
+                link.pipe.send(answer)
+
+    def _announced(self, number: int, entry: _Entry, payload: Payload) -> bytes:
+        header = pack_header(
+            payload, step_id=entry.step_id, incarnation=self._incarnation, is_separate=True
+        )
+        entry.payload = payload
+        entry.checksum = zlib.crc32(header)
+        entry.ticket = secrets.token_bytes(TICKET_BYTES)
+        return numbered(links.READY, number, entry.ticket, header)
+
+    def _failed(self, number: int, step_id: int, error: LaminarError) -> bytes:
+        statuses.with_origin(error, Origin(self._task, step_id=step_id))
+        return numbered(links.FAILED, number, statuses.to_bytes(error))
+
+    def _fetched(self, request: bytes, identity: str) -> _Entry:
+        """What a ticket is for."""
+        _, ticket = open_envelope(request, "a client")
+        with self._lock:
+            link, entry = self._tickets.get(ticket, (None, None))
+        if link is None or entry is None or link.identity != identity:
+            raise AbortedError("the tensor is not there: the step has ended, or it was taken")
+        return entry
