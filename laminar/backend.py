@@ -32,13 +32,13 @@ def get_uid(prefix: str = "") -> int:
 
 
 def is_float_dtype(dtype: Any) -> bool:
-    """Whether an element type is a floating one."""
-    return as_dtype(dtype).is_floating
+    """Whether an element type is a floating one; None stands for the default."""
+    return dtype is None or as_dtype(dtype).is_floating
 
 
 def is_int_dtype(dtype: Any) -> bool:
-    """Whether an element type is an integer one."""
-    return as_dtype(dtype).is_integer
+    """Whether an element type is an integer one; None stands for the default."""
+    return dtype is not None and as_dtype(dtype).is_integer
 
 
 def result_type(*dtypes: Any) -> str:

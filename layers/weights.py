@@ -159,9 +159,8 @@ class Weighted(Tracked):
         """All its variables: weights, and the states of random generators; without metrics."""
         found: dict[int, Variable] = {}
         for layer in self._laminar_flatten_layers():
-            own = layer._laminar_own_variables
-            ordered = [v for v in own if v.trainable] + [v for v in own if not v.trainable]
-            for v in [*ordered, *(s.state for s in layer._laminar_own_seeds)]:
+            states = [s.state for s in layer._laminar_own_seeds]
+            for v in [*layer._laminar_trained_first(), *states]:
                 found.setdefault(id(v), v)
         return list(found.values())
 
@@ -203,7 +202,8 @@ class Weighted(Tracked):
 
     @property
     def trainable(self) -> bool:
-        """Whether training changes its weights; setting it sets all layers inside."""
+        """Whether training changes its weights; setting it sets all layers inside, and what
+        `trainable` of their variables says."""
         return self._laminar_trainable
 
     @trainable.setter
@@ -211,6 +211,15 @@ class Weighted(Tracked):
         _Changes.count += 1
         for layer in self._laminar_flatten_layers():
             object.__setattr__(layer, "_laminar_trainable", bool(value))
+            frozen: list[Variable] = layer.__dict__.setdefault("_laminar_frozen", [])
+            if value:
+                changed = frozen[:]
+                frozen.clear()
+            else:
+                changed = [v for v in layer._laminar_own_variables if v.trainable]
+                frozen += changed
+            for v in changed:
+                v.trainable = bool(value)
 
     @property
     def metrics(self) -> list[Any]:
@@ -295,5 +304,10 @@ class Weighted(Tracked):
             v.assign(convert_to_tensor(array, copy=array.flags.writeable))
 
     def _laminar_saved_variables(self) -> list[Variable]:
+        return self._laminar_trained_first()
+
+    def _laminar_trained_first(self) -> list[Variable]:
+        """Its own variables: those that training may change first, frozen with the layer or not."""
+        frozen = {id(v) for v in self.__dict__.get("_laminar_frozen", ())}
         own = self._laminar_own_variables
-        return [v for v in own if v.trainable] + [v for v in own if not v.trainable]
+        return sorted(own, key=lambda v: not (v.trainable or id(v) in frozen))

@@ -227,15 +227,24 @@ def glu(x: TensorLike, axis: int = -1) -> Tensor:
 
 
 @public
-def softmax(x: TensorLike, axis: AxisLike = -1) -> Tensor:
-    """exp(x) / sum(exp(x)) over one axis, or several together; half types in float32."""
-    return engine_softmax.softmax(floating(x), axis)
+def softmax(x: TensorLike, axis: AxisLike | None = -1) -> Tensor:
+    """exp(x) / sum(exp(x)) over one axis, or several together; half types in float32.
+
+    None stands for all axes.
+    """
+    return engine_softmax.softmax(*_along(x, axis))
 
 
 @public
-def log_softmax(x: TensorLike, axis: AxisLike = -1) -> Tensor:
+def log_softmax(x: TensorLike, axis: AxisLike | None = -1) -> Tensor:
     """log(softmax(x)), exact where softmax rounds to 0."""
-    return engine_softmax.log_softmax(floating(x), axis)
+    return engine_softmax.log_softmax(*_along(x, axis))
+
+
+def _along(x: TensorLike, axis: AxisLike | None) -> tuple[Tensor, AxisLike]:
+    """A floating tensor, and the axes that are meant: all of them for None."""
+    found = floating(x)
+    return found, tuple(range(known_rank("softmax", found))) if axis is None else axis
 
 
 @public

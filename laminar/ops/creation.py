@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, SupportsInt
 
-from laminar.engine.errors import ShapeError
+from laminar.engine.errors import DTypeError, ShapeError
 from laminar.engine.graph import Tensor, as_dtype, float64
 from laminar.engine.ops.array import creation as engine
 from laminar.engine.ops.array import diagonal as diagonals
 from laminar.engine.ops.array.axes import expand_dims
 from laminar.engine.ops.array.broadcast import broadcast_like, broadcast_to
-from laminar.engine.ops.array.shape import reshape, split_shape
+from laminar.engine.ops.array.rearrange import flip
+from laminar.engine.ops.array.shape import dim_of, reshape, split_shape
 from laminar.engine.ops.core import basic
 from laminar.engine.ops.math import arithmetic
 from laminar.engine.ops.math import elementary as mathematics
@@ -22,7 +24,6 @@ from .arguments import (
     common,
     dtype_or_float,
     known_rank,
-    known_size,
     numeric,
     tensor,
 )
@@ -137,7 +138,15 @@ def eye(
     k: int = 0,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """An N by M matrix with 1 on diagonal `k` (above the main one if positive), 0 elsewhere."""
+    """An N by M matrix with 1 on diagonal `k` (above the main one if positive), 0 elsewhere.
+
+    Raises:
+        DTypeError: a size is no whole number.
+    """
+    for size in (N, M):
+        dtype_of = getattr(size, "dtype", None)
+        if isinstance(size, float) or (dtype_of is not None and as_dtype(dtype_of).is_floating):
+            raise DTypeError(f"eye: a size must be a whole number, got {size!r}")
     return engine.eye(N, M, k, dtype_or_float(dtype))
 
 
@@ -204,10 +213,11 @@ def linspace(
     found = common(start, stop, 0.0) if dtype is None else as_dtype(dtype)
     wide = found if found.is_floating else float64
     first, last = tensor(start, wide), tensor(stop, wide)
-    values = cast(engine.linspace(first, last, num, endpoint, axis=axis), found)
+    count = operator.index(num)
+    values = cast(engine.linspace(first, last, count, endpoint, axis=axis), found)
     if not retstep:
         return values
-    parts = num - 1 if endpoint else num
+    parts = count - 1 if endpoint else count
     step = arithmetic.divide(arithmetic.subtract(last, first), tensor(float(parts), wide))
     return values, step
 
@@ -294,17 +304,18 @@ def vander(x: TensorLike, N: SupportsInt | None = None, increasing: bool = False
         increasing: whether the powers rise along a row.
 
     Raises:
-        ShapeError: `x` is no vector, or its length is unknown and N is left out.
+        ShapeError: `x` is no vector.
     """
     x = numeric(x)
-    if known_rank("vander", x) != 1 or (N is None and x.shape[0] is None):
-        raise ShapeError(
-            f"vander: expected a vector, got {x.spec}", remedy="give N if the length is unknown"
-        )
-    count = known_size("vander", x, 0) if N is None else int(N)
+    if known_rank("vander", x) != 1:
+        raise ShapeError(f"vander: expected a vector, got {x.spec}")
+    if N is not None:
+        count: Any = int(N)
+    else:
+        count = dim_of(x, axis=0) if x.shape[0] is None else x.shape[0]
     powers = engine.arange(count, dtype=x.dtype)
     if not increasing:
-        powers = engine.arange(count - 1, -1, -1, dtype=x.dtype)
+        powers = flip(powers, 0)
     return mathematics.power(expand_dims(x, 1), powers)
 
 

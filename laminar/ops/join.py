@@ -183,8 +183,9 @@ def meshgrid(*x: TensorLike, indexing: str = "xy") -> list[Tensor]:
     """The coordinates of a grid, from those along each axis.
 
     Args:
-        *x: vectors.
+        *x: vectors; what has more axes is taken in row order.
         indexing: "xy" puts the first vector along axis 1 and the second along axis 0, "ij" puts
             each along its own axis.
     """
-    return list(creation.meshgrid(*(tensor(v) for v in x), indexing=indexing))
+    vectors = [v if v.ndim < 2 else reshape(v, (-1,)) for v in map(tensor, x)]
+    return list(creation.meshgrid(*vectors, indexing=indexing))

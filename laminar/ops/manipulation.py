@@ -74,11 +74,13 @@ def reshape(x: TensorLike, newshape: ShapeLike) -> Tensor:
 
     Args:
         x: any tensor.
-        newshape: ints or scalar integer tensors; one may be -1, for what the others leave.
+        newshape: ints or scalar integer tensors; one may be -1 or None, for what the others leave.
 
     Raises:
         ShapeError: the numbers of elements differ.
     """
+    if isinstance(newshape, tuple | list) and sum(entry is None for entry in newshape) == 1:
+        newshape = [-1 if entry is None else entry for entry in newshape]
     return engine_shape.reshape(tensor(x), newshape)
 
 

@@ -84,7 +84,7 @@ def layer_normalization(
 
     Args:
         x: any floating tensor.
-        gamma: of the size of `x` along `axis`; None for 1.
+        gamma: of the size of `x` along `axis`, or of a shape that broadcasts; None for 1.
         beta: likewise; None for 0.
         axis: one axis or several.
         epsilon: added to the variance, by default `laminar.config.epsilon()`.
@@ -98,7 +98,17 @@ def layer_normalization(
     scale, offset = _parameter(gamma, x), _parameter(beta, x)
     if rms_scaling:
         return _by_variance(x, scale, axis, found)
+    if not (_fits(scale, axis) and _fits(offset, axis)):
+        y = engine.layer_norm(x, None, None, axis=axis, epsilon=found)
+        y = y if scale is None else arithmetic.multiply(y, scale)
+        return y if offset is None else arithmetic.add(y, offset)
     return engine.layer_norm(x, scale, offset, axis=axis, epsilon=found)
+
+
+def _fits(parameter: Tensor | None, axis: Axes) -> bool:
+    """Whether a parameter has an axis for each of `axis`, rather than any shape that broadcasts."""
+    axes = 1 if isinstance(axis, int) else len(tuple(axis))
+    return parameter is None or parameter.shape.rank == axes
 
 
 def _by_variance(x: Tensor, scale: Tensor | None, axis: Axes, epsilon: float) -> Tensor:
@@ -121,7 +131,7 @@ def rms_normalization(
 
     Args:
         x: any floating tensor.
-        scale: of the size of `x` along `axis`; None for 1.
+        scale: of the size of `x` along `axis`, or of a shape that broadcasts; None for 1.
         axis: one axis or several.
         epsilon: added to the mean square, by default `laminar.config.epsilon()`.
 
@@ -130,7 +140,10 @@ def rms_normalization(
     """
     x = floating(x)
     found = default_epsilon() if epsilon is None else epsilon
-    return engine.rms_norm(x, _parameter(scale, x), axis=axis, epsilon=found)
+    factors = _parameter(scale, x)
+    if factors is None or _fits(factors, axis):
+        return engine.rms_norm(x, factors, axis=axis, epsilon=found)
+    return arithmetic.multiply(engine.rms_norm(x, None, axis=axis, epsilon=found), factors)
 
 
 @public

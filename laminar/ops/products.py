@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
-from laminar.engine.graph import BOOLEAN, Tensor, int8, int32
+from laminar.engine.graph import BOOLEAN, Tensor, bool_, int8, int32
 from laminar.engine.ops.array import axes, rearrange
 from laminar.engine.ops.linalg import einsum as engine_einsum
 from laminar.engine.ops.linalg import products as engine
@@ -16,7 +16,7 @@ from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.nn import convolution
 
 from ..typing import TensorLike
-from .arguments import floating_pair, known_size, one_of, pair, tensors
+from .arguments import floating_pair, known_size, one_of, pair, tensor, tensors
 from .recording import public
 
 __all__ = [
@@ -46,7 +46,9 @@ def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
 
     A vector on the left counts as a row, on the right as a column. Two int8 give int32.
     """
-    return matmul_nd(*_factors(x1, x2))
+    found = matmul_nd(*_factors(x1, x2))
+    one, other = (tensor(x).dtype for x in (x1, x2))
+    return cast(found, int8) if {one, other} == {bool_, int8} else found
 
 
 @public

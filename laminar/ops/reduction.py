@@ -6,7 +6,7 @@ integers are summed in 32 bits; means of integers are floats.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import (
@@ -113,8 +113,10 @@ def max(
     if x.dtype == bool_:
         found = engine.reduce_any(x, axis, keepdims=keepdims)
         return found if initial is None else logical_or(found, boolean(initial))
-    found = engine.reduce_max(x, axis, keepdims=keepdims)
-    return found if initial is None else arithmetic.maximum(found, tensor(initial, x.dtype))
+    if initial is None:
+        return engine.reduce_max(x, axis, keepdims=keepdims)
+    least = tensor(initial, x.dtype)
+    return arithmetic.maximum(_of_any(engine.reduce_max, x, axis, keepdims, least), least)
 
 
 @public
@@ -126,8 +128,20 @@ def min(
     if x.dtype == bool_:
         found = engine.reduce_all(x, axis, keepdims=keepdims)
         return found if initial is None else logical_and(found, boolean(initial))
-    found = engine.reduce_min(x, axis, keepdims=keepdims)
-    return found if initial is None else arithmetic.minimum(found, tensor(initial, x.dtype))
+    if initial is None:
+        return engine.reduce_min(x, axis, keepdims=keepdims)
+    most = tensor(initial, x.dtype)
+    return arithmetic.minimum(_of_any(engine.reduce_min, x, axis, keepdims, most), most)
+
+
+def _of_any(
+    reduce: Callable[..., Tensor], x: Tensor, axis: Axis, keepdims: bool, empty: Tensor
+) -> Tensor:
+    """A reduction, or `empty` at each place where there is nothing to reduce."""
+    if x.shape.num_elements() != 0:
+        return reduce(x, axis, keepdims=keepdims)
+    nothing = engine.reduce_sum(x, axis, keepdims=keepdims)
+    return broadcast_like(empty, nothing)
 
 
 @public

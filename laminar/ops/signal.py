@@ -131,7 +131,11 @@ def _window(window: Any, length: int, fft_length: int, like: Tensor) -> Tensor:
     return padding.pad(points, [(before, fft_length - length - before)])
 
 
-def _check(who: str, sequence_length: int, fft_length: int) -> None:
+def _check(who: str, sequence_length: int, sequence_stride: Any, fft_length: int) -> None:
+    if not isinstance(sequence_stride, int) or sequence_stride < 1:
+        raise InvalidArgumentError(
+            f"{who}: sequence_stride must be a whole number of at least 1, got {sequence_stride!r}"
+        )
     if fft_length < sequence_length:
         raise InvalidArgumentError(
             f"{who}: fft_length must be at least sequence_length, "
@@ -166,7 +170,7 @@ def stft(
         ShapeError: the number of samples is unknown.
     """
     signal = _real("stft", x)
-    _check("stft", sequence_length, fft_length)
+    _check("stft", sequence_length, sequence_stride, fft_length)
     if center:
         half = fft_length // 2
         signal = padding.pad(signal, [(0, 0)] * (signal.ndim - 1) + [(half, half)], "reflect")
@@ -188,7 +192,7 @@ def istft(
     """The signal whose `stft` is the pair `x`; arguments as there.
 
     Stretches are multiplied by the window once more, added where they overlap, and divided by the
-    sum of the squares of the windows there.
+    sum of the squares of the windows there; without a window they are only added.
 
     Args:
         x: real and imaginary parts, (..., stretches, fft_length // 2 + 1) each.
@@ -204,7 +208,7 @@ def istft(
         equation 6.
     """
     z = _complex("istft", x)
-    _check("istft", sequence_length, fft_length)
+    _check("istft", sequence_length, sequence_stride, fft_length)
     if known_rank("istft", z) < 2:
         raise ShapeError(f"istft: expected (..., stretches, bins), got {z.spec}")
     count = known_size("istft", z, -2)
@@ -212,10 +216,11 @@ def istft(
     points = _window(window, sequence_length, fft_length, frames)
     total = fft_length + sequence_stride * (count - 1)
     signal = _overlapped(arithmetic.multiply(frames, points), sequence_stride, total)
-    weight = arithmetic.multiply(ones_like(frames), arithmetic.square(points))
-    weight = _overlapped(weight, sequence_stride, total)
-    tiny = tensor(1e-10, weight.dtype)
-    signal = arithmetic.divide(signal, arithmetic.maximum(weight, tiny))
+    if window is not None:
+        weight = arithmetic.multiply(ones_like(frames), arithmetic.square(points))
+        weight = _overlapped(weight, sequence_stride, total)
+        tiny = tensor(1e-10, weight.dtype)
+        signal = arithmetic.divide(signal, arithmetic.maximum(weight, tiny))
     start = fft_length // 2 if center else 0
     end = total - start if length is None else start + length
     return get_item(signal, (..., slice(start, end)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from laminar.engine.graph import Tensor, float64, int32
+from laminar.engine.graph import Tensor, bool_, float64, int32
 from laminar.engine.ops.array import axes
 from laminar.engine.ops.array import quantile as engine
 from laminar.engine.ops.array.along import take_along_axis
@@ -152,7 +152,10 @@ def nanstd(x: TensorLike, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 def _extreme(x: TensorLike, axis: Axis, keepdims: bool, sign: int) -> Tensor:
     """The greatest (or least) of what is not NaN; NaN where nothing is."""
-    found = numeric(x)
+    found = tensor(x)
+    if found.dtype == bool_:
+        logical = reduce.reduce_any if sign > 0 else reduce.reduce_all
+        return logical(found, axis, keepdims=keepdims)
     op = reduce.reduce_max if sign > 0 else reduce.reduce_min
     values, missing = _replaced(found, -sign * float("inf"))
     extreme = op(values, axis, keepdims=keepdims)

@@ -113,3 +113,34 @@ def test_random_states_under_keras_private_names() -> None:
     holder: Any = Holder()
     holder._seed_generators = "mine"
     assert holder._seed_generators == "mine"
+
+
+def test_variables_say_that_their_layer_is_frozen() -> None:
+    """The order of the weights, which files have, stays as it is."""
+
+    class Two(layers.Layer):
+        def build(self, input_shape: Any) -> None:
+            self.count = self.add_weight((), "zeros", trainable=False, name="count")
+            self.scale = self.add_weight((), "ones", name="scale")
+            self.norm = layers.BatchNormalization()
+            self.norm.build(input_shape)
+
+        def call(self, x: Any) -> Any:
+            return self.norm(x) * self.scale
+
+    layer = Two()
+    layer.build((None, 3))
+    order = [v.path for v in layer.weights]
+    assert order[:2] == ["two/scale", "two/count"]
+    layer.trainable = False
+    assert not any(v.trainable for v in layer.weights)
+    assert [v.path for v in layer.weights] == order
+    layer.trainable = False
+    layer.norm.trainable = True
+    assert [v.name for v in layer.weights if v.trainable] == ["gamma", "beta"]
+    layer.trainable = True
+    assert [v.name for v in layer.weights if v.trainable] == ["scale", "gamma", "beta"]
+    layer.scale.trainable = False  # by itself, which a layer does not take back
+    layer.trainable = False
+    layer.trainable = True
+    assert [v.name for v in layer.trainable_weights] == ["gamma", "beta"]

@@ -246,7 +246,12 @@ def _unique(
 def _unique_kernel(xp: Any, x: Array, *, axis: int | None) -> tuple[Array, ...]:
     comparable = in_order(xp, x)
     values, first, inverse, counts = xp.unique(
-        comparable, return_index=True, return_inverse=True, return_counts=True, axis=axis
+        comparable,
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
+        axis=axis,
+        equal_nan=False,
     )
     inverse = inverse.reshape(x.shape if axis is None else (x.shape[axis],))
     return values.astype(x.dtype, copy=False), *(

@@ -1,0 +1,103 @@
+"""Arguments at the edge of what an op takes: as NumPy and SciPy have them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special
+
+import laminar
+from laminar import layers, ops
+from laminar.engine.errors import DTypeError, InvalidArgumentError
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(2, 3, 4)).astype("float32")
+THREE: Any = ops.array(3)
+EMPTY = np.zeros((1, 0), "float32")
+CASES: list[Any] = [
+    pytest.param(lambda: ops.max(EMPTY, initial=1), np.max(EMPTY, initial=1), id="max-empty"),
+    pytest.param(lambda: ops.min(EMPTY, axis=1, keepdims=True, initial=2), [[2.0]], id="min-empty"),
+    pytest.param(lambda: ops.max(X, axis=1, initial=0), X.max(1, initial=0), id="max-initial"),
+    pytest.param(lambda: ops.nanmax(X > 0, axis=0), (X > 0).any(0), id="nanmax-bool"),
+    pytest.param(lambda: ops.nanmin(X > 0, axis=0), (X > 0).all(0), id="nanmin-bool"),
+    pytest.param(lambda: ops.softmax(X, axis=None), special.softmax(X), id="softmax-all"),
+    pytest.param(
+        lambda: ops.log_softmax(X, axis=None), special.log_softmax(X), id="log-softmax-all"
+    ),
+    pytest.param(
+        lambda: ops.unique([1.0, np.nan, 0.0, np.nan]), [0, 1, np.nan, np.nan], id="unique-nan"
+    ),
+    pytest.param(lambda: ops.linspace(0, 1, THREE), [0, 0.5, 1], id="linspace-tensor"),
+    pytest.param(
+        lambda: ops.meshgrid(X[0], X[1])[1],
+        np.meshgrid(X[0].ravel(), X[1].ravel())[1],
+        id="meshgrid-of-matrices",
+    ),
+    pytest.param(
+        lambda: ops.rms_normalization(X, scale=X),
+        X / np.sqrt((X**2).mean(-1, keepdims=True) + 1e-7) * X,
+        id="rms-scale-broadcasts",
+    ),
+    pytest.param(
+        lambda: ops.layer_normalization(X, gamma=X, beta=1 - X),
+        (X - X.mean(-1, keepdims=True)) / np.sqrt(X.var(-1, keepdims=True) + 1e-7) * X + 1 - X,
+        id="layer-scale-broadcasts",
+    ),
+    pytest.param(lambda: ops.reshape(X, (None, 2)), X.reshape(-1, 2), id="reshape-none"),
+]
+
+
+@pytest.mark.parametrize(("call", "expected"), CASES)
+def test_values(call: Any, expected: Any) -> None:
+    found = call().numpy()
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6)
+    assert found.shape == np.shape(expected)
+
+
+def test_types() -> None:
+    bits, small = np.ones((2, 2), bool), np.ones((2, 2), "int8")
+    assert ops.matmul(bits, small).dtype == "int8"
+    assert ops.matmul(small, small).dtype == "int32"
+    assert ops.nanmax(bits).dtype == "bool"
+    assert laminar.backend.is_float_dtype(None)
+    assert not laminar.backend.is_int_dtype(None)
+    wrong: list[Any] = [3.0, np.float32(3), ops.array(3.0)]
+    for bad in wrong:
+        with pytest.raises(DTypeError, match="whole number"):
+            ops.eye(bad)
+
+
+def test_powers_of_a_vector_of_unknown_length() -> None:
+    x = layers.Input((), dtype="float32")
+    powers = ops.vander(x)
+    assert powers.shape == (None, None)
+    given = np.array([2.0, 3.0, 4.0], "float32")
+    np.testing.assert_array_equal(laminar.Model(x, powers)(given), np.vander(given))
+    found = laminar.Model(x, ops.vander(x, increasing=True))(given)
+    np.testing.assert_array_equal(found, np.vander(given, increasing=True))
+
+
+def test_stretches_without_a_window_are_only_added() -> None:
+    options: dict[str, Any] = {"window": None, "center": False}
+    x = rng.normal(size=(64,)).astype("float32")
+    parts = ops.stft(x, 16, 4, 16, **options)
+    found = ops.istft(parts, 16, 4, 16, **options).numpy()
+    expected = np.zeros(64)
+    for start in range(0, 49, 4):
+        expected[start : start + 16] += x[start : start + 16]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("stride", [0, -5, 1.5])
+def test_bad_strides(stride: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="sequence_stride"):
+        ops.stft(X[0, 0], 2, stride, 4)
+    with pytest.raises(InvalidArgumentError, match="sequence_stride"):
+        ops.istft((X[0], X[1]), 2, stride, 4)
+
+
+def test_no_name_of_another_module_stands_in_the_package() -> None:
+    """`laminar.Any` would be taken for a name of Keras's by what looks names up."""
+    assert not hasattr(laminar, "Any")
