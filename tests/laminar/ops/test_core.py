@@ -156,7 +156,8 @@ def test_sparsemax_is_the_nearest_point_of_the_simplex() -> None:
 
 def test_istft_inverts_stft() -> None:
     x = rng.normal(size=(2, 64)).astype("float32")
-    for options in ({}, {"center": False, "window": "hamming"}):
+    pairs: list[dict[str, Any]] = [{}, {"center": False, "window": "hamming"}]
+    for options in pairs:
         parts = ops.stft(x, 16, 4, 16, **options)
         np.testing.assert_allclose(
             ops.istft(parts, 16, 4, 16, length=60, **options).numpy(), x[:, :60], atol=1e-5
