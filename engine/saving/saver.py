@@ -23,6 +23,7 @@ from ..io.atomic import atomic_write
 from ..source import warn
 from ..state import GraphKeys, Variable
 from .background import BackgroundWriter
+from .by_name import keys_of, values_to_feed
 from .collections import register_collection_codec
 from .meta_graph import MetaGraph, add_meta_graph, export_meta_graph
 from .retention import Retention
@@ -285,6 +286,8 @@ class Saver:
     def restore(self, sess: Session | None, save_path: str | os.PathLike[str]) -> None:
         """Give the variables the values of a checkpoint; they need not be initialised.
 
+        Of one that `Checkpoint` wrote, variables get the values that those of their names had.
+
         Args:
             sess: gets the values; None for variables that belong to no graph.
             save_path: the prefix.
@@ -308,7 +311,12 @@ class Saver:
             _restore_eager(self._eager, prefix)
             return
         sess, saver_def = self._of_graph(sess, "restore")
-        sess.run(saver_def.restore_op_name, {saver_def.filename_tensor_name: _name(prefix)})
+        feeds: dict[Any, Any] = {saver_def.filename_tensor_name: _name(prefix)}
+        graph = getattr(sess, "graph", None)
+        if isinstance(graph, Graph):
+            restore = graph.get_operation_by_name(saver_def.restore_op_name)
+            feeds.update(values_to_feed(prefix, restore))
+        sess.run(saver_def.restore_op_name, feeds)
 
     def _check_built(self) -> None:
         if self.saver_def is None and self._eager is None and not self._is_empty:
@@ -399,7 +407,8 @@ def _stored(variable: Variable) -> Any:
 def _restore_eager(variables: Mapping[str, Sequence[Variable]], prefix: str) -> None:
     values = []
     with CheckpointReader(prefix) as reader:
-        for name, variable in ((n, v) for n, vs in variables.items() for v in vs):
+        keys = keys_of(reader, variables)
+        for name, variable in ((keys[n], v) for n, vs in variables.items() for v in vs):
             entry = reader.entry(name)
             part = variable.part_of
             shape = variable.shape if part is None else part.shape

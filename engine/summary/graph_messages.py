@@ -8,8 +8,11 @@
     RunMetadata {StepStats step_stats = 1 {repeated DeviceStepStats dev_stats = 1}}
     DeviceStepStats {string device = 1, repeated NodeExecStats node_stats = 2}
     NodeExecStats {string node_name = 1, int64 all_start_micros = 2, int64 op_end_rel_micros = 4,
-                   int64 all_end_rel_micros = 5, repeated NodeOutput output = 7,
-                   string timeline_label = 8, uint32 thread_id = 10}
+                   int64 all_end_rel_micros = 5, repeated AllocatorMemoryUsed memory = 6,
+                   repeated NodeOutput output = 7, string timeline_label = 8, uint32 thread_id = 10}
+    AllocatorMemoryUsed {string allocator_name = 1, int64 total_bytes = 2}
+    NodeOutput {TensorDescription tensor_description = 3 {
+                AllocationDescription allocation_description = 4 {int64 requested_bytes = 1}}}
 
 Source: tensorflow/core/framework/{graph,node_def,attr_value,tensor_shape,step_stats}.proto.
 """
@@ -62,8 +65,14 @@ def metadata_bytes(metadata: RunMetadata) -> bytes:
                 + wire.integer(2, round(node.start_us))
                 + wire.integer(4, duration)
                 + wire.integer(5, duration)
+                + wire.field(6, wire.text(1, device.device) + wire.integer(2, node.output_bytes))
+                + wire.field(7, _bytes_of_output(node.output_bytes))
                 + wire.text(8, f"{node.name} = {node.type}")
                 + wire.integer(10, node.thread & 0xFFFF_FFFF),
             )
         devices += wire.field(1, content)
     return wire.field(1, devices)
+
+
+def _bytes_of_output(size: int) -> bytes:
+    return wire.field(3, wire.field(4, wire.integer(1, size)))

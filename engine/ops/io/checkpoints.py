@@ -124,7 +124,7 @@ def _restore_kernel(
         wanted = shapes or (None,) * len(names)
         parts = [checkpoint.parse_slice(text) for text in _texts(slices)]
         for name, part, dtype, shape in zip(names, parts, dtypes, wanted, strict=True):
-            _check_fit(reader, name, dtype, part and part[0], shape if part is None else None)
+            check_fit(reader, name, dtype, part and part[0], shape if part is None else None)
         found = [
             reader.read(name, part and part[1]) for name, part in zip(names, parts, strict=True)
         ]
@@ -144,13 +144,22 @@ def _check_all_there(reader: checkpoint.CheckpointReader, names: Sequence[str]) 
         )
 
 
-def _check_fit(
+def check_fit(
     reader: checkpoint.CheckpointReader,
     name: str,
     dtype: str,
     whole: tuple[int, ...] | None,
     shape: TensorShape | None,
 ) -> None:
+    """DTypeError or ShapeError where a tensor of a checkpoint is not what is expected.
+
+    Args:
+        reader: of the checkpoint.
+        name: of the tensor.
+        dtype: that it must have.
+        whole: the shape of the tensor of which a part is wanted; None if all is.
+        shape: that it must have; None for any.
+    """
     entry = reader.entry(name)
     if entry.dtype != dtype:
         raise DTypeError(

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laminar import engine
+from laminar import Sequential, engine, layers
 from laminar.engine import errors
 from laminar.engine.checkpoint import CheckpointReader, write_checkpoint
+from laminar.engine.graph import eager_scope
 from laminar.engine.saving import Saver, SaverDef
 
 
@@ -331,7 +332,7 @@ def test_variables_that_belong_to_no_graph(tmp_path: Path) -> None:
 KILLED = """
 import os, sys
 import numpy as np
-from laminar import engine
+from laminar import Sequential, engine, layers
 from laminar.engine.saving import Saver
 v = engine.Graph()
 with v.as_default():
@@ -504,6 +505,50 @@ def test_files_are_written_beside_what_follows(graph: engine.Graph, tmp_path: Pa
         writer.wait()
         with pytest.raises(errors.InvalidArgumentError, match="by a step"):
             Saver(sharded=True).save(session, tmp_path / "m", background=writer)
+
+
+def test_checkpoints_of_objects_by_name(graph: engine.Graph, tmp_path: Path) -> None:
+    """Of a Checkpoint, as TensorFlow's Saver restores them: by the names of the variables."""
+    with eager_scope():
+        model = Sequential([layers.Input((2,)), layers.Dense(3, name="first")], name="net")
+        kernel = np.arange(6, dtype="float32").reshape(2, 3)
+        model.set_weights([kernel, np.ones(3, "float32")])
+        other = engine.Variable(5.0, dtype="float32", name="other")
+        path = engine.Checkpoint(model=model, items=[other]).save(tmp_path / "c")
+        names = [w.path for w in model.weights]
+    w = engine.Variable(np.zeros((2, 3), "float32"), name="w")
+    b = engine.Variable(np.zeros(3, "float32"), name="b")
+    o = engine.Variable(np.float32(0), name="other")
+    saver = engine.Saver({names[0]: w, names[1]: b, "other": o}, sharded=True)
+    with engine.Session() as session:
+        saver.restore(session, path)
+        np.testing.assert_array_equal(session.run(w), kernel)
+        np.testing.assert_array_equal(session.run(b), np.ones(3))
+        assert session.run(o) == 5
+        for names_, error in (
+            ({"gone": b}, errors.NotFoundError),
+            ({"other": b}, errors.ShapeError),
+        ):
+            with pytest.raises(error):
+                engine.Saver(names_).restore(session, path)
+        np.testing.assert_array_equal(session.run(b), np.ones(3))
+    with eager_scope():
+        again = engine.Variable(np.float32(0), name="again")
+        engine.Saver({"other": again}).restore(None, path)
+        assert again.numpy() == 5
+
+
+def test_two_objects_of_one_name_are_told(graph: engine.Graph, tmp_path: Path) -> None:
+    with eager_scope():
+        pair = [engine.Variable(np.float32(i), name="v") for i in range(2)]
+        path = engine.Checkpoint(pair=pair).save(tmp_path / "c")
+    v = engine.Variable(np.float32(7), name="v")
+    with engine.Session() as session:
+        session.run(v.initializer)
+        with pytest.raises(errors.InvalidArgumentError, match="two variables that are called 'v'"):
+            engine.Saver([v]).restore(session, path)
+        engine.Saver({"pair/1/.ATTRIBUTES/VARIABLE_VALUE": v}).restore(session, path)
+        assert session.run(v) == 1
 
 
 def test_other_formats_are_refused(graph: engine.Graph) -> None:
