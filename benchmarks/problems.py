@@ -185,6 +185,14 @@ def matrix(rows: int) -> Problem:
     return Problem(x, np.zeros(rows, "int32"), {}, batch=rows)
 
 
+def parameters(count: int, size: int) -> Problem:
+    """Square matrices of normal numbers, and no network."""
+    draw = np.random.default_rng(SEED)
+    weights = {f"w{i}": [draw.standard_normal((size, size), "float32")] for i in range(count)}
+    empty = np.zeros((0,), "float32")
+    return Problem(empty, empty, weights, batch=1)
+
+
 def images(count: int, size: int, batch: int) -> Problem:
     """Images of bytes, and no network."""
     draw = np.random.default_rng(SEED)

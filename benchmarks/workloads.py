@@ -159,6 +159,24 @@ def training() -> Iterator[Workload]:
         )
 
 
+def checkpoints() -> Iterator[Workload]:
+    """Twelve matrices of 2048 x 2048 saved and loaded; hooks."""
+    for name, title in (
+        ("save-50m", "save of 50M parameters (torch: safetensors; Keras: .weights.h5)"),
+        ("save-50m-blocking", "what a save of 50M parameters takes of training"),
+        ("load-50m", "load of 50M parameters (torch: safetensors; Keras: .weights.h5)"),
+    ):
+        full, tiny = partial(problems.parameters, 12, 2048), partial(problems.parameters, 3, 4)
+        yield Workload(name, title, full, tiny, is_finite)
+    yield Workload(
+        "idle-hook",
+        "a hook that does nothing, step of a MonitoredSession",
+        problems.nothing,
+        problems.nothing,
+        is_finite,
+    )
+
+
 WORKLOADS = {
     workload.name: workload
     for workload in [
@@ -273,6 +291,7 @@ WORKLOADS = {
             lambda: problems.images(50, 4, batch=8),
             is_finite,
         ),
+        *checkpoints(),
         Workload(
             "digits",
             "digits example, 30 epochs, fresh process",

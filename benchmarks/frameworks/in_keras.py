@@ -7,6 +7,7 @@ import keras
 
 from ..cases import FirstUse, Program
 from ..overhead import Add
+from . import keras_checkpoints
 from .keras_cases import Cases, cases
 
 
@@ -22,6 +23,7 @@ class AsynchronousAdd(Add):
 
 CASES: Cases = {
     **cases(keras),
+    **keras_checkpoints.cases(keras),
     "import": lambda _: FirstUse("import keras"),
     "first-add": lambda _: FirstUse("import keras; a = keras.ops.ones((4, 4)); a + a"),
     "add": lambda _: AsynchronousAdd(keras),

@@ -14,7 +14,7 @@ from ..cases import Case, FirstUse, Program
 from ..executor import Chain, FanOut, WhileLoop
 from ..inputs import SCALE, Epoch
 from ..problems import Problem
-from . import laminar_contractions, laminar_rows
+from . import laminar_checkpoints, laminar_contractions, laminar_rows
 from .keras_cases import Cases, cases
 
 
@@ -59,6 +59,7 @@ CASES: Cases = {
     "while-loop": lambda _: WhileLoop(),
     "input-images": image_batches,
     "digits": lambda p: DigitsExample(p.epochs),
+    **laminar_checkpoints.CASES,
     **laminar_rows.CASES,
     **laminar_contractions.CASES,
     **cases(laminar),

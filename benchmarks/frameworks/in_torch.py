@@ -15,7 +15,7 @@ from ..inputs import SCALE, Epoch
 from ..problems import Array, Block, Problem, Weights
 from ..rows import ends
 from ..workloads import CHECKED_STEPS
-from . import torch_contractions
+from . import torch_checkpoints, torch_contractions
 from .torch_gpt import Attention, Gpt
 from .torch_recurrent import Lstm, recurrent
 from .torch_rows import rows_cases
@@ -253,6 +253,7 @@ CASES: dict[str, Callable[[Problem], Case]] = {
     "import": lambda _: FirstUse("import torch"),
     "first-add": lambda _: FirstUse("import torch; a = torch.ones((4, 4)); a + a"),
     "add": lambda _: Add(),
+    **torch_checkpoints.CASES,
     **torch_contractions.CASES,
     "input-images": image_batches,
     "digits": lambda p: Program("-m", "benchmarks.frameworks.digits_torch", str(p.epochs)),

@@ -16,6 +16,7 @@ from ..graph.dtypes import as_dtype, string
 from ..io.atomic import atomic_write
 from ..io.crc32c import Checksum, crc32c, fastest_crc32c, masked
 from ..io.places import no_place
+from ..io.reserving import reserve
 from ..io.wire import varint
 from .entries import Entry, Extents, entry_bytes, header_bytes, number_of, ranges
 from .files import NEXT, data_path, folder_lock, index_path, roll_forward
@@ -95,13 +96,21 @@ def _write(prefix: str, by_name: Mapping[str, Sequence[Any]]) -> None:
         data = stack.enter_context(atomic_write(target, durable=True))
         entries: dict[bytes, Entry] = {}
         arrays = (v.array if isinstance(v, Part) else v for vs in by_name.values() for v in vs)
-        extend = fastest_crc32c(sum(getattr(array, "nbytes", 0) for array in arrays))
+        size = sum(_bytes_of(array) for array in arrays)
+        reserve(data, size)
+        extend = fastest_crc32c(size)
         for name in sorted(by_name, key=str.encode):
             _add(name, by_name[name], data, entries, extend)
         _write_index(index, 1, entries)
         after.enter_context(folder_lock(os.path.dirname(prefix)))
         roll_forward(prefix)  # what was left of another one
         after.callback(roll_forward, prefix, 1)
+
+
+def _bytes_of(array: Any) -> int:
+    """How many bytes of the file an array takes; of strings, it takes others."""
+    is_text = np.asarray(array).dtype.hasobject
+    return 0 if is_text else int(getattr(array, "nbytes", 0))
 
 
 def _write_index(file: BinaryIO, num_shards: int, entries: Mapping[bytes, Entry]) -> None:
