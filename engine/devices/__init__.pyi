@@ -17,6 +17,8 @@ from .registry import local_devices as local_devices
 from .registry import prepare_compilers as prepare_compilers
 from .registry import register_device as register_device
 from .registry import set_device_count as set_device_count
+from .registry import task_devices as task_devices
 from .registry import unregister_device as unregister_device
 from .registry import with_types as with_types
+from .remote import RemoteDevice as RemoteDevice
 from .scope import device as device

@@ -6,6 +6,7 @@ its array library, its copies and its memory statistics; see `register_device`.
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -51,6 +52,11 @@ class Device:
         self.name = self.spec.to_string()
         self.limit_bytes = limit_bytes
         self.incarnation = secrets.randbits(63) + 1
+
+    def join_task(self, job: str, task: int) -> None:
+        """Take the name of a device of a cluster's task; before it is used."""
+        self.spec = dataclasses.replace(self.spec, job=job, task=task)
+        self.name = self.spec.to_string()
 
     @property
     def description(self) -> str:

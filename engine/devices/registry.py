@@ -93,7 +93,7 @@ class DeviceAttributes:
 
 
 class DeviceList(list[DeviceAttributes]):
-    """The devices of this process; `missing[type]` says why there are none of a type."""
+    """The devices of a process or a cluster; `missing[type]` says why it has none of a type."""
 
     def __init__(self, found: Sequence[DeviceAttributes], missing: Mapping[str, str]) -> None:
         super().__init__(found)
@@ -239,6 +239,33 @@ def local_devices(
         InvalidArgumentError: a count below 0, no CPU, or more devices than there are.
         NotFoundError: a type that nobody has registered.
     """
+    return _devices(*_checked(count, limit_bytes))
+
+
+def task_devices(
+    job: str,
+    task: int,
+    count: Mapping[str, int] | None = None,
+    limit_bytes: Mapping[str, int] | None = None,
+) -> DeviceSet:
+    """Devices of this process, made anew for a task of a cluster, and named after it.
+
+    Raises:
+        as `local_devices`.
+    """
+    devices = _make_devices(*_checked(count, limit_bytes))
+    for device in devices:
+        device.join_task(job, task)
+    return DeviceSet(devices, devices.missing)
+
+
+_Numbers = tuple[tuple[str, int], ...]  # by type
+
+
+def _checked(
+    count: Mapping[str, int] | None, limit_bytes: Mapping[str, int] | None
+) -> tuple[_Numbers, _Numbers]:
+    """Counts and limits of devices, by type."""
     counts = {kind.lower(): n for kind, n in (_process.count if count is None else count).items()}
     limits = {kind.lower(): n for kind, n in (limit_bytes or {}).items()}
     for kind in (*counts, *limits):
@@ -255,11 +282,15 @@ def local_devices(
     for kind, n in limits.items():
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise InvalidArgumentError(f"the memory limit of {kind!r} must be bytes, got {n!r}")
-    return _devices(tuple(sorted(counts.items())), tuple(sorted(limits.items())))
+    return tuple(sorted(counts.items())), tuple(sorted(limits.items()))
 
 
 @functools.cache
-def _devices(counts: tuple[tuple[str, int], ...], limits: tuple[tuple[str, int], ...]) -> DeviceSet:
+def _devices(counts: _Numbers, limits: _Numbers) -> DeviceSet:
+    return _make_devices(counts, limits)
+
+
+def _make_devices(counts: _Numbers, limits: _Numbers) -> DeviceSet:
     made: list[Device] = []
     missing: dict[str, str] = {}
     wanted, limit = dict(counts), dict(limits)

@@ -6,9 +6,9 @@ graph of the library (see bodies.py), or a list of these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import (
     AlreadyExistsError,
@@ -25,6 +25,7 @@ from .graphdef import GraphDef, parse_input
 from .library import inline_library, size_written_out
 from .operation import OpDefinition, Operation
 from .order import topological
+from .shapes import TensorShape
 from .spec import TensorSpec
 from .tensor import GraphTensor, Tensor
 
@@ -32,16 +33,24 @@ from .tensor import GraphTensor, Tensor
 VERSION = 1
 _COLOCATED = "loc:@"
 _LABEL = "_kernel"  # the attribute of a node that is computed by kernels with a label
+_SHAPES = "_output_shapes"  # what is known of a node's outputs beside what its op says of them
 
 
 # Writing
 
 
-def export_graph(graph: Graph) -> GraphDef:
+def export_graph(
+    graph: Graph, operations: Sequence[Operation] | None = None, *, exact: bool = False
+) -> GraphDef:
     """The operations of `graph` as data.
 
     What a function captures becomes placeholders; attributes that are Python functions are left
     out where the op does without one.
+
+    Args:
+        graph: what is written.
+        operations: those of its operations that are written, where the reader has the others.
+        exact: whether shapes that were set beside what the ops say of them are written too.
 
     Raises:
         InvalidArgumentError: an attribute is of a kind that the format does not have, or a Python
@@ -54,16 +63,33 @@ def export_graph(graph: Graph) -> GraphDef:
         found.message,
         lambda nodes, operations, names: _write_nodes(nodes, operations, names, writer),
     )
-    _write_nodes(found.message.node, graph.operations, {}, writer)
+    known = {op.id for op in graph.operations}
+    written = graph.operations if operations is None else operations
+    _write_nodes(found.message.node, written, {}, writer, known, exact=exact)
     found.message.node_count = len(found.message.node)
     return found
 
 
 def _write_nodes(
-    nodes: Any, operations: Sequence[Operation], names: Mapping[int, str], writer: BodyWriter
+    nodes: Any,
+    operations: Sequence[Operation],
+    names: Mapping[int, str],
+    writer: BodyWriter,
+    known: Collection[int] | None = None,
+    *,
+    exact: bool = False,
 ) -> None:
-    """Write operations as nodes; `names` are those of tensors that others give."""
-    known = {op.id for op in operations}
+    """Write operations as nodes.
+
+    Args:
+        nodes: of a message.
+        operations: what is written.
+        names: those of tensors that others give.
+        writer: of graphs that are attributes.
+        known: the ids of the operations that the reader has; by default those that are written.
+        exact: see `export_graph`.
+    """
+    known = {op.id for op in operations} if known is None else known
     for op in operations:
         node = nodes.add(name=op.name, op=op.type, device=op.device)
         node.input.extend(names.get(id(x)) or _input_name(x) for x in op.inputs)
@@ -71,6 +97,8 @@ def _write_nodes(
         node.colocation.extend(_COLOCATED + name for name in op.colocation)
         if op.definition.label:
             write_value(node.attr[_LABEL], op.definition.label, lambda _: None)
+        if exact and (shapes := _set_shapes(op)) is not None:
+            write_value(node.attr[_SHAPES], shapes, lambda _: None)
         for name, value in sorted(op.attrs.items()):
             if callable(value):
                 if name not in op.definition.defaults:
@@ -91,6 +119,12 @@ def _write_nodes(
                     ) from cause
 
 
+def _set_shapes(op: Operation) -> list[TensorShape] | None:
+    """The shapes of an operation's outputs, None where they are what the op says of them."""
+    specs, _ = op.definition.infer([x.spec for x in op.inputs], op.attrs)
+    return None if list(specs) == [y.spec for y in op.outputs] else [y.shape for y in op.outputs]
+
+
 def _input_name(x: GraphTensor) -> str:
     return f"{x.op.name}:{x.value_index}" if x.value_index else x.op.name
 
@@ -98,16 +132,35 @@ def _input_name(x: GraphTensor) -> str:
 # Reading
 
 
-class _Node:
-    """A node that is about to be added, with its names resolved."""
+class LoopOps(NamedTuple):
+    """The ops between which the edge of a loop goes back: from a NextIteration to a Merge."""
 
-    def __init__(self, message: Message, definition: OpDefinition, attrs: dict[str, Any]) -> None:
+    merge: OpDefinition
+    next_iteration: OpDefinition
+
+
+class _Node:
+    """A node that is about to be added, with its names resolved.
+
+    `late` are the inputs that come round a loop, which are added when what makes them is there;
+    `shapes` those that were set beside what the op says of its outputs, None for none.
+    """
+
+    def __init__(
+        self,
+        message: Message,
+        definition: OpDefinition,
+        attrs: dict[str, Any],
+        shapes: Sequence[TensorShape] | None,
+    ) -> None:
         self.name: str = message.name
         self.message = message
         self.device = DeviceSpec.from_string(message.device)
         self.definition = definition
         self.attrs = attrs
+        self.shapes = shapes
         self.inputs: list[tuple[str, int]] = []
+        self.late: list[tuple[str, int]] = []
         self.controls: list[str] = []
         for text in message.input:
             name, index = parse_input(text)
@@ -125,6 +178,30 @@ class _Node:
             self.colocation.append(self.device.colocated_with)
             self.device = DeviceSpec()
 
+    def specs(self, inputs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
+        """What its outputs are."""
+        specs, _ = self.definition.infer(inputs, self.attrs)
+        if self.shapes is None:
+            return specs
+        if len(self.shapes) != len(specs) or not all(
+            isinstance(shape, TensorShape) and spec.shape.is_compatible_with(shape)
+            for spec, shape in zip(specs, self.shapes, strict=True)
+        ):
+            raise InvalidArgumentError(f"the shapes {list(self.shapes)} are not those of {specs}")
+        return tuple(
+            TensorSpec(shape, spec.dtype) for spec, shape in zip(specs, self.shapes, strict=True)
+        )
+
+    def split_loop(self, nodes: Mapping[str, _Node], loop: LoopOps) -> None:
+        """Take note of which inputs come round a loop."""
+        if self.definition is not loop.merge:
+            return
+        back = [n in nodes and nodes[n].definition is loop.next_iteration for n, _ in self.inputs]
+        first = back.index(True) if True in back else len(back)
+        if not all(back[first:]):
+            raise InvalidArgumentError("an input that comes round a loop stands before another")
+        self.inputs, self.late = self.inputs[:first], self.inputs[first:]
+
 
 def import_graph(
     graph: Graph,
@@ -137,6 +214,7 @@ def import_graph(
     name: str,
     allow_internal: bool,
     make_body: MakeBody,
+    loop: LoopOps,
 ) -> list[GraphTensor | Operation]:
     """Add the nodes of `graph_def` to `graph`; see `laminar.engine.import_graph_def`.
 
@@ -144,6 +222,7 @@ def import_graph(
         lookup: the op of a name; NotFoundError when there is none.
         as_input: brings a tensor of `input_map` into the graph.
         make_body: makes a graph that is an attribute.
+        loop: the ops that close loops.
     """
     _check_version(graph_def)
     for function in graph_def.message.function:
@@ -157,31 +236,39 @@ def import_graph(
     ) -> list[GraphTensor | Operation]:
         body = GraphDef()
         body.message.node.extend(function.node)
-        return _add_nodes(inner, body, bodies, lookup, as_input, {}, names, "", allow_internal)
+        read = _Reading(bodies, lookup, loop, allow_internal)
+        return _add_nodes(inner, body, read, as_input, {}, names, "")
 
     bodies = BodyReader(graph_def.message, graph, make_body, fill)
-    return _add_nodes(
-        graph, graph_def, bodies, lookup, as_input, input_map, return_elements, name, allow_internal
-    )
+    reading = _Reading(bodies, lookup, loop, allow_internal)
+    return _add_nodes(graph, graph_def, reading, as_input, input_map, return_elements, name)
+
+
+class _Reading(NamedTuple):
+    """With what nodes are read: see `import_graph`."""
+
+    bodies: BodyReader
+    lookup: Callable[[str], OpDefinition]
+    loop: LoopOps
+    allow_internal: bool
 
 
 def _add_nodes(
     graph: Graph,
     graph_def: GraphDef,
-    bodies: BodyReader,
-    lookup: Callable[[str], OpDefinition],
+    reading: _Reading,
     as_input: Callable[[Tensor], GraphTensor],
     input_map: Mapping[str, Tensor | Operation],
     return_elements: Sequence[str],
     name: str,
-    allow_internal: bool,
 ) -> list[GraphTensor | Operation]:
+    bodies = reading.bodies
     if bodies.library:
         bodies.count(size_written_out(graph_def.message.node, bodies.library))
         graph_def, return_elements = inline_library(
             graph_def, bodies.library, return_elements, bodies.most
         )
-    nodes = _read_nodes(graph_def, lookup, bodies, allow_internal)
+    nodes = _read_nodes(graph_def, reading)
     mapped = {parse_input(key): value for key, value in input_map.items()}
     order = _in_order(nodes, mapped)
     _check_specs(order, mapped)
@@ -218,8 +305,18 @@ def _add_nodes(
                     node.attrs,
                     name=f"{prefix}{node.name}/",
                 )
-            op.colocation += tuple(prefix + n for n in node.colocation if n in nodes)
+            op.colocation += tuple(
+                prefix + n for n in node.colocation if n in nodes or (not prefix and n in graph)
+            )
+            if node.shapes is not None:
+                for y, spec in zip(
+                    op.outputs, node.specs([x.spec for x in op.inputs]), strict=True
+                ):
+                    y._spec = spec
             made[node.name] = op
+        for node in order:
+            for source in node.late:
+                graph.add_input(made[node.name], element(*source))
         return [element(*_element_of(text)) for text in return_elements]
 
 
@@ -246,12 +343,7 @@ def _is_op(name: str, lookup: Callable[[str], OpDefinition]) -> bool:
     return True
 
 
-def _read_nodes(
-    graph_def: GraphDef,
-    lookup: Callable[[str], OpDefinition],
-    bodies: BodyReader,
-    allow_internal: bool,
-) -> dict[str, _Node]:
+def _read_nodes(graph_def: GraphDef, reading: _Reading) -> dict[str, _Node]:
     nodes: dict[str, _Node] = {}
     for message in graph_def.message.node:
         if message.name in nodes:
@@ -259,19 +351,26 @@ def _read_nodes(
         Graph.check_name(message.name)
         if message.name.endswith("/"):
             raise InvalidArgumentError(f"{message.name!r} names a scope, not a node")
-        if message.op.startswith("_") and not allow_internal:
+        if message.op.startswith("_") and not reading.allow_internal:
             raise InvalidArgumentError(
                 f"node {message.name!r}: {message.op!r} is an internal op, which only laminar adds"
             )
         try:
-            definition = lookup(message.op)
+            definition = reading.lookup(message.op)
             attrs = {
-                key: read_value(message.attr[key], bodies.body) for key in sorted(message.attr)
+                key: read_value(message.attr[key], reading.bodies.body)
+                for key in sorted(message.attr)
             }
             definition = definition.labelled(str(attrs.pop(_LABEL, "")))
-            nodes[message.name] = _Node(message, definition, attrs)
+            shapes = attrs.pop(_SHAPES, None) if reading.allow_internal else None
+            nodes[message.name] = _Node(message, definition, attrs, shapes)
         except LaminarError as cause:
             raise _at(message, cause) from cause
+    for node in nodes.values():
+        try:
+            node.split_loop(nodes, reading.loop)
+        except LaminarError as cause:
+            raise _at(node.message, cause) from cause
     return nodes
 
 
@@ -293,7 +392,7 @@ def _in_order(nodes: Mapping[str, _Node], mapped: Mapping[Any, Any]) -> list[_No
     sources: list[set[int]] = []
     for node in nodes.values():
         taken = {*node.inputs, *((c, None) for c in node.controls)}
-        unused -= taken
+        unused -= {*taken, *node.late}
         names = {name for name, index in taken if (name, index) not in mapped}
         for name in names:
             if name not in nodes:
@@ -331,9 +430,17 @@ def _check_specs(order: Sequence[_Node], mapped: Mapping[Any, Any]) -> None:
                     f"which has {len(specs[source])}"
                 )
         try:
-            specs[node.name], _ = node.definition.infer(inputs, node.attrs)
+            specs[node.name] = node.specs(inputs)
         except LaminarError as cause:
             raise _at(node.message, cause) from cause
         except Exception as cause:  # a rule that meets attributes of kinds it does not expect
             message = f"node {node.name!r} ({node.message.op}): {cause}"
             raise InvalidArgumentError(message) from cause
+    for node in order:
+        for source, index in node.late:
+            (came,) = specs[source]
+            merged = specs[node.name][0]
+            if index or came.dtype != merged.dtype or not merged.is_compatible_with(came):
+                raise InvalidArgumentError(
+                    f"node {node.name!r} merges {merged}, and the next iteration gives {came}"
+                )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ..errors import InvalidArgumentError
+from ..graph import DeviceSpec
 from ..passes.partition import Lossy
 from .options import check_timeout
 
@@ -51,6 +52,14 @@ class SessionConfig:
             which pool a run takes. Empty: the process's (`set_inter_op_threads`).
         operation_timeout_in_ms: a run that takes longer raises DeadlineExceededError, unless its
             RunOptions say otherwise; 0 for no limit.
+        device_filters: of a cluster, the tasks that the session uses besides the one that it is
+            connected to, as "/job:ps" or "/job:worker/task:0"; empty for all. It neither waits for
+            the others nor fails with them.
+        rpc_for_inprocess_master: whether a session on a server of its own process talks to it as to
+            any other, rather than by calls.
+
+        credentials: by which a session on a cluster proves itself, and knows its servers
+            (`laminar.distribute.Credentials`); None for a server on this machine.
 
     Raises:
         InvalidArgumentError: the timeout is negative, or `jit_compile` or `placement` is none of
@@ -69,8 +78,17 @@ class SessionConfig:
     optimize: bool = False
     inter_op_threads: Sequence[int] = ()
     operation_timeout_in_ms: float = 0
+    device_filters: Sequence[str] = ()
+    rpc_for_inprocess_master: bool = False
+    credentials: Any = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.device_filters, str):
+            raise InvalidArgumentError(
+                f"device_filters must be a list of names, got {self.device_filters!r}"
+            )
+        for name in self.device_filters:
+            DeviceSpec.from_string(name)
         check_timeout("operation_timeout_in_ms", self.operation_timeout_in_ms)
         if self.placement not in POLICIES:
             raise InvalidArgumentError(

@@ -31,6 +31,9 @@ _STRING_BYTES = 16
 _HOST_LATENCY_SECONDS = 2e-5  # two threads of one process: a value changes hands
 _BUS_LATENCY_SECONDS = 3e-5
 _BUS_BYTES_PER_SECOND = 1.2e10
+# Between the tasks of a cluster.
+_NETWORK_LATENCY_SECONDS = 2.5e-4
+_NETWORK_BYTES_PER_SECOND = 1e9
 
 _Flops = Callable[[Operation], float]
 
@@ -80,6 +83,8 @@ class CostModel:
         """How long bytes take from one device to another."""
         if source is target:
             return 0.0
+        if (source.spec.job, source.spec.task) != (target.spec.job, target.spec.task):
+            return _NETWORK_LATENCY_SECONDS + nbytes / _NETWORK_BYTES_PER_SECOND
         if source.is_host and target.is_host:
             return _HOST_LATENCY_SECONDS  # by reference
         return _BUS_LATENCY_SECONDS + nbytes / _BUS_BYTES_PER_SECOND

@@ -32,7 +32,7 @@ from ..passes import StepGraph, other_reads
 from .config import SessionConfig
 from .options import RunMetadata, RunOptions
 from .partial import DirectPartialStep
-from .partitioned import Machine, PartitionedPlan, gains_by_compiling
+from .partitioned import Machine, PartitionedPlan
 from .placement import Placement, all_on
 from .plan import Plan
 from .pool import InterOpThreads, inter_op_threads
@@ -68,7 +68,7 @@ class _Signature:
     def compile(self) -> None:
         """Run native code from now on, where there is some."""
         self.runs_left = 0
-        if gains_by_compiling(self.plan):
+        if self.plan.gains_by_compiling:
             self.plan = self._made(compiled=True)
 
     @property
@@ -95,16 +95,19 @@ class DirectSession:
         target: "".
         graph: what is run; it is shared, not copied.
         config: the devices and their use.
+        machine: what makes the plans; by default one of this process's devices.
     """
 
-    def __init__(self, target: str, graph: Graph, config: SessionConfig) -> None:
+    def __init__(
+        self, target: str, graph: Graph, config: SessionConfig, machine: Machine | None = None
+    ) -> None:
         self._graph = graph
         self._resources = SessionResources()
         self._context = StepContext(self._resources.get, CancellationManager())
         self._pools = [(inter_op_threads(n),) for n in config.inter_op_threads]
         if self._pools:
             self._context.inter_op = self._pools[0]
-        self._machine = Machine(config)
+        self._machine = machine or Machine(config)
         self._signatures: dict[Any, _Signature] = {}
         self._latest: _Signature | None = None
         self._lock = forks.lock()
@@ -127,6 +130,21 @@ class DirectSession:
         metadata: RunMetadata | None = None,
     ) -> list[Any]:
         """One step: the values of `elements`, None for an operation."""
+        results = self.compute(elements, feeds, values, options, metadata)
+        return [
+            fetched(e, y) if isinstance(e, GraphTensor) else None
+            for e, y in zip(elements, results, strict=True)
+        ]
+
+    def compute(
+        self,
+        elements: Sequence[Element],
+        feeds: Sequence[GraphTensor],
+        values: Sequence[Any],
+        options: RunOptions | None = None,
+        metadata: RunMetadata | None = None,
+    ) -> list[Any]:
+        """One step: what its plan gives for `elements`, None for an operation."""
         if len(feeds) > 1:  # in whatever order they are given, they are the same signature
             order = sorted(range(len(feeds)), key=lambda i: (feeds[i].op.id, feeds[i].value_index))
             feeds, values = [feeds[i] for i in order], [values[i] for i in order]
@@ -143,7 +161,7 @@ class DirectSession:
             told = options or RunOptions()
             results = self._run_watched(signature, [*values, *outer], told, metadata, timeout)
         found = iter(results)
-        return [fetched(e, next(found)) if isinstance(e, GraphTensor) else None for e in elements]
+        return [next(found) if isinstance(e, GraphTensor) else None for e in elements]
 
     def _prepared(
         self,
@@ -189,6 +207,18 @@ class DirectSession:
         if options.inter_op_pool:
             step.inter_op = self._pool(options.inter_op_pool)
         plan = signature.plain if options.tells else signature.plan
+        return self._watched(plan, values, step, options, metadata, timeout)
+
+    def _watched(
+        self,
+        plan: Plan | PartitionedPlan,
+        values: Sequence[Any],
+        step: StepContext,
+        options: RunOptions,
+        metadata: RunMetadata | None,
+        timeout: float,
+    ) -> list[Any]:
+        """A run of a plan that is timed, limited or told about; see `run_watched`."""
         return run_watched(plan, values, step, self._machine, options, metadata, timeout)
 
     def _pool(self, number: int) -> InterOpThreads:

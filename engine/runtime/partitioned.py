@@ -45,6 +45,7 @@ class Machine:
         config: what it is told.
         pools_cpus: whether native code for CPUs alone is one plan, all of whose kernels have the
             threads of all CPUs; otherwise each CPU works on its part, with its share of them.
+        devices: there are these; None for those of this process.
 
     Attributes:
         config: what it was told.
@@ -56,10 +57,18 @@ class Machine:
             `place_pruned_graph=False`, of every operation.
     """
 
-    def __init__(self, config: SessionConfig | None = None, *, pools_cpus: bool = False) -> None:
+    def __init__(
+        self,
+        config: SessionConfig | None = None,
+        *,
+        pools_cpus: bool = False,
+        devices: DeviceSet | None = None,
+    ) -> None:
         self.config = config or SessionConfig()
         self.pools_cpus = pools_cpus
-        self.devices = local_devices(self.config.device_count, self.config.memory_limit_bytes)
+        self.devices = devices or local_devices(
+            self.config.device_count, self.config.memory_limit_bytes
+        )
         self._asked = asked_types(self.config.device_count)
         self.costs = CostModel()
         self.placement: Placement | None = None
@@ -122,15 +131,25 @@ class Machine:
             UnimplementedError: an operation has no kernel.
         """
         step.compiled = compiled
-        devices = _Devices(self, self.devices_for(step.operations), compiled=compiled)
+        devices = StepDevices(self, self.devices_for(step.operations), compiled=compiled)
         self.placement = None
         made = prepare(step, optimize=optimize or self.config.optimize, devices=devices)
         if made.parts is None:
             return Plan(made.step)
-        return PartitionedPlan(made.step, made.parts, devices)
+        return self.parts_plan(made.step, made.parts, devices)
+
+    def parts_plan(
+        self, step: StepGraph, cut: Mapping[str, Part], devices: StepDevices
+    ) -> PartitionedPlan:
+        """How to run a step that was cut, what each device does by its name."""
+        parts = [
+            PartPlan(part, self.devices.named(name), compiled=devices.compiled)
+            for name, part in cut.items()
+        ]
+        return PartitionedPlan(parts, len(step.fetches), passed_on(step))
 
 
-class _Devices:
+class StepDevices:
     """The devices of a machine as the pipeline sees them, for one step.
 
     Attributes:
@@ -215,11 +234,10 @@ def _machine_of(devices: DeviceSet) -> Machine:
     return Machine(SessionConfig(allow_soft_placement=True))
 
 
-def gains_by_compiling(plan: Plan | PartitionedPlan) -> bool:
-    """Whether native code can make a plan faster, on some of its devices."""
-    if isinstance(plan, PartitionedPlan):
-        return any(gains(part.plan.operations, part.device) for part in plan.parts)
-    return gains(plan.operations, local_devices().client)
+def passed_on(step: StepGraph) -> dict[int, int]:
+    """By the number of a fetch that is fed, the number of the feed."""
+    fed = {id(t): i for i, t in enumerate(step.feeds)}
+    return {i: fed[id(t)] for i, t in enumerate(step.fetches) if id(t) in fed}
 
 
 class _PartContext(StepContext):
@@ -243,7 +261,7 @@ class _PartContext(StepContext):
         return key
 
 
-class _PartPlan:
+class PartPlan:
     """A part on its device, ready to run."""
 
     def __init__(self, part: Part, device: Device, *, compiled: bool) -> None:
@@ -280,25 +298,20 @@ class PartitionedPlan:
     """How to run a step on several devices. Runs as a `Plan` does.
 
     Args:
-        step: the whole.
-        cut: what each device does, by its name.
-        devices: that it was placed on.
+        parts: what each device does; their feeds and fetches are numbered as those of the step.
+        num_fetches: of the step.
+        passed: by the number of a fetch that is fed, the number of the feed.
 
     Attributes:
         parts: what each device does.
-        placement: which operation is where.
     """
 
-    def __init__(self, step: StepGraph, cut: Mapping[str, Part], devices: _Devices) -> None:
-        self.placement = devices.placement
-        self.parts = [
-            _PartPlan(part, devices.machine.devices.named(name), compiled=devices.compiled)
-            for name, part in cut.items()
-        ]
-        self._devices = self.placement.used
-        fed = {id(t): i for i, t in enumerate(step.feeds)}
-        self._passed = {i: fed[id(t)] for i, t in enumerate(step.fetches) if id(t) in fed}
-        self._num_fetches = len(step.fetches)
+    def __init__(
+        self, parts: Sequence[PartPlan], num_fetches: int, passed: Mapping[int, int]
+    ) -> None:
+        self.parts = list(parts)
+        self._num_fetches = num_fetches
+        self._passed = passed
         self.records = any(part.plan.records for part in self.parts)
 
     @property
@@ -306,9 +319,12 @@ class PartitionedPlan:
         """What a run executes."""
         return [op for part in self.parts for op in part.plan.operations]
 
-    def run(
-        self, feeds: Sequence[Any], context: StepContext, rendezvous: Rendezvous | None = None
-    ) -> list[Any]:
+    @property
+    def gains_by_compiling(self) -> bool:
+        """Whether native code can make it faster, on some of its devices."""
+        return any(gains(part.plan.operations, part.device) for part in self.parts)
+
+    def run(self, feeds: Sequence[Any], context: StepContext) -> list[Any]:
         """Execute all parts on arrays, in the order of the feeds; gives host arrays.
 
         Raises:
@@ -316,8 +332,8 @@ class PartitionedPlan:
         """
         if self.records and context.undo is None:
             with context.undoing() as recording:
-                return self.run(feeds, recording, rendezvous)
-        meeting = rendezvous or Rendezvous(self._devices)
+                return self.run(feeds, recording)
+        meeting = context.rendezvous or Rendezvous(part.device for part in self.parts)
         results: list[Any] = [None] * self._num_fetches
         for i, j in self._passed.items():
             results[i] = feeds[j]
@@ -325,9 +341,9 @@ class PartitionedPlan:
         if step.cancellation.register(meeting.abort) is None:
             assert step.cancelled is not None
             raise step.cancelled
-        barrier = _Barrier(len(self.parts), step.cancellation)
+        barrier = Barrier(len(self.parts), step.cancellation)
 
-        def run(part: _PartPlan) -> None:
+        def run(part: PartPlan) -> None:
             try:
                 for i, value in zip(part.fetches, part.run(feeds, step, meeting), strict=True):
                     results[i] = value
@@ -344,7 +360,7 @@ class PartitionedPlan:
         return results
 
 
-class _Barrier:
+class Barrier:
     """Waits for all parts of a step; the first error cancels the others.
 
     `_left` parts have not reported, `_error` is the first error; guarded by `_changed`.
@@ -360,7 +376,7 @@ class _Barrier:
         """A part has ended."""
         if error is not None:
             with self._changed:
-                self._error = self._error or error
+                self._error = self._error or self._cancellation.error or error
             self._cancellation.cancel(
                 error
                 if isinstance(error, LaminarError)

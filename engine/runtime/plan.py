@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..devices import local_devices
 from ..graph import GraphTensor, Operation
 from ..ops.control.dataflow import STEERING
 from ..ops.core.cluster import ClusterBody, cluster_op
@@ -27,6 +28,7 @@ from ..ops.state.undo import recorded
 from ..passes import (
     Preparation,
     StepGraph,
+    gains,
     is_unfed_constant,
     is_worth_threads,
     lower,
@@ -167,6 +169,11 @@ class Plan:
     def operations(self) -> list[Operation]:
         """What a run executes."""
         return [node.op for node in self.nodes]
+
+    @property
+    def gains_by_compiling(self) -> bool:
+        """Whether native code can make it faster."""
+        return gains(self.operations, self.device or local_devices().client)
 
     def _only_cluster(self) -> _Alone | None:
         """Where the plan is one cluster that makes all fetches of feeds: how to run that alone."""

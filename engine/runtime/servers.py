@@ -1,15 +1,15 @@
 """Servers of a cluster's tasks: one factory for each protocol that they speak.
 
-laminar itself brings none: what speaks a protocol registers itself here, and beside it, with
-`register_session_target`, the scheme of the targets that lead to its servers. `_protocols[name]` is
-guarded by `_lock`.
+What speaks a protocol registers itself here, and beside it, with `register_session_target`, the
+scheme of the targets that lead to its servers; `laminar.distribute` brings "grpc".
+`_protocols[name]` is guarded by `_lock`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from .. import forks
 from ..errors import (
@@ -27,18 +27,20 @@ class ServerDef:
     """Which task of which cluster a server is.
 
     Attributes:
-        cluster: by the name of a job, the addresses "host:port" of its tasks.
+        cluster: by the name of a job, the addresses "host:port" of its tasks: a list, or by index.
         job_name: the server's job.
         task_index: which of its tasks.
         protocol: what servers and clients speak.
         config: of the sessions that do not bring their own.
+        settings: what servers of the protocol take besides.
     """
 
-    cluster: Mapping[str, Sequence[str]]
+    cluster: Mapping[str, Sequence[str] | Mapping[int, str]]
     job_name: str
     task_index: int
     protocol: str
     config: SessionConfig | None = None
+    settings: Any = None
 
 
 class Server(Protocol):
@@ -96,7 +98,8 @@ def make_server(definition: ServerDef) -> Server:
         InternalError: it could not be made.
     """
     tasks = definition.cluster.get(definition.job_name)
-    if tasks is None or not 0 <= definition.task_index < len(tasks):
+    indices = tasks if isinstance(tasks, Mapping) else range(len(tasks or ()))
+    if definition.task_index not in indices:
         known = ", ".join(f"{job} ({len(tasks)})" for job, tasks in definition.cluster.items())
         raise InvalidArgumentError(
             f"the cluster has no task {definition.task_index} of job {definition.job_name!r}; "

@@ -17,7 +17,6 @@ from typing import Any
 from .. import forks
 from ..devices import DeviceList
 from ..errors import (
-    AlreadyExistsError,
     DTypeError,
     FailedPreconditionError,
     InvalidArgumentError,
@@ -32,9 +31,10 @@ from ..graph import (
     resource,
 )
 from ..graph.graph import stack as graphs
-from ..graph.graphdef import GraphDef, parse_input
+from ..graph.graphdef import GraphDef
+from ..late import later
 from ..ops.core.arrays import can_stand_for, to_array
-from ..ops.core.graphs import import_graph_def
+from ..ops.core.graphs import extend_graph
 from ..ops.state.variable import read_variable, var_handle
 from ..tree import flatten, is_nested, pack_sequence_as
 from .config import SessionConfig
@@ -44,6 +44,8 @@ from .placement import Placement
 from .targets import PartialStep, SessionEngine, make_engine, register_session_target, reset_target
 
 register_session_target("", DirectSession, DirectSession.reset)
+_CLUSTERS = "laminar.distribute.cluster.session_engine"
+register_session_target("grpc", later(_CLUSTERS, "GrpcSession"), later(_CLUSTERS, "reset"))
 
 
 class _Defaults(threading.local):
@@ -226,26 +228,8 @@ class Session:
             InvalidArgumentError: the graph has a node of that name, or a node is not well formed.
             FailedPreconditionError: the session is closed, or the graph finalized.
         """
-        graph = self.graph
-        own = {node.name for node in graph_def.message.node}
-        known: dict[str, GraphTensor | Operation] = {}
-        for node in graph_def.message.node:
-            for text in node.input:
-                name, index = parse_input(text)
-                if name not in own and name in graph:
-                    op = graph.get_operation_by_name(name)
-                    if index is None:
-                        known[text] = op
-                    elif index < len(op.outputs):
-                        known[text] = op.outputs[index]
         self._ready()
-        try:
-            with graph.as_default():
-                import_graph_def(graph_def, known, name="")
-        except AlreadyExistsError as error:
-            raise InvalidArgumentError(
-                f"extend: {error.message}", remedy="send new nodes only"
-            ) from error
+        extend_graph(self.graph, graph_def)
 
     def _ready(self) -> SessionEngine:
         """The engine, which knows the whole graph: what is new is sent to it."""

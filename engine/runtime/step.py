@@ -13,6 +13,7 @@ from ..ops.core.registry import HOST
 from ..ops.state.undo import UndoLog
 from .call_frame import CallFrame
 from .pool import InterOpThreads
+from .rendezvous import Rendezvous
 
 
 class StepContext:
@@ -29,6 +30,7 @@ class StepContext:
         inner_runner: likewise, of the graphs inside of its operations.
         inter_op: the threads that may run its operations side by side, None for the process's.
         frame: the slots of `_Arg` and `_Retval`, where there are some.
+        rendezvous: where the parts of the step meet, None for one of the step's own.
         undo: notes what the step stores in variables before something that may fail; None where
             it stores nothing so, or nobody takes it back.
     """
@@ -40,6 +42,7 @@ class StepContext:
     inner_runner: Callable[[Any, StepContext, Sequence[Any]], list[Any]] | None = None
     inter_op: InterOpThreads = None
     frame: CallFrame | None = None
+    rendezvous: Rendezvous | None = None
     undo: UndoLog | None = None
 
     def __init__(

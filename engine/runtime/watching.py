@@ -42,7 +42,7 @@ def run_watched(
     tracer = Tracer(machine.devices.client.name) if options.trace else None
     step.runner = run_cancellable if tracer is None else tracer.run
     step.inner_runner = None if tracer is None else tracer.run
-    timer = _deadline(timeout, step.cancellation) if timeout else None
+    timer = deadline(timeout, step.cancellation) if timeout else None
     try:
         return plan.run(values, step)
     finally:
@@ -71,7 +71,7 @@ def _tell(
         ]
 
 
-def _deadline(milliseconds: float, cancellation: CancellationManager) -> threading.Timer:
+def deadline(milliseconds: float, cancellation: CancellationManager) -> threading.Timer:
     """Cancels a step when its time is over, unless the timer is stopped before."""
     error = DeadlineExceededError(f"the step took longer than {milliseconds} ms")
     timer = threading.Timer(milliseconds / 1000, cancellation.cancel, [error])

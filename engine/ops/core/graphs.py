@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...errors import InvalidArgumentError
-from ...graph import GraphTensor, Operation, get_default_graph
+from ...errors import AlreadyExistsError, InvalidArgumentError
+from ...graph import Graph, GraphTensor, Operation, get_default_graph
 from ...graph.bodies import MakeBody
-from ...graph.exchange import import_graph
-from ...graph.graphdef import GraphDef
+from ...graph.exchange import LoopOps, import_graph
+from ...graph.graphdef import GraphDef, parse_input
 from ...late import later
+from ..control.dataflow import MERGE, NEXT_ITERATION
 from .convert import convert_to_tensor
 from .dispatch import as_input
 from .registry import lookup
@@ -68,4 +69,31 @@ def import_graph_def(
         name=name,
         allow_internal=allow_internal,
         make_body=_make_body,
+        loop=LoopOps(MERGE, NEXT_ITERATION),
     )
+
+
+def extend_graph(graph: Graph, graph_def: GraphDef) -> None:
+    """Add new nodes, whose inputs may be nodes that the graph has already.
+
+    Raises:
+        InvalidArgumentError: the graph has a node of that name, or a node is not well formed.
+    """
+    own = {node.name for node in graph_def.message.node}
+    known: dict[str, GraphTensor | Operation] = {}
+    for node in graph_def.message.node:
+        for text in node.input:
+            name, index = parse_input(text)
+            if name not in own and name in graph:
+                op = graph.get_operation_by_name(name)
+                if index is None:
+                    known[text] = op
+                elif index < len(op.outputs):
+                    known[text] = op.outputs[index]
+    try:
+        with graph.as_default():
+            import_graph_def(graph_def, known, name="")
+    except AlreadyExistsError as error:
+        raise InvalidArgumentError(
+            f"extend: {error.message}", remedy="send new nodes only"
+        ) from error

@@ -281,7 +281,9 @@ def test_a_loop_stays_together_and_its_values_cross(count: int) -> None:
 def run_counted(session: eng.Session, fetches: Any, feeds: list[Any]) -> Rendezvous:
     plan = parts_of(session)
     meeting = Rendezvous(local_devices({"cpu": 2}))
-    plan.run(feeds, StepContext(), meeting)
+    context = StepContext()
+    context.rendezvous = meeting
+    plan.run(feeds, context)
     return meeting
 
 
