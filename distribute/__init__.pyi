@@ -1,0 +1,5 @@
+from .cluster_spec import ClusterSpec as ClusterSpec
+from .data_parallel import DataParallel as DataParallel
+from .servers import Server as Server
+from .staleness import Staleness as Staleness
+from .wire import Credentials as Credentials

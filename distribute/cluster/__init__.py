@@ -1,0 +1,1 @@
+"""The runtime of clusters: masters and workers, and the sessions that run on them."""

@@ -1,0 +1,88 @@
+"""Graphs that a worker runs again and again: a task's share of a signature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from laminar.engine.devices import DeviceSet
+from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.graph import Graph, GraphTensor, Operation
+from laminar.engine.graph.exchange import export_graph
+from laminar.engine.graph.graphdef import GraphDef
+from laminar.engine.ops.core.graphs import import_graph_def
+from laminar.engine.passes.partition import Part
+from laminar.engine.runtime import PartitionedPlan
+from laminar.engine.runtime.partitioned import PartPlan
+
+
+def read_parts(parts: Sequence[Any], devices: DeviceSet, *, compiled: bool) -> PartitionedPlan:
+    """A plan for what the devices of a task do in the steps of a signature.
+
+    Args:
+        parts: Part messages. The fetches of all are numbered one after the other.
+        devices: of the task.
+        compiled: whether native code runs what it can.
+
+    Raises:
+        LaminarError: a graph is not well formed, or needs what the task does not have.
+    """
+    plans: list[PartPlan] = []
+    num_fetches = 0
+    for message in parts:
+        part = _read_part(message, num_fetches)
+        num_fetches += len(part.fetches)
+        plans.append(PartPlan(part, devices.named(part.location), compiled=compiled))
+    if not plans:
+        raise InvalidArgumentError("a graph is registered without any part")
+    return PartitionedPlan(plans, num_fetches, {})
+
+
+def write_part(to: Any, part: Part, feeds: dict[int, int]) -> None:
+    """Put what one device does into a Part message.
+
+    Args:
+        to: the message.
+        part: of a graph that was cut.
+        feeds: by the number of a feed of the step, its number among those of the task; what is not
+            there yet is added.
+    """
+    to.device = part.location
+    to.graph.CopyFrom(export_graph(part.graph, exact=True).message)
+    for index, tensor in part.feeds:
+        to.feed.add(index=feeds.setdefault(index, len(feeds)), tensor=tensor.name)
+    to.fetch.extend(tensor.name for _, tensor in part.fetches)
+    to.target.extend(op.name for op in part.targets)
+
+
+def _read_part(message: Any, first_fetch: int) -> Part:
+    part = Part(message.device, Graph())
+    names = [*(f.tensor for f in message.feed), *message.fetch, *message.target]
+    with part.graph.as_default():
+        found = import_graph_def(GraphDef(message.graph), None, names, name="", allow_internal=True)
+    feeds, fetches, targets = _split(found, len(message.feed), len(message.fetch))
+    part.feeds = [(f.index, _tensor(t)) for f, t in zip(message.feed, feeds, strict=True)]
+    part.fetches = [(first_fetch + i, _tensor(t)) for i, t in enumerate(fetches)]
+    part.targets = [_operation(op) for op in targets]
+    return part
+
+
+def _split(found: Sequence[Any], *sizes: int) -> list[Sequence[Any]]:
+    """A sequence in pieces of these sizes, and the rest."""
+    pieces = []
+    for size in sizes:
+        pieces.append(found[:size])
+        found = found[size:]
+    return [*pieces, found]
+
+
+def _tensor(element: GraphTensor | Operation) -> GraphTensor:
+    if not isinstance(element, GraphTensor):
+        raise InvalidArgumentError(f"{element.name!r} is an operation, where a tensor is meant")
+    return element
+
+
+def _operation(element: GraphTensor | Operation) -> Operation:
+    if not isinstance(element, Operation):
+        raise InvalidArgumentError(f"{element.name!r} is a tensor, where an operation is meant")
+    return element

@@ -1,0 +1,86 @@
+"""The rendezvous of a step in one task: what other tasks send is pulled from them.
+
+Who sends puts a value into the table of its own task. Who receives takes it from there: by a call
+if it is in the same task, else by a request to the task of the sender. So a tensor travels when,
+and only if, somebody waits for it.
+
+Source: "TensorFlow: Large-Scale Machine Learning on Heterogeneous Distributed Systems", 2015,
+    arXiv:1603.04467, section 3.3.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from laminar.engine.devices import Device
+from laminar.engine.errors import LaminarError
+from laminar.engine.runtime.rendezvous import Arrival, Receiver, Rendezvous, RendezvousKey
+
+from .tasks import task_of
+
+# Asks the task of that name for what is sent there.
+Pull: TypeAlias = Callable[[str, RendezvousKey, Receiver], None]
+
+_task_of = functools.lru_cache(1024)(task_of)
+
+
+class RemoteRendezvous(Rendezvous):
+    """The table of one step in one task.
+
+    Args:
+        devices: of the task.
+        task: its name.
+    """
+
+    def __init__(self, devices: Iterable[Device], task: str) -> None:
+        devices = list(devices)
+        super().__init__(devices)
+        self._here = {d.name: d for d in devices}
+        self._task = task
+        self.pull: Pull | None = None
+        self.give_up: Callable[[LaminarError], None] | None = None
+
+    def recv_async(self, key: RendezvousKey, done: Receiver) -> None:
+        """Have `done` called with what arrives, from this task or from another one."""
+        source = _task_of(key.send_device)
+        if source == self._task:
+            super().recv_async(key, done)
+        elif self.error is not None:
+            done(Arrival(error=self.error))
+        else:
+            assert self.pull is not None, "the step has begun here"
+            self.pull(source, key, functools.partial(self._arrived, key, done))
+
+    def give(self, key: RendezvousKey, done: Receiver) -> None:
+        """Have `done` called with what is sent here for a device of another task."""
+        source = self._here.get(key.send_device)
+
+        def on_host(arrival: Arrival) -> None:
+            value = arrival.value
+            if source is not None and source.holds(value):
+                try:
+                    arrival = Arrival(source.get(value), arrival.is_dead)
+                except LaminarError as error:
+                    arrival = Arrival(error=error)
+            done(arrival)
+
+        super().recv_async(key, on_host)
+
+    def abort(self, error: LaminarError) -> None:
+        """Fail all that wait, here and for other tasks, and all that comes later."""
+        super().abort(error)
+        if self.give_up is not None:
+            self.give_up(error)
+
+    def _arrived(self, key: RendezvousKey, done: Receiver, arrival: Arrival) -> None:
+        """A value from another task has come: it goes into the memory of its device."""
+        device = self._here.get(key.recv_device)
+        value: Any = arrival.value
+        if device is not None and hasattr(value, "dtype") and not device.holds(value):
+            try:
+                arrival = Arrival(device.put(value), arrival.is_dead)
+            except LaminarError as error:
+                arrival = Arrival(error=error)
+        done(arrival)

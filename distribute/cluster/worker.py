@@ -1,0 +1,350 @@
+"""A worker: runs the share that its task has of steps, for any number of masters.
+
+State of a `Worker`:
+    _sessions[handle]: the sessions that masters have made here; guarded by `_lock`;
+    _graphs: how many graphs have been registered, for their handles; guarded by `_lock`;
+    resources: what outlives steps and sessions: variables, queues, readers, by container;
+    steps: the steps under way.
+
+Source: "TensorFlow: Large-Scale Machine Learning on Heterogeneous Distributed Systems", 2015,
+    arXiv:1603.04467, sections 3.1 and 3.3.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from laminar.engine.cancellation import CancellationManager
+from laminar.engine.devices import DeviceSet
+from laminar.engine.errors import (
+    AbortedError,
+    CancelledError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    LaminarError,
+    NotFoundError,
+    Origin,
+    PermissionDeniedError,
+)
+from laminar.engine.runtime import Machine, PartitionedPlan, RunMetadata, StepContext, run_watched
+from laminar.engine.runtime.call_frame import CallFrame
+from laminar.engine.runtime.pool import inter_op_threads
+from laminar.engine.runtime.rendezvous import Arrival, Receiver, RendezvousKey
+from laminar.engine.runtime.resources import ResourceManager
+
+from ..wire import Channels, TensorClient, TensorService, with_origin
+from .call_log import CallLog
+from .messages import (
+    WIRE_VERSION,
+    messages,
+    read_config,
+    read_options,
+    write_device,
+    write_metadata,
+)
+from .peers import NO_DEADLINE_SECONDS, Call, Reply, Service
+from .registered_graphs import read_parts
+from .remote_rendezvous import RemoteRendezvous
+from .steps import Steps
+from .tasks import task_of
+
+_log = logging.getLogger("laminar.distribute")
+
+
+class _Session:
+    """What a worker has of a master's session.
+
+    Attributes:
+        identity: who made it, and may use it alone.
+        machine: the devices of the task, as the session's config has them used.
+        context: of its steps.
+        tasks: the tasks of the session by name: (address, incarnation).
+        graphs: what was registered, by handle.
+        heard: when its master was last heard of, in seconds of the monotonic clock.
+        lease_seconds: how long it lives without that.
+    """
+
+    def __init__(self, worker: Worker, message: Any, identity: str) -> None:
+        config = read_config(message.config)
+        self.identity = identity
+        self.machine = Machine(config, devices=worker.devices)
+        self.context = StepContext(worker.resources.get, CancellationManager())
+        self.pools = [(inter_op_threads(n),) for n in config.inter_op_threads]
+        if self.pools:
+            self.context.inter_op = self.pools[0]
+        self.tasks = {t.name: (t.address, t.incarnation) for t in message.task}
+        self.graphs: dict[str, PartitionedPlan] = {}
+        self.lease_seconds = message.lease_seconds
+        self.heard = time.monotonic()
+
+    def close(self, error: LaminarError) -> None:
+        """Cancel what runs, free what is kept."""
+        self.context.cancellation.cancel(error)
+        self.graphs.clear()
+        for (threads,) in self.pools:
+            if threads is not None:
+                threads.shutdown(wait=False)
+
+
+class Worker:
+    """The worker of a task.
+
+    Args:
+        task: its name.
+        devices: of the task.
+        channels: by which it reaches others.
+    """
+
+    def __init__(self, task: str, devices: DeviceSet, channels: Channels) -> None:
+        self.task = task
+        self.devices = devices
+        self.incarnation = secrets.randbits(63) + 1
+        self.resources = ResourceManager()
+        self._client = TensorClient(channels)
+        self.tensors = TensorService(self._give, incarnation=self.incarnation, task=task)
+        self.steps = Steps(
+            functools.partial(RemoteRendezvous, devices, task), self.tensors.end_step
+        )
+        self.calls = CallLog()
+        self._lock = threading.Lock()
+        self._sessions: dict[str, _Session] = {}
+        self._graphs = 0
+
+    @property
+    def service(self) -> Service:
+        """Its methods by name."""
+        return {
+            name: self.calls.recorded(name, method)
+            for name, method in {
+                "GetStatus": self._get_status,
+                "CreateWorkerSession": self._create_session,
+                "DeleteWorkerSession": self._delete_session,
+                "RegisterGraph": self._register_graph,
+                "DeregisterGraph": self._deregister_graph,
+                "RunGraph": self.run_graph,
+                "CleanupGraph": self._cleanup_graph,
+                "CleanupAll": self._cleanup_all,
+                "Heartbeat": self._heartbeat,
+                "Logging": self.calls.logging,
+            }.items()
+        }
+
+    # Sessions
+
+    def _get_status(self, message: Any, values: Sequence[Any], call: Call) -> Reply:
+        found = messages().GetStatusResponse(
+            incarnation=self.incarnation, wire_version=WIRE_VERSION, task=self.task
+        )
+        for device in self.devices:
+            write_device(found.device.add(), device)
+        return Reply(found)
+
+    def _create_session(self, message: Any, values: Sequence[Any], call: Call) -> Reply:
+        check_version(message.wire_version, self.task)
+        self._check_incarnation(message.incarnation)
+        if not message.session_handle:
+            raise InvalidArgumentError("a session has a handle")
+        session = _Session(self, message, call.identity)
+        with self._lock:
+            if message.session_handle in self._sessions:
+                raise AbortedError("the worker has the session already")
+            self._sessions[message.session_handle] = session
+        return _nothing()
+
+    def _delete_session(self, message: Any, values: Sequence[Any], call: Call) -> Reply:
+        self._session(message.session_handle, call.identity)
+        self._drop(message.session_handle, CancelledError("the session was closed"))
+        return _nothing()
+
+    def _drop(self, handle: str, error: LaminarError) -> None:
+        with self._lock:
+            session = self._sessions.pop(handle, None)
+        if session is not None:
+            session.close(error)
+            self.steps.end_session(handle, error)
+
+    def _session(self, handle: str, identity: str) -> _Session:
+        session = self._sessions.get(handle)
+        if session is None:
+            raise AbortedError(
+                f"{self.task} does not know the session: it was restarted, or the session closed",
+                remedy="make another session, and restore its variables",
+            )
+        if session.identity != identity:
+            raise PermissionDeniedError("the session belongs to another client")
+        session.heard = time.monotonic()
+        return session
+
+    def _check_incarnation(self, incarnation: int) -> None:
+        if incarnation and incarnation != self.incarnation:
+            raise AbortedError(
+                f"{self.task} was restarted since the session began",
+                remedy="make another session, and restore its variables",
+            )
+
+    def _heartbeat(self, message: Any, values: Sequence[Any], call: Call) -> Reply:
+        found = messages().HeartbeatResponse(
+            incarnation=self.incarnation, time_us=time.time_ns() * 1e-3
+        )
+        for handle in message.session_handle:
+            session = self._sessions.get(handle)
+            if session is None or session.identity != call.identity:
+                found.unknown.append(handle)
+            else:
+                session.heard = time.monotonic()
+        return Reply(found)
+
+    def sweep(self) -> None:
+        """End the sessions whose masters have not been heard of for their lease."""
+        now = time.monotonic()
+        with self._lock:
+            old = {h: s for h, s in self._sessions.items() if now - s.heard > s.lease_seconds}
+        for handle, session in old.items():
+            _log.warning("%s: a session's master is silent, the session ends", self.task)
+            text = f"nothing was heard of the master for {session.lease_seconds} s"
+            self._drop(handle, AbortedError(text))
+        self.steps.drop_unbegun(60.0)
+
+    def close(self, error: LaminarError) -> None:
+        """End all sessions."""
+        for handle in list(self._sessions):
+            self._drop(handle, error)
+        self.tensors.close()
+        self._client.close()
+
+    # Graphs
+
+    def _register_graph(self, message: Any, values: Sequence[Any], call: Call) -> Reply:
+        self._check_incarnation(message.incarnation)
+        session = self._session(message.session_handle, call.identity)
+        plan = read_parts(message.part, self.devices, compiled=message.compiled)
+        with self._lock:
+            self._graphs += 1
+            handle = f"{self._graphs:016x}"
+            session.graphs[handle] = plan
+        return Reply(messages().RegisterGraphResponse(graph_handle=handle))
+
+    def _deregister_graph(self, message: Any, values: Sequence[Any], call: Call) -> Reply:
+        session = self._session(message.session_handle, call.identity)
+        if session.graphs.pop(message.graph_handle, None) is None:
+            raise self._unknown_graph(message.graph_handle)
+        return _nothing()
+
+    def _unknown_graph(self, handle: str) -> AbortedError:
+        return AbortedError(
+            f"{self.task} has no graph {handle!r}: it was deregistered, or the worker restarted"
+        )
+
+    @property
+    def graphs(self) -> Mapping[str, Sequence[str]]:
+        """The handles of the graphs of each session."""
+        return {handle: list(s.graphs) for handle, s in self._sessions.items()}
+
+    # Steps
+
+    def run_graph(
+        self, message: Any, values: Sequence[Any], call: Call, frame: CallFrame | None = None
+    ) -> Reply:
+        """The task's share of a step; `frame` is that of a step that is fed bit by bit."""
+        self._check_incarnation(message.incarnation)
+        session = self._session(message.session_handle, call.identity)
+        plan = session.graphs.get(message.graph_handle)
+        if plan is None:
+            raise self._unknown_graph(message.graph_handle)
+        step_id = message.step_id
+        context = session.context.step()
+        try:
+            step = self.steps.begin(step_id, message.session_handle, context.cancellation)
+            meeting = context.rendezvous = step.rendezvous
+            context.undo, context.frame = step.undo, frame
+            meeting.pull = functools.partial(self._pull, session, step_id)
+            meeting.give_up = functools.partial(self._client.cancel_step, step_id)
+            going = [True]
+            gone = CancelledError(f"step {step_id:x} was cancelled by its master")
+            call.on_end(lambda: going and context.cancellation.cancel(gone))
+            metadata = RunMetadata()
+            try:
+                found = self._run(session, plan, values, context, message, metadata)
+            except BaseException as error:
+                told = error if isinstance(error, LaminarError) else CancelledError(repr(error))
+                with_origin(told, Origin(self.task, step_id=step_id))
+                meeting.abort(told)
+                step.undo.undo()
+                raise
+            finally:
+                going.clear()
+        finally:
+            context.cancellation.close()
+        reply = messages().RunGraphResponse()
+        if message.HasField("options"):
+            write_metadata(reply.metadata, metadata)
+        return Reply(reply, found)
+
+    def _run(
+        self,
+        session: _Session,
+        plan: PartitionedPlan,
+        values: Sequence[Any],
+        context: StepContext,
+        message: Any,
+        metadata: RunMetadata,
+    ) -> list[Any]:
+        if not message.HasField("options"):
+            return plan.run(values, context)
+        options = read_options(message.options)
+        if options.inter_op_pool:
+            context.inter_op = session.pools[options.inter_op_pool]
+        timeout = options.timeout_in_ms
+        return run_watched(plan, values, context, session.machine, options, metadata, timeout)
+
+    def _pull(self, session: _Session, step_id: int, task: str, key: Any, done: Receiver) -> None:
+        """Ask another task for what it sends."""
+        found = session.tasks.get(task)
+        if found is None:
+            done(Arrival(error=NotFoundError(f"the session has no task {task}: {key}")))
+            return
+        address, incarnation = found
+        self._client.receive(address, step_id, str(key), incarnation, NO_DEADLINE_SECONDS, done)
+
+    def _give(self, step_id: int, text: str, done: Receiver) -> None:
+        """Answer another task that asks for what is sent here."""
+        try:
+            key = RendezvousKey.parse(text)
+            if task_of(key.send_device) != self.task:
+                raise InvalidArgumentError(f"{text} is not sent by {self.task}")
+            meeting = self.steps.get(step_id).rendezvous
+        except LaminarError as error:
+            done(Arrival(error=error))
+        else:
+            meeting.give(key, done)
+
+    def _cleanup_graph(self, message: Any, values: Sequence[Any], call: Call) -> Reply:
+        self._session(message.session_handle, call.identity)
+        error = None
+        if message.failed:
+            error = CancelledError(f"step {message.step_id:x} failed in another task")
+        self.steps.end(message.step_id, error)
+        return _nothing()
+
+    def _cleanup_all(self, message: Any, values: Sequence[Any], call: Call) -> Reply:
+        self.resources.reset(None if message.all else list(message.container))
+        return _nothing()
+
+
+def _nothing() -> Reply:
+    return Reply(messages().Empty())
+
+
+def check_version(version: int, task: str) -> None:
+    """FailedPreconditionError where the other side speaks another version of the messages."""
+    if version != WIRE_VERSION:
+        raise FailedPreconditionError(
+            f"{task} speaks version {WIRE_VERSION} of the cluster's messages, asked in {version}",
+            remedy="run one release of laminar everywhere",
+        )
