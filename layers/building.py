@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
-from laminar.engine.source import inside_layer
+from laminar.engine.source import inside_layer, layer_path
 from laminar.engine.state import autocast
 from laminar.tree import flatten, map_structure
 
@@ -26,6 +26,7 @@ class Buildable(Weighted):
     # Whether a layer that writes no `build` is built as soon as it is made: it has no weights.
     _laminar_stateless: ClassVar[bool] = False
     _laminar_build_shapes: dict[str, Any] | None
+    _laminar_path: str | None = None  # where it was built: "model/block/dense"
     # What a layer that was built as it was made was first called with, for what shows it.
     _laminar_first_shapes: dict[str, Any] | None = None
 
@@ -81,8 +82,8 @@ class Buildable(Weighted):
         shapes = self._laminar_build_shapes
         if shapes is None:
             return None
-        if len(shapes) == 1:
-            return {"input_shape": next(iter(shapes.values()))}
+        if len(shapes) <= 1:
+            return {"input_shape": next(iter(shapes.values()), None)}
         return {"shapes_dict": shapes}
 
     def build_from_config(self, config: dict[str, Any]) -> None:
@@ -94,6 +95,8 @@ class Buildable(Weighted):
             self.build(**shapes)
         elif config.get("input_shape") is not None:
             self.build(_as_shape(config["input_shape"]))
+        elif "input_shape" in config and _needs_no_shape(self.build):
+            self.build(None)
 
 
 def by_calling(build: Callable[..., Any]) -> Callable[..., Any]:
@@ -116,6 +119,7 @@ def _build_once(build: Callable[..., Any]) -> Callable[..., Any]:
             nullcontext() if self._laminar_is_inside() else inside_layer(self.name),
             autocast(None),
         ):
+            self._laminar_path = layer_path()
             build(self, *args, **kwargs)
         self.built = True
 
@@ -133,6 +137,12 @@ def _shape_of(leaf: Any) -> Any:
 
 def _is_required(parameters: Sequence[inspect.Parameter], name: str) -> bool:
     return any(p.name == name and p.default is p.empty for p in parameters)
+
+
+def _needs_no_shape(build: Callable[..., Any]) -> bool:
+    """Whether a layer makes its weights without knowing what comes."""
+    parameters = list(inspect.signature(build).parameters.values())
+    return len(parameters) == 1 and parameters[0].default is None
 
 
 def _as_shape(value: Any) -> Any:

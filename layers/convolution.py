@@ -20,6 +20,7 @@ from laminar.typing import CausalPadding, DataFormat, Shape, TensorLike
 from .input_spec import InputSpec
 from .layer import Layer
 from .layer_options import CommonOptions, LayerOptions
+from .low_rank import LowRank
 from .options import config_of, each_axis, keep, known_dim, make_weight, one_of, whole
 
 Ints = int | Sequence[int]
@@ -110,7 +111,14 @@ class ConvBase(Layer):
         return y if self.activation is None else self.activation(y)
 
 
-class Conv(ConvBase):
+class ConvOptions(CommonOptions, total=False):
+    """The arguments of convolutions that are passed by name; see `Conv`."""
+
+    lora_rank: int | None
+    lora_alpha: float | None
+
+
+class Conv(LowRank, ConvBase):
     """y = activation(convolution of x with `filters` windows + bias). Abstract in `rank`.
 
     The convolution is a cross-correlation, as is usual in this field.
@@ -133,6 +141,8 @@ class Conv(ConvBase):
         activity_regularizer: penalty on the output.
         kernel_constraint: projection of the kernel after each update.
         bias_constraint: likewise of the bias.
+        lora_rank: freezes the kernel and trains an update of this rank, see `enable_lora`.
+        lora_alpha: the update is multiplied by lora_alpha / lora_rank.
 
     Shapes:
         x: (batch, *spatial, channels) -> y: (batch, *positions, filters); with "channels_first",
@@ -164,8 +174,10 @@ class Conv(ConvBase):
         activity_regularizer: RegularizerLike | None = None,
         kernel_constraint: ConstraintLike | None = None,
         bias_constraint: ConstraintLike | None = None,
-        **kwargs: Unpack[CommonOptions],
+        **kwargs: Unpack[ConvOptions],
     ) -> None:
+        rank, alpha = kwargs.pop("lora_rank", None), kwargs.pop("lora_alpha", None)
+        options: CommonOptions = kwargs
         super().__init__(
             kernel_size,
             strides,
@@ -178,10 +190,11 @@ class Conv(ConvBase):
             bias_regularizer,
             bias_constraint,
             activity_regularizer=activity_regularizer,
-            **kwargs,
+            **options,
         )
         self.filters = whole(self, "filters", filters)
         self.groups = whole(self, "groups", groups)
+        self._laminar_keep_low_rank(rank, alpha)
         if self.filters % self.groups:
             raise InvalidArgumentError(
                 f"{who(self)}: {self.filters} filters cannot be divided into {self.groups} groups",
@@ -203,8 +216,14 @@ class Conv(ConvBase):
                 remedy="choose a number of groups that divides them",
             )
         shape = (*self.kernel_size, channels // self.groups, self.filters)
-        self.kernel = make_weight(self, "kernel", shape)
+        self._kernel = make_weight(self, "kernel", shape)
         self._make_bias(self.filters)
+        self._laminar_main_made()
+
+    @property
+    def kernel(self) -> Any:
+        """(*kernel_size, channels / groups, filters), with its update of low rank."""
+        return self._laminar_main_value()
 
     def call(self, inputs: Tensor) -> Any:
         return self._finish(self.convolution_op(inputs, self.kernel))
@@ -237,24 +256,28 @@ class Conv(ConvBase):
         return ops.pad(x, widths)
 
     def get_config(self) -> dict[str, Any]:
-        return super().get_config() | config_of(
-            self,
-            "filters",
-            "kernel_size",
-            "strides",
-            "padding",
-            "data_format",
-            "dilation_rate",
-            "groups",
-            "activation",
-            "use_bias",
-            "kernel_initializer",
-            "bias_initializer",
-            "kernel_regularizer",
-            "bias_regularizer",
-            "activity_regularizer",
-            "kernel_constraint",
-            "bias_constraint",
+        return (
+            super().get_config()
+            | config_of(
+                self,
+                "filters",
+                "kernel_size",
+                "strides",
+                "padding",
+                "data_format",
+                "dilation_rate",
+                "groups",
+                "activation",
+                "use_bias",
+                "kernel_initializer",
+                "bias_initializer",
+                "kernel_regularizer",
+                "bias_regularizer",
+                "activity_regularizer",
+                "kernel_constraint",
+                "bias_constraint",
+            )
+            | self._laminar_low_rank_config()
         )
 
 

@@ -14,10 +14,12 @@ from laminar.quantizers import QuantizationLike
 from laminar.regularizers import RegularizerLike
 from laminar.typing import Shape
 
+from .contraction import MatrixProduct
 from .input_spec import InputSpec
 from .layer_options import CommonOptions
-from .lora_int8 import MainWeight
+from .main_weight import MainWeight
 from .options import config_of, keep, known_dim, make_weight, whole
+from .weight_modes import LargeWeight
 
 
 class Dense(MainWeight):
@@ -65,7 +67,7 @@ class Dense(MainWeight):
         **kwargs: Unpack[CommonOptions],
     ) -> None:
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        self._keep_main(lora_rank, lora_alpha, quantization_config)
+        self._laminar_keep_main(lora_rank, lora_alpha, quantization_config)
         self.units = whole(self, "units", units)
         self.use_bias = use_bias
         keep(
@@ -83,17 +85,21 @@ class Dense(MainWeight):
 
     def build(self, input_shape: Shape) -> None:
         features = known_dim(self, input_shape, -1, "the number of features")
-        self.kernel = self._make_main((features, self.units))
+        self._laminar_make_main((features, self.units))
         self.bias = make_weight(self, "bias", (self.units,)) if self.use_bias else None
-        self._main_made((self.units,))
         self.input_spec = InputSpec(min_ndim=2, axes={-1: features})
+        self._laminar_main_made()
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel: (features, units), with its update of low rank.
+
+        Of a layer that is quantized, the whole numbers that stand for it.
+        """
+        return self._laminar_main_value()
 
     def call(self, inputs: Tensor, training: bool | None = None) -> Any:
-        rounded = self._quantize_inputs(inputs, [-1])
-        y = self._dequantize(ops.matmul(rounded, self._effective_kernel()))
-        if self.bias is not None:
-            y = ops.add(y, self.bias)
-        return y if self.activation is None else self.activation(y)
+        return self._laminar_finish(ops.matmul(inputs, self.kernel))
 
     def get_config(self) -> dict[str, Any]:
         return (
@@ -110,11 +116,9 @@ class Dense(MainWeight):
                 "kernel_constraint",
                 "bias_constraint",
             )
-            | self._main_config()
+            | self._laminar_main_config()
         )
 
-    def _main_axes(self) -> tuple[int, ...]:
-        return (0,)
-
-    def _scale_shape(self) -> tuple[int, ...]:
-        return (self.units,)
+    def _laminar_large_weights(self, shape: tuple[int, ...]) -> list[LargeWeight]:
+        features, units = shape
+        return [LargeWeight("kernel", "_kernel", shape, (features, units), MatrixProduct())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Unpack
@@ -17,10 +18,12 @@ from laminar.quantizers import QuantizationLike
 from laminar.regularizers import RegularizerLike
 from laminar.typing import Shape
 
+from .contraction import EinsumProduct
 from .input_spec import InputSpec
 from .layer_options import LayerOptions
-from .lora_int8 import MainWeight
-from .options import config_of, keep, make_weight, refuse
+from .main_weight import MainWeight
+from .options import config_of, keep, make_weight
+from .weight_modes import LargeWeight
 
 _EQUATION = re.compile(r"(\.\.\.)?([a-zA-Z]+)(\.\.\.)?,([a-zA-Z]+)->(\.\.\.)?([a-zA-Z]*)(\.\.\.)?")
 
@@ -52,7 +55,7 @@ class EinsumDense(MainWeight):
         bias_constraint: likewise of the bias.
         lora_rank: freezes the kernel and trains an update of this rank, see `enable_lora`.
         lora_alpha: the update is multiplied by lora_alpha / lora_rank.
-        gptq_unpacked_column_size: must be None.
+        gptq_unpacked_column_size: kept for Keras scripts; the kernel says it.
         quantization_config: how `quantize` goes about it.
 
     Shapes:
@@ -85,8 +88,7 @@ class EinsumDense(MainWeight):
         **kwargs: Unpack[LayerOptions],
     ) -> None:
         super().__init__(**kwargs)
-        refuse(self, gptq_unpacked_column_size=gptq_unpacked_column_size)
-        self._keep_main(lora_rank, lora_alpha, quantization_config)
+        self._laminar_keep_main(lora_rank, lora_alpha, quantization_config)
         found = _EQUATION.fullmatch(equation.replace(" ", ""))
         if found is None or (found[1], found[3]) != (found[5], found[7]) or (found[1] and found[3]):
             raise InvalidArgumentError(
@@ -126,10 +128,18 @@ class EinsumDense(MainWeight):
         ):
             axes = {"input_axes": weights.input_axes, "output_axes": weights.output_axes}
             initializer = type(initializer).from_config({**initializer.get_config(), **axes})
-        self.kernel = self._make_main(weights.kernel, initializer=initializer)
+        self._laminar_make_main(weights.kernel, initializer=initializer)
         self.bias = None if weights.bias is None else make_weight(self, "bias", weights.bias)
-        self._main_made(self._scale_shape())
         self.input_spec = InputSpec(ndim=len(input_shape))
+        self._laminar_main_made()
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel, with its update of low rank.
+
+        Of a layer that is quantized, the whole numbers that stand for it.
+        """
+        return self._laminar_main_value()
 
     def _weights(self, shape: tuple[int | None, ...]) -> _Weights:
         """What the equation means for an input of `shape`."""
@@ -196,16 +206,7 @@ class EinsumDense(MainWeight):
         return (*shape, *(1,) * (dotted if self._dots_last else 0))
 
     def call(self, inputs: Tensor, training: bool | None = None) -> Any:
-        summed = [
-            i - len(self._input_axes) if self._dots_first else i
-            for i, axis in enumerate(self._input_axes)
-            if axis not in self._output_axes
-        ]
-        rounded = self._quantize_inputs(inputs, summed)
-        y = self._dequantize(ops.einsum(self.equation, rounded, self._effective_kernel()))
-        if self.bias is not None:
-            y = ops.add(y, self.bias)
-        return y if self.activation is None else self.activation(y)
+        return self._laminar_finish(ops.einsum(self.equation, inputs, self.kernel))
 
     def get_config(self) -> dict[str, Any]:
         return (
@@ -224,20 +225,11 @@ class EinsumDense(MainWeight):
                 "kernel_constraint",
                 "bias_constraint",
             )
-            | self._main_config()
+            | self._laminar_main_config()
         )
 
-    def _main_axes(self) -> tuple[int, ...]:
-        axes = enumerate(self._kernel_axes)
-        return tuple(i for i, axis in axes if axis not in self._output_axes)
-
-    def _scale_shape(self) -> tuple[int, ...]:
-        sizes = dict(zip(self._kernel_axes, self.kernel.shape, strict=True))
-        shape = tuple(sizes.get(axis, 1) for axis in self._output_axes)
-        return (*shape, *(1,) * (self._dotted if self._dots_last else 0))
-
-    def _for_outputs(self, scale: Any) -> Any:
-        kept = [axis for axis in self._kernel_axes if axis in self._output_axes]
-        scale = ops.squeeze(scale, self._main_axes())
-        order = sorted(range(len(kept)), key=lambda i: self._output_axes.index(kept[i]))
-        return ops.transpose(scale, order)
+    def _laminar_large_weights(self, shape: tuple[int, ...]) -> list[LargeWeight]:
+        product = EinsumProduct(self.equation, self._dotted, shape)
+        terms = math.prod(shape[i] for i in product.summed)
+        matrix = (terms, math.prod(shape) // max(terms, 1))
+        return [LargeWeight("kernel", "_kernel", shape, matrix, product)]

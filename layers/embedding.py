@@ -8,13 +8,17 @@ from typing import Any, ClassVar
 from laminar import ops
 from laminar.constraints import ConstraintLike
 from laminar.engine.graph import Tensor
+from laminar.engine.state import Variable
 from laminar.initializers import InitializerLike
 from laminar.quantizers import QuantizationLike
 from laminar.regularizers import RegularizerLike
 from laminar.typing import Shape, TensorLike
 
-from .lora_int8 import MainWeight
+from .contraction import TransposedProduct
+from .main_weight import MainWeight
 from .options import config_of, keep, whole
+from .weight_integers import Int4Mode, Int8Mode, IntegerMode
+from .weight_modes import LargeWeight, WeightMode
 
 
 class Embedding(MainWeight):
@@ -43,6 +47,8 @@ class Embedding(MainWeight):
     """
 
     _main: ClassVar[str] = "embeddings"
+    _embeddings: Variable
+    _modes: ClassVar[Sequence[type[WeightMode]]] = (Int8Mode, Int4Mode)
 
     def __init__(
         self,
@@ -60,7 +66,7 @@ class Embedding(MainWeight):
     ) -> None:
         kwargs.pop("input_length", None)  # Keras 2 had it: the length follows from the input
         super().__init__(**kwargs)
-        self._keep_main(lora_rank, lora_alpha, quantization_config)
+        self._laminar_keep_main(lora_rank, lora_alpha, quantization_config)
         self.input_dim = whole(self, "input_dim", input_dim)
         self.output_dim = whole(self, "output_dim", output_dim)
         keep(
@@ -78,18 +84,34 @@ class Embedding(MainWeight):
 
     def build(self, input_shape: Shape | None = None) -> None:
         if not self.built:
-            self.embeddings = self._make_main((self.input_dim, self.output_dim))
-            self._main_made((self.input_dim,))
+            self._laminar_make_main((self.input_dim, self.output_dim))
+            self._laminar_main_made()
+
+    @property
+    def embeddings(self) -> Any:
+        """The vectors, (input_dim, output_dim), with their update of low rank.
+
+        Of a layer that is quantized, the whole numbers that stand for them.
+        """
+        return self._laminar_main_value()
 
     def call(self, inputs: Tensor) -> Any:
-        if inputs.dtype not in ("int32", "int64"):
-            inputs = ops.cast(inputs, "int32")
-        y = ops.cast(ops.take(self.embeddings, inputs, axis=0), self.compute_dtype)
-        if self._scale is not None:
-            return ops.divide(y, ops.expand_dims(ops.take(self._scale, inputs, axis=0), -1))
-        if self.lora_enabled:
-            y = ops.add(y, self._lora_update(ops.take(self._lora_a, inputs, axis=0)))
-        return y
+        ids = _as_ids(inputs)
+        y = ops.cast(ops.take(self._embeddings, ids, axis=0), self.compute_dtype)
+        return self._laminar_with_update(y, ids)
+
+    def quantized_call(self, inputs: Tensor) -> Any:
+        """The call of a layer that is quantized."""
+        kept, ids = self._laminar_kept_weight(), _as_ids(inputs)
+        assert isinstance(kept, IntegerMode)
+        return self._laminar_with_update(kept.rows(ids), ids)
+
+    def _laminar_with_update(self, y: Any, ids: Any) -> Any:
+        """Vectors with their update of low rank."""
+        if not self.lora_enabled:
+            return y
+        update = ops.matmul(ops.take(self._laminar_a, ids, axis=0), self._laminar_b)
+        return ops.add(y, ops.cast(self._laminar_scaled(update), self.compute_dtype))
 
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Any:
         """Where the ids are not 0, with `mask_zero`."""
@@ -108,11 +130,18 @@ class Embedding(MainWeight):
                 "embeddings_constraint",
                 "mask_zero",
             )
-            | self._main_config()
+            | self._laminar_main_config()
         )
 
-    def _main_axes(self) -> tuple[int, ...]:
-        return (1,)
+    def _laminar_saved_names(self, templates: Sequence[str]) -> list[str]:
+        return [name for name in super()._laminar_saved_names(templates) if name != "bias"]
 
-    def _scale_shape(self) -> tuple[int, ...]:
-        return (self.input_dim,)
+    def _laminar_large_weights(self, shape: tuple[int, ...]) -> list[LargeWeight]:
+        name, product = "embeddings", TransposedProduct()
+        rows, columns = shape
+        matrix = (rows, columns)
+        return [LargeWeight(name, f"_{name}", shape, matrix, product, group_axis=1)]
+
+
+def _as_ids(inputs: Tensor) -> Tensor:
+    return inputs if inputs.dtype in ("int32", "int64") else ops.cast(inputs, "int32")

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NoReturn, Unpack
 import numpy as np
 
 from laminar import dtype_policies, ops, regularizers
-from laminar.dtype_policies import PolicyLike
+from laminar.dtype_policies import DTypePolicyMap, PolicyLike
 from laminar.engine.errors import (
     DTypeError,
     FailedPreconditionError,
@@ -38,6 +38,7 @@ from .input_spec import check_inputs
 from .layer_options import FirstShape
 from .masking import get_mask, set_mask
 from .operation import Operation, infer_outputs, recorded_arguments
+from .quantizing import checked, is_quantized
 from .symbolic import KerasTensor, any_symbolic
 from .updates import plain_graph, with_updates
 
@@ -64,6 +65,8 @@ class Layer(Buildable, Operation):
     # Whether a class of the user's own says what shapes its outputs have.
     _laminar_declares_shapes: ClassVar[bool] = False
     _laminar_first_parameter: ClassVar[str] = "inputs"  # may be passed by name
+    # Whether `quantize` is that of one layer, not of all in a model.
+    _laminar_checks_quantize: ClassVar[bool] = True
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -76,6 +79,8 @@ class Layer(Buildable, Operation):
             cls._laminar_training_default = training.default if training is not None else None
         owner = next(base for base in cls.__mro__ if "compute_output_shape" in vars(base))
         cls._laminar_declares_shapes = not is_ours(owner)
+        if "quantize" in cls.__dict__ and cls._laminar_checks_quantize:
+            cls.quantize = checked(cls.quantize)  # type: ignore[method-assign]  # wrapped
 
     def __init__(
         self,
@@ -120,12 +125,43 @@ class Layer(Buildable, Operation):
 
     @dtype_policy.setter
     def dtype_policy(self, value: PolicyLike | None) -> None:
-        self._laminar_policy = dtype_policies.get(value)
+        policy = dtype_policies.get(value)
+        mode = policy.quantization_mode
+        quantizes = mode is not None and self.built and not is_quantized(self)
+        if quantizes and mode in ("gptq", "awq"):
+            raise InvalidArgumentError(
+                f"{who(self)}: the policy {policy.name!r} says nothing of the data that the mode "
+                f"{mode!r} looks at",
+                remedy="call quantize(config=...) of the model",
+            )
+        held = self._laminar_own_policy
+        self._laminar_set_policy(policy)
+        if quantizes:
+            try:
+                self.quantize(mode)
+            except BaseException:
+                self._laminar_set_policy(held)
+                raise
+
+    @property
+    def _laminar_own_policy(self) -> Any:
+        """The policy of the layer; of a map of policies by path, its entry."""
+        policy = self._laminar_policy
+        return policy[self.path] if isinstance(policy, DTypePolicyMap) else policy
+
+    def _laminar_set_policy(self, policy: Any) -> None:
+        """Change the policy; of a map of policies by path, the entry of the layer."""
+        if not isinstance(self._laminar_policy, DTypePolicyMap):
+            self._laminar_policy = policy
+            return
+        if self.path in self._laminar_policy:
+            del self._laminar_policy[self.path]
+        self._laminar_policy[self.path] = policy
 
     @property
     def quantization_mode(self) -> str | None:
-        """How the weights are kept: None, or "int8" after `quantize`."""
-        found: str | None = self._laminar_policy.quantization_mode
+        """How the weights are kept: None, or a mode such as "int8" after `quantize`."""
+        found: str | None = self._laminar_own_policy.quantization_mode
         return found
 
     def quantize(
@@ -134,10 +170,20 @@ class Layer(Buildable, Operation):
         type_check: bool = True,
         config: QuantizationLike | None = None,
     ) -> None:
-        """Refuse, with UnimplementedError: the layer has no large weight to keep in 8 bits."""
+        """Refuse, with UnimplementedError: the layer has no large weight to keep in few bits.
+
+        A class that writes `quantize` gets the mode and its configuration, checked; it makes the
+        variables in `quantized_build` and computes in `quantized_call`.
+        """
         raise UnimplementedError(
             f"{who(self)}: quantize() is not written for {type(self).__name__}",
             remedy="Dense, EinsumDense and Embedding have it; model.quantize() takes those alone",
+        )
+
+    def quantized_build(self, input_shape: Any, mode: str) -> None:
+        """Make the variables of a mode: UnimplementedError where a class does not write it."""
+        raise UnimplementedError(
+            f"{who(self)}: quantized_build() is not written for {type(self).__name__}"
         )
 
     @property
@@ -148,12 +194,12 @@ class Layer(Buildable, Operation):
     @property
     def variable_dtype(self) -> str:
         """The dtype of the weights."""
-        return str(self._laminar_policy.variable_dtype)
+        return str(self._laminar_own_policy.variable_dtype)
 
     @property
     def compute_dtype(self) -> str:
         """The dtype of the computation."""
-        return str(self._laminar_policy.compute_dtype)
+        return str(self._laminar_own_policy.compute_dtype)
 
     @property
     def input_dtype(self) -> str:
@@ -162,8 +208,11 @@ class Layer(Buildable, Operation):
 
     @property
     def path(self) -> str:
-        """The name under which its weights are listed."""
-        return self.name
+        """The name under which its weights are listed: that of the layers around it, and its own.
+
+        Before it is built, its own alone.
+        """
+        return self._laminar_path or self.name
 
     # Losses
 
@@ -268,7 +317,7 @@ class Layer(Buildable, Operation):
                 begin = 0 if graph is None else graph.version
                 with autocast(self.compute_dtype if self._laminar_casts else None):
                     given = {**kwargs, **masks}
-                    call = converted_in_graph(self.call)
+                    call = converted_in_graph(self._laminar_call)
                     compute = self.rematerialized_call(call, *args, **given)
                     outputs = compute(*args, **given)
                 if graph is not None:
@@ -286,6 +335,18 @@ class Layer(Buildable, Operation):
         self._laminar_maybe_build(args, kwargs)
         if not was_built:
             check_inputs(self.input_spec, first, who(self))
+
+    @property
+    def _laminar_call(self) -> Callable[..., Any]:
+        """What computes the outputs: `quantized_call` where a mode is set and a class writes it."""
+        if self.quantization_mode is None or not self._laminar_has_quantized_call:
+            return self.call
+        return self.quantized_call
+
+    @property
+    def _laminar_has_quantized_call(self) -> bool:
+        is_written = type(self).quantized_call is not Operation.quantized_call
+        return is_written or hasattr(self, f"_{self.quantization_mode}_call")
 
     @property
     def _laminar_casts(self) -> bool:

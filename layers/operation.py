@@ -7,7 +7,11 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from laminar.copying import Copied
-from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
+from laminar.engine.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    UnimplementedError,
+)
 from laminar.engine.functions import FuncGraph, converted_in_graph
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.naming import auto_name
@@ -66,6 +70,20 @@ class Operation(Copied):
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the result from tensors."""
         raise NotImplementedError
+
+    def quantized_call(self, *args: Any, **kwargs: Any) -> Any:
+        """The call in few bits, as the class writes it for its mode: `_int8_call` and the like.
+
+        Raises:
+            UnimplementedError: it does not.
+        """
+        mode = getattr(self, "quantization_mode", None)
+        written = getattr(self, f"_{mode}_call", None)
+        if written is None:
+            raise UnimplementedError(
+                f"{type(self).__name__} {self.name!r}: there is no call in the mode {mode!r}"
+            )
+        return written(*args, **kwargs)
 
     def rematerialized_call(
         self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any

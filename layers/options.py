@@ -163,20 +163,6 @@ def at_least_0(layer: Layer, name: str, value: Any) -> float:
     return value
 
 
-def refuse(layer: Layer, **options: Any) -> None:
-    """Refuse options of Keras that stand for another kind of layer, unless they are None.
-
-    Raises:
-        InvalidArgumentError: one is not None.
-    """
-    for name, value in options.items():
-        if value is not None:
-            raise InvalidArgumentError(
-                f"{who(layer)}: {name} is not supported, got {value!r}",
-                remedy="leave it out: adapting and quantizing weights is not part of the layer",
-            )
-
-
 def known_dim(layer: Layer, shape: Sequence[int | None], axis: int, what: str) -> int:
     """The size along `axis`, which sizes a weight.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from laminar import ops
@@ -13,9 +14,11 @@ from laminar.naming import who
 from laminar.regularizers import RegularizerLike
 from laminar.typing import DTypeLike, Shape
 
+from .contraction import MatrixProduct
 from .embedding import Embedding
 from .masking import set_mask
 from .options import config_of, make_weight
+from .weight_modes import LargeWeight
 
 
 class ReversibleEmbedding(Embedding):
@@ -77,8 +80,10 @@ class ReversibleEmbedding(Embedding):
         self.logit_soft_cap = logit_soft_cap
 
     def build(self, input_shape: Shape | None = None) -> None:
+        if self.built:
+            return
         super().build(input_shape)
-        if not self.tie_weights:
+        if not self.tie_weights and not self._laminar_kept:
             self.reverse_embeddings = make_weight(
                 self,
                 "reverse_embeddings",
@@ -93,13 +98,37 @@ class ReversibleEmbedding(Embedding):
                 set_mask(y, ops.not_equal(inputs, 0))
             return y
         dtype = self.reverse_dtype or self.compute_dtype
-        tied = self.tie_weights
-        table = ops.transpose(self._effective_kernel()) if tied else self.reverse_embeddings
-        y = ops.matmul(ops.cast(inputs, dtype), ops.cast(table, dtype))
-        if tied:
-            y = self._dequantize(y)
+        table = ops.transpose(self.embeddings) if self.tie_weights else self.reverse_embeddings
+        return self._laminar_capped(ops.matmul(ops.cast(inputs, dtype), ops.cast(table, dtype)))
+
+    def quantized_call(self, inputs: Tensor, reverse: bool = False) -> Any:
+        """The call of a layer that is quantized."""
+        if reverse:
+            index = 0 if self.tie_weights else 1
+            return self._laminar_capped(self._laminar_multiply(inputs, index=index))
+        y = super().quantized_call(inputs)
+        if self.mask_zero:
+            set_mask(y, ops.not_equal(inputs, 0))
+        return y
+
+    def _laminar_capped(self, y: Any) -> Any:
         cap = self.logit_soft_cap
-        return y if cap is None else ops.tanh(y / cap) * cap
+        return y if cap is None else ops.multiply(ops.tanh(ops.divide(y, cap)), cap)
+
+    def _laminar_large_weights(self, shape: tuple[int, ...]) -> list[LargeWeight]:
+        weights = super()._laminar_large_weights(shape)
+        if not self.tie_weights:
+            name, turned = "reverse_embeddings", (shape[1], shape[0])
+            product = MatrixProduct()
+            weights.append(LargeWeight(name, name, turned, turned, product, pack_axis=0))
+        return weights
+
+    def _laminar_saved_names(self, templates: Sequence[str]) -> list[str]:
+        names = super()._laminar_saved_names(templates)
+        if not self.tie_weights:
+            own = [name for name in templates if "{}" in name]
+            names += [name.format("reverse_embeddings") for name in own]
+        return names
 
     def compute_mask(self, inputs: Tensor, mask: Tensor | None = None) -> Any:
         """None: the call sets the mask, since it depends on the direction."""

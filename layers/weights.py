@@ -99,7 +99,8 @@ class Weighted(Tracked):
             initializer = "glorot_uniform" if kind.is_floating else "zeros"
         source = initializers.get(initializer)
         reading = file_reading()
-        with inside_layer(self.name) if not self._laminar_is_inside() else nullcontext():
+        place = getattr(self, "_laminar_path", None) or self.name  # if it is built already
+        with inside_layer(place) if not self._laminar_is_inside() else nullcontext():
             variable = Variable(
                 source if reading is None else reading.blank,
                 shape=full,

@@ -314,6 +314,8 @@ class Model(Trainer):
 
         return load_weights(self, filepath, skip_mismatch=skip_mismatch, **kwargs)
 
+    _laminar_checks_quantize = False
+
     def quantize(  # type: ignore[override]  # Keras gives models other arguments
         self,
         mode: str | None = None,
@@ -321,26 +323,43 @@ class Model(Trainer):
         filters: Filters = None,
         **kwargs: Any,
     ) -> None:
-        """Keep the large weights of Dense, EinsumDense and Embedding layers in 8 bits.
+        """Keep the large weights of Dense, EinsumDense and Embedding layers in few bits.
 
-        They are trained no more; to train what is left, compile again.
+        They are trained no more, but with "float8"; to train what is left, compile again. The
+        modes "gptq" and "awq" go through blocks of layers, for which see their configurations
+        and `get_quantization_layer_structure`.
 
         Args:
-            mode: "int8".
-            config: a `laminar.quantizers.Int8QuantizationConfig`.
+            mode: "int8", "int4", "float8", "gptq" or "awq".
+            config: such as a `laminar.quantizers.Int4QuantizationConfig`, which says the mode too.
             filters: which layers: a pattern (regular expression) found in their names, several
                 patterns, or a function `layer -> bool`; all by default.
-            **kwargs: none.
+            **kwargs: type_check, whether layers of classes that derive from those of laminar are
+                left as they are, with a warning.
 
         Raises:
-            FailedPreconditionError: a layer is not built.
-            InvalidArgumentError: another mode or argument.
+            InvalidArgumentError: another mode, configuration or argument; or a layer is not built.
         """
+        type_check = kwargs.pop("type_check", True)
         if kwargs:
             raise InvalidArgumentError(f"{who(self)}: quantize() has no {', '.join(kwargs)}")
-        as_config(mode, config, who(self))
-        quantize_layers(self, mode, config, filters)
-        self._laminar_forget_steps()
+        found = as_config(mode, config, who(self))
+        try:
+            quantize_layers(self, found, filters, type_check=type_check)
+        finally:
+            self._laminar_forget_steps()
+
+    def get_quantization_layer_structure(self, mode: str | None = None) -> dict[str, Any] | None:
+        """How "gptq" and "awq" go through the layers: for a class of models to write.
+
+        Args:
+            mode: which of them.
+
+        Returns:
+            None, or "pre_block_layers": what inputs go through first, such as an embedding, and
+            "sequential_blocks": layers, each of which takes what the one before gives.
+        """
+        return None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         if self._laminar_network is not None and not memo:

@@ -36,6 +36,14 @@ _QUANTIZERS: dict[str, Any] = {
     "QuantizationConfig": QuantizationConfig,
     "Quantizer": Quantizer,
 }
+_CONFIGS: dict[Any, Any] = {
+    "int8": Int8QuantizationConfig,
+    "int4": Int4QuantizationConfig,
+    "float8": Float8QuantizationConfig,
+    "gptq": GPTQConfig,
+    "awq": AWQConfig,
+}
+_NEEDS_CONFIG = ("gptq", "awq")  # data says how weights are rounded
 _ALIASES = {"abs_max_quantizer": AbsMaxQuantizer}
 
 list_builtins("keras.quantizers", _QUANTIZERS)
@@ -79,15 +87,27 @@ def as_config(
     """How a layer is to be quantized, from the arguments of its `quantize`.
 
     Raises:
-        InvalidArgumentError: another mode than "int8", or a configuration of another.
+        InvalidArgumentError: another mode, a configuration of another one, or none where the mode
+            needs one.
     """
-    found = get(config)
-    if isinstance(mode, QuantizationConfig):
-        found, mode = mode, mode.mode
-    mode = mode or (found.mode if found is not None else None)
-    if mode != "int8" or (found is not None and found.mode != mode):
+    if isinstance(config, str):  # the mode, as older programs pass it
+        mode, config = config, None
+    found = mode if isinstance(mode, QuantizationConfig) else get(config)
+    if found is None and mode in _NEEDS_CONFIG:
         raise InvalidArgumentError(
-            f"{who}: quantize() takes the mode 'int8', got mode={mode!r}, config={config!r}",
-            remedy="call quantize('int8')",
+            f"{who}: the mode {mode!r} needs a configuration",
+            remedy=f"quantize(config=quantizers.{_CONFIGS[mode].__name__}(dataset, tokenizer))",
         )
-    return Int8QuantizationConfig() if found is None else found
+    if found is None and mode in _CONFIGS:
+        found = _CONFIGS[mode]()
+    if not isinstance(found, QuantizationConfig) or found.mode not in _CONFIGS:
+        raise InvalidArgumentError(
+            f"{who}: Invalid quantization mode. Expected one of {', '.join(_CONFIGS)}, "
+            f"got mode={mode!r}, config={config!r}",
+        )
+    if mode not in (None, found, found.mode):
+        raise InvalidArgumentError(
+            f"{who}: Contradictory arguments: the mode is {mode!r}, that of the configuration "
+            f"{found.mode!r}"
+        )
+    return found

@@ -6,10 +6,41 @@ Source: Micikevicius et al., "FP8 formats for deep learning", 2022, arXiv:2209.0
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from .. import ops
 from ..typing import TensorLike
+
+
+class Float8(NamedTuple):
+    """A floating type of 8 bits.
+
+    Attributes:
+        mantissa_bits: without the one before the point.
+        least_exponent: of normal numbers; below, they are as far apart as just above.
+        largest: the greatest finite number.
+    """
+
+    mantissa_bits: int
+    least_exponent: int
+    largest: float
+
+    def rounded(self, x: Any) -> Any:
+        """float32 numbers, not above the largest one, as the nearest of the type; ties to even."""
+        size = ops.abs(x)
+        least = 2.0**self.least_exponent
+        size = ops.where(ops.greater_equal(size, least), size, least)  # NaN too
+        # Just below a power of two the logarithm may say that one: both distances round to it.
+        place = ops.cast(ops.floor(ops.log2(size)) - self.least_exponent, "int32")
+        count = int(np.log2(self.largest)) - self.least_exponent + 1
+        exponents = self.least_exponent - self.mantissa_bits + np.arange(count, dtype=np.float32)
+        distance = ops.take(np.exp2(exponents), ops.minimum(place, count - 1))
+        return ops.multiply(ops.round(ops.divide(x, distance)), distance)
+
+
+FLOAT8 = {"float8_e4m3fn": Float8(3, -6, 448.0), "float8_e5m2": Float8(2, -14, 57344.0)}
 
 
 def compute_float8_scale(

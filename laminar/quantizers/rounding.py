@@ -12,6 +12,7 @@ from .. import ops
 from ..engine.errors import InvalidArgumentError, ShapeError
 from ..engine.graph import as_dtype
 from ..typing import TensorLike
+from .float8 import FLOAT8
 
 Axes = int | Sequence[int] | None
 
@@ -62,8 +63,11 @@ def quantize_and_dequantize(
     x = ops.clip(x, -most, most)
     if quantized_dtype.startswith("int"):
         x = ops.round(x)
-    kept = ops.cast(ops.cast(x, quantized_dtype), compute_dtype)
-    return ops.multiply(kept, ops.cast(scale, compute_dtype))
+    if quantized_dtype in FLOAT8:
+        kept = FLOAT8[quantized_dtype].rounded(ops.cast(x, "float32"))
+    else:
+        kept = ops.cast(x, quantized_dtype)
+    return ops.multiply(ops.cast(kept, compute_dtype), ops.cast(scale, compute_dtype))
 
 
 def abs_max_quantize_grouped_with_zero_point(
@@ -126,6 +130,8 @@ def abs_max_quantize_grouped_with_zero_point(
 
 def _largest(dtype: str) -> float:
     """The largest finite number of an element type."""
+    if dtype in FLOAT8:
+        return FLOAT8[dtype].largest
     kind = as_dtype(dtype)
     if kind.is_floating:
         return float(ml_dtypes.finfo(kind).max)  # type: ignore[no-untyped-call]  # it has no hints

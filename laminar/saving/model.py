@@ -320,7 +320,8 @@ def _refuse_by_name(by_name: bool, path: str) -> None:
 
 
 def _check_built(model: Any, who: str) -> None:
-    if not model.built:
+    parts = model._laminar_flatten_layers(include_self=False)
+    if not model.built and not (parts and all(part.built for part in parts)):
         raise InvalidArgumentError(
             f"{who}: the model {model.name!r} has no weights yet",
             remedy="call it on data, fit it, or build(input_shape) first",

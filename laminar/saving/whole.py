@@ -7,8 +7,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from laminar import (
     activations,
     callbacks,
@@ -30,7 +28,8 @@ from laminar.engine.errors import (
 )
 from laminar.file_reading import FileReading, reading_file
 from laminar.layers.layer import Layer
-from laminar.layers.lora_int8 import MainWeight
+from laminar.layers.main_weight import MainWeight
+from laminar.layers.stored_modes import quantize_as_stored
 from laminar.serialization import custom_object_scope, deserialize_keras_object, unknown_names
 from laminar.utils import feature_space
 
@@ -68,6 +67,8 @@ _ROOMS = (
 # A model may have weights that are not in its file: counters, updates of low rank beside the
 # weights that they were added to; as many again at most, and a few more.
 _SLACK = 1 << 20
+# No layer with one large weight has more variables, in whatever mode.
+_MOST_VARIABLES = 16
 
 
 def load_archive(
@@ -183,15 +184,13 @@ def _make(
 
 
 def _quantize_as_stored(model: Any, weights: WeightsReader) -> None:
-    """Layers whose weight the file has in 8 bits keep it so: not all configs say it.
-
-    A layer made of others, such as attention, has a config without those of its parts.
-    """
+    """Layers whose weights the file has in few bits keep them so: not all configs say it."""
     for path, obj in stored_objects(model):
         if isinstance(obj, MainWeight) and obj.built and obj.quantization_mode is None:
-            main = f"{path}/vars/0".lstrip("/")
-            if main in weights and weights.spec(main).dtype == np.int8:
-                obj.quantize("int8")
+            names = [f"{path}/vars/{i}".lstrip("/") for i in range(_MOST_VARIABLES)]
+            names = [name for name in names if name in weights]
+            specs = [weights.spec(name) for name in names]
+            quantize_as_stored(obj, specs, lambda i: weights[names[i]])  # noqa: B023  # at once
 
 
 def _compile(

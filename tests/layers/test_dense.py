@@ -146,7 +146,6 @@ REFUSED: list[Any] = [
     (lambda: wrong.Dense("3"), "units must be"),
     (lambda: wrong.Dense(True), "units must be"),
     (lambda: wrong.Dense(3, lora_rank=0), "lora_rank"),
-    (lambda: wrong.EinsumDense("ab,bc->ac", 2, gptq_unpacked_column_size=2), "not supported"),
     (lambda: wrong.Dense(3, unit=3), "unknown arguments unit"),
     (lambda: wrong.Dense(3, activation="rleu"), "rleu"),
     (lambda: wrong.Embedding(0, 3), "input_dim must be"),

@@ -1,0 +1,226 @@
+"""Weights as whole numbers of 8 or 4 bits with scales."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from laminar import ops, quantizers
+from laminar.engine.functions import custom_gradient
+from laminar.quantizers import (
+    Int4QuantizationConfig,
+    Int8QuantizationConfig,
+    QuantizationConfig,
+)
+
+from .weight_modes import WeightMode
+
+
+class IntegerMode(WeightMode):
+    """Whole numbers instead of the weight. Abstract.
+
+    Inputs may be rounded too, with a scale for each row; a product is one of whole numbers then.
+    Gradients pass the rounding as if it were not there.
+    """
+
+    config_class: ClassVar[type[QuantizationConfig]]
+
+    def _set_inputs_quantizer(self) -> None:
+        config = self.config_class() if self.config is None else self.config
+        self.layer.inputs_quantizer = config.activation_quantizer
+
+    def multiply(self, x: Any, training: bool | None) -> Any:
+        product = self.product
+        if not product.is_matrix:
+            return product(self._rounded(x), self.dequantized())
+
+        @custom_gradient
+        def exact(x: Any) -> Any:
+            def backward(dy: Any) -> Any:
+                return ops.cast(product.backward(dy, self.dequantized()), x.dtype)
+
+            return product.outputs(self._times_matrix(product.rows(x)), x), backward
+
+        return exact(x)
+
+    def _rounded(self, x: Any) -> Any:
+        """Inputs as they are rounded, with the gradient of those that are not."""
+        quantizer = self.layer.inputs_quantizer
+        if quantizer is None:
+            return x
+        outputs, scale = quantizer(x, axis=self.product.summed_inputs(x))
+        kept = ops.divide(ops.cast(outputs, x.dtype), scale)
+        return ops.add(x, ops.stop_gradient(ops.subtract(kept, x)))
+
+    def _times_matrix(self, rows: Any) -> Any:
+        """The product of rows with the weight as a matrix."""
+        scale = ops.reshape(self.variable("_scale"), (-1,))
+        if self.layer.inputs_quantizer is not None:
+            rows, row_scale = self.layer.inputs_quantizer(rows, axis=-1)
+            scale = ops.multiply(scale, row_scale)
+        y = ops.matmul(rows, self.product.matrix(self.integers()))
+        return ops.divide(ops.cast(y, self.layer.compute_dtype), scale)
+
+    @abstractmethod
+    def integers(self) -> Any:
+        """The whole numbers, in the shape of the weight."""
+
+    def shown(self) -> Any:
+        return self.integers()
+
+    @abstractmethod
+    def rows(self, ids: Any) -> Any:
+        """Rows of the weight, which is a table, as floats."""
+
+
+class Int8Mode(IntegerMode):
+    """Whole numbers of 8 bits and a scale for each output: W is about numbers / scale.
+
+    Inputs are rounded to 8 bits as well, unless the configuration says otherwise.
+    """
+
+    name = "int8"
+    saved = ("{}", "bias", "{}_scale")
+    config_class = Int8QuantizationConfig
+
+    def build(self) -> None:
+        self._set_inputs_quantizer()
+        weight, summed = self.weight, self.product.summed
+        self.make(self.attribute(), weight.shape, dtype="int8", name=weight.name)
+        blank = np.ones([1 if a in summed else n for a, n in enumerate(weight.shape)])
+        self.make(self.attribute("_scale"), self.product.kept_scale(blank).shape, "ones")
+
+    def encode(self, value: Any) -> dict[str, Any]:
+        quantizer = self.config.weight_quantizer if self.config is not None else None
+        quantizer = quantizer or quantizers.AbsMaxQuantizer()
+        outputs, scale = quantizer(value, axis=self.product.summed, to_numpy=True)
+        kept = self.product.kept_scale(scale)
+        return {self.attribute(): outputs, self.attribute("_scale"): kept}
+
+    def dequantized(self) -> Any:
+        floats = ops.cast(self.variable(), self.layer.compute_dtype)
+        return ops.divide(floats, self.product.scale_of_weight(self.variable("_scale")))
+
+    def integers(self) -> Any:
+        return self.variable()
+
+    def rows(self, ids: Any) -> Any:
+        floats = ops.cast(ops.take(self.variable(), ids, axis=0), self.layer.compute_dtype)
+        scale = ops.take(self.variable("_scale"), ids, axis=0)
+        return ops.divide(floats, ops.expand_dims(scale, axis=-1))
+
+
+class Int4Mode(IntegerMode):
+    """Whole numbers of 4 bits, two to a byte.
+
+    There is a scale for each output, and W is about numbers / scale; or each block of inputs has a
+    scale and a zero for each output, and W is about (numbers - zero) * scale.
+    """
+
+    name = "int4"
+    saved = ("{}", "bias", "{}_scale", "{}_zero", "g_idx")
+    config_class = Int4QuantizationConfig
+
+    @property
+    def block_size(self) -> int | None:
+        """How many inputs have one scale; None for all."""
+        is_given = isinstance(self.config, Int4QuantizationConfig)
+        source = self.config if is_given else self.layer._laminar_own_policy
+        found: int | None = getattr(source, "block_size", None)
+        return None if found == -1 else found
+
+    @property
+    def _groups(self) -> np.ndarray[Any, Any] | None:
+        """The number of the block of each input."""
+        size = self.block_size
+        return None if size is None else np.arange(self._num_inputs) // size
+
+    @property
+    def _num_inputs(self) -> int:
+        return self.weight.matrix[self.weight.group_axis]
+
+    def build(self) -> None:
+        self._set_inputs_quantizer()
+        weight, groups = self.weight, self._groups
+        packed, scales = list(weight.matrix), list(weight.matrix)
+        packed[weight.pack_axis] = math.ceil(packed[weight.pack_axis] / 2)
+        self.make(self.attribute(), packed, dtype="int8", name=weight.name)
+        if groups is None:
+            del scales[weight.group_axis]
+        else:
+            scales[weight.group_axis] = int(groups[-1]) + 1
+        self.make(self.attribute("_scale"), scales, "ones")
+        if groups is not None:
+            self.make(self.attribute("_zero"), scales, dtype="int8")
+            if getattr(self.layer, "g_idx", None) is None:
+                self.make("g_idx", groups.shape, dtype="float32").assign(groups)
+
+    def encode(self, value: Any) -> dict[str, Any]:
+        weight, size = self.weight, self.block_size
+        matrix = ops.reshape(value, weight.matrix)
+        found: dict[str, Any] = {}
+        if size is None:
+            quantizer = self.config.weight_quantizer if self.config is not None else None
+            quantizer = quantizer or quantizers.AbsMaxQuantizer(value_range=(-8, 7))
+            numbers, scale = quantizer(matrix, axis=weight.group_axis, to_numpy=True)
+            scale = ops.squeeze(scale, axis=weight.group_axis)
+        else:
+            numbers, scale, zero = (
+                self._turned(each)
+                for each in quantizers.abs_max_quantize_grouped_with_zero_point(
+                    self._turned(matrix), size, to_numpy=True
+                )
+            )
+            found[self.attribute("_zero")] = zero
+        packed, _, _ = quantizers.pack_int4(numbers, axis=weight.pack_axis)
+        return {self.attribute(): packed, self.attribute("_scale"): scale, **found}
+
+    def _turned(self, x: Any) -> Any:
+        """A matrix with the blocks along its first axis, or from there to where they are."""
+        return ops.transpose(x) if self.weight.group_axis else x
+
+    def dequantized(self) -> Any:
+        axis = self.weight.group_axis
+        scale = self.variable("_scale")
+        if self.block_size is None:
+            scale = ops.expand_dims(scale, axis)
+        return ops.reshape(self._floats(self._numbers(), scale, axis), self.weight.shape)
+
+    def _floats(self, numbers: Any, scale: Any, axis: int, ids: Any = None) -> Any:
+        """What numbers stand for, of all rows or of some."""
+        groups, dtype = self._groups, self.layer.compute_dtype
+        if groups is None:
+            return ops.divide(ops.cast(numbers, dtype), scale)
+        zero = self.variable("_zero")
+        if ids is not None:
+            zero = ops.take(zero, ids, axis=0)
+        scale, zero = (ops.cast(ops.take(x, groups, axis=axis), dtype) for x in (scale, zero))
+        return ops.multiply(ops.subtract(ops.cast(numbers, dtype), zero), scale)
+
+    def _numbers(self) -> Any:
+        axis = self.weight.pack_axis
+        return quantizers.unpack_int4(self.variable(), self.weight.matrix[axis], axis=axis)
+
+    def integers(self) -> Any:
+        return ops.reshape(self._numbers(), self.weight.shape)
+
+    def _times_matrix(self, rows: Any) -> Any:
+        if self.block_size is None:
+            return super()._times_matrix(rows)
+        quantizer = self.layer.inputs_quantizer
+        floats = self.product.matrix(self.dequantized())
+        if quantizer is None:
+            return ops.matmul(rows, floats)
+        rows, scale = quantizer(rows, axis=-1)
+        return ops.divide(ops.matmul(ops.cast(rows, floats.dtype), floats), scale)
+
+    def rows(self, ids: Any) -> Any:
+        packed = ops.take(self.variable(), ids, axis=0)
+        numbers = quantizers.unpack_int4(packed, self.weight.matrix[1], axis=-1)
+        scale = ops.take(self.variable("_scale"), ids, axis=0)
+        if self.block_size is None:
+            scale = ops.expand_dims(scale, -1)
+        return self._floats(numbers, scale, -1, ids)
