@@ -2,8 +2,10 @@
 
 Receiver: RECV asks for a tensor of a step by its key; TAKEN says that one has come whole; CANCEL
 and CANCEL_STEP that one, or all of a step, are wanted no more. Sender: TENSOR brings a short one;
-READY says where a long one can be fetched; FAILED brings an error. Each names the number of the
-request, which grows along a link and is never used again.
+READY says where a long one can be fetched, SHARED in which memory of this host it lies (RELEASED, a
+number of that memory, that it is used no more); FAILED brings an error. Each names the number of
+the request, which grows along a link and is never used again. ATTACH, the first message, names the
+link.
 
     message: length u32 | kind u8 | body
     batch:   checksum of the messages u32 | messages
@@ -22,8 +24,8 @@ from typing import NamedTuple, Protocol
 
 from laminar.engine.errors import DataLossError
 
-RECV, TAKEN, CANCEL, CANCEL_STEP, ATTACH = range(1, 6)
-TENSOR, READY, FAILED = range(16, 19)
+RECV, TAKEN, CANCEL, CANCEL_STEP, ATTACH, RELEASED = range(1, 7)
+TENSOR, READY, FAILED, SHARED = range(16, 20)
 
 _BATCH_BYTES = 128 << 10  # at which a batch is full
 _MOST_BYTES = 1 << 20  # of a message: a short tensor, its key, its shape
@@ -34,17 +36,18 @@ _RECV = struct.Struct("<QQQB")
 
 
 class Message(NamedTuple):
-    """One message; a body is a view of the batch that it came in."""
+    """One message; a body is a view of the batch that it came in, `fd` a file that came with it."""
 
     kind: int
     body: memoryview
+    fd: int | None = None
 
 
 class Pipe(Protocol):
     """Carries messages to the other side."""
 
-    def send(self, messages: bytes) -> None:
-        """Send messages that `message` made; never waits."""
+    def send(self, messages: bytes, fd: int | None = None) -> None:
+        """Send messages that `message` made, and an open file if it can carry one; never waits."""
 
     def close(self) -> None:
         """Send no more."""
@@ -130,6 +133,12 @@ def messages_of(batch: bytes) -> Iterator[Message]:
     at = _CHECKSUM.size
     if len(view) < at or zlib.crc32(view[at:]) != _CHECKSUM.unpack_from(view)[0]:
         raise damage("the checksum is another")
+    yield from parse_messages(view[at:])
+
+
+def parse_messages(view: memoryview) -> Iterator[Message]:
+    """The messages of these bytes; see `messages_of`."""
+    at = 0
     while at < len(view):
         if len(view) < at + _MESSAGE.size:
             raise damage("a message that is cut off")
@@ -153,7 +162,8 @@ class StreamPipe:
     def __init__(self) -> None:
         self._waiting: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
 
-    def send(self, messages: bytes) -> None:
+    def send(self, messages: bytes, fd: int | None = None) -> None:
+        assert fd is None, "files go between processes of one host"
         self._waiting.put(messages)
 
     def close(self) -> None:

@@ -61,15 +61,15 @@ class Limits:
         message_bytes: in one message of gRPC.
         request_bytes: in one request or answer, however many messages it takes.
         waiting_bytes: in all long requests and answers that nobody has taken yet.
-        threads: that run handlers; each stream of a client has one for as long as it is open.
-        calls: at a time; more are refused.
+        threads: calls at a time, each of which has a thread for as long as it runs, and streams
+            as long as they are open. More are refused: one that waited for a thread could be what
+            those that have one wait for.
     """
 
     message_bytes: int = MESSAGE_BYTES
     request_bytes: int = 2 << 30
     waiting_bytes: int = 4 << 30
-    threads: int = 128
-    calls: int = 1024
+    threads: int = 256
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -369,7 +369,7 @@ def make_server(
         threads,
         handlers=(_Methods(methods),),
         options=server_options(keepalive, limits.message_bytes),
-        maximum_concurrent_rpcs=limits.calls,
+        maximum_concurrent_rpcs=limits.threads,
     )
     try:
         port = _bind(server, address, credentials)

@@ -1,7 +1,9 @@
 """The side that wants tensors: it asks the tasks that have them, over one link to each.
 
 A short tensor comes along the link itself. A long one is announced there, and fetched: its size is
-checked before there is memory for it, and that memory is used again (`buffers.py`).
+checked before there is memory for it, and that memory is used again (`buffers.py`). From a process
+of this host it comes in memory that both share (`shared_memory.py`), along a link over a socket of
+this host (`local_pipe.py`); its array is read-only.
 
 A link lives in one thread, which greets, opens the stream and reads it until it breaks. If damage
 broke it, what was asked for is asked once more over a new connection; if the other side has gone,
@@ -10,21 +12,27 @@ all that waits fails.
 State of a `_Peer`, guarded by `_lock`: `_waiting[number]` are the requests without an answer;
 `_pipe` leads to the task, None while there is no connection; `_unsent` are the messages for then;
 `_taken` says what has come, to be told with the next request; `_thread` reads, None between lives.
+`_files[number]` is memory that the sender shares; `_released` are numbers of such memory that is
+used no more, to which any thread adds at any moment, without a lock.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import math
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from laminar.engine.errors import (
     CancelledError,
@@ -32,18 +40,21 @@ from laminar.engine.errors import (
     DeadlineExceededError,
     LaminarError,
     Origin,
+    PermissionDeniedError,
     UnavailableError,
 )
 from laminar.engine.graph import TensorSpec
 from laminar.engine.runtime.rendezvous import Arrival, Receiver
 
 from . import links, statuses
-from .buffers import Budget, BufferPool
+from .buffers import Budget, BufferPool, Lease
 from .channels import Channels, rpc_errors
 from .chunks import fill
 from .envelopes import TICKET_BYTES, seal
-from .frames import Header, array_of, check_spec, decode, parse_header
+from .frames import Data, Header, array_of, check_spec, decode, parse_header
 from .links import Message, Pipe, Request, StreamPipe, numbered
+from .local_pipe import LocalPipe, boot_id
+from .shared_memory import mapped
 from .tensor_service import HELLO, LINK, RECV, RECV_STREAM, UNARY_BYTES, WELCOME
 
 _log = logging.getLogger(__name__)
@@ -57,7 +68,7 @@ class Transfer(NamedTuple):
     """What one tensor cost.
 
     Attributes:
-        way: "link", "unary" or "stream".
+        way: "link", "unary", "stream" or "memory".
         start_seconds, end_seconds: of `time.monotonic()`, from the request to the arrival.
     """
 
@@ -99,6 +110,7 @@ class TensorClient:
         channels: what connects to them; links have connections of their own beside these.
         budget: of all that has come and is held; None for half of the machine's memory.
         on_transfer: told of each tensor that has come, in the thread that brings it.
+        shares_memory: whether tensors of processes of this host come in memory that both share.
     """
 
     def __init__(
@@ -107,10 +119,12 @@ class TensorClient:
         *,
         budget: Budget | None = None,
         on_transfer: Callable[[Transfer], object] | None = None,
+        shares_memory: bool = True,
     ) -> None:
         self.channels = channels.twin()
         self.pool = BufferPool(budget if budget is not None else Budget())
         self.on_transfer = on_transfer
+        self.host = boot_id().encode() if shares_memory else b""
         self._lock = threading.Lock()  # of the next three
         self._peers: dict[str, _Peer] = {}
         self._fetchers: ThreadPoolExecutor | None = None
@@ -252,6 +266,8 @@ class _Peer:
         self._pipe: Pipe | None = None
         self._unsent: list[bytes] = []
         self._taken: list[bytes] = []
+        self._files: dict[int, Any] = {}  # used by the thread of the link alone
+        self._released: deque[int] = deque()
         self._thread: threading.Thread | None = None
         self._is_closed = False
 
@@ -262,9 +278,8 @@ class _Peer:
                 number = next(self._numbers)
                 self._waiting[number] = wanted
                 request = _request(number, wanted)
-                if self._taken:
-                    request = b"".join((*self._taken, request))
-                    self._taken.clear()
+                if self._taken or self._released:
+                    request = b"".join((*self._news(), request))
                 self._say(request)
                 if self._thread is None:
                     name = f"laminar-link {self._address}"
@@ -331,11 +346,12 @@ class _Peer:
     # The life of the link: all below runs in its thread, or in one that fetches.
 
     def _live(self) -> None:
-        link_id: bytes | None = None
+        welcome: bytes | None = None
         while True:
             try:
-                link_id = link_id or self._greet()
-                self._read(self._open(link_id))
+                welcome = welcome or self._greet()
+                with contextlib.closing(self._open(welcome)) as messages:
+                    self._read(messages)
                 error: LaminarError = UnavailableError("the task has closed the link")
             except LaminarError as failure:
                 error = failure
@@ -365,31 +381,46 @@ class _Peer:
             self._client.channels.forget(self._address)
 
     def _greet(self) -> bytes:
-        """The number of a new link."""
-        channels = self._client.channels
-        answer = channels.unary(self._address, HELLO, b"", _HELLO_SECONDS)
-        if len(answer) != WELCOME.size:
+        """The id of a new link, and how a process of this host finds it."""
+        client = self._client
+        answer = client.channels.unary(self._address, HELLO, client.host, _HELLO_SECONDS)
+        if len(answer) < WELCOME.size:
             raise links.damage(f"a welcome of {len(answer)} bytes")
-        link_id: bytes = WELCOME.unpack(answer)[0]
-        return link_id
+        return answer
 
-    def _open(self, link_id: bytes) -> Iterator[Message]:
-        """Open the stream, and send what waits for it; gives what comes."""
-        pipe = StreamPipe()
+    def _open(self, welcome: bytes) -> Generator[Message]:
+        """Open the connection, and send what waits for it; gives what comes."""
+        link_id, socket_name = welcome[: WELCOME.size], welcome[WELCOME.size :]
+        local = self._local(socket_name) if socket_name else None
+        pipe: Pipe
+        if local is not None:
+            pipe, messages, end = local, local.messages(), local.end
+        else:
+            pipe = stream = StreamPipe()
+            channels = self._client.channels
+            call = channels.call(self._address, "stream_stream", LINK, stream.batches(), None)
+            messages, end = self._streamed(call), call.cancel
         pipe.send(links.message(links.ATTACH, link_id))
-        channels = self._client.channels
-        call = channels.call(self._address, "stream_stream", LINK, pipe.batches(), None)
+        self._files, self._released = {}, deque()
         with self._lock:
-            if self._is_closed:
-                pipe.close()
-                raise CancelledError("this task is being stopped")
-            if self._unsent:
-                pipe.send(b"".join(self._unsent))
+            if not self._is_closed:
+                for unsent in self._unsent:
+                    pipe.send(unsent)
                 self._unsent.clear()
-            self._pipe = pipe
-        return self._messages(call)
+                self._pipe = pipe
+                return messages
+        pipe.close()
+        end()
+        raise CancelledError("this task is being stopped")
 
-    def _messages(self, call: Any) -> Iterator[Message]:
+    def _local(self, socket_name: bytes) -> LocalPipe | None:
+        try:
+            return LocalPipe.connect(socket_name)
+        except (OSError, PermissionDeniedError) as cause:  # another container, another user
+            _log.debug("%s is reached over the network alone: %s", self._address, cause)
+            return None
+
+    def _streamed(self, call: Any) -> Generator[Message]:
         try:
             with rpc_errors(self._client.channels.name(self._address)):
                 yield from links.messages_in(call)
@@ -397,12 +428,14 @@ class _Peer:
             call.cancel()
 
     def _read(self, messages: Iterator[Message]) -> None:
-        for kind, body in messages:
+        for kind, body, fd in messages:
             number, rest = links.number_of(body)
             if kind == links.TENSOR:
                 self._take_short(number, rest)
             elif kind == links.READY:
                 self._take_long(number, rest)
+            elif kind == links.SHARED:
+                self._take_shared(number, rest, fd)
             elif kind == links.FAILED:
                 wanted = self._end(number)
                 if wanted is not None:
@@ -419,9 +452,15 @@ class _Peer:
                 self._taken.append(numbered(links.TAKEN, number))
                 # The sender keeps what is not known to be taken: news of much goes at once.
                 if is_long or len(self._taken) >= _MOST_TAKEN:
-                    self._say(b"".join(self._taken))
-                    self._taken.clear()
+                    self._say(b"".join(self._news()))
         return wanted
+
+    def _news(self) -> list[bytes]:
+        """What the sender is to know with the next message."""
+        news, self._taken = self._taken, []
+        while self._released:
+            news.append(numbered(links.RELEASED, self._released.popleft()))
+        return news
 
     def _take_short(self, number: int, data: memoryview) -> None:
         with self._lock:
@@ -444,17 +483,52 @@ class _Peer:
             return
         ticket, rest = bytes(data[:TICKET_BYTES]), bytes(data[TICKET_BYTES:])
         try:
-            header = parse_header(rest)
-            if wanted.spec is not None:
-                check_spec(header, wanted.spec)
-            if header.size != len(rest) or not header.is_separate:
-                raise links.damage("a tensor is announced without its header")
+            header = _announced_header(rest, wanted)
         except LaminarError as error:
             if self._end(number) is not None:
                 self._fail(wanted, error)
             return
         announced = _Announced(ticket, header, zlib.crc32(rest))
         self._client.fetch(partial(self._fetch, number, wanted, announced))
+
+    def _take_shared(self, number: int, data: memoryview, fd: int | None) -> None:
+        """Compute on the memory in which the sender has put a tensor."""
+        place, rest = links.number_of(data)
+        if fd is not None:
+            self._files[place] = mapped(fd)
+        memory = self._files.get(place)
+        if memory is None:
+            raise links.damage("a tensor in memory that is not known")
+        budget, released = self._client.pool.budget, self._released
+        with self._lock:
+            wanted = self._waiting.get(number)
+        if wanted is None:
+            released.append(place)
+            return
+        try:
+            header = _announced_header(rest, wanted)
+            if header.num_bytes > len(memory):
+                raise links.damage("a tensor longer than its memory")
+            budget.reserve(header.num_bytes, wanted.key)
+        except LaminarError as error:
+            released.append(place)
+            if self._end(number, True) is not None:
+                self._fail(wanted, error)
+            return
+        size = header.num_bytes
+
+        def give_back(_: Any) -> None:
+            budget.release(size)
+            released.append(place)
+
+        try:
+            value = array_of(header, np.asarray(Lease(memory, size, give_back)))
+        except LaminarError as error:
+            if self._end(number, True) is not None:
+                self._fail(wanted, error)
+            return
+        if self._end(number, True) is not None:
+            self._arrived(wanted, value, False, size, "memory")
 
     def _fetch(self, number: int, wanted: _Wanted, announced: _Announced) -> None:
         """Bring a tensor that was announced; if it is damaged, once more on a new connection."""
@@ -500,6 +574,16 @@ class _Peer:
             now = time.monotonic()
             watch(Transfer(self._address, wanted.step_id, wanted.key, size, way, wanted.start, now))
         _deliver(wanted, Arrival(value, is_dead))
+
+
+def _announced_header(data: Data, wanted: _Wanted) -> Header:
+    """The header of a tensor that comes by itself, if it is what is wanted."""
+    header = parse_header(data)
+    if header.size != len(data) or not header.is_separate:
+        raise links.damage("a tensor is announced without its header")
+    if wanted.spec is not None:
+        check_spec(header, wanted.spec)
+    return header
 
 
 def _request(number: int, wanted: _Wanted) -> bytes:

@@ -13,6 +13,7 @@ is away.
 
 from __future__ import annotations
 
+import logging
 import secrets
 import struct
 import threading
@@ -31,6 +32,7 @@ from laminar.engine.errors import (
     LaminarError,
     Origin,
     ResourceExhaustedError,
+    UnavailableError,
 )
 from laminar.engine.runtime.rendezvous import Arrival, Receiver
 
@@ -39,7 +41,11 @@ from .chunks import chunks_of
 from .envelopes import TICKET_BYTES, open_envelope, seal
 from .frames import DEAD, Payload, frame_of, pack_header, payload_of
 from .links import Message, Pipe, Request, StreamPipe, numbered
+from .local_pipe import LocalListener, LocalPipe, boot_id
 from .server import Guard, Service
+from .shared_memory import SharedBuffers
+
+_log = logging.getLogger(__name__)
 
 HELLO = "laminar.TensorService/Hello"
 LINK = "laminar.TensorService/Link"
@@ -49,7 +55,8 @@ RECV_STREAM = "laminar.TensorService/RecvStream"
 INLINE_BYTES = 64 << 10  # the most that is sent along the link
 UNARY_BYTES = 1 << 20  # the most that is fetched as one message
 
-WELCOME = struct.Struct("<16sQ")  # the id of the link, the task's incarnation
+# The id of the link; after it, for a process of this host, the name of a socket.
+WELCOME = struct.Struct("<16s")
 _MOST_LINKS = 1024
 _MOST_REQUESTS = 1 << 16  # of a link that were not taken yet
 _AWAY_SECONDS = 60.0  # after which a receiver that is away is forgotten
@@ -79,6 +86,7 @@ class _Link:
         self.entries: dict[int, _Entry] = {}
         self.last_number = 0
         self.pipe: Pipe | None = None
+        self.shared: SharedBuffers | None = None  # with a process of this host
         self.away_since = time.monotonic()
 
 
@@ -96,6 +104,7 @@ class TensorService(Service):
         self._lock = threading.Lock()
         self._links: dict[bytes, _Link] = {}
         self._tickets: dict[bytes, tuple[_Link, _Entry]] = {}
+        self._listener: LocalListener | None = None
         self._is_closed = False
 
     def end_step(self, step_id: int) -> None:
@@ -116,6 +125,7 @@ class TensorService(Service):
         with self._lock:
             self._is_closed = True
             links, self._links = list(self._links.values()), {}
+            listener, self._listener = self._listener, None
             self._tickets.clear()
         for link in links:
             with link.lock:
@@ -123,13 +133,15 @@ class TensorService(Service):
                 link.entries.clear()
             if pipe is not None:
                 pipe.close()
+        if listener is not None:
+            listener.close()
 
     def streams(self, guard: Guard) -> Mapping[str, Any]:
         def hello(request: bytes, context: Any) -> bytes | None:
             with guard.errors_sent(context, HELLO):
                 identity = guard.identify(context)
-                open_envelope(request, "a client")
-                return seal(WELCOME.pack(self._greet(identity), self._incarnation))
+                _, host = open_envelope(request, "a client")
+                return seal(self._greet(identity, host))
             return None
 
         def link(batches: Iterator[bytes], context: Any) -> Iterator[bytes]:
@@ -137,7 +149,8 @@ class TensorService(Service):
                 pipe = StreamPipe()
                 failures: list[LaminarError] = []
                 messages = links.messages_in(batches)
-                found = self._attach(next(messages, None), guard.identify(context), pipe)
+                found = self._attached(next(messages, None), guard.identify(context))
+                self._come(found, pipe)
                 context.add_callback(pipe.close)
                 reader = threading.Thread(
                     target=self._read,
@@ -179,8 +192,8 @@ class TensorService(Service):
         with self._lock:
             return list(self._links.values())
 
-    def _greet(self, identity: str) -> bytes:
-        """The id of a new link."""
+    def _greet(self, identity: str, host: bytes) -> bytes:
+        """A new link for a process of some host: how it finds it."""
         now = time.monotonic()
         found = secrets.token_bytes(TICKET_BYTES)
         with self._lock:
@@ -193,26 +206,54 @@ class TensorService(Service):
             if len(self._links) >= _MOST_LINKS:
                 raise ResourceExhaustedError(f"{_MOST_LINKS} links are open, no more are taken")
             self._links[found] = _Link(identity)
-        return found
+            if host and host == boot_id().encode():
+                try:
+                    if self._listener is None:
+                        self._listener = LocalListener(self._serve_local)
+                except UnavailableError as error:
+                    _log.debug("%s", error)
+            local = b"" if self._listener is None or not host else self._listener.name
+        return WELCOME.pack(found) + local
+
+    def _serve_local(self, pipe: LocalPipe) -> None:
+        """Serve a process of this host, which was greeted before, until it has gone."""
+        messages = pipe.messages()
+        try:
+            link = self._attached(next(messages, None), None)
+        except LaminarError:
+            messages.close()
+            return
+        with link.lock:
+            link.shared = SharedBuffers()
+        self._come(link, pipe)
+        try:
+            self._read(link, pipe, messages, [])
+        finally:
+            self._detach(link, pipe)
+            messages.close()
+            link.shared.close()
 
     def _check_open(self) -> None:
         if self._is_closed:
             raise CancelledError("the task is being stopped")
 
-    def _attach(self, first: Message | None, identity: str, pipe: Pipe) -> _Link:
-        """The link that a first message names; its receiver is there from now on."""
+    def _attached(self, first: Message | None, identity: str | None) -> _Link:
+        """The link that a first message names, of `identity` if that is known."""
         if first is None or first.kind != links.ATTACH:
             raise links.damage("it does not begin with its number")
         with self._lock:
             self._check_open()
             link = self._links.get(bytes(first.body))
-        if link is None or link.identity != identity:
+        if link is None or identity not in (None, link.identity):
             raise AbortedError("the link is not known: the task was restarted, or has forgotten it")
+        return link
+
+    def _come(self, link: _Link, pipe: Pipe) -> None:
+        """From now on the receiver is there."""
         with link.lock:
             before, link.pipe = link.pipe, pipe
         if before is not None:
             before.close()
-        return link
 
     def _detach(self, link: _Link, pipe: Pipe) -> None:
         with link.lock:
@@ -228,9 +269,11 @@ class TensorService(Service):
     ) -> None:
         """Do what the messages of a receiver say, until there are no more."""
         try:
-            for kind, body in messages:
+            for kind, body, _ in messages:
                 if kind == links.RECV:
                     self._ask(link, pipe, Request.parse(body))
+                elif kind == links.RELEASED and link.shared is not None:
+                    link.shared.take_back(links.number_of(body)[0])
                 elif kind in (links.TAKEN, links.CANCEL):
                     number, _ = links.number_of(body)
                     with link.lock:
@@ -288,6 +331,7 @@ class TensorService(Service):
 
     def _arrived(self, link: _Link, number: int, entry: _Entry, arrival: Arrival) -> None:
         """Send what a step's rendezvous has brought."""
+        place: int | None = None
         try:
             if arrival.error is not None:
                 raise arrival.error
@@ -296,27 +340,39 @@ class TensorService(Service):
                 frame = frame_of(payload, step_id=entry.step_id, incarnation=self._incarnation)
                 answer = numbered(links.TENSOR, number, frame)
             else:
-                answer = self._announced(number, entry, payload)
+                answer, place = self._announced(link, number, entry, payload)
         except LaminarError as error:
             answer = self._failed(number, entry.step_id, error)
         with link.lock:
+            shared = link.shared if place is not None else None
             if link.entries.get(number) is not entry:  # nobody wants it any more
+                if shared is not None and place is not None:
+                    shared.take_back(place)
                 return
             if entry.ticket is not None:
                 with self._lock:
                     self._tickets[entry.ticket] = link, entry
             entry.answer = answer
             if link.pipe is not None:
-                link.pipe.send(answer)
+                fd = None
+                if shared is not None and place is not None:
+                    fd = shared.new_file(place)
+                link.pipe.send(answer, fd)
 
-    def _announced(self, number: int, entry: _Entry, payload: Payload) -> bytes:
+    def _announced(
+        self, link: _Link, number: int, entry: _Entry, payload: Payload
+    ) -> tuple[bytes, int | None]:
+        """What says where a long tensor is, and the number of the memory if it is shared."""
         header = pack_header(
             payload, step_id=entry.step_id, incarnation=self._incarnation, is_separate=True
         )
+        place = None if link.shared is None else link.shared.place(payload.data)
+        if place is not None:
+            return numbered(links.SHARED, number, place.to_bytes(8, "little"), header), place
         entry.payload = payload
         entry.checksum = zlib.crc32(header)
         entry.ticket = secrets.token_bytes(TICKET_BYTES)
-        return numbered(links.READY, number, entry.ticket, header)
+        return numbered(links.READY, number, entry.ticket, header), None
 
     def _failed(self, number: int, step_id: int, error: LaminarError) -> bytes:
         statuses.with_origin(error, Origin(self._task, step_id=step_id))

@@ -27,6 +27,7 @@ from laminar.engine.runtime.rendezvous import Arrival, Receiver
 TASK = "/job:worker/task:1"
 SECONDS = 20.0  # until what must happen is given up
 QUICK = Keepalive(0.5, 0.5)
+SHARES_MEMORY = True  # whether the two sides know that they are on one host
 
 
 @contextmanager
@@ -114,7 +115,7 @@ def connected(
     """A task that has tensors and one that wants some: client, service and address."""
     service = TensorService(receive, incarnation=7, task=TASK)
     with served(service=service) as server, Channels(names={server.address: TASK}) as channels:
-        client = TensorClient(channels, **options)
+        client = TensorClient(channels, shares_memory=SHARES_MEMORY, **options)
         try:
             yield client, service, server.address
         finally:

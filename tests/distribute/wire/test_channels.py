@@ -115,7 +115,7 @@ def test_the_caller_is_known() -> None:
     ((identity, left),) = calls
     assert identity == "loopback"
     assert left is not None
-    assert 0 < left <= 5.0
+    assert 0 < left < 5.1  # it is rounded on the way
 
 
 def test_port_taken() -> None:

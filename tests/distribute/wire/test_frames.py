@@ -78,7 +78,11 @@ def test_dead_tensors_and_plain_values() -> None:
     np.testing.assert_array_equal(decode(encode(strided)).value, strided)
 
 
-@pytest.mark.parametrize("value", [object(), [1, None], np.zeros((1,) * 17), {"a": 1}], ids="olad")
+@pytest.mark.parametrize(
+    "value",
+    [object(), [1, None], np.zeros((1,) * 17), {"a": 1}],
+    ids=["object", "list", "axes", "dict"],
+)
 def test_what_cannot_be_sent(value: Any) -> None:
     with pytest.raises((InvalidArgumentError, TypeError)):
         encode(value)

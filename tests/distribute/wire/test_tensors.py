@@ -18,6 +18,7 @@ from laminar.engine.errors import (
 )
 from laminar.engine.graph import TensorSpec
 from laminar.engine.runtime.rendezvous import Arrival
+from tests.distribute.wire import harness
 from tests.distribute.wire.harness import (
     TASK,
     Table,
@@ -41,6 +42,12 @@ VALUES: dict[str, Any] = {
 WAYS = {"middle": "unary", "long": "stream", "long-strings": "stream", "half": "stream"}
 
 
+@pytest.fixture(params=[False, True], ids=["network", "host"], autouse=True)
+def _way(request: pytest.FixtureRequest) -> None:
+    """Tasks of two hosts, and of one that share memory."""
+    harness.SHARES_MEMORY = request.param
+
+
 def test_values_of_all_sizes() -> None:
     seen: list[Transfer] = []
     with nothing_is_left(), connected(Table(VALUES).receive, on_transfer=seen.append) as found:
@@ -50,7 +57,9 @@ def test_values_of_all_sizes() -> None:
             np.testing.assert_array_equal(value, expected)
             if expected.dtype != object:
                 assert value.dtype == expected.dtype
-        assert {t.key: t.way for t in seen} == {key: WAYS.get(key, "link") for key in VALUES}
+            del value
+        ways = dict.fromkeys(WAYS, "memory") if harness.SHARES_MEMORY else WAYS
+        assert {t.key: t.way for t in seen} == {key: ways.get(key, "link") for key in VALUES}
         assert all(t.start_seconds <= t.end_seconds for t in seen)
 
 
@@ -144,7 +153,7 @@ def test_memory_is_used_again() -> None:
         for _ in range(5):
             value = receive(client, address, "long").value()
             places.add(value.ctypes.data)
-            assert value.flags.writeable
+            assert value.flags.writeable is not harness.SHARES_MEMORY
             del value
         assert len(places) == 1
 
