@@ -26,11 +26,16 @@ if TYPE_CHECKING:
     from .dataset import AUTOTUNE as AUTOTUNE
     from .dataset import Dataset as Dataset
     from .iteration import DatasetIterator as DatasetIterator
+    from .mini_batches import DataSets as DataSets
+    from .mini_batches import MiniBatches as MiniBatches
+    from .mini_batches import read_data_sets as read_data_sets
 
 __all__ = [
     "AUTOTUNE",
+    "DataSets",
     "Dataset",
     "DatasetIterator",
+    "MiniBatches",
     "boston_housing",
     "california_housing",
     "cifar10",
@@ -39,6 +44,7 @@ __all__ = [
     "fashion_mnist",
     "imdb",
     "mnist",
+    "read_data_sets",
     "reuters",
 ]
 
@@ -47,6 +53,9 @@ _NAMES = {
     "AUTOTUNE": "dataset",
     "Dataset": "dataset",
     "DatasetIterator": "iteration",
+    "DataSets": "mini_batches",
+    "MiniBatches": "mini_batches",
+    "read_data_sets": "mini_batches",
 }
 
 

@@ -134,6 +134,105 @@ def test_readme_watched_training(
     assert float(value) == pytest.approx(5 * 0.8**50, rel=1e-4)
 
 
+def run(name: str, *arguments: str) -> Any:
+    """What `main` of an example gives."""
+    return load(ROOT / "examples" / f"{name}.py").main(list(arguments))
+
+
+@pytest.mark.parametrize("network", ["softmax", "deep", "tuned", "cnn", "large"])
+def test_digits_as_graph(network: str) -> None:
+    accuracy = run("digits_as_graph", network, "--steps", "200")
+    assert accuracy > (0.6 if network == "deep" else 0.9)
+
+
+@pytest.mark.parametrize("network", ["softmax", "deep", "tuned", "cnn", "large"])
+def test_digits_with_layers(network: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    shown = ["--dashboard", str(page)] if network == "large" else []
+    if shown:
+        pytest.importorskip("matplotlib")
+    accuracy = run("digits_with_layers", network, "--epochs", "15", *shown)
+    assert accuracy > (0.6 if network == "deep" else 0.85)
+    assert page.exists() == bool(shown)
+
+
+@pytest.mark.slow
+def test_gpt(capsys: pytest.CaptureFixture[str]) -> None:
+    """Under the entropy of single letters, about 3.1 nats."""
+    assert run("gpt", "--epochs", "1") < 3.1
+    assert "You may" in capsys.readouterr().out
+
+
+def test_gan() -> None:
+    """The mean image of what is generated is nearer to that of digits than grey is."""
+    found = run("gan", "--epochs", "20")
+    assert found["distance"] < 0.2
+    assert np.isfinite([*found["critic_loss"], *found["generator_loss"]]).all()
+
+
+@pytest.mark.parametrize("loss", ["nce", "softmax"])
+def test_word_vectors(loss: str) -> None:
+    assert run("word_vectors", "--steps", "1500", "--loss", loss) > 0.9
+
+
+@pytest.mark.slow
+def test_lstm_language_model() -> None:
+    first, last = run("lstm_language_model", "--epochs", "6")
+    assert last < first * 0.8
+
+
+@pytest.mark.slow
+def test_translation() -> None:
+    try:
+        assert run("translation", "--epochs", "8") > 0.9
+    finally:
+        laminar.engine.set_device_count(None)
+
+
+@pytest.mark.slow
+def test_cifar10() -> None:
+    assert run("cifar10", "--epochs", "3") > 0.7
+
+
+@pytest.mark.slow
+def test_time_series() -> None:
+    """Better than last week's values, and most of the truth is in the band."""
+    error, naive, within = run("time_series", "--epochs", "3")
+    assert error < naive
+    assert 0.5 < within < 0.98
+
+
+def test_text_classifier() -> None:
+    assert run("text_classifier", "--epochs", "4") > 0.95
+
+
+def test_tabular() -> None:
+    assert run("tabular", "--epochs", "10") > 0.85
+
+
+@pytest.mark.slow
+def test_transfer() -> None:
+    found, untrained = run("transfer", "--epochs", "4")
+    assert found > untrained + 0.15
+
+
+def test_reinforcement() -> None:
+    first, last = run("reinforcement", "--episodes", "400")
+    assert last > 3 * first
+
+
+def test_serve_http() -> None:
+    assert run("serve_http", "--once") > 0.9
+
+
+def test_extending() -> None:
+    found = run("extending")
+    assert found["losses"][-1] < 0.1 * found["losses"][0]
+    assert "Neg" not in found["ran"]
+    assert "Relu" in found["ran"]
+    assert found["brought_bytes"] == 2 * 3 * 4
+
+
 def test_every_block_of_the_readme_is_run() -> None:
     assert len(BLOCKS) == 4
 
