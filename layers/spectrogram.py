@@ -7,12 +7,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from laminar import ops
+from laminar import initializers, ops
 from laminar.config import epsilon, standardize_data_format
-from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.graph import Tensor
+from laminar.engine.errors import DTypeError, InvalidArgumentError
+from laminar.engine.graph import Tensor, as_dtype
 from laminar.naming import who
 from laminar.typing import DataFormat, Padding, Shape, TensorLike
+from laminar.windows import window_points
 
 from .data_layer import DataLayer
 from .input_spec import InputSpec
@@ -22,45 +23,7 @@ from .options import config_of, known_dim, one_of, whole
 
 Array = np.ndarray[Any, Any]
 
-# Windows that are sums of cosines: a0 - a1 cos(t) + a2 cos(2 t) - ...
-_WINDOWS: dict[str, tuple[float, ...]] = {
-    "boxcar": (1.0,),
-    "hann": (0.5, 0.5),
-    "hamming": (0.54, 0.46),
-    "blackman": (0.42, 0.5, 0.08),
-    "nuttall": (0.3635819, 0.4891775, 0.1365995, 0.0106411),
-    "blackmanharris": (0.35875, 0.48829, 0.14128, 0.01168),
-}
 _MODES = ("log", "magnitude", "psd", "real", "imag", "angle", "stft")
-
-
-def window_of(layer: Layer, window: str | TensorLike, length: int, periodic: bool) -> Array:
-    """The points of a window.
-
-    Args:
-        layer: whose argument it is.
-        window: a name, the points themselves, or None for ones.
-        length: how many points.
-        periodic: whether the next point would be the first again, not the last one.
-
-    Raises:
-        InvalidArgumentError: no such name, or another number of points.
-    """
-    if window is None:
-        return np.ones(length)
-    if isinstance(window, str):
-        factors = _WINDOWS[one_of(layer, "window", window, tuple(_WINDOWS))]
-        turn = 2 * math.pi * np.arange(length) / max(length - (not periodic), 1)
-        found: Array = sum(
-            (-1) ** k * factor * np.cos(k * turn) for k, factor in enumerate(factors)
-        ) * np.ones(length)
-        return found
-    points = np.asarray(window, np.float64)
-    if points.shape != (length,):
-        raise InvalidArgumentError(
-            f"{who(layer)}: window must have {length} points, got the shape {points.shape}"
-        )
-    return points
 
 
 class STFTSpectrogram(Layer):
@@ -74,8 +37,8 @@ class STFTSpectrogram(Layer):
         frame_step: distance of the beginnings of stretches, by default half of `frame_length`.
         fft_length: samples transformed, with zeros behind a stretch; by default the power of 2 from
             `frame_length` on.
-        window: by which a stretch is multiplied: "hann", "hamming", "blackman", "nuttall",
-            "blackmanharris", "boxcar", its points, or None.
+        window: by which a stretch is multiplied: a name (see `laminar.windows`), its points, or
+            None.
         periodic: whether the window is a period, not symmetric.
         scaling: "density" (the window has a sum of squares of 1), "spectrum" (a sum of 1), or None.
         padding: "valid" or "same", of the sound.
@@ -123,32 +86,27 @@ class STFTSpectrogram(Layer):
         self.window = window
         self.periodic = periodic
         self.scaling = scaling
-        self._points = window_of(self, window, self.frame_length, periodic)
+        if window is not None:  # it is known, and of this length
+            window_points(who(self), window, self.frame_length, periodic)
         self.padding: Padding = one_of(self, "padding", padding, ("valid", "same"))
         self.expand_dims = expand_dims
         self.data_format = standardize_data_format(data_format)
         self.input_spec = InputSpec(ndim=3)
 
-    def _kernel(self, wave: Any) -> Any:
-        """An initializer of the kernel whose columns are waves, times the window."""
-        length = self.fft_length or 2 ** math.ceil(math.log2(self.frame_length))
-        turns = np.outer(np.arange(self.frame_length), np.arange(length // 2 + 1)) / length
-        points = self._points
-        if self.scaling is not None and self.window is not None:
-            is_density = self.scaling == "density"
-            points = points / (math.sqrt((points**2).sum()) if is_density else np.abs(points).sum())
-        values = wave(-2 * math.pi * turns) * points[:, None]
-        return lambda shape, dtype=None: ops.convert_to_tensor(values[:, None], dtype)
+    def _kernel(self, side: str) -> initializers.STFT:
+        return initializers.STFT(side, self.window, self.scaling, self.periodic)
 
     def build(self, input_shape: Shape) -> None:
         length = self.fft_length or 2 ** math.ceil(math.log2(self.frame_length))
         shape = (self.frame_length, 1, length // 2 + 1)
         if self.mode != "imag":
-            self.real_kernel = self.add_weight(shape, self._kernel(np.cos), name="real_kernel")
+            self.real_kernel = self.add_weight(shape, self._kernel("real"), name="real_kernel")
         if self.mode != "real":
-            self.imag_kernel = self.add_weight(shape, self._kernel(np.sin), name="imag_kernel")
+            self.imag_kernel = self.add_weight(shape, self._kernel("imag"), name="imag_kernel")
 
     def call(self, inputs: Tensor) -> Any:
+        if not as_dtype(inputs.dtype).is_floating:
+            raise DTypeError(f"{who(self)}: expected floating sounds, got {inputs.dtype}")
         x = inputs if self.data_format == "channels_first" else ops.swapaxes(inputs, 1, 2)
         channels = known_dim(self, x.shape, 1, "the number of channels")
         sound = ops.reshape(x, (-1, ops.shape(x)[2], 1))

@@ -35,6 +35,7 @@ BASE = {
     "settings",
     "tree",
     "typing",
+    "windows",
 }
 # Which rooms of the package each room may import; laminar's own rooms that are not here may import
 # all.

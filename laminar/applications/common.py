@@ -27,11 +27,13 @@ class Published:
         folder: of the files, under the address of all.
         top: the name, and the MD5 or SHA-256 if it is known, of the file with the classifier.
         bare: the same of the file without it.
+        origins: what the two files are called there, if not so.
     """
 
     folder: str
     top: tuple[str, str | None]
     bare: tuple[str, str | None]
+    origins: tuple[str, str] | None = None
 
     def fetch(self, include_top: bool) -> Path:
         """The local copy: Keras's own if there is one, else it is downloaded.
@@ -43,7 +45,8 @@ class Published:
         kept = keras_folder() / "models" / name
         if kept.is_file():
             return kept
-        origin = f"{_ADDRESS}{self.folder}{name}"
+        published = name if self.origins is None else self.origins[0 if include_top else 1]
+        origin = f"{_ADDRESS}{self.folder}{published}"
         return Path(get_file(name, origin, cache_subdir="models", file_hash=digest))
 
 

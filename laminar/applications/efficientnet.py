@@ -117,11 +117,11 @@ _SCALES = {
     ),
 }
 _DROP_CONNECT = 0.2  # the probability that the last block is left out; it grows from 0
-_KERNELS = {
+KERNELS = {
     "class_name": "VarianceScaling",
     "config": {"scale": 2.0, "mode": "fan_out", "distribution": "truncated_normal"},
 }
-_CLASSIFIER = {
+CLASSIFIER = {
     "class_name": "VarianceScaling",
     "config": {"scale": 1.0 / 3.0, "mode": "fan_out", "distribution": "uniform"},
 }
@@ -145,7 +145,7 @@ def _efficientnet(options: Options, kind: str) -> Model:
         x = layers.Rescaling([1.0 / math.sqrt(deviation) for deviation in _DEVIATION_RGB])(x)
     x = layers.ZeroPadding2D(pad_for_stride(x, 3), name="stem_conv_pad")(x)
     x = _convolution(x, round_channels(32 * scale.width), 3, "stem_conv", strides=2)
-    x = _activated(x, "stem_bn", "stem_activation")
+    x = activated(x, "stem_bn", "stem_activation")
     total = sum(_repeats(stage, scale) for stage in _STAGES)
     number = 0
     for i, stage in enumerate(_STAGES, 1):
@@ -156,8 +156,8 @@ def _efficientnet(options: Options, kind: str) -> Model:
             x = _block(x, stage, round_channels(stage.filters * scale.width), stride, drop, name)
             number += 1
     x = _convolution(x, round_channels(1280 * scale.width), 1, "top_conv")
-    x = _activated(x, "top_bn", "top_activation")
-    return options.end(x, image, dropout=scale.dropout, kernel_initializer=_CLASSIFIER)
+    x = activated(x, "top_bn", "top_activation")
+    return options.end(x, image, dropout=scale.dropout, kernel_initializer=CLASSIFIER)
 
 
 def _repeats(stage: _Stage, scale: _Scale) -> int:
@@ -171,13 +171,14 @@ def _convolution(x: Any, filters: int, size: int, name: str, strides: int = 1) -
         strides=strides,
         padding="same" if strides == 1 else "valid",
         use_bias=False,
-        kernel_initializer=_KERNELS,
+        kernel_initializer=KERNELS,
         name=name,
     )(x)
 
 
-def _activated(x: Any, normalization: str, activation: str) -> Any:
-    x = layers.BatchNormalization(name=normalization)(x)
+def activated(x: Any, normalization: str, activation: str, momentum: float = 0.99) -> Any:
+    """Normalized over the batch, and then swish; the two layers' names are given."""
+    x = layers.BatchNormalization(momentum=momentum, name=normalization)(x)
     return layers.Activation("swish", name=activation)(x)
 
 
@@ -188,7 +189,7 @@ def _block(x: Any, stage: _Stage, filters: int, stride: int, drop: float, name: 
     wide = incoming * stage.expansion
     if stage.expansion > 1:
         y = _convolution(y, wide, 1, f"{name}expand_conv")
-        y = _activated(y, f"{name}expand_bn", f"{name}expand_activation")
+        y = activated(y, f"{name}expand_bn", f"{name}expand_activation")
     if stride == 2:
         y = layers.ZeroPadding2D(pad_for_stride(y, stage.kernel_size), name=f"{name}dwconv_pad")(y)
     y = layers.DepthwiseConv2D(
@@ -196,11 +197,11 @@ def _block(x: Any, stage: _Stage, filters: int, stride: int, drop: float, name: 
         strides=stride,
         padding="same" if stride == 1 else "valid",
         use_bias=False,
-        depthwise_initializer=_KERNELS,
+        depthwise_initializer=KERNELS,
         name=f"{name}dwconv",
     )(y)
-    y = _activated(y, f"{name}bn", f"{name}activation")
-    y = _weighed(y, wide, max(1, incoming // 4), f"{name}se_")
+    y = activated(y, f"{name}bn", f"{name}activation")
+    y = weighed(y, wide, max(1, incoming // 4), f"{name}se_")
     y = _convolution(y, filters, 1, f"{name}project_conv")
     y = layers.BatchNormalization(name=f"{name}project_bn")(y)
     if stride > 1 or incoming != filters:
@@ -210,7 +211,7 @@ def _block(x: Any, stage: _Stage, filters: int, stride: int, drop: float, name: 
     return layers.Add(name=f"{name}add")([y, x])
 
 
-def _weighed(x: Any, filters: int, squeezed: int, name: str) -> Any:
+def weighed(x: Any, filters: int, squeezed: int, name: str) -> Any:
     """Squeeze and excitation: each channel times a weight made of the means of all."""
     y = layers.GlobalAveragePooling2D(name=f"{name}squeeze")(x)
     y = layers.Reshape((1, 1, filters), name=f"{name}reshape")(y)
@@ -220,7 +221,7 @@ def _weighed(x: Any, filters: int, squeezed: int, name: str) -> Any:
             1,
             padding="same",
             activation=activation,
-            kernel_initializer=_KERNELS,
+            kernel_initializer=KERNELS,
             name=f"{name}{part}",
         )(y)
     return layers.Multiply(name=f"{name}excite")([x, y])

@@ -146,16 +146,16 @@ _CLASSES: dict[str, type[DTypePolicy] | type[DTypePolicyMap]] = {
 list_builtins("keras.dtype_policies", _CLASSES)
 
 
-def serialize(policy: Policy) -> dict[str, Any]:
+def serialize(dtype_policy: Policy) -> dict[str, Any]:
     """A policy as plain data."""
-    if isinstance(policy, DTypePolicyMap):  # a mapping too, which would be taken for plain data
+    if isinstance(dtype_policy, DTypePolicyMap):  # a mapping too, but no plain data
         return {
             "module": "keras.dtype_policies",
             "class_name": "DTypePolicyMap",
-            "config": policy.get_config(),
+            "config": dtype_policy.get_config(),
             "registered_name": None,
         }
-    data: dict[str, Any] = serialize_keras_object(policy)
+    data: dict[str, Any] = serialize_keras_object(dtype_policy)
     return data
 
 

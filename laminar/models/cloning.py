@@ -123,7 +123,7 @@ def _clone_network(
     return kind(inputs, outputs, name=model.name, trainable=model.trainable)
 
 
-def model_from_json(text: str, custom_objects: Mapping[str, Any] | None = None) -> Any:
+def model_from_json(json_string: str, custom_objects: Mapping[str, Any] | None = None) -> Any:
     """A model of the architecture that `model.to_json()` gave, here, in Keras 3 or in Keras 2.
 
     Raises:
@@ -132,4 +132,4 @@ def model_from_json(text: str, custom_objects: Mapping[str, Any] | None = None) 
     """
     from laminar.saving.whole import model_from_text  # saving stands on models
 
-    return model_from_text(text, custom_objects)
+    return model_from_text(json_string, custom_objects)

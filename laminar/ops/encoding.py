@@ -48,7 +48,7 @@ def one_hot(
 @public
 def multi_hot(
     inputs: TensorLike,
-    num_classes: int,
+    num_classes: int | None = None,
     axis: int = -1,
     dtype: DTypeLike | None = None,
     sparse: bool = False,
@@ -57,11 +57,18 @@ def multi_hot(
 
     Args:
         inputs: (..., numbers) or (numbers,); those outside 0 ... num_classes - 1 count for nothing.
-        num_classes: the length of the vectors.
+        num_classes: the length of the vectors; it must be given.
         axis: the place of the class axis.
         dtype: element type, by default the default float.
         sparse: must be false.
+
+    Raises:
+        InvalidArgumentError: without `num_classes`.
     """
+    if num_classes is None:
+        raise InvalidArgumentError(
+            "multi_hot: num_classes is missing", remedy="say how many classes there are"
+        )
     indices, count = _classes(inputs, num_classes, sparse)
     # The numbers of an example stand along axis 1; without a batch, along axis 0.
     reduced = 1 if known_rank("multi_hot", indices) > 1 else 0

@@ -13,6 +13,7 @@ import pytest
 import laminar
 from laminar import applications, layers
 from laminar.applications import imagenet_utils
+from laminar.applications.scaled_sum import CustomScaleLayer
 from laminar.engine.errors import DataLossError, InvalidArgumentError, MissingFileError
 from laminar.typing import DataFormat
 
@@ -22,11 +23,16 @@ REFERENCE = {
     "ConvNeXtTiny": ("ce167cda230adba4", (28.8838, -1.31596, 0.34647)),
     "DenseNet121": ("3ea1749243cf0320", (9922.48, 14.043, 0)),
     "EfficientNetB0": ("e4987b6cd72784c1", (5.07382, 0.00587594, 0.0750825)),
+    "EfficientNetV2B0": ("7d0a7575d406bb14", (12.6917, 0.0321419, 0.99563)),
+    "EfficientNetV2B3": ("91709b08205538b4", (20.4553, -0.0659946, 0.208259)),
+    "EfficientNetV2S": ("f204f957de8c2601", (20.5417, 0.122044, 0.410336)),
+    "InceptionResNetV2": ("8dc72e9f99e678a7", (49571.6, 0, 1855.35)),
     "InceptionV3": ("1da796b583399e53", (4479.78, 195.901, 187.915)),
     "MobileNet": ("f5690396791cee97", (4.98703, 0, 0.195558)),
     "MobileNetV2": ("13f0693cf070dbb5", (8.42453, 0.0568238, 0)),
     "MobileNetV3Large": ("cfe2d02948656e83", (7.14509, -0.241887, 0.141941)),
     "MobileNetV3Small": ("5630cff41ee953d4", (5.22892, 0.266713, 0.2157)),
+    "NASNetMobile": ("d2928fa52b730c02", (74215.8, 155.004, 371.865)),
     "ResNet50": ("65833f08f53faebd", (2.1808e07, 434231, 135236)),
     "ResNet50V2": ("dc21e2360ddbfbc9", (1.98242e07, 2.27253e06, 156700)),
     "VGG16": ("57f9051b392be5f9", (5327.76, 299.088, 5.51814)),
@@ -37,11 +43,16 @@ COUNTS = {
     "ConvNeXtTiny": 28_589_128,
     "DenseNet121": 8_062_504,
     "EfficientNetB0": 5_330_571,
+    "EfficientNetV2B0": 7_200_312,
+    "EfficientNetV2B3": 14_467_622,
+    "EfficientNetV2S": 21_612_360,
+    "InceptionResNetV2": 55_873_736,
     "InceptionV3": 23_851_784,
     "MobileNet": 4_253_864,
     "MobileNetV2": 3_538_984,
     "MobileNetV3Large": 5_507_432,
     "MobileNetV3Small": 2_554_968,
+    "NASNetMobile": 5_326_716,
     "ResNet50": 25_636_712,
     "ResNet50V2": 25_613_800,
     "VGG16": 138_357_544,
@@ -99,7 +110,7 @@ def image() -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    slow_but("InceptionV3", "MobileNet", "MobileNetV3Small", "Xception", "VGG16", "ResNet50V2"),
+    slow_but("EfficientNetV2B0", "InceptionV3", "MobileNet", "NASNetMobile", "VGG16", "Xception"),
 )
 def test_layers_and_weights_are_those_of_keras(name: str) -> None:
     assert digest(bare(laminar, name)) == REFERENCE[name][0]
@@ -138,6 +149,18 @@ def test_files_of_keras(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_model_with_a_layer_of_its_own(tmp_path: Path) -> None:
+    """InceptionResNetV2's sum with a factor is in files under Keras's name."""
+    layer = CustomScaleLayer(0.5)
+    x = layers.Input((3,))
+    model = laminar.Model(x, layer([x, 2 * x]))
+    model.save(tmp_path / "m.keras")
+    again = laminar.saving.load_model(tmp_path / "m.keras")
+    np.testing.assert_array_equal(np.asarray(again(np.ones((1, 3)))), [[2, 2, 2]])
+    assert again.layers[-1].get_config()["scale"] == 0.5
+
+
+@pytest.mark.slow
 def test_saved_and_loaded_again(tmp_path: Path) -> None:
     """ConvNeXt has a layer of its own, which files may name."""
     model = applications.ConvNeXtTiny(
@@ -160,6 +183,8 @@ def test_options() -> None:
     assert model.inputs == [image]
     top = net(weights=None, classes=7, classifier_activation=None, input_shape=(64, 64, 3))
     assert top.output_shape == (None, 7)
+    base = applications.EfficientNetV2B0(**given, include_preprocessing=False)
+    assert not any(isinstance(layer, layers.Rescaling) for layer in base.layers)
     assert net(weights=None, alpha=0.75, input_shape=(64, 64, 3)).count_params() < 2_554_968
 
 

@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from laminar.engine.errors import InvalidArgumentError, ShapeError, UnimplementedError
+from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, TensorShape
 from laminar.engine.state.initial_values import set_initializer_lookup
 
-from . import ops, random
-from .random.seeds import SeedLike
-from .recorded import Recorded
-from .serialization import deserialize_keras_object, list_builtins, lookup, serialize_keras_object
-from .settings import floatx
-from .typing import DTypeLike, TensorLike
+from .. import ops, random
+from ..random.seeds import SeedLike
+from ..serialization import deserialize_keras_object, list_builtins, lookup, serialize_keras_object
+from ..settings import floatx
+from ..typing import DTypeLike
+from .constant import STFT, Constant, Identity, Ones, Zeros
+from .initializer import Initializer, InitializerLike
 
 __all__ = [
     "Constant",
@@ -40,6 +41,7 @@ __all__ = [
     "RandomInitializer",
     "RandomNormal",
     "RandomUniform",
+    "STFT",
     "TruncatedNormal",
     "VarianceScaling",
     "Zeros",
@@ -54,93 +56,6 @@ Axes = Sequence[int] | None
 
 # The standard deviation of a standard normal number that is drawn again outside of [-2, 2].
 _TRUNCATED_STDDEV = 0.87962566103423978
-
-
-class Initializer(Recorded):
-    """Makes the first value of a variable. Abstract: a subclass defines `__call__`."""
-
-    def __call__(self, shape: Sequence[int], dtype: Any = None) -> Tensor:
-        """A tensor of `shape`; `dtype` is by default the default float."""
-        raise UnimplementedError(f"{type(self).__name__} does not define __call__()")
-
-    def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs to make an equal one."""
-        return {}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Initializer:
-        """The initializer that `get_config` described."""
-        return cls(**config)
-
-    def clone(self) -> Initializer:
-        """Another initializer with the same config."""
-        return type(self).from_config(self.get_config())
-
-
-# A name, an initializer, its class, a function of shape and dtype, a config, or the values.
-InitializerLike: TypeAlias = (
-    str
-    | Initializer
-    | Callable[..., Any]
-    | Mapping[str, Any]
-    | Tensor
-    | np.ndarray[Any, Any]
-    | np.generic
-)
-
-
-class Constant(Initializer):
-    """One value everywhere.
-
-    Args:
-        value: a number, or an array that broadcasts to the shape.
-    """
-
-    def __init__(self, value: TensorLike = 0.0) -> None:
-        self.value = value
-
-    def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
-        return ops.full(shape, self.value, dtype)
-
-    def get_config(self) -> dict[str, Any]:
-        return {"value": serialize_keras_object(self.value)}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Constant:
-        return cls(deserialize_keras_object(config["value"]))
-
-
-class Zeros(Initializer):
-    """0 everywhere."""
-
-    def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
-        return ops.zeros(shape, dtype)
-
-
-class Ones(Initializer):
-    """1 everywhere."""
-
-    def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
-        return ops.ones(shape, dtype)
-
-
-class Identity(Initializer):
-    """`gain` on the main diagonal of a matrix, 0 elsewhere.
-
-    Args:
-        gain: the value on the diagonal.
-    """
-
-    def __init__(self, gain: float = 1.0) -> None:
-        self.gain = gain
-
-    def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
-        if len(shape) != 2:
-            raise ShapeError(f"Identity: expected the shape of a matrix, got {tuple(shape)}")
-        return ops.multiply(ops.eye(shape[0], shape[1], dtype=dtype), self.gain)
-
-    def get_config(self) -> dict[str, Any]:
-        return {"gain": self.gain}
 
 
 class RandomInitializer(Initializer):
@@ -463,6 +378,7 @@ _CLASSES: tuple[type[Initializer], ...] = (
     Constant,
     Identity,
     Ones,
+    STFT,
     Zeros,
     GlorotNormal,
     GlorotUniform,
@@ -483,8 +399,9 @@ glorot_normal, glorot_uniform = GlorotNormal, GlorotUniform
 he_normal, he_uniform = HeNormal, HeUniform
 lecun_normal, lecun_uniform = LecunNormal, LecunUniform
 random_normal, random_uniform, truncated_normal = RandomNormal, RandomUniform, TruncatedNormal
-variance_scaling, orthogonal = VarianceScaling, Orthogonal
+variance_scaling, orthogonal, stft = VarianceScaling, Orthogonal, STFT
 IdentityInitializer, OrthogonalInitializer = Identity, Orthogonal
+STFTInitializer = STFT
 
 _NAMES: dict[str, Any] = {
     **{cls.__name__: cls for cls in _CLASSES},
@@ -507,6 +424,8 @@ _NAMES: dict[str, Any] = {
     "uniform": RandomUniform,
     "truncated_normal": TruncatedNormal,
     "variance_scaling": VarianceScaling,
+    "stft": STFT,
+    "STFTInitializer": STFT,
     "orthogonal": Orthogonal,
     "OrthogonalInitializer": Orthogonal,
 }
