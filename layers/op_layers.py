@@ -177,6 +177,7 @@ def record(name: str, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
     data: dict[str, Any] = {}
     positional: list[Any] = []
     config: dict[str, Any] = {}
+    parameters = list(signature.parameters)
     for parameter, value in bound.arguments.items():
         kind = signature.parameters[parameter].kind
         if kind is inspect.Parameter.VAR_POSITIONAL:
@@ -185,7 +186,7 @@ def record(name: str, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dic
             config |= value
         elif not is_data(name, parameter) and not any_symbolic(value):
             config[parameter] = value
-        elif data or kind is inspect.Parameter.KEYWORD_ONLY or config:
+        elif kind is inspect.Parameter.KEYWORD_ONLY or parameter != parameters[len(positional)]:
             data[parameter] = value
         else:
             positional.append(value)

@@ -85,7 +85,9 @@ _DECLARED: Mapping[str, str] = {
         "Asinh Acosh Atanh Sigmoid Sinc Erf Erfc Erfinv Lgamma Digamma Polygamma BesselI"
     ),
     "ops.math.fft": "Fft Rfft Irfft",
-    "ops.math.numbers": "CopySign SignBit NextAfter Heaviside Gcd Lcm ClipByValue NanToNum Ldexp",
+    "ops.math.numbers": (
+        "CopySign SignBit NextAfter NextAfterHalf Heaviside Gcd Lcm ClipByValue NanToNum Ldexp"
+    ),
     "ops.math.reduce": (
         "KeptShape Sum Mean Variance Prod Max Min All Any LogSumExp EuclideanNorm CountNonzero "
         "ArgMax ArgMin"

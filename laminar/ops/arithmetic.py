@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 
-from laminar.engine.graph import BOOLEAN, Tensor, bool_
+from laminar.engine.graph import BOOLEAN, Tensor, bfloat16, bool_, float16
 from laminar.engine.ops.core.basic import zeros_like
 from laminar.engine.ops.math import arithmetic as engine
 from laminar.engine.ops.math import compare, complex_numbers, numbers
@@ -312,7 +312,9 @@ def ldexp(x1: TensorLike, x2: TensorLike) -> Tensor:
 @public
 def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The number next to x1 in the direction of x2."""
-    return numbers.next_after(*floating_pair(x1, x2))
+    x, y = floating_pair(x1, x2)
+    is_half = x.dtype in (float16, bfloat16)
+    return numbers.next_after_half(x, y) if is_half else numbers.next_after(x, y)
 
 
 @public

@@ -77,6 +77,17 @@ def doubled(x: Any) -> Any:
     return x + x
 
 
+def test_symbols_behind_an_argument_that_is_left_out() -> None:
+    """`axis` stands between the two."""
+    x, w = layers.Input((3,)), layers.Input((3,))
+    model = laminar.Model([x, w], ops.average(x, weights=w))
+    weights = np.array([[1, 2, 3], [0, 1, 0]], "float32")
+    expected = np.average(X, weights=weights)
+    np.testing.assert_allclose(model([X, weights]).numpy(), expected)
+    again = laminar.Model.from_config(model.get_config())
+    np.testing.assert_allclose(again([X, weights]).numpy(), expected)
+
+
 def test_functions_in_the_config_of_an_op() -> None:
     x = laminar.Input((3,))
     model = laminar.Model(x, ops.vectorized_map(doubled, x))

@@ -15,8 +15,10 @@ from ...graph import (
     OpView,
     Tensor,
     TensorSpec,
+    bfloat16,
     bool_,
     broadcast_shapes,
+    float16,
     float32,
     float64,
 )
@@ -52,6 +54,26 @@ next_after: OpDef = elementwise(
     scalar=lambda s, x, y: s.next_after(x, y),
     dtypes={float32, float64},  # half types are computed in float32, whose neighbours are nearer
 )
+
+
+@define("NextAfterHalf", dtypes={float16, bfloat16})
+def next_after_half(x: TensorSpec, y: TensorSpec) -> TensorSpec:
+    """The half number next to x on the way to y, which is NaN where one of them is."""
+    return TensorSpec(broadcast_shapes("NextAfterHalf", x.shape, y.shape), x.dtype)
+
+
+@next_after_half.reference
+def _next_after_half_kernel(xp: Any, x: Array, y: Array) -> Array:
+    """Halves with the same sign are ordered as their bits are: next to one is one bit more."""
+    x, y = xp.broadcast_arrays(x, y)
+    bits = x.view(xp.int16)
+    is_zero, is_away = x == 0, (x < y) == (x > 0)
+    smallest = xp.where(y < 0, xp.int16(-(2**15) + 1), xp.int16(1))
+    moved = xp.where(is_zero, smallest, bits + xp.where(is_away, 1, -1).astype(xp.int16))
+    found = moved.astype(xp.int16).view(x.dtype)
+    return xp.where(x == y, y, xp.where(xp.isnan(x) | xp.isnan(y), x + y, found))
+
+
 heaviside: OpDef = elementwise(
     "Heaviside",
     "z = 0 where x < 0, y where x is 0, 1 where x > 0.",

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from laminar import ops
 from laminar.engine.errors import DTypeError, ShapeError
 from laminar.engine.gradients import GradientTape
+from laminar.engine.graph import as_dtype
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.ops.math import numbers as n
 
@@ -118,3 +120,19 @@ def test_errors() -> None:
     with pytest.raises(ShapeError) as shapes:
         n.ldexp(tensor([1.0, 2.0]), convert_to_tensor([1, 2, 3]))
     assert shapes.value.message.startswith("Ldexp: the shapes [2] and [3] do not broadcast")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_neighbours_of_halves(dtype: str) -> None:
+    """Of all of them, on the way up and down, and to themselves."""
+    numpy = as_dtype(dtype).numpy
+    x = np.arange(2**16, dtype=np.uint16).view(numpy)
+    for target in (-INF, -0.0, 0.0, 1.0, INF, NAN):
+        y = np.full(x.shape, target, numpy)
+        with np.errstate(all="ignore"):
+            expected = np.nextafter(x, y)
+            found = n.next_after_half(convert_to_tensor(x), convert_to_tensor(y[:1])).numpy()
+        assert found.dtype == numpy
+        np.testing.assert_array_equal(found.astype("float32"), expected.astype("float32"))
+    half = ops.nextafter(convert_to_tensor(x[:3]), convert_to_tensor([[1], [2]]))
+    assert (half.dtype, half.shape) == (as_dtype(dtype), (2, 3))
