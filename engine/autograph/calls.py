@@ -13,6 +13,7 @@ from ..ops.core.printing import print_tensors
 from ..ops.math.arithmetic import maximum, minimum
 from ..ops.math.cast import cast
 from .conversion import convert, is_library
+from .lists import TensorList
 from .logic import and_, or_
 from .sequences import enumerate_, range_, zip_
 
@@ -34,6 +35,8 @@ def _symbol(value: Any) -> GraphTensor | None:
 
 def _len(value: Any) -> Any:
     """len(value); a tensor where the first axis is known at run time only."""
+    if isinstance(value, TensorList):
+        return value.count
     tensor = _symbol(value)
     if tensor is not None and tensor.shape.rank and tensor.shape[0] is None:
         return dim_of(tensor, axis=0)

@@ -12,10 +12,12 @@ from ..graph import GraphTensor, TensorSpec, bool_
 from ..ops.array.creation import zeros
 from ..ops.core.arrays import can_stand_for
 from ..ops.core.convert import convert_to_tensor
+from ..ops.core.lattice import result_type
 from ..ops.core.recording import paused
 from ..ops.math.cast import cast
 from ..state.tensor_array import TensorArray
 from ..tree import map_structure
+from .lists import GrowsError, TensorList, spec_of_items
 from .state import (
     Get,
     Set,
@@ -71,7 +73,31 @@ def _staged(
     names: Sequence[str],
     kept: int,
 ) -> None:
+    """Trace both branches, again where a list is to become one that can grow."""
+    while True:
+        try:
+            _traced(test, body, orelse, get, set_, names, kept)
+            return
+        except GrowsError as grows:
+            before = get()
+            for place, spec in grows.specs.items():
+                before[place] = TensorList.of(before[place], spec)
+            set_(before)
+
+
+def _traced(
+    test: GraphTensor,
+    body: Callable[[], None],
+    orelse: Callable[[], None],
+    get: Get,
+    set_: Set,
+    names: Sequence[str],
+    kept: int,
+) -> None:
     before = get()
+    for value in before:
+        if isinstance(value, TensorList):
+            _ = value.cells  # made here, for both branches
     passed: list[Any] = list(before)
 
     def branch(run: Callable[[], None]) -> Callable[[], list[Any]]:
@@ -84,6 +110,7 @@ def _staged(
 
     def unify(graphs: Sequence[FuncGraph], results: list[Any]) -> list[Any]:
         joined: list[dict[str, Any]] = [{}, {}]
+        growing: dict[int, TensorSpec] = {}
         for place in range(kept):
             values = [r[place] for r in results]
             if are_same(*values):
@@ -99,10 +126,20 @@ def _staged(
                     where = _BRANCHES[which]
                     passed[place] = Undefined(name, f"has a value only in {where} of a condition")
                     continue
+            if _grows(values):
+                if type(before[place]) is list:
+                    spec = spec_of_items(name, *values)
+                    assert spec is not None, "one of them has items"
+                    growing[place] = spec
+                    continue
+                if isinstance(before[place], TensorList):
+                    values = [v.cells if isinstance(v, TensorList) else v for v in values]
             _check(name, values)
             values = _of_one_kind(graphs, values)
             for values_of, value in zip(joined, values, strict=True):
                 values_of[name] = value
+        if growing:
+            raise GrowsError(growing)
         return list(joined)
 
     try:
@@ -121,6 +158,13 @@ def _staged(
         if name in found:
             values[place] = put_back(before[place], found[name])
     set_(values)
+
+
+def _grows(values: Sequence[Any]) -> bool:
+    """Whether they are lists whose lengths tensors decide."""
+    if any(isinstance(v, TensorList) for v in values):
+        return all(isinstance(v, TensorList) or type(v) is list for v in values)
+    return all(type(v) is list for v in values) and len(values[0]) != len(values[1])
 
 
 def _check(name: str, values: Sequence[Any]) -> None:
@@ -146,7 +190,8 @@ def _check(name: str, values: Sequence[Any]) -> None:
 def _of_one_kind(graphs: Sequence[FuncGraph], values: list[Any]) -> list[Any]:
     """Two values as they are; an integer (or a bool) as a real number where the other is one.
 
-    Python's own numbers change their type so, and `s = 0` before `s += x` is usual.
+    Python's own numbers change their type so, and `s = 0` before `s += x` is usual. So integers
+    of two types are as those of one that holds both.
     """
     if any(isinstance(v, list | tuple | dict | TensorArray) or v is None for v in values):
         return values
@@ -158,9 +203,9 @@ def _of_one_kind(graphs: Sequence[FuncGraph], values: list[Any]) -> list[Any]:
     if first == second:
         return values
     ups = can_stand_for(first, second), can_stand_for(second, first)
-    if ups[0] == ups[1]:
+    if ups[0] == ups[1] and not (first.is_integer and second.is_integer):
         return values
-    wider = second if ups[0] else first
+    wider = result_type(first, second)
     for place, graph in enumerate(graphs):
         with graph.as_default(), paused():
             tensors[place] = cast(tensors[place], wider)

@@ -5,6 +5,7 @@ Of the variables that a body changes, each is one of:
         shape, that the body gives it, an integer becomes a real number, and sizes may change;
     fixed: it holds another object, which must be the same after an iteration;
     local: it has no value before the loop, or none that is read: each iteration binds it anew.
+A list that grows is carried as its cells (lists.py).
 Tracing a body may show that a variable is of another kind: the trace begins again (`AgainError`).
 """
 
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..functions.subgraph import covers
-from ..graph import DType, Tensor, TensorShape
+from ..graph import DType, Tensor, TensorShape, TensorSpec
 from ..ops.array.broadcast import broadcast_to
 from ..ops.array.creation import zeros
 from ..ops.array.shape import dim_of, reshape_op
@@ -23,6 +24,7 @@ from ..ops.core.arrays import can_stand_for
 from ..ops.core.convert import convert_to_tensor
 from ..ops.math.cast import cast
 from ..tree import map_structure
+from .lists import Cells, TensorList, spec_of_items
 from .state import (
     UNBOUND,
     Get,
@@ -69,7 +71,9 @@ class LoopState:
         self.appended: dict[str, list[Any]] = {}
         self._numbers: set[str] = set()
         for name, value in zip(names[:kept], self._before, strict=False):
-            if not is_missing(value) and is_stageable(value) and type(value) is not list:
+            if isinstance(value, TensorList):
+                self.carried[name] = value.cells
+            elif not is_missing(value) and is_stageable(value) and type(value) is not list:
                 self.carried[name] = value
                 if is_number(value):
                     self._numbers.add(name)
@@ -89,7 +93,8 @@ class LoopState:
         values = []
         for place, (name, before) in enumerate(zip(self._names, self._before, strict=True)):
             if name in carried:
-                values.append(carried[name])
+                now = carried[name]
+                values.append(TensorList(cells=now) if isinstance(now, Cells) else now)
             elif place >= self._kept or is_missing(before):
                 values.append(UNBOUND)
             else:
@@ -124,6 +129,8 @@ class LoopState:
                 f"{self._who}: {label(name)} is None on some of the paths, and a tensor on others",
                 remedy="return a tensor on each path",
             )
+        if isinstance(after, TensorList):
+            return after.cells
         is_a_number = name in self._numbers
         if is_a_number and after is entered:  # it stays Python's
             del self.carried[name]
@@ -158,6 +165,8 @@ class LoopState:
         raise AgainError
 
     def _fixed(self, name: str, before: Any, after: Any) -> None:
+        if type(before) is list and isinstance(after, TensorList):
+            self._grow(name, before, after)
         are_lists = type(before) is list and type(after) is list
         if are_lists and len(after) > len(before) and are_same(before, after[: len(before)]):
             self.appended[name] = after[len(before) :]
@@ -170,12 +179,25 @@ class LoopState:
             )
         refuse_change(self._who, name, (before, after))
 
+    def grow_lists(self) -> None:
+        """Trace again with what an iteration appended to as lists that can grow at run time."""
+        for name, items in self.appended.items():
+            self._grow(name, self.list_before(name), items)
+
+    def _grow(self, name: str, before: list[Any], more: Any) -> None:
+        spec = spec_of_items(name, before, more)
+        assert spec is not None, "there is more"
+        self.carried[name] = _Growing(before, spec)
+        raise AgainError
+
     def first_values(self) -> dict[str, Any]:
         """The carried variables before the loop, in the graph that is being built."""
         found: dict[str, Any] = {}
         for name, value in self.carried.items():
             if isinstance(value, _Zeros):
                 value = map_structure(_zeros, value.specs)
+            elif isinstance(value, _Growing):
+                value = self.carried[name] = TensorList.of(value.items, value.spec).cells
             elif isinstance(value, _Typed):
                 value = _of_shape(cast(convert_to_tensor(value.value), value.dtype), value.shape)
             found[name] = value
@@ -206,6 +228,13 @@ class _Zeros(NamedTuple):
     """Zeros of some specs, to be made where the loop is."""
 
     specs: Any
+
+
+class _Growing(NamedTuple):
+    """A list that an iteration appends to, with what is known of all items."""
+
+    items: list[Any]
+    spec: TensorSpec
 
 
 class _Typed(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..errors import InvalidArgumentError
 from ..functions.loops import scan, while_loop
 from ..graph import GraphTensor, bool_
 from ..ops.array.index import get_item
@@ -15,9 +14,10 @@ from ..ops.math.cast import cast
 from ..ops.math.compare import less, logical_and, logical_not
 from ..tree import map_structure
 from .conditions import as_bool, if_
+from .lists import TensorList
 from .loop_state import LoopState, NoValueYetError
-from .sequences import Sequential, TensorList, as_sequential
-from .state import Get, Set, as_condition, label
+from .sequences import Sequential, as_sequential
+from .state import Get, Set, as_condition
 
 
 def while_(
@@ -57,7 +57,7 @@ def while_(
             test()
         body()
         found = state.leave(carried)
-        _refuse_lists("while", state)
+        state.grow_lists()
         return found
 
     state.finish(state.staged(lambda: while_loop(holds, step, state.first_values())), {})
@@ -68,15 +68,6 @@ def while_(
 def _as_test(value: Any) -> Any:
     value = as_condition(value)
     return as_bool("while", value) if isinstance(value, GraphTensor) else bool(value)
-
-
-def _refuse_lists(who: str, state: LoopState) -> None:
-    for name in state.appended:
-        raise InvalidArgumentError(
-            f"{who}: {label(name)} is a list that grows in a loop whose number of iterations "
-            f"depends on tensors",
-            remedy="append in a `for` loop without break, or write into a tensor of known size",
-        )
 
 
 def for_(
@@ -207,7 +198,7 @@ def _stoppable(
         state.enter(carried)
         body(sequence.item(i, sequence.row(i)))
         found = state.leave(carried)
-        _refuse_lists("for", state)
+        state.grow_lists()
         return {"i": add(i, convert_to_tensor(1, i.dtype)), "carried": found}
 
     def run() -> Any:

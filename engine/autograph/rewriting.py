@@ -29,6 +29,7 @@ class Rewriting:
         self.changed = False
         self._namespace = namespace
         self._is_library = is_library
+        self._outside: set[str] = set()  # variables of functions that are not rewritten
 
     def function(self, node: ast.FunctionDef, around: set[str], *, nested: bool = False) -> None:
         """Rewrite the body of a function in place.
@@ -40,6 +41,8 @@ class Rewriting:
         """
         if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in own_nodes(node.body)):
             return
+        if not nested:
+            self._outside = around
         declared = _Declarations()
         parameters = parameter_names(node.args)
         bound = parameters | bound_names(node.body)
@@ -57,7 +60,8 @@ class Rewriting:
             lambda inner: self.function(inner, own | around, nested=True),
         )
         body = [expressions.visit(s) for s in body]
-        statements = Statements(liveness, own | around | declared.outer, declared.shared)
+        every_own = own | around | declared.outer
+        statements = Statements(liveness, every_own, declared.shared, self._outside - own)
         body = statements.block(body)
         self.changed |= expressions.changed or statements.changed
         top: list[ast.stmt] = []

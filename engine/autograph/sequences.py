@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
 from ..graph import INTEGER, GraphTensor, Tensor
 from ..ops.array.index import get_item
-from ..ops.array.join import concat, stack
-from ..ops.array.shape import dim_of, reshape
+from ..ops.array.join import stack
+from ..ops.array.shape import dim_of
 from ..ops.core.convert import convert_to_tensor
 from ..ops.math.arithmetic import add, floor_divide, maximum, minimum, multiply, negative, subtract
 from ..ops.math.cast import cast
@@ -157,49 +157,3 @@ def zip_(*items: Any, strict: bool = False) -> Any:
 def _symbol(x: Any) -> Any:
     """The slices of a value, stacked in the graph that is being built."""
     return stack([get_item(x, i) for i in builtins.range(len(x))])
-
-
-class TensorList:
-    """A list that a loop of a graph has appended to, so often as is known at run time only.
-
-    It stands for its items stacked, as `ops.stack` would give them, and has items by number.
-    """
-
-    def __init__(self, before: Sequence[Any], columns: Sequence[Any]) -> None:
-        self._before = list(before)
-        self._columns = columns
-
-    def __laminar_tensor__(self) -> Tensor:
-        columns = [convert_to_tensor(c) for c in self._columns]
-        found = columns[0]
-        if len(columns) > 1:
-            shape = columns[0].shape
-            joined = stack(columns, axis=1)
-            found = reshape(joined, [-1, *shape[1:]])
-        if self._before:
-            found = concat([stack([convert_to_tensor(b) for b in self._before]), found], 0)
-        return found
-
-    def __getitem__(self, index: Any) -> Tensor:
-        return get_item(self.__laminar_tensor__(), index)
-
-    def __len__(self) -> int:
-        raise FailedPreconditionError(
-            "the number of items that a loop has appended is known at run time only",
-            remedy="take laminar.ops.shape(laminar.ops.stack(items))[0]",
-        )
-
-    def __iter__(self) -> Iterator[Any]:
-        self.__len__()
-        raise AssertionError  # __len__ has raised
-
-    def append(self, item: Any) -> None:
-        """Refuse: it is a value of the graph.
-
-        Raises:
-            FailedPreconditionError: always.
-        """
-        raise FailedPreconditionError(
-            "a list that a loop of unknown length has appended to cannot grow any more",
-            remedy="stack it, and join tensors with laminar.ops.concatenate",
-        )

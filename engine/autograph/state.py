@@ -9,9 +9,11 @@ import numpy as np
 
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..graph import GraphTensor, Tensor
+from ..ops.math.compare import greater
 from ..source import user_location
 from ..state.tensor_array import TensorArray
 from ..tree import flatten
+from .lists import Cells, TensorList
 from .syntax import PREFIX
 
 Get = Callable[[], list[Any]]
@@ -85,6 +87,20 @@ def set_attribute(owner: Callable[[], Any], name: str, value: Any) -> None:
         setattr(held, name, value)
 
 
+def of_outside(name: str, value: Any) -> Any:
+    """The value that a variable of a function around is bound to.
+
+    Raises:
+        InvalidArgumentError: it is a list of the graph, which nobody could use outside.
+    """
+    if isinstance(value, TensorList):
+        raise InvalidArgumentError(
+            f"{name!r} is a list from outside of the function, and tensors decide what is appended",
+            remedy="make the list in the function, and return it",
+        )
+    return value
+
+
 def is_missing(value: Any) -> bool:
     """Whether a variable has no value."""
     return value is UNBOUND or isinstance(value, Undefined)
@@ -102,6 +118,8 @@ def label(name: str) -> str:
 
 def as_condition(value: Any) -> Any:
     """What a condition on `value` is about: the value of a variable, else itself."""
+    if isinstance(value, TensorList):
+        return greater(value.count, 0)
     return value.__laminar_tensor__() if hasattr(value, "__laminar_tensor__") else value
 
 
@@ -126,6 +144,8 @@ def holds_symbols(value: Any) -> bool:
 
 def copied(value: Any) -> Any:
     """Lists and dicts as copies, which a branch may change."""
+    if isinstance(value, TensorList):
+        return value.copy()
     if type(value) is list:
         return [copied(item) for item in value]
     if type(value) is dict:
@@ -150,6 +170,11 @@ def are_same(a: Any, b: Any) -> bool:
 
 def put_back(original: Any, found: Any) -> Any:
     """`found`; in the list or dict that it was made of, where it is a changed copy of that."""
+    if isinstance(found, Cells):
+        if not isinstance(original, TensorList):
+            return TensorList(cells=found)
+        original.become(found)
+        return original
     if type(original) is list and type(found) is list and original is not found:
         original[:] = found
         return original

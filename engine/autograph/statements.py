@@ -34,18 +34,22 @@ class Statements(ast.NodeTransformer):
         liveness: of the function's statements.
         own: the variables of the function, and of those around it.
         shared: those that it declares global.
+        outside: those of functions around it that are not rewritten.
 
     Attributes:
         changed: whether anything was rewritten.
         bound: the variables that nested functions bind.
     """
 
-    def __init__(self, liveness: Liveness, own: set[str], shared: set[str]) -> None:
+    def __init__(
+        self, liveness: Liveness, own: set[str], shared: set[str], outside: set[str]
+    ) -> None:
         self.changed = False
         self.bound: set[str] = set()
         self._liveness = liveness
         self._own = own
         self._shared = shared
+        self._outside = outside
         self._count = 0
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -144,6 +148,7 @@ class _State:
         bound = bound_names(parts)
         containers = {n for n in changed_containers(parts) if n in owner._own} - bound
         attributes = bound_attributes(parts) - bound
+        self._outside = containers & owner._outside
         self._shared = sorted(bound & owner._shared)
         self._nonlocal = sorted(bound - owner._shared)
         owner.bound.update(self._nonlocal, containers - owner._shared)
@@ -178,7 +183,7 @@ class _State:
         reads: list[ast.expr] = [call("value", thunk(_path(n))) for n in self._names]
         binds: list[ast.stmt] = self.declared(containers)
         for place, name in enumerate(self._names):
-            value = ast.Subscript(load(given), constant(place), ast.Load())
+            value: ast.expr = ast.Subscript(load(given), constant(place), ast.Load())
             if "." in name:
                 owner, _, attribute = name.rpartition(".")
                 run = call(
@@ -189,6 +194,8 @@ class _State:
                 )
                 binds.append(ast.Expr(run))
                 continue
+            if name in self._outside:
+                value = call("of_outside", constant(name), value)
             unbinds = ast.Compare(value, [ast.Is()], [helper("UNBOUND")])
             # It is bound first, for what is unbound already cannot be unbound.
             clear = ast.If(unbinds, [ast.Delete([ast.Name(name, ast.Del())])], [])

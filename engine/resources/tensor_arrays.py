@@ -46,6 +46,7 @@ class TensorArray:
         clears: whether an element is dropped when it is read.
         same_shapes: whether all elements have one shape.
         adds: whether what is written to an index is added up, as gradients are.
+        overwrites: whether an index can be written again.
     """
 
     def __init__(
@@ -59,12 +60,14 @@ class TensorArray:
         clears: bool = True,
         same_shapes: bool = False,
         adds: bool = False,
+        overwrites: bool = False,
     ) -> None:
         if size < 0:
             raise InvalidArgumentError(f"TensorArray {name!r}: the size cannot be {size}")
         self.name = name
         self.dtype = dtype
         self._grows, self._clears, self._adds = grows, clears, adds
+        self._overwrites = overwrites
         self._same_shapes = same_shapes
         self._shape = shape
         self._cells = [_Cell() for _ in range(size)]
@@ -121,7 +124,7 @@ class TensorArray:
                         f"element {index} of shape {show_shape(cell.shape or ())}"
                     )
                 value = cell.array + value
-            elif cell.was_written:
+            elif cell.was_written and not self._overwrites:
                 raise InvalidArgumentError(
                     f"TensorArray {self.name!r}: index {index} has been written already",
                     remedy="write each index once",
@@ -138,7 +141,7 @@ class TensorArray:
         while index >= len(self._cells):
             self._cells.append(_Cell())
         cell = self._cells[index]
-        if cell.was_read and not self._adds:
+        if cell.was_read and not (self._adds or self._overwrites):
             raise InvalidArgumentError(
                 f"TensorArray {self.name!r}: index {index} has been read already, "
                 f"and cannot be written"
@@ -171,6 +174,8 @@ class TensorArray:
             cell.was_read = True
             if self._clears:
                 cell.array = None
+                if self._adds:  # what was written there before had another gradient
+                    cell.was_written = cell.was_read = False
             return value
 
     def _write_zeros(self, index: int, cell: _Cell) -> None:
@@ -276,7 +281,9 @@ class TensorArray:
     def gradient(self, source: str) -> TensorArray:
         """The array of the gradients of the elements, for one pass of differentiation.
 
-        Elements that get none are zeros there. From now on the array does not grow.
+        Elements that get none are zeros there. From now on the array does not grow. Where elements
+        are written again, the gradient of one is that of its last value until it is read, and then
+        that of the one before.
         """
         with self._lock:
             self._check_open()
@@ -288,7 +295,7 @@ class TensorArray:
                     len(self._cells),
                     self.dtype,
                     self._shape,
-                    clears=False,
+                    clears=self._overwrites,
                     adds=True,
                 )
                 for cell, own in zip(found._cells, self._cells, strict=True):

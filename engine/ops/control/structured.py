@@ -11,7 +11,7 @@ Source: "Implementation of Control Flow in TensorFlow", 2017, and Yu et al., "Dy
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -56,7 +56,17 @@ class Body(GraphBody, Protocol):
 
 
 class Ragged(list[Any]):
-    """Values of the iterations of a loop, by their number, whose shapes differ."""
+    """Values of the iterations of a loop, by their number, whose shapes differ.
+
+    Gradients of the loop take them one by one; they are no array.
+    """
+
+    def __getattr__(self, name: str) -> NoReturn:
+        shapes = ", ".join(str(list(np.shape(v))) for v in self[:4])
+        raise AttributeError(
+            f"the iterations of a loop gave tensors of shapes {shapes}"
+            f"{', ...' if len(self) > 4 else ''}, which make no one tensor"
+        )
 
 
 def stack_values(values: list[Any], spec: TensorSpec) -> Any:

@@ -57,6 +57,7 @@ def tensor_array(
     clear_after_read: bool,
     identical_element_shapes: bool,
     tensor_array_name: str,
+    overwrites: bool = False,
 ) -> tuple[TensorSpec, TensorSpec]:
     """The handle of a new array of tensors, and its first flow."""
     _scalar("TensorArray", "size", size)
@@ -76,6 +77,7 @@ def _tensor_array_kernel(
     clear_after_read: bool,
     identical_element_shapes: bool,
     tensor_array_name: str,
+    overwrites: bool,
 ) -> Any:
     made = TensorArray(
         tensor_array_name,
@@ -85,6 +87,7 @@ def _tensor_array_kernel(
         grows=dynamic_size,
         clears=clear_after_read,
         same_shapes=identical_element_shapes,
+        overwrites=overwrites,
     )
     return made, _NO_FLOW
 
