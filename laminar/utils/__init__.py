@@ -27,6 +27,7 @@ from .drawing import model_to_dot as model_to_dot
 from .drawing import plot_model as plot_model
 from .feature_space import FeatureSpace as FeatureSpace
 from .files import get_file as get_file
+from .graph_view import view_graph as view_graph
 from .image_dataset import image_dataset_from_directory as image_dataset_from_directory
 from .images import array_to_img as array_to_img
 from .images import img_to_array as img_to_array
