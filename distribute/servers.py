@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from laminar.engine.errors import InvalidArgumentError
@@ -35,6 +37,7 @@ class Server:
             a server can run any graph on it.
         lease_seconds: a session of whose client, or master, nothing is heard for so long is closed.
         limits: what it takes on at a time.
+        roots: folders in which graphs may read and write files, such as checkpoints; none: nowhere.
 
     Raises:
         InvalidArgumentError: the cluster has no such task, or its address is not of this machine.
@@ -56,6 +59,7 @@ class Server:
         allow_insecure_network: bool = False,
         lease_seconds: float = 60.0,
         limits: Limits | None = None,
+        roots: Sequence[str | os.PathLike[str]] = (),
     ) -> None:
         if isinstance(cluster, ServerDef):
             definition = cluster
@@ -64,7 +68,7 @@ class Server:
             job = _only("job", spec.jobs) if job_name is None else job_name
             if task_index is None:
                 task_index = _only(f"task of job {job!r}", spec.task_indices(job))
-            settings = Settings(credentials, allow_insecure_network, lease_seconds, limits)
+            settings = Settings(credentials, allow_insecure_network, lease_seconds, limits, roots)
             definition = ServerDef(spec.as_dict(), job, task_index, protocol, config, settings)
         self.server_def = definition
         self._server = make_server(definition)

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import enum
 import logging
+import os
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from laminar.engine.devices import task_devices
@@ -26,6 +28,7 @@ from ..cluster_spec import ClusterSpec
 from ..wire import Channels, Credentials, Limits, make_server
 from .master import Master
 from .peers import handlers
+from .roots import Roots
 from .servers_here import add_master, remove_master
 from .session_engine import SCHEME
 from .tasks import addresses, task_name
@@ -44,12 +47,14 @@ class Settings:
         allow_insecure_network: whether it may be reached by other machines without credentials.
         lease_seconds: how long a session lives of whose client, or master, nothing is heard.
         limits: what it takes on at a time.
+        roots: folders in which graphs may read and write files; none: nowhere.
     """
 
     credentials: Credentials | None = None
     allow_insecure_network: bool = False
     lease_seconds: float = 60.0
     limits: Limits | None = None
+    roots: Sequence[str | os.PathLike[str]] = ()
 
     def __post_init__(self) -> None:
         if not self.lease_seconds > 0:
@@ -84,7 +89,8 @@ class GrpcServer:
             config.device_count,
             config.memory_limit_bytes,
         )
-        self._worker = Worker(self._task, devices, self._channels)
+        roots = Roots(settings.roots, self._task)
+        self._worker = Worker(self._task, devices, self._channels, roots)
         self._lease = settings.lease_seconds
         self._master = Master(self._worker, places, self._channels, config, self._lease)
         self._server = make_server(

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from laminar.engine.devices import Device, DeviceList
 from laminar.engine.devices.registry import DeviceAttributes
 from laminar.engine.errors import DataLossError, InvalidArgumentError
@@ -62,7 +64,12 @@ def unpack(kind: str, data: bytes) -> tuple[Any, list[Any]]:
     if not tensors:
         return message, []
     message.ClearField("tensors")
-    return message, [frame.value for frame in decode_many(tensors)]
+    return message, [as_held(frame.value) for frame in decode_many(tensors)]
+
+
+def as_held(value: Any) -> Any:
+    """A value that came over the wire as graphs hold it: one string alone is an array, too."""
+    return np.array(value, object) if isinstance(value, bytes) else value
 
 
 def _varint(number: int) -> bytes:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from laminar.engine.devices import DeviceSet
-from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.graph import Graph, GraphTensor, Operation
+from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
+from laminar.engine.graph import Graph, GraphTensor, Operation, as_dtype, resource, string
 from laminar.engine.graph.exchange import export_graph
 from laminar.engine.graph.graphdef import GraphDef
 from laminar.engine.ops.core.graphs import import_graph_def
@@ -16,8 +19,37 @@ from laminar.engine.runtime import PartitionedPlan
 from laminar.engine.runtime.partitioned import PartPlan
 
 
-def read_parts(parts: Sequence[Any], devices: DeviceSet, *, compiled: bool) -> PartitionedPlan:
-    """A plan for what the devices of a task do in the steps of a signature.
+@dataclass(frozen=True)
+class RegisteredGraph:
+    """What the devices of a task do in the steps of a signature.
+
+    Attributes:
+        plan: runs it.
+        feeds: by the number of a value, what takes it.
+    """
+
+    plan: PartitionedPlan
+    feeds: Mapping[int, GraphTensor]
+
+    def check(self, values: Sequence[Any]) -> None:
+        """InvalidArgumentError, DTypeError or ShapeError for values that are not its feeds."""
+        if len(values) != len(self.feeds):
+            raise InvalidArgumentError(
+                f"a step has {len(self.feeds)} feeds here, and came with {len(values)} values"
+            )
+        for i, tensor in self.feeds.items():
+            value = values[i]
+            if tensor.dtype == resource or not isinstance(value, np.ndarray):
+                continue  # a handle, or a value that is known to this process
+            dtype = string if value.dtype == object else as_dtype(value.dtype)
+            if dtype != tensor.dtype:
+                raise DTypeError(f"{tensor.name} is {tensor.dtype}, fed {dtype}")
+            if not tensor.shape.is_compatible_with(value.shape):
+                raise ShapeError(f"{tensor.name} is {tensor.spec}, fed {list(value.shape)}")
+
+
+def read_parts(parts: Sequence[Any], devices: DeviceSet, *, compiled: bool) -> RegisteredGraph:
+    """The graph that a master registers.
 
     Args:
         parts: Part messages. The fetches of all are numbered one after the other.
@@ -28,14 +60,18 @@ def read_parts(parts: Sequence[Any], devices: DeviceSet, *, compiled: bool) -> P
         LaminarError: a graph is not well formed, or needs what the task does not have.
     """
     plans: list[PartPlan] = []
+    feeds: dict[int, GraphTensor] = {}
     num_fetches = 0
     for message in parts:
         part = _read_part(message, num_fetches)
         num_fetches += len(part.fetches)
+        feeds |= dict(part.feeds)
         plans.append(PartPlan(part, devices.named(part.location), compiled=compiled))
     if not plans:
         raise InvalidArgumentError("a graph is registered without any part")
-    return PartitionedPlan(plans, num_fetches, {})
+    if sorted(feeds) != list(range(len(feeds))):
+        raise InvalidArgumentError(f"feeds are numbered from 0, got {sorted(feeds)[:10]}")
+    return RegisteredGraph(PartitionedPlan(plans, num_fetches, {}), feeds)
 
 
 def write_part(to: Any, part: Part, feeds: dict[int, int]) -> None:

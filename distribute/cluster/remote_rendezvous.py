@@ -18,6 +18,7 @@ from laminar.engine.devices import Device
 from laminar.engine.errors import LaminarError
 from laminar.engine.runtime.rendezvous import Arrival, Receiver, Rendezvous, RendezvousKey
 
+from .messages import as_held
 from .tasks import task_of
 
 # Asks the task of that name for what is sent there.
@@ -77,10 +78,11 @@ class RemoteRendezvous(Rendezvous):
     def _arrived(self, key: RendezvousKey, done: Receiver, arrival: Arrival) -> None:
         """A value from another task has come: it goes into the memory of its device."""
         device = self._here.get(key.recv_device)
-        value: Any = arrival.value
-        if device is not None and hasattr(value, "dtype") and not device.holds(value):
-            try:
-                arrival = Arrival(device.put(value), arrival.is_dead)
-            except LaminarError as error:
-                arrival = Arrival(error=error)
-        done(arrival)
+        value: Any = as_held(arrival.value)
+        try:
+            if device is not None and hasattr(value, "dtype") and not device.holds(value):
+                value = device.put(value)
+        except LaminarError as error:
+            done(Arrival(error=error))
+        else:
+            done(arrival._replace(value=value))

@@ -49,8 +49,9 @@ from .messages import (
     write_metadata,
 )
 from .peers import NO_DEADLINE_SECONDS, Call, Reply, Service
-from .registered_graphs import read_parts
+from .registered_graphs import RegisteredGraph, read_parts
 from .remote_rendezvous import RemoteRendezvous
+from .roots import Roots
 from .steps import Steps
 from .tasks import task_of
 
@@ -75,11 +76,12 @@ class _Session:
         self.identity = identity
         self.machine = Machine(config, devices=worker.devices)
         self.context = StepContext(worker.resources.get, CancellationManager())
+        self.context.files = worker.roots.check
         self.pools = [(inter_op_threads(n),) for n in config.inter_op_threads]
         if self.pools:
             self.context.inter_op = self.pools[0]
         self.tasks = {t.name: (t.address, t.incarnation) for t in message.task}
-        self.graphs: dict[str, PartitionedPlan] = {}
+        self.graphs: dict[str, RegisteredGraph] = {}
         self.lease_seconds = message.lease_seconds
         self.heard = time.monotonic()
 
@@ -99,11 +101,13 @@ class Worker:
         task: its name.
         devices: of the task.
         channels: by which it reaches others.
+        roots: the files that graphs may touch.
     """
 
-    def __init__(self, task: str, devices: DeviceSet, channels: Channels) -> None:
+    def __init__(self, task: str, devices: DeviceSet, channels: Channels, roots: Roots) -> None:
         self.task = task
         self.devices = devices
+        self.roots = roots
         self.incarnation = secrets.randbits(63) + 1
         self.resources = ResourceManager()
         self._client = TensorClient(channels)
@@ -223,11 +227,11 @@ class Worker:
     def _register_graph(self, message: Any, values: Sequence[Any], call: Call) -> Reply:
         self._check_incarnation(message.incarnation)
         session = self._session(message.session_handle, call.identity)
-        plan = read_parts(message.part, self.devices, compiled=message.compiled)
+        graph = read_parts(message.part, self.devices, compiled=message.compiled)
         with self._lock:
             self._graphs += 1
             handle = f"{self._graphs:016x}"
-            session.graphs[handle] = plan
+            session.graphs[handle] = graph
         return Reply(messages().RegisterGraphResponse(graph_handle=handle))
 
     def _deregister_graph(self, message: Any, values: Sequence[Any], call: Call) -> Reply:
@@ -254,9 +258,10 @@ class Worker:
         """The task's share of a step; `frame` is that of a step that is fed bit by bit."""
         self._check_incarnation(message.incarnation)
         session = self._session(message.session_handle, call.identity)
-        plan = session.graphs.get(message.graph_handle)
-        if plan is None:
+        graph = session.graphs.get(message.graph_handle)
+        if graph is None:
             raise self._unknown_graph(message.graph_handle)
+        graph.check(values)
         step_id = message.step_id
         context = session.context.step()
         try:
@@ -270,7 +275,7 @@ class Worker:
             call.on_end(lambda: going and context.cancellation.cancel(gone))
             metadata = RunMetadata()
             try:
-                found = self._run(session, plan, values, context, message, metadata)
+                found = self._run(session, graph.plan, values, context, message, metadata)
             except BaseException as error:
                 told = error if isinstance(error, LaminarError) else CancelledError(repr(error))
                 with_origin(told, Origin(self.task, step_id=step_id))

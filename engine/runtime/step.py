@@ -30,6 +30,7 @@ class StepContext:
         inner_runner: likewise, of the graphs inside of its operations.
         inter_op: the threads that may run its operations side by side, None for the process's.
         frame: the slots of `_Arg` and `_Retval`, where there are some.
+        files: gives the path of a file or folder, or raises if the step may not touch it.
         rendezvous: where the parts of the step meet, None for one of the step's own.
         undo: notes what the step stores in variables before something that may fail; None where
             it stores nothing so, or nobody takes it back.
@@ -51,6 +52,7 @@ class StepContext:
         cancellation: CancellationManager | None = None,
     ) -> None:
         self._get = get
+        self.files: Callable[[str], str] = str
         if cancellation is not None:
             self.cancellation = cancellation
 

@@ -49,6 +49,11 @@ class EagerContext:
         return make()
 
     @property
+    def files(self) -> Callable[[str], str]:
+        """Gives paths as they are: what runs at once may touch what its program may."""
+        return str
+
+    @property
     def cancelled(self) -> LaminarError | None:
         """Why what runs is to stop, None while it is to go on."""
         return self.cancellation.error

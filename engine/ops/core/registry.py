@@ -85,6 +85,10 @@ class KernelContext(Protocol):
     def resource(self, container: str, name: str, make: Callable[[], Any]) -> Any:
         """The resource of that name, made when it does not exist yet."""
 
+    @property
+    def files(self) -> Callable[[str], str]:
+        """Gives the path of a file or folder; PermissionDeniedError if it is out of bounds."""
+
 
 class OpDef:
     """Everything laminar knows of one op.

@@ -62,7 +62,7 @@ def _save_kernel(
     context: KernelContext, prefix: Array, tensor_names: Array, slices: Array, *tensors: Array
 ) -> tuple[Array, ...]:
     values = checkpoint_entries(tensor_names, slices, tensors)
-    path = _text(prefix)
+    path = context.files(_text(prefix))
     make_folder(os.path.dirname(path) or ".", "SaveV2")
     checkpoint.write_checkpoint(path, values, "SaveV2")
     return ()
@@ -119,7 +119,7 @@ def _restore_kernel(
     shapes: tuple[TensorShape | None, ...],
 ) -> Any:
     names = _texts(tensor_names)
-    with checkpoint.CheckpointReader(_text(prefix)) as reader:
+    with checkpoint.CheckpointReader(context.files(_text(prefix))) as reader:
         _check_all_there(reader, names)
         wanted = shapes or (None,) * len(names)
         parts = [checkpoint.parse_slice(text) for text in _texts(slices)]
@@ -207,7 +207,9 @@ def _merge_kernel(
     context: KernelContext, destination: Array, *prefixes: Array
 ) -> tuple[Array, ...]:
     checkpoint.merge_checkpoints(
-        [_text(p) for p in prefixes], _text(destination), "MergeV2Checkpoints"
+        [context.files(_text(p)) for p in prefixes],
+        context.files(_text(destination)),
+        "MergeV2Checkpoints",
     )
     return ()
 

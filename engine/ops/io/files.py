@@ -26,7 +26,7 @@ def _read_file(filename: TensorSpec) -> TensorSpec:
 
 @_read_file.effect
 def _read_file_kernel(context: KernelContext, filename: Array) -> Array:
-    with open_input(os.fsdecode(filename.item())) as file:
+    with open_input(context.files(os.fsdecode(filename.item()))) as file:
         return np.array(file.read(), object)
 
 
@@ -46,7 +46,8 @@ def _matching_files(pattern: TensorSpec) -> TensorSpec:
 
 @_matching_files.effect
 def _matching_files_kernel(context: KernelContext, pattern: Array) -> Array:
-    names = {n for p in pattern.ravel().tolist() for n in glob.glob(os.fsdecode(p))}
+    patterns = [context.files(os.fsdecode(p)) for p in pattern.ravel().tolist()]
+    names = {context.files(n) for p in patterns for n in glob.glob(p)}
     return collect(sorted(map(os.fsencode, names)), (len(names),))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,14 @@ def reader(
 def _reader_kernel(
     context: KernelContext, *, format: str, options: Any, container: str, shared_name: str
 ) -> Reader:
+    records, files = _FORMATS[format](*options), context.files
+
+    def permitted(name: bytes) -> Iterator[Record]:
+        files(os.fsdecode(name))
+        yield from records(name)
+
     def make() -> Reader:
-        return Reader(shared_name, _FORMATS[format](*options))
+        return Reader(shared_name, records if format == "names" else permitted)
 
     return held(context, container, shared_name, Reader, (format, tuple(options)), make)
 

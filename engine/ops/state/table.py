@@ -152,7 +152,7 @@ def _from_file_kernel(
     delimiter: str,
     vocab_size: int | None,
 ) -> Any:
-    path, cut = os.fsdecode(filename.item()), delimiter.encode()
+    path, cut = context.files(os.fsdecode(filename.item())), delimiter.encode()
     keys: list[Any] = []
     values: list[Any] = []
     with open_input(path) as file:

@@ -19,8 +19,13 @@ ON = ["/job:worker/task:0", "/job:worker/task:1", "/job:ps/task:0"]
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[LocalCluster]:
-    with local_cluster({"worker": 2, "ps": 1}) as found:
+def folder(tmp_path_factory: Any) -> Any:
+    return tmp_path_factory.mktemp("files")
+
+
+@pytest.fixture(scope="module")
+def cluster(folder: Path) -> Iterator[LocalCluster]:
+    with local_cluster({"worker": 2, "ps": 1}, roots=[folder]) as found:
         yield found
 
 
@@ -167,8 +172,8 @@ def test_signatures_become_native_on_their_workers(cluster: LocalCluster) -> Non
                     ran = {
                         op.type
                         for session_ in worker._sessions.values()
-                        for plan in session_.graphs.values()
-                        for op in plan.operations
+                        for graph in session_.graphs.values()
+                        for op in graph.plan.operations
                     }
                     assert "Cluster" in ran
     np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-5)
@@ -197,8 +202,8 @@ def test_a_queue_on_a_worker_joins_sessions(cluster: LocalCluster) -> None:
         assert session.run(queue().dequeue()) == 7
 
 
-def test_readers_read_on_the_worker(cluster: LocalCluster, tmp_path: Path) -> None:
-    file = tmp_path / "lines.txt"
+def test_readers_read_on_the_worker(cluster: LocalCluster, folder: Path) -> None:
+    file = folder / "lines.txt"
     file.write_text("".join(f"line {i}\n" for i in range(3)))
     with eng.Graph().as_default(), eng.Session(cluster.target()) as session:
         with eng.device(ON[1]):

@@ -130,6 +130,12 @@ def test_any_tensor_is_fed_and_fetched(cluster: LocalCluster, config: eng.Sessio
         assert session.run(b, {b: 7}) == 7
         found = session.run(same, {text: np.array([b"x", b"yz"], object)})
         assert list(found) == [b"x", b"yz"]
+        one = eng.placeholder("string", [])
+        with eng.device("/job:ps"):
+            there = identity(one)
+        with eng.device("/job:worker/task:1"):
+            back = identity(there)
+        assert session.run(back, {one: b"alone"}) == b"alone"
         assert session.run(eng.no_op()) is None
 
 
