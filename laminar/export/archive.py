@@ -119,7 +119,7 @@ class ExportArchive:
                 f"add_endpoint: {name!r} has no input_signature",
                 remedy="give one spec for each argument, such as [TensorSpec([None, 4])]",
             )
-        arguments = [map_structure(_as_spec, argument) for argument in input_signature]
+        arguments = [map_structure(as_spec, argument) for argument in input_signature]
         function = Function(fn)
         self.add_concrete(name, function.concrete(*arguments), arguments)
         return function
@@ -246,7 +246,7 @@ class ExportArchive:
             print(f"{os.fspath(filepath)}: {', '.join(endpoints)}; {len(held)} variables")
 
 
-def _as_spec(x: Any) -> TensorSpec:
+def as_spec(x: Any) -> TensorSpec:
     """The spec of one argument.
 
     Raises:

@@ -264,24 +264,26 @@ class Model(Trainer):
     ) -> None:
         """Write the model's inference as a graph, which runs without the model's code.
 
-        `laminar.export.load(filepath).serve(x)` gives what `model(x, training=False)` does.
+        `laminar.export.load(filepath).serve(x)` gives what `model(x, training=False)` does; so does
+        an ONNX file in any runtime of ONNX.
 
         Args:
             filepath: where to.
-            format: "laminar" is the only one here.
+            format: "laminar", or "onnx" (with the extra `onnx`).
             verbose: whether to print what was written; by default, yes.
             input_signature: a spec for each argument of the call; by default those of the model's
                 symbolic inputs.
 
         Raises:
-            UnimplementedError: another format.
+            UnimplementedError: another format, or an operation that ONNX does not have.
             InvalidArgumentError: there are no symbolic inputs, and no signature was given.
         """
         from laminar.export import ExportArchive
+        from laminar.export.onnx import export_onnx
 
-        if format != "laminar":
+        if format not in ("laminar", "onnx"):
             raise UnimplementedError(
-                f"export: the only format here is 'laminar', got {format!r}",
+                f"export: the formats here are 'laminar' and 'onnx', got {format!r}",
                 remedy="save the model as a .keras file, which Keras exports to other formats",
             )
         if input_signature is None:
@@ -291,6 +293,13 @@ class Model(Trainer):
                     remedy="give input_signature=[TensorSpec([None, 4])], one for each argument",
                 )
             input_signature = [self.input]
+        if format == "onnx":
+
+            def serve(*args: Any) -> Any:
+                return self(*args, training=False)
+
+            export_onnx(serve, filepath, input_signature, self.name, verbose is not False)
+            return
         archive = ExportArchive()
         archive.track_and_add_endpoint("serve", self, input_signature, training=False)
         archive.write_out(filepath, verbose=verbose is not False)

@@ -1,0 +1,277 @@
+"""Elementwise expressions as nodes: another target of `engine.ops.core.scalars`.
+
+An expression is evaluated on `Value`s, which write a node for each thing that is done with them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from laminar.engine.graph import DType, Operation, as_dtype, bool_
+from laminar.engine.ops.core.registry import OpDef
+from laminar.engine.ops.nn.gelu import gelu
+
+from .table import Nodes, is_half, refused
+
+
+class Value:
+    """A value of the graph; operators write nodes."""
+
+    def __init__(self, writer: Nodes, name: str, dtype: DType) -> None:
+        self.writer = writer
+        self.name = name
+        self.dtype = dtype
+
+    def _like(self, other: Any) -> str:
+        """Another operand: numbers are constants of the same type."""
+        if isinstance(other, Value):
+            return other.name
+        return self.writer.constant(other, self.dtype)
+
+    def _made(self, kind: str, *names: str, dtype: DType | None = None, **attributes: Any) -> Value:
+        name = self.writer.node(kind, *names, **attributes)
+        return Value(self.writer, name, self.dtype if dtype is None else dtype)
+
+    def __add__(self, other: Any) -> Value:
+        return self._made("Add", self.name, self._like(other))
+
+    def __radd__(self, other: Any) -> Value:
+        return self._made("Add", self._like(other), self.name)
+
+    def __sub__(self, other: Any) -> Value:
+        return self._made("Sub", self.name, self._like(other))
+
+    def __rsub__(self, other: Any) -> Value:
+        return self._made("Sub", self._like(other), self.name)
+
+    def __mul__(self, other: Any) -> Value:
+        return self._made("Mul", self.name, self._like(other))
+
+    def __rmul__(self, other: Any) -> Value:
+        return self._made("Mul", self._like(other), self.name)
+
+    def __truediv__(self, other: Any) -> Value:
+        return self._made("Div", self.name, self._like(other))
+
+    def __rtruediv__(self, other: Any) -> Value:
+        return self._made("Div", self._like(other), self.name)
+
+    def __floordiv__(self, other: Any) -> Value:
+        if self.dtype.is_floating:
+            return self._made("Floor", self.__truediv__(other).name)
+        # Division of whole numbers drops what is left.
+        return self.__sub__(self.__mod__(other)).__truediv__(other)
+
+    def __mod__(self, other: Any) -> Value:
+        if self.dtype.is_floating:
+            return self.__sub__(self.__floordiv__(other).__mul__(other))
+        return self._made("Mod", self.name, self._like(other))
+
+    def __pow__(self, other: Any) -> Value:
+        return self._made("Pow", self.name, self._like(other))
+
+    def __neg__(self) -> Value:
+        return self._made("Neg", self.name)
+
+    def __lt__(self, other: Any) -> Value:
+        return self._made("Less", self.name, self._like(other), dtype=bool_)
+
+    def __le__(self, other: Any) -> Value:
+        return self._made("LessOrEqual", self.name, self._like(other), dtype=bool_)
+
+    def __gt__(self, other: Any) -> Value:
+        return self._made("Greater", self.name, self._like(other), dtype=bool_)
+
+    def __ge__(self, other: Any) -> Value:
+        return self._made("GreaterOrEqual", self.name, self._like(other), dtype=bool_)
+
+    def __eq__(self, other: Any) -> Any:
+        return self._made("Equal", self.name, self._like(other), dtype=bool_)
+
+    def __ne__(self, other: Any) -> Any:
+        return ~(self == other)
+
+    def __invert__(self) -> Value:
+        return self._made("Not" if self.dtype == bool_ else "BitwiseNot", self.name)
+
+    def _bits(self, kind: str, other: Any) -> Value:
+        node = kind if self.dtype == bool_ else f"Bitwise{kind}"
+        return self._made(node, self.name, self._like(other))
+
+    def __and__(self, other: Any) -> Value:
+        return self._bits("And", other)
+
+    def __or__(self, other: Any) -> Value:
+        return self._bits("Or", other)
+
+    def __xor__(self, other: Any) -> Value:
+        return self._bits("Xor", other)
+
+    __hash__ = None  # type: ignore[assignment]  # as with all that compares elements
+
+
+_UNARY = {
+    "abs": "Abs",
+    "sign": "Sign",
+    "sqrt": "Sqrt",
+    "exp": "Exp",
+    "log": "Log",
+    "sin": "Sin",
+    "cos": "Cos",
+    "tan": "Tan",
+    "arcsin": "Asin",
+    "arccos": "Acos",
+    "arctan": "Atan",
+    "sinh": "Sinh",
+    "cosh": "Cosh",
+    "tanh": "Tanh",
+    "arcsinh": "Asinh",
+    "arccosh": "Acosh",
+    "arctanh": "Atanh",
+    "erf": "Erf",
+    "sigmoid": "Sigmoid",
+}
+_ROUNDING = {"floor": "Floor", "ceil": "Ceil", "round": "Round"}
+
+
+class OnnxScalars:
+    """The functions of expressions, as nodes."""
+
+    def __init__(self, writer: Nodes) -> None:
+        self._writer = writer
+
+    def __getattr__(self, name: str) -> Callable[[Value], Value]:
+        if name in _UNARY:
+            return lambda x: x._made(_UNARY[name], x.name)
+        if name in _ROUNDING:  # whole numbers are their own
+            return lambda x: x._made(_ROUNDING[name], x.name) if x.dtype.is_floating else x
+        raise AttributeError(name)
+
+    def _pair(self, a: Any, b: Any) -> tuple[Value, str, str]:
+        like = a if isinstance(a, Value) else b
+        return like, like._like(a), like._like(b)
+
+    def where(self, condition: Any, a: Any, b: Any) -> Value:
+        if not isinstance(a, Value) and not isinstance(b, Value):
+            raise AttributeError("where of two numbers")
+        like, first, second = self._pair(a, b)
+        return like._made("Where", condition.name, first, second)
+
+    def max(self, a: Any, b: Any) -> Value:
+        like, first, second = self._pair(a, b)
+        return like._made("Max", first, second)
+
+    def min(self, a: Any, b: Any) -> Value:
+        like, first, second = self._pair(a, b)
+        return like._made("Min", first, second)
+
+    def trunc(self, x: Value) -> Value:
+        return self.sign(x) * self.floor(self.abs(x)) if x.dtype.is_floating else x
+
+    def cbrt(self, x: Value) -> Value:
+        return self.sign(x) * self.abs(x) ** (1 / 3)
+
+    def exp2(self, x: Value) -> Value:
+        return self.exp(x * math.log(2))
+
+    def expm1(self, x: Value) -> Value:
+        """exp(x) - 1 = 2 tanh(x / 2) / (1 - tanh(x / 2)) near 0, where the difference loses x."""
+        half = self.tanh(x / 2)
+        return self.where(self.abs(x) < 0.5, 2 * half / (1 - half), self.exp(x) - 1)
+
+    def log1p(self, x: Value) -> Value:
+        """log(1 + x) = 2 artanh(x / (2 + x)) near 0, where the sum loses x."""
+        small = 2 * self.arctanh(x / (2 + x))
+        return self.where(self.abs(x) < 0.5, small, self.log(1 + x))
+
+    def log2(self, x: Value) -> Value:
+        return self.log(x) / math.log(2)
+
+    def log10(self, x: Value) -> Value:
+        return self.log(x) / math.log(10)
+
+    def hypot(self, a: Value, b: Value) -> Value:
+        return self.sqrt(a * a + b * b)
+
+    def erfc(self, x: Value) -> Value:
+        return 1 - self.erf(x)
+
+    def normal_cdf(self, x: Value) -> Value:
+        return 0.5 * (1 + self.erf(x / math.sqrt(2)))
+
+    def gelu(self, x: Value, approximate: bool) -> Any:
+        return gelu(self, x, approximate)
+
+    def root_quotient(self, a: Value, x: Value, epsilon: float) -> Value:
+        return a / (self.sqrt(x) + epsilon)
+
+    def conj(self, x: Value) -> Value:
+        return x  # complex numbers do not come here
+
+    def is_nan(self, x: Value) -> Value:
+        return x._made("IsNaN", x.name, dtype=bool_)
+
+    def is_inf(self, x: Value) -> Value:
+        return x._made("IsInf", x.name, dtype=bool_)
+
+    def is_finite(self, x: Value) -> Value:
+        return ~(self.is_nan(x) | self.is_inf(x))
+
+    def logical_and(self, a: Value, b: Value) -> Value:
+        return a & b
+
+    def logical_or(self, a: Value, b: Value) -> Value:
+        return a | b
+
+    def logical_xor(self, a: Value, b: Value) -> Value:
+        return a ^ b
+
+    def logical_not(self, a: Value) -> Value:
+        return ~a
+
+    def shift_left(self, a: Value, b: Any) -> Value:
+        return a._made("BitShift", a.name, a._like(b), direction="LEFT")
+
+    def shift_right(self, a: Value, b: Any) -> Value:
+        return a._made("BitShift", a.name, a._like(b), direction="RIGHT")
+
+    def floor_mod(self, a: Value, b: Any) -> Value:
+        return a.__mod__(b)
+
+    def trunc_mod(self, a: Value, b: Any) -> Value:
+        return a._made("Mod", a.name, a._like(b), fmod=1)
+
+
+def expression_of(op: Operation) -> Callable[..., Any] | None:
+    """The expression of an elementwise operation; None of any other."""
+    return op.definition.scalar if isinstance(op.definition, OpDef) else None
+
+
+def written_elementwise(w: Nodes, op: Operation, names: Sequence[str]) -> str:
+    """The nodes of an elementwise operation, from its expression.
+
+    Raises:
+        UnimplementedError: it holds a function that ONNX does not have.
+    """
+    expression = expression_of(op)
+    assert expression is not None
+    dtypes = [as_dtype(x.dtype) for x in op.inputs]
+    halves = is_half(dtypes[0])
+    wide = as_dtype("float32")
+    values = [
+        Value(w, w.cast(name, wide), wide) if is_half(dtype) else Value(w, name, dtype)
+        for name, dtype in zip(names, dtypes, strict=True)
+    ]
+    try:
+        found = expression(OnnxScalars(w), *values, **op.attrs)
+    except AttributeError as error:
+        raise refused(op, f"it is made of {error}") from error
+    dtype = as_dtype(op.outputs[0].dtype)
+    if not isinstance(found, Value):
+        shape = w.node("Shape", names[0])
+        return w.node("Expand", w.constant(found, dtype), shape)
+    if halves and found.dtype == wide or found.dtype != dtype:
+        return w.cast(found.name, dtype)
+    return found.name
