@@ -441,6 +441,7 @@ class _Call:
     stateful = False
     read_only = False
     row_gradient = None
+    inner_row_gradient = None
 
     def __init__(self, function: ConcreteFunction) -> None:
         self.type = function.name
@@ -481,6 +482,7 @@ class _CallWithoutGradient:
     stateful = False
     read_only = False
     row_gradient = None
+    inner_row_gradient = None
 
     def __init__(self, function: ConcreteFunction, error: LaminarError) -> None:
         self.type = function.name

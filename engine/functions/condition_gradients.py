@@ -6,15 +6,19 @@ which the other branches do not have: only the gradient of the branch that was t
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from ..gradients.backprop import backpropagate
-from ..graph import GraphTensor, OpView, Tensor, resource
+from ..graph import DType, GraphTensor, OpView, Tensor, TensorShape, int64, resource
+from ..ops.array.indexed_slices import IndexedSlices
 from ..ops.control.structured import CASE, relaxed
 from ..ops.core.basic import const_op, constant, zeros_like
+from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply, as_input
 from ..ops.core.recording import paused
 from ..ops.core.registry import Grads
+from ..ops.math.cast import cast
 from ..ops.state.variable import read_variable
 from .func_graph import FuncGraph
 from .loop_gradients import extend, operation_of
@@ -23,6 +27,12 @@ from .subgraph import Subgraph
 
 def condition_gradient(op: OpView, *douts: Tensor | None) -> Grads:
     """The gradients of a Case for its inputs: none for the index."""
+    found: Grads = condition_rows(op, (), *douts)
+    return found
+
+
+def condition_rows(op: OpView, rows: Collection[int], *douts: Tensor | None) -> Any:
+    """The same, where those of some inputs may be IndexedSlices: if no branch gives a tensor."""
     operation = operation_of(op)
     branches: tuple[Subgraph, ...] = operation.attrs["branches"]
     arriving = {
@@ -39,24 +49,29 @@ def condition_gradient(op: OpView, *douts: Tensor | None) -> Grads:
                 if (y := branch.outputs[i]) is not None
             ]
             ys = [y for y, _ in pairs]
-            found.append(
-                backpropagate(branch.operations_for(ys), ys, branch.inputs, [dy for _, dy in pairs])
-            )
+            by_rows = [branch.inputs[p - 1] for p in rows]
+            records, weights = branch.operations_for(ys), [dy for _, dy in pairs]
+            found.append(backpropagate(records, ys, branch.inputs, weights, slices=by_rows))
         graphs.append(graph)
     wanted = [
         p for p, column in enumerate(zip(*found, strict=True)) if any(d is not None for d in column)
     ]
     if not wanted:
         return [None] * len(op.inputs)
+    parts = {p: _parts_of([dxs[p] for dxs in found]) for p in wanted}
     outputs = []
     for branch, graph, dxs in zip(branches, graphs, found, strict=True):
         with graph.as_default(), paused():
-            outputs.append(
-                [
-                    as_input(graph, _zeros(branch, p, found) if (dx := dxs[p]) is None else dx)
-                    for p in wanted
-                ]
-            )
+            given_back: list[Tensor] = []
+            for p in wanted:
+                dx, kind = dxs[p], parts[p]
+                if kind is not None:
+                    given_back += kind.of(dx)
+                else:
+                    given_back.append(
+                        _zeros(branch, p, found) if dx is None else convert_to_tensor(dx)
+                    )
+            outputs.append([as_input(graph, y) for y in given_back])
     # What the backward branches take: (tensor outside, its placeholder in each branch). A tensor
     # stands here twice if a branch has two placeholders for it.
     used: list[tuple[Tensor, dict[int, GraphTensor]]] = []
@@ -83,8 +98,36 @@ def condition_gradient(op: OpView, *douts: Tensor | None) -> Grads:
     given = [op.inputs[0], *arriving.values(), *(there for there, _ in used)]
     name = f"{operation.name.rpartition('/')[2]}_backward"
     results = apply(CASE[any(f.stateful for f in functions)], given, {"branches": functions}, name)
-    by_input = dict(zip(wanted, results, strict=True))
+    left = iter(results)
+    by_input = {p: next(left) if (r := parts[p]) is None else r.joined(left) for p in wanted}
     return [None, *(by_input.get(p) for p in range(len(op.inputs) - 1))]
+
+
+class _Rows(NamedTuple):
+    """What is known of IndexedSlices of which each branch gives some, or none."""
+
+    shape: TensorShape
+    dtype: DType
+
+    def of(self, rows: IndexedSlices | None) -> list[Tensor]:
+        """The values and the indices that a branch gives."""
+        if rows is None:
+            none = constant(0, self.dtype, [0, *self.shape[1:]])
+            return [none, constant(0, int64, [0])]
+        return [rows.values, cast(rows.indices, int64)]
+
+    def joined(self, results: Iterator[Tensor]) -> IndexedSlices:
+        """Those of the branch that was taken."""
+        return IndexedSlices(next(results), next(results), self.shape)
+
+
+def _parts_of(column: Sequence[Any]) -> _Rows | None:
+    """The gradients of an input in all branches as IndexedSlices; None if one is a tensor."""
+    rows = [dx for dx in column if dx is not None]
+    if not all(isinstance(dx, IndexedSlices) for dx in rows):
+        return None
+    first = rows[0]
+    return _Rows(first.shape, first.dtype)
 
 
 def _zeros(branch: Subgraph, p: int, found: list[list[Tensor | None]]) -> Tensor:

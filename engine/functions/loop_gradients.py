@@ -11,12 +11,14 @@ Source: Yu et al., "Dynamic Control Flow in Large-Scale Machine Learning", 2018,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import InternalError, UnimplementedError
 from ..gradients.backprop import backpropagate
-from ..graph import GraphTensor, Operation, OpView, Tensor, TensorSpec, resource
+from ..graph import GraphTensor, Operation, OpView, Tensor, TensorShape, TensorSpec, resource
+from ..ops.array.indexed_slices import IndexedSlices
+from ..ops.control.iterations import join_iterations
 from ..ops.control.structured import SCAN, stacked_spec
 from ..ops.core.basic import const_op, constant, zeros_like
 from ..ops.core.dispatch import apply, as_input
@@ -94,12 +96,37 @@ class _Backward(NamedTuple):
     carried: list[GraphTensor]  # the gradients of the carries before this iteration
     sliced: dict[int, GraphTensor]  # of the slices, by number of the body's input
     summed: dict[int, GraphTensor]  # of the constants up to this iteration, likewise
+    rows: dict[int, _Rows]  # of constants of which rows are looked up, in this iteration, likewise
     arguments: list[GraphTensor]  # gradients of carries, sums, gradients of ys
     sums: list[TensorSpec]
 
 
+class _Rows(NamedTuple):
+    """IndexedSlices of one iteration."""
+
+    values: GraphTensor
+    indices: GraphTensor
+    shape: TensorShape
+
+    @staticmethod
+    def of(graph: FuncGraph, slices: IndexedSlices) -> _Rows:
+        values, indices = (as_input(graph, x) for x in (slices.values, slices.indices))
+        return _Rows(values, indices, slices.shape)
+
+    def joined(self, results: Iterator[Tensor]) -> IndexedSlices:
+        """Those of all iterations, whose parts come next among the outputs of the loop."""
+        values, indices = next(results), next(results)
+        return IndexedSlices(join_iterations(values), join_iterations(indices), self.shape)
+
+
 def loop_gradient(op: OpView, *douts: Tensor | None) -> Grads:
     """The gradients of a While or Scan for its inputs."""
+    found: Grads = loop_rows(op, (), *douts)
+    return found
+
+
+def loop_rows(op: OpView, by_rows: Collection[int], *douts: Tensor | None) -> Any:
+    """The same, where those of some inputs may be IndexedSlices: of constants of the loop."""
     loop = _Loop.of(op)
     body, carries = loop.body, loop.carries
     dcarry = douts[:carries]
@@ -114,7 +141,7 @@ def loop_gradient(op: OpView, *douts: Tensor | None) -> Grads:
         if dy is not None and body.inputs[i].dtype.is_differentiable
     ]
     while True:  # a carry that another one's gradient flows into has one too
-        back = _trace_backward(loop, live, list(dys))
+        back = _trace_backward(loop, live, list(dys), {p - 1 for p in by_rows})
         if back.live == live:
             break
         live = back.live
@@ -126,7 +153,12 @@ def loop_gradient(op: OpView, *douts: Tensor | None) -> Grads:
     function = Subgraph(
         back.graph,
         [*back.arguments, *inner_slices, *inner_constants],
-        [*back.carried, *back.summed.values(), *back.sliced.values()],
+        [
+            *back.carried,
+            *back.summed.values(),
+            *back.sliced.values(),
+            *(part for rows in back.rows.values() for part in rows[:2]),
+        ],
         back.graph.effects,
     )
     attrs = {
@@ -148,11 +180,15 @@ def loop_gradient(op: OpView, *douts: Tensor | None) -> Grads:
         SCAN[function.stateful], inputs, attrs, f"{loop.operation.name.rpartition('/')[2]}_backward"
     )
     places = [*live, *back.summed, *back.sliced]
-    by_input = dict(zip(places, found, strict=True))
+    left = iter(found)
+    by_input: dict[int, Any] = {p: next(left) for p in places}
+    by_input |= {p: rows.joined(left) for p, rows in back.rows.items()}
     return [None, *(by_input.get(p) for p in range(len(op.inputs) - 1))]
 
 
-def _trace_backward(loop: _Loop, live: list[int], dys: list[int]) -> _Backward:
+def _trace_backward(
+    loop: _Loop, live: list[int], dys: list[int], by_rows: Collection[int]
+) -> _Backward:
     body = loop.body
     ys = [y for i in (*live, *dys) if (y := body.outputs[i]) is not None]
     operations = body.operations_for(ys)
@@ -167,15 +203,13 @@ def _trace_backward(loop: _Loop, live: list[int], dys: list[int]) -> _Backward:
             graph.add_argument(y.spec, f"d_y_{i}")
             for i, y in zip(dys, ys[len(live) :], strict=True)
         ]
-        found = dict(
-            zip(
-                xs,
-                backpropagate(operations, ys, [body.inputs[p] for p in xs], [*carried, *arriving]),
-                strict=True,
-            )
-        )
+        inputs = [body.inputs[p] for p in xs]
+        some = [body.inputs[p] for p in by_rows if p >= first_constant]
+        dxs = backpropagate(operations, ys, inputs, [*carried, *arriving], slices=some)
+        found = dict(zip(xs, dxs, strict=True))
         grown = sorted({*live, *(p for p in xs if p < loop.carries and found[p] is not None)})
         new_carries, sliced, summed, sums, totals = [], {}, {}, [], []
+        rows: dict[int, _Rows] = {}
         for p in live:
             dx = found[p]
             new_carries.append(_no_gradient(carried, live, body, p) if dx is None else dx)
@@ -183,7 +217,9 @@ def _trace_backward(loop: _Loop, live: list[int], dys: list[int]) -> _Backward:
             dx = found[p]
             if dx is None or p < loop.carries:
                 continue
-            if p < first_constant:
+            if isinstance(dx, IndexedSlices):
+                rows[p] = _Rows.of(graph, dx)
+            elif p < first_constant:
                 sliced[p] = as_input(graph, dx)
             else:
                 total = graph.add_argument(dx.spec, f"d_constant_{p}")
@@ -192,7 +228,7 @@ def _trace_backward(loop: _Loop, live: list[int], dys: list[int]) -> _Backward:
                 summed[p] = as_input(graph, add(total, dx))
         carries = [as_input(graph, dx) for dx in new_carries]
     arguments = [*carried, *totals, *arriving]
-    return _Backward(graph, grown, dys, carries, sliced, summed, arguments, sums)
+    return _Backward(graph, grown, dys, carries, sliced, summed, rows, arguments, sums)
 
 
 def _no_gradient(

@@ -204,6 +204,7 @@ class _Again:
     stateful = False
     read_only = False
     row_gradient = None
+    inner_row_gradient = None
 
     def __init__(self, script: Script) -> None:
         self.script = script

@@ -36,7 +36,7 @@ def backpropagate(
     xs: Sequence[Tensor],
     dys: Sequence[Tensor | None] | None = None,
     *,
-    slices: bool = False,
+    slices: bool | Collection[Tensor] = False,
 ) -> list[Any]:
     """The gradient of sum(ys * dys) with respect to each of `xs`, None where no y depends on it.
 
@@ -45,7 +45,8 @@ def backpropagate(
         ys: what is differentiated.
         xs: with respect to what. For a variable, its handle.
         dys: weights of `ys`; ones by default.
-        slices: whether the gradient of a variable may be IndexedSlices; else all are tensors.
+        slices: whether the gradient of a variable may be IndexedSlices, or the xs whose gradients
+            may; else all are tensors.
 
     Raises:
         UnimplementedError: an op on the way has no gradient.
@@ -53,7 +54,10 @@ def backpropagate(
     """
     wanted = {id(x) for x in xs}
     reached = set(wanted)
-    by_rows = {id(x) for x in xs if x.dtype == resource} if slices else set[int]()
+    if isinstance(slices, bool):
+        slices = [x for x in xs if x.dtype == resource] if slices else []
+    kept_rows = {id(x) for x in slices}
+    by_rows = set(kept_rows)
     path: list[AppliedOp] = []
     for record in records:
         if any(id(x) in reached for x in record.inputs):
@@ -79,7 +83,7 @@ def backpropagate(
     found: list[Any] = [_total(partials, x, keep=True) for x in xs]
     if not by_rows:
         return found
-    return [dx if x.dtype == resource else _dense(dx) for x, dx in zip(xs, found, strict=True)]
+    return [dx if id(x) in kept_rows else _dense(dx) for x, dx in zip(xs, found, strict=True)]
 
 
 def fill_unconnected(
@@ -182,10 +186,15 @@ def _gradient_of(
             location=getattr(record, "location", None),
             layer=getattr(record, "layer", None),
         )
+    inner, places = definition.inner_row_gradient, list[int]()
+    if by_rows and inner is not None:
+        places = [i for i, x in enumerate(record.inputs) if id(x) in by_rows]
     with _beside(record), _for_layer(record):
-        result = definition.gradient(record, *douts)
-    if result is None or isinstance(result, Tensor):
-        result = (result,)
+        if inner is not None and places:
+            found = inner(record, places, *douts)
+        else:
+            found = definition.gradient(record, *douts)
+    result: Sequence[Any] = (found,) if found is None or isinstance(found, Tensor) else found
     if len(result) != len(record.inputs):
         raise InternalError(
             f"the gradient of {definition.type} gives {len(result)} values "

@@ -33,6 +33,7 @@ _DECLARED: Mapping[str, str] = {
     "ops.array.sort": "Sort ArgSort TopK InTopK Unique",
     "ops.array.unique": "UniqueWithCounts",
     "ops.control.dataflow": "Switch Merge Enter Exit NextIteration LoopCond",
+    "ops.control.iterations": "JoinIterations SplitIterations",
     "ops.control.structured": (
         "Case StatefulCase While StatefulWhile Scan StatefulScan StackNew StackPush StackValues "
         "StackItem"

@@ -381,8 +381,10 @@ SCAN = _define("Scan", _scan_rule, _prepare_scan, _scan_kernel)
 # Their gradients are graphs, which functions make.
 for _op in CASE:
     _op.grad(later("laminar.engine.functions.condition_gradients", "condition_gradient"))
+    _op.inner_rows(later("laminar.engine.functions.condition_gradients", "condition_rows"))
 for _op in (*WHILE, *SCAN):
     _op.grad(later("laminar.engine.functions.loop_gradients", "loop_gradient"))
+    _op.inner_rows(later("laminar.engine.functions.loop_gradients", "loop_rows"))
 
 
 # What loops do with the values of their iterations, as operations of a loop written as dataflow

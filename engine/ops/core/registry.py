@@ -142,6 +142,7 @@ class OpDef:
         self.prepared: Preparation | None = None
         self.gradient: Gradient | None = None
         self.row_gradient: Callable[..., Any] | None = None
+        self.inner_row_gradient: Callable[..., Any] | None = None
         self.doc = inspect.getdoc(rule) or ""
         self._learn_signature()
         self.kernels = Kernels(type, self.input_names)
@@ -276,6 +277,15 @@ class OpDef:
         `dout` may be IndexedSlices.
         """
         self.row_gradient = fn
+        return fn
+
+    def inner_rows(self, fn: F) -> F:
+        """Register `fn(op, rows, *douts)`, as `grad`, for an op that has graphs inside.
+
+        It is asked where the gradients of some inputs, whose numbers are `rows`, may be
+        IndexedSlices.
+        """
+        self.inner_row_gradient = fn
         return fn
 
     # Using
