@@ -25,7 +25,7 @@ from laminar.engine.errors import (
 from laminar.engine.runtime import ServerDef, SessionConfig, register_server_protocol
 
 from ..cluster_spec import ClusterSpec
-from ..wire import Channels, Credentials, Limits, make_server
+from ..wire import Channels, Credentials, Limits, RateLimit, make_server
 from .master import Master
 from .peers import handlers
 from .roots import Roots
@@ -35,6 +35,8 @@ from .tasks import addresses, task_name
 from .worker import Worker
 
 _log = logging.getLogger("laminar.distribute")
+
+_SESSIONS = 1000, 60.0  # that somebody may begin, in how many seconds
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ class GrpcServer:
             places[self._task],
             settings.credentials,
             limits=settings.limits or Limits(),
+            rates={"laminar.MasterService/CreateSession": RateLimit(*_SESSIONS, "sessions")},
             services=(self._worker.tensors,),
             task=self._task,
             allow_insecure_network=settings.allow_insecure_network,

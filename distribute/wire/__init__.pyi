@@ -12,6 +12,7 @@ from .frames import decode_many as decode_many
 from .frames import encode as encode
 from .frames import encode_many as encode_many
 from .keepalive import Keepalive as Keepalive
+from .rates import RateLimit as RateLimit
 from .server import Call as Call
 from .server import Handler as Handler
 from .server import Limits as Limits
@@ -20,5 +21,5 @@ from .server import WireServer as WireServer
 from .server import make_server as make_server
 from .statuses import with_origin as with_origin
 from .tensor_client import TensorClient as TensorClient
-from .tensor_client import Transfer as Transfer
+from .tensor_link import Transfer as Transfer
 from .tensor_service import TensorService as TensorService

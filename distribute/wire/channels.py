@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import grpc
-
 from laminar.engine.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -27,6 +25,7 @@ from . import statuses
 from .credentials import Credentials, check_address
 from .envelopes import DOWNLOAD, TICKET, UPLOAD, WHOLE_BYTES, open_envelope, received, seal, sent
 from .keepalive import USUAL, Keepalive, channel_options
+from .quiet_grpc import grpc
 
 Done = Callable[[bytes | None, LaminarError | None], object]
 
@@ -333,6 +332,9 @@ class rpc_errors:  # noqa: N801  # reads as a block
 
     def __exit__(self, kind: Any, failure: Any, traceback: Any) -> None:
         if isinstance(failure, grpc.RpcError):
+            # The failure of a stream is its call, to which gRPC's frames refer: a circle that
+            # would keep what is in the frames here, memory for tensors among it.
+            failure.__traceback__ = None
             raise statuses.of_call(failure, self._who) from None
         if kind is ValueError:  # what gRPC raises for a channel that another thread has closed
             raise _closed(self._who) from None

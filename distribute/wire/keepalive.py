@@ -42,6 +42,8 @@ def _pings(keepalive: Keepalive) -> list[tuple[str, int]]:
     return [
         ("grpc.keepalive_time_ms", round(1000 * keepalive.time_seconds)),
         ("grpc.keepalive_timeout_ms", round(1000 * keepalive.timeout_seconds)),
+        # gRPC from 1.60 on waits for the answer of a ping for this long: a minute by default.
+        ("grpc.http2.ping_timeout_ms", round(1000 * keepalive.timeout_seconds)),
         ("grpc.keepalive_permit_without_calls", 1),
     ]
 

@@ -18,8 +18,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import grpc
-
 from laminar.engine.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
@@ -45,6 +43,8 @@ from .envelopes import (
     sent,
 )
 from .keepalive import MESSAGE_BYTES, USUAL, Keepalive, server_options
+from .quiet_grpc import grpc
+from .rates import RateLimit
 
 _log = logging.getLogger(__name__)
 
@@ -195,14 +195,22 @@ class _Unary:
     """One method."""
 
     def __init__(
-        self, method: str, handler: Handler, guard: Guard, depot: Depot, limits: Limits
+        self,
+        method: str,
+        handler: Handler,
+        guard: Guard,
+        depot: Depot,
+        limits: Limits,
+        rate: RateLimit | None,
     ) -> None:
         self._method, self._handler, self._guard = method, handler, guard
-        self._depot, self._limits = depot, limits
+        self._depot, self._limits, self._rate = depot, limits, rate
 
     def __call__(self, request: bytes, context: Any) -> bytes | None:
         with self._guard.errors_sent(context, self._method):
             identity = self._guard.identify(context)
+            if self._rate is not None:
+                self._rate.check(identity)
             kind, content = open_envelope(request, f"a client of {self._method}")
             if kind == TICKET:
                 content = self._depot.take(content, identity)
@@ -327,6 +335,7 @@ def make_server(
     credentials: Credentials | None = None,
     *,
     limits: Limits = _USUAL_LIMITS,
+    rates: Mapping[str, RateLimit] | None = None,
     services: tuple[Service, ...] = (),
     task: str = "",
     keepalive: Keepalive = USUAL,
@@ -340,6 +349,7 @@ def make_server(
         address: "host:port"; port 0 for any that is free.
         credentials: None for loopback alone.
         limits: what it takes on.
+        rates: by their names, the methods that nobody may call as often as they like.
         services: methods that are streams.
         task: such as "/job:worker/task:1"; errors that it sends have it as their origin.
         keepalive: how soon a client that is cut off is noticed.
@@ -359,7 +369,9 @@ def make_server(
     depot = Depot(limits.waiting_bytes)
     every = (_Bulk(depot, limits), *services)
     methods: dict[str, Any] = {
-        name: grpc.unary_unary_rpc_method_handler(_Unary(name, handler, guard, depot, limits))
+        name: grpc.unary_unary_rpc_method_handler(
+            _Unary(name, handler, guard, depot, limits, (rates or {}).get(name))
+        )
         for name, handler in handlers.items()
     }
     for service in every:

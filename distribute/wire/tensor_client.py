@@ -1,106 +1,24 @@
-"""The side that wants tensors: it asks the tasks that have them, over one link to each.
-
-A short tensor comes along the link itself. A long one is announced there, and fetched: its size is
-checked before there is memory for it, and that memory is used again (`buffers.py`). From a process
-of this host it comes in memory that both share (`shared_memory.py`), along a link over a socket of
-this host (`local_pipe.py`); its array is read-only.
-
-A link lives in one thread, which greets, opens the stream and reads it until it breaks. If damage
-broke it, what was asked for is asked once more over a new connection; if the other side has gone,
-all that waits fails.
-
-State of a `_Peer`, guarded by `_lock`: `_waiting[number]` are the requests without an answer;
-`_pipe` leads to the task, None while there is no connection; `_unsent` are the messages for then;
-`_taken` says what has come, to be told with the next request; `_thread` reads, None between lives.
-`_files[number]` is memory that the sender shares; `_released` are numbers of such memory that is
-used no more, to which any thread adds at any moment, without a lock.
-"""
+"""The side that wants tensors: it asks the tasks that have them, over one link to each."""
 
 from __future__ import annotations
 
-import contextlib
-import itertools
-import logging
 import math
 import threading
 import time
-import zlib
-from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, NamedTuple
 
-import numpy as np
-
-from laminar.engine.errors import (
-    CancelledError,
-    DataLossError,
-    DeadlineExceededError,
-    LaminarError,
-    Origin,
-    PermissionDeniedError,
-    UnavailableError,
-)
+from laminar.engine.errors import CancelledError, LaminarError
 from laminar.engine.graph import TensorSpec
 from laminar.engine.runtime.rendezvous import Arrival, Receiver
 
-from . import links, statuses
-from .buffers import Budget, BufferPool, Lease
-from .channels import Channels, rpc_errors
-from .chunks import fill
-from .envelopes import TICKET_BYTES, seal
-from .frames import Data, Header, array_of, check_spec, decode, parse_header
-from .links import Message, Pipe, Request, StreamPipe, numbered
-from .local_pipe import LocalPipe, boot_id
-from .shared_memory import mapped
-from .tensor_service import HELLO, LINK, RECV, RECV_STREAM, UNARY_BYTES, WELCOME
-
-_log = logging.getLogger(__name__)
+from .buffers import Budget, BufferPool
+from .channels import Channels
+from .deadlines import Deadlines
+from .local_pipe import boot_id
+from .tensor_link import Peer, Surroundings, Transfer, Wanted, deliver
 
 _FETCHERS = 4  # threads that fetch long tensors
-_HELLO_SECONDS = 10.0
-_MOST_TAKEN = 64  # that are told at the latest
-
-
-class Transfer(NamedTuple):
-    """What one tensor cost.
-
-    Attributes:
-        way: "link", "unary", "stream" or "memory".
-        start_seconds, end_seconds: of `time.monotonic()`, from the request to the arrival.
-    """
-
-    address: str
-    step_id: int
-    key: str
-    num_bytes: int
-    way: str
-    start_seconds: float
-    end_seconds: float
-
-
-@dataclass(slots=True)
-class _Wanted:
-    """A request."""
-
-    step_id: int
-    key: str
-    incarnation: int
-    spec: TensorSpec | None
-    done: Receiver
-    start: float
-    end: float
-    is_retried: bool = False
-
-
-class _Announced(NamedTuple):
-    """A long tensor that can be fetched; the checksum is that of its header."""
-
-    ticket: bytes
-    header: Header
-    checksum: int
 
 
 class TensorClient:
@@ -121,15 +39,20 @@ class TensorClient:
         on_transfer: Callable[[Transfer], object] | None = None,
         shares_memory: bool = True,
     ) -> None:
-        self.channels = channels.twin()
-        self.pool = BufferPool(budget if budget is not None else Budget())
-        self.on_transfer = on_transfer
-        self.host = boot_id().encode() if shares_memory else b""
+        self._channels = channels.twin()
+        self._pool = BufferPool(budget if budget is not None else Budget())
+        self._around = Surroundings(
+            self._channels,
+            self._pool,
+            boot_id().encode() if shares_memory else b"",
+            self._fetch,
+            on_transfer,
+        )
         self._lock = threading.Lock()  # of the next three
-        self._peers: dict[str, _Peer] = {}
+        self._peers: dict[str, Peer] = {}
         self._fetchers: ThreadPoolExecutor | None = None
         self._is_closed = False
-        self._deadlines = _Deadlines(self._expire)
+        self._deadlines = Deadlines(self._expire)
 
     def receive(
         self,
@@ -154,13 +77,13 @@ class TensorClient:
             spec: what is expected; anything else is refused before there is memory for it.
         """
         now = time.monotonic()
-        wanted = _Wanted(step_id, key, incarnation, spec, done, now, now + timeout_seconds)
+        wanted = Wanted(step_id, key, incarnation, spec, done, now, now + timeout_seconds)
         with self._lock:
             peer = None if self._is_closed else self._peers.get(address)
             if peer is None and not self._is_closed:
-                peer = self._peers[address] = _Peer(self, address)
+                peer = self._peers[address] = Peer(self._around, address)
         if peer is None:
-            _deliver(wanted, Arrival(error=CancelledError(f"{key}: this task is being stopped")))
+            deliver(wanted, Arrival(error=CancelledError(f"{key}: this task is being stopped")))
             return
         self._deadlines.add(wanted.end)
         peer.ask(wanted)
@@ -181,15 +104,20 @@ class TensorClient:
         self._deadlines.close()
         for peer in peers:
             peer.close()
-        self.channels.close()
+        self._channels.close()
         for peer in peers:
             peer.join()
         if fetchers is not None:
             fetchers.shutdown()
-        self.pool.close()
+        self._pool.close()
 
-    def fetch(self, work: Callable[[], None]) -> None:
-        """Have a thread do something that takes long."""
+    def __enter__(self) -> TensorClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _fetch(self, work: Callable[[], None]) -> None:
         with self._lock:
             if self._is_closed:
                 return  # the peers have told all that wait
@@ -197,7 +125,7 @@ class TensorClient:
                 self._fetchers = ThreadPoolExecutor(_FETCHERS, thread_name_prefix="laminar-fetch")
             self._fetchers.submit(work)
 
-    def _every_peer(self) -> list[_Peer]:
+    def _every_peer(self) -> list[Peer]:
         with self._lock:
             return list(self._peers.values())
 
@@ -205,394 +133,3 @@ class TensorClient:
         """Fail what has waited too long; gives when the next one has."""
         now = time.monotonic()
         return min((peer.expire(now) for peer in self._every_peer()), default=math.inf)
-
-
-class _Deadlines:
-    """A thread that wakes when the earliest deadline has come; there is none before the first.
-
-    `_next` is when it wakes, guarded by `_changed`. A deadline is never taken away: a thread that
-    wakes for one that was met looks for the next.
-    """
-
-    def __init__(self, expire: Callable[[], float]) -> None:
-        self._expire = expire
-        self._changed = threading.Condition()
-        self._next = math.inf
-        self._is_closed = False
-        self._thread: threading.Thread | None = None
-
-    def add(self, end: float) -> None:
-        """Wake at `end`, or before."""
-        if end >= self._next:
-            return
-        with self._changed:
-            self._next = min(end, self._next)
-            if self._thread is None and not self._is_closed:
-                self._thread = threading.Thread(
-                    target=self._run, name="laminar-deadlines", daemon=True
-                )
-                self._thread.start()
-            self._changed.notify()
-
-    def close(self) -> None:
-        """End the thread."""
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
-
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                while not self._is_closed and (left := self._next - time.monotonic()) > 0:
-                    self._changed.wait(None if left == math.inf else left)
-                if self._is_closed:
-                    return
-                self._next = math.inf
-            found = self._expire()
-            with self._changed:
-                self._next = min(found, self._next)
-
-
-class _Peer:
-    """A task that has tensors."""
-
-    def __init__(self, client: TensorClient, address: str) -> None:
-        self._client, self._address = client, address
-        self._lock = threading.Lock()
-        self._numbers = itertools.count(1)
-        self._waiting: dict[int, _Wanted] = {}
-        self._pipe: Pipe | None = None
-        self._unsent: list[bytes] = []
-        self._taken: list[bytes] = []
-        self._files: dict[int, Any] = {}  # used by the thread of the link alone
-        self._released: deque[int] = deque()
-        self._thread: threading.Thread | None = None
-        self._is_closed = False
-
-    def ask(self, wanted: _Wanted) -> None:
-        """Ask for a tensor."""
-        with self._lock:
-            if not self._is_closed:
-                number = next(self._numbers)
-                self._waiting[number] = wanted
-                request = _request(number, wanted)
-                if self._taken or self._released:
-                    request = b"".join((*self._news(), request))
-                self._say(request)
-                if self._thread is None:
-                    name = f"laminar-link {self._address}"
-                    self._thread = threading.Thread(target=self._live, name=name, daemon=True)
-                    self._thread.start()
-                return
-        _deliver(wanted, Arrival(error=CancelledError(f"{wanted.key}: this task is being stopped")))
-
-    def cancel_step(self, step_id: int, error: LaminarError) -> None:
-        """Fail what waits for a step."""
-        with self._lock:
-            found = [(n, w) for n, w in self._waiting.items() if w.step_id == step_id]
-            for number, _ in found:
-                del self._waiting[number]
-            if self._pipe is not None:  # else the sender has not heard of the step
-                self._pipe.send(numbered(links.CANCEL_STEP, step_id))
-        for _, wanted in found:
-            _deliver(wanted, Arrival(error=error))
-
-    def expire(self, now: float) -> float:
-        """Fail what has waited too long; gives when the next one has."""
-        with self._lock:
-            found = [(n, w) for n, w in self._waiting.items() if w.end <= now]
-            for number, _ in found:
-                del self._waiting[number]
-                self._say(numbered(links.CANCEL, number))
-            after = min((w.end for w in self._waiting.values()), default=math.inf)
-        for _, wanted in found:
-            waited = f"nothing came in {wanted.end - wanted.start:.3g} s"
-            self._fail(wanted, DeadlineExceededError(waited))
-        return after
-
-    def close(self) -> None:
-        """Fail what waits; the thread ends when its connection is closed."""
-        with self._lock:
-            self._is_closed = True
-            waiting, self._waiting = list(self._waiting.values()), {}
-            pipe, self._pipe = self._pipe, None
-        if pipe is not None:
-            pipe.close()
-        for wanted in waiting:
-            self._fail(wanted, CancelledError("this task is being stopped"))
-
-    def join(self) -> None:
-        """Wait for the thread."""
-        thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join()
-
-    def _say(self, messages: bytes) -> None:
-        if self._pipe is not None:
-            self._pipe.send(messages)
-        else:
-            self._unsent.append(messages)
-
-    def _fail(self, wanted: _Wanted, error: LaminarError) -> None:
-        channels = self._client.channels
-        name = channels.name(self._address)
-        own = type(error)(f"{name}: {wanted.key}: {error.message}", remedy=error.remedy)
-        own.origin = error.origin
-        statuses.with_origin(own, Origin(channels.task(self._address), step_id=wanted.step_id))
-        _deliver(wanted, Arrival(error=own))
-
-    # The life of the link: all below runs in its thread, or in one that fetches.
-
-    def _live(self) -> None:
-        welcome: bytes | None = None
-        while True:
-            try:
-                welcome = welcome or self._greet()
-                with contextlib.closing(self._open(welcome)) as messages:
-                    self._read(messages)
-                error: LaminarError = UnavailableError("the task has closed the link")
-            except LaminarError as failure:
-                error = failure
-            except Exception as cause:
-                _log.exception("the link to %s failed", self._address)
-                error = UnavailableError(f"the link failed: {cause}")
-            lost: list[_Wanted] = []
-            with self._lock:
-                pipe, self._pipe = self._pipe, None
-                self._unsent.clear()
-                for number, wanted in list(self._waiting.items()):
-                    if isinstance(error, DataLossError) and not wanted.is_retried:
-                        wanted.is_retried = True
-                        self._unsent.append(_request(number, wanted))
-                    else:
-                        lost.append(self._waiting.pop(number))
-                is_over = not self._waiting
-                if is_over:
-                    self._thread = None
-                    self._taken.clear()
-            if pipe is not None:
-                pipe.close()
-            for wanted in lost:
-                self._fail(wanted, error)
-            if is_over:
-                return
-            self._client.channels.forget(self._address)
-
-    def _greet(self) -> bytes:
-        """The id of a new link, and how a process of this host finds it."""
-        client = self._client
-        answer = client.channels.unary(self._address, HELLO, client.host, _HELLO_SECONDS)
-        if len(answer) < WELCOME.size:
-            raise links.damage(f"a welcome of {len(answer)} bytes")
-        return answer
-
-    def _open(self, welcome: bytes) -> Generator[Message]:
-        """Open the connection, and send what waits for it; gives what comes."""
-        link_id, socket_name = welcome[: WELCOME.size], welcome[WELCOME.size :]
-        local = self._local(socket_name) if socket_name else None
-        pipe: Pipe
-        if local is not None:
-            pipe, messages, end = local, local.messages(), local.end
-        else:
-            pipe = stream = StreamPipe()
-            channels = self._client.channels
-            call = channels.call(self._address, "stream_stream", LINK, stream.batches(), None)
-            messages, end = self._streamed(call), call.cancel
-        pipe.send(links.message(links.ATTACH, link_id))
-        self._files, self._released = {}, deque()
-        with self._lock:
-            if not self._is_closed:
-                for unsent in self._unsent:
-                    pipe.send(unsent)
-                self._unsent.clear()
-                self._pipe = pipe
-                return messages
-        pipe.close()
-        end()
-        raise CancelledError("this task is being stopped")
-
-    def _local(self, socket_name: bytes) -> LocalPipe | None:
-        try:
-            return LocalPipe.connect(socket_name)
-        except (OSError, PermissionDeniedError) as cause:  # another container, another user
-            _log.debug("%s is reached over the network alone: %s", self._address, cause)
-            return None
-
-    def _streamed(self, call: Any) -> Generator[Message]:
-        try:
-            with rpc_errors(self._client.channels.name(self._address)):
-                yield from links.messages_in(call)
-        finally:
-            call.cancel()
-
-    def _read(self, messages: Iterator[Message]) -> None:
-        for kind, body, fd in messages:
-            number, rest = links.number_of(body)
-            if kind == links.TENSOR:
-                self._take_short(number, rest)
-            elif kind == links.READY:
-                self._take_long(number, rest)
-            elif kind == links.SHARED:
-                self._take_shared(number, rest, fd)
-            elif kind == links.FAILED:
-                wanted = self._end(number)
-                if wanted is not None:
-                    error = statuses.from_bytes(bytes(rest))
-                    _deliver(wanted, Arrival(error=error))
-            else:
-                raise links.damage(f"a message of the kind {kind}")
-
-    def _end(self, number: int, is_long: bool = False) -> _Wanted | None:
-        """What has waited under a number; None if it waits no more."""
-        with self._lock:
-            wanted = self._waiting.pop(number, None)
-            if wanted is not None:
-                self._taken.append(numbered(links.TAKEN, number))
-                # The sender keeps what is not known to be taken: news of much goes at once.
-                if is_long or len(self._taken) >= _MOST_TAKEN:
-                    self._say(b"".join(self._news()))
-        return wanted
-
-    def _news(self) -> list[bytes]:
-        """What the sender is to know with the next message."""
-        news, self._taken = self._taken, []
-        while self._released:
-            news.append(numbered(links.RELEASED, self._released.popleft()))
-        return news
-
-    def _take_short(self, number: int, data: memoryview) -> None:
-        with self._lock:
-            wanted = self._waiting.get(number)
-        if wanted is None:
-            return
-        try:
-            frame = decode(data, len(data), wanted.spec)
-        except LaminarError as error:
-            if self._end(number) is not None:
-                self._fail(wanted, error)
-            return
-        if self._end(number) is not None:
-            self._arrived(wanted, frame.value, frame.is_dead, len(data), "link")
-
-    def _take_long(self, number: int, data: memoryview) -> None:
-        with self._lock:
-            wanted = self._waiting.get(number)
-        if wanted is None:
-            return
-        ticket, rest = bytes(data[:TICKET_BYTES]), bytes(data[TICKET_BYTES:])
-        try:
-            header = _announced_header(rest, wanted)
-        except LaminarError as error:
-            if self._end(number) is not None:
-                self._fail(wanted, error)
-            return
-        announced = _Announced(ticket, header, zlib.crc32(rest))
-        self._client.fetch(partial(self._fetch, number, wanted, announced))
-
-    def _take_shared(self, number: int, data: memoryview, fd: int | None) -> None:
-        """Compute on the memory in which the sender has put a tensor."""
-        place, rest = links.number_of(data)
-        if fd is not None:
-            self._files[place] = mapped(fd)
-        memory = self._files.get(place)
-        if memory is None:
-            raise links.damage("a tensor in memory that is not known")
-        budget, released = self._client.pool.budget, self._released
-        with self._lock:
-            wanted = self._waiting.get(number)
-        if wanted is None:
-            released.append(place)
-            return
-        try:
-            header = _announced_header(rest, wanted)
-            if header.num_bytes > len(memory):
-                raise links.damage("a tensor longer than its memory")
-            budget.reserve(header.num_bytes, wanted.key)
-        except LaminarError as error:
-            released.append(place)
-            if self._end(number, True) is not None:
-                self._fail(wanted, error)
-            return
-        size = header.num_bytes
-
-        def give_back(_: Any) -> None:
-            budget.release(size)
-            released.append(place)
-
-        try:
-            value = array_of(header, np.asarray(Lease(memory, size, give_back)))
-        except LaminarError as error:
-            if self._end(number, True) is not None:
-                self._fail(wanted, error)
-            return
-        if self._end(number, True) is not None:
-            self._arrived(wanted, value, False, size, "memory")
-
-    def _fetch(self, number: int, wanted: _Wanted, announced: _Announced) -> None:
-        """Bring a tensor that was announced; if it is damaged, once more on a new connection."""
-        who, header = self._client.channels.name(self._address), announced.header
-        way = "unary" if header.num_bytes <= UNARY_BYTES else "stream"
-        try:
-            memory = self._client.pool.take(header.num_bytes, f"{who}: {wanted.key}")
-            try:
-                self._fill(self._client.channels, memory, announced, wanted)
-            except DataLossError:
-                with self._client.channels.twin() as others:
-                    self._fill(others, memory, announced, wanted)
-            value = array_of(header, memory)
-        except LaminarError as error:
-            if self._end(number, True) is not None:
-                self._fail(wanted, error)
-            return
-        if self._end(number, True) is not None:
-            self._arrived(wanted, value, False, header.num_bytes, way)
-
-    def _fill(
-        self, channels: Channels, memory: Any, announced: _Announced, wanted: _Wanted
-    ) -> None:
-        left = wanted.end - time.monotonic()
-        if left <= 0:
-            raise DeadlineExceededError("the time ran out before it was fetched")
-        view, request = memoryview(memory), seal(announced.ticket)
-        num_bytes = announced.header.num_bytes
-        with rpc_errors(channels.name(self._address)):
-            if num_bytes <= UNARY_BYTES:
-                answer = channels.call(self._address, "unary_unary", RECV, request, left)
-                fill(view, (answer[:-4], answer[-4:]), announced.checksum)
-                return
-            call = channels.call(self._address, "unary_stream", RECV_STREAM, request, left)
-            try:
-                fill(view, call, announced.checksum)
-            finally:
-                call.cancel()
-
-    def _arrived(self, wanted: _Wanted, value: Any, is_dead: bool, size: int, way: str) -> None:
-        watch = self._client.on_transfer
-        if watch is not None:
-            now = time.monotonic()
-            watch(Transfer(self._address, wanted.step_id, wanted.key, size, way, wanted.start, now))
-        _deliver(wanted, Arrival(value, is_dead))
-
-
-def _announced_header(data: Data, wanted: _Wanted) -> Header:
-    """The header of a tensor that comes by itself, if it is what is wanted."""
-    header = parse_header(data)
-    if header.size != len(data) or not header.is_separate:
-        raise links.damage("a tensor is announced without its header")
-    if wanted.spec is not None:
-        check_spec(header, wanted.spec)
-    return header
-
-
-def _request(number: int, wanted: _Wanted) -> bytes:
-    asked = Request(number, wanted.step_id, wanted.incarnation, wanted.is_retried, wanted.key)
-    return asked.to_bytes()
-
-
-def _deliver(wanted: _Wanted, arrival: Arrival) -> None:
-    try:
-        wanted.done(arrival)
-    except Exception:
-        _log.exception("%s of step %d arrived, and its receiver failed", wanted.key, wanted.step_id)

@@ -23,8 +23,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-import grpc
-
 from laminar.engine.errors import (
     AbortedError,
     AlreadyExistsError,
@@ -42,6 +40,7 @@ from .envelopes import TICKET_BYTES, open_envelope, seal
 from .frames import DEAD, Payload, frame_of, pack_header, payload_of
 from .links import Message, Pipe, Request, StreamPipe, numbered
 from .local_pipe import LocalListener, LocalPipe, boot_id
+from .quiet_grpc import grpc
 from .server import Guard, Service
 from .shared_memory import SharedBuffers
 

@@ -17,6 +17,7 @@ from laminar.distribute.wire import (
     Handler,
     Keepalive,
     Limits,
+    RateLimit,
     TensorClient,
     TensorService,
     WireServer,
@@ -37,6 +38,7 @@ def served(
     service: TensorService | None = None,
     credentials: Credentials | None = None,
     limits: Limits | None = None,
+    rates: Mapping[str, RateLimit] | None = None,
 ) -> Iterator[WireServer]:
     """A server on a port of this machine, in a block."""
     server = make_server(
@@ -44,6 +46,7 @@ def served(
         "127.0.0.1:0",
         credentials,
         limits=limits or Limits(),
+        rates=rates,
         services=() if service is None else (service,),
         task=TASK,
         keepalive=QUICK,

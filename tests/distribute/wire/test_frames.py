@@ -205,6 +205,7 @@ def attack(num: int) -> None:
     rng = random.Random(0)
     originals = [encode(values(d, s), key="k") for d in sorted([*DENSE, string]) for s in SHAPES]
     originals += [encode_many([("a", np.arange(3)), ("b", b"text")]), encode(None, is_dead=True)]
+    originals.append(encode_many([]))
     num_refused = 0
     for i in range(num):
         original = originals[i % len(originals)]

@@ -1,0 +1,464 @@
+"""One task that has tensors, as who wants some sees it.
+
+A short tensor comes along the link itself. A long one is announced there, and fetched: its size is
+checked before there is memory for it, and that memory is used again (`buffers.py`). From a process
+of this host it comes in memory that both share (`shared_memory.py`), along a link over a socket of
+this host (`local_pipe.py`); its array is read-only.
+
+The link lives in one thread, which greets, opens the stream and reads it until it breaks. If damage
+broke it, what was asked for is asked once more over a new connection; if the other side has gone,
+all that waits fails.
+
+State of a `Peer`, guarded by `_lock`: `_waiting[number]` are the requests without an answer;
+`_pipe` leads to the task, None while there is no connection; `_unsent` are the messages for then;
+`_taken` says what has come, to be told with the next request; `_thread` reads, None between lives.
+`_files[number]` is memory that the sender shares; `_released` are numbers of such memory that is
+used no more, to which any thread adds at any moment, without a lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import math
+import threading
+import time
+import zlib
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from laminar.engine.errors import (
+    CancelledError,
+    DataLossError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    LaminarError,
+    Origin,
+    PermissionDeniedError,
+    UnavailableError,
+)
+from laminar.engine.graph import TensorSpec
+from laminar.engine.runtime.rendezvous import Arrival, Receiver
+
+from . import links, statuses
+from .buffers import BufferPool, Lease
+from .channels import Channels, rpc_errors
+from .chunks import fill
+from .envelopes import TICKET_BYTES, seal
+from .frames import Data, Header, array_of, check_spec, decode, parse_header
+from .links import Message, Pipe, Request, StreamPipe, numbered
+from .local_pipe import LocalPipe
+from .shared_memory import mapped
+from .tensor_service import HELLO, LINK, RECV, RECV_STREAM, UNARY_BYTES, WELCOME
+
+_log = logging.getLogger(__name__)
+
+_HELLO_SECONDS = 10.0  # for the greeting
+_MOST_TAKEN = 64  # that are told at the latest
+
+
+class Transfer(NamedTuple):
+    """What one tensor cost.
+
+    Attributes:
+        way: "link", "unary", "stream" or "memory".
+        start_seconds, end_seconds: of `time.monotonic()`, from the request to the arrival.
+    """
+
+    address: str
+    step_id: int
+    key: str
+    num_bytes: int
+    way: str
+    start_seconds: float
+    end_seconds: float
+
+
+@dataclass(slots=True)
+class Wanted:
+    """A request."""
+
+    step_id: int
+    key: str
+    incarnation: int
+    spec: TensorSpec | None
+    done: Receiver
+    start: float
+    end: float
+    is_retried: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the links of a task share.
+
+    Attributes:
+        channels: that connect.
+        pool: of memory for what comes.
+        host: this host's `boot_id`; empty to share no memory with other processes.
+        fetch: has a thread do what takes long.
+        on_transfer: told of what has come.
+    """
+
+    channels: Channels
+    pool: BufferPool
+    host: bytes
+    fetch: Callable[[Callable[[], None]], None]
+    on_transfer: Callable[[Transfer], object] | None
+
+
+class _Announced(NamedTuple):
+    """A long tensor that can be fetched; the checksum is that of its header."""
+
+    ticket: bytes
+    header: Header
+    checksum: int
+
+
+class Peer:
+    """A task that has tensors."""
+
+    def __init__(self, around: Surroundings, address: str) -> None:
+        self._around, self._address = around, address
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, Wanted] = {}
+        self._pipe: Pipe | None = None
+        self._unsent: list[bytes] = []
+        self._taken: list[bytes] = []
+        self._files: dict[int, Any] = {}  # used by the thread of the link alone
+        self._released: deque[int] = deque()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+
+    def ask(self, wanted: Wanted) -> None:
+        """Ask for a tensor."""
+        with self._lock:
+            if not self._is_closed:
+                number = next(self._numbers)
+                self._waiting[number] = wanted
+                request = _request(number, wanted)
+                if self._taken or self._released:
+                    request = b"".join((*self._news(), request))
+                self._say(request)
+                if self._thread is None:
+                    name = f"laminar-link {self._address}"
+                    self._thread = threading.Thread(target=self._live, name=name, daemon=True)
+                    self._thread.start()
+                return
+        deliver(wanted, Arrival(error=CancelledError(f"{wanted.key}: this task is being stopped")))
+
+    def cancel_step(self, step_id: int, error: LaminarError) -> None:
+        """Fail what waits for a step."""
+        with self._lock:
+            found = [(n, w) for n, w in self._waiting.items() if w.step_id == step_id]
+            for number, _ in found:
+                del self._waiting[number]
+            if self._pipe is not None:  # else the sender has not heard of the step
+                self._pipe.send(numbered(links.CANCEL_STEP, step_id))
+        for _, wanted in found:
+            deliver(wanted, Arrival(error=error))
+
+    def expire(self, now: float) -> float:
+        """Fail what has waited too long; gives when the next one has."""
+        with self._lock:
+            found = [(n, w) for n, w in self._waiting.items() if w.end <= now]
+            for number, _ in found:
+                del self._waiting[number]
+                self._say(numbered(links.CANCEL, number))
+            after = min((w.end for w in self._waiting.values()), default=math.inf)
+        for _, wanted in found:
+            waited = f"nothing came in {wanted.end - wanted.start:.3g} s"
+            self._fail(wanted, DeadlineExceededError(waited))
+        return after
+
+    def close(self) -> None:
+        """Fail what waits; the thread ends when its connection is closed."""
+        with self._lock:
+            self._is_closed = True
+            waiting, self._waiting = list(self._waiting.values()), {}
+            pipe, self._pipe = self._pipe, None
+        if pipe is not None:
+            pipe.close()
+        for wanted in waiting:
+            self._fail(wanted, CancelledError("this task is being stopped"))
+
+    def join(self) -> None:
+        """Wait for the thread."""
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def _say(self, messages: bytes) -> None:
+        if self._pipe is not None:
+            self._pipe.send(messages)
+        else:
+            self._unsent.append(messages)
+
+    def _fail(self, wanted: Wanted, error: LaminarError) -> None:
+        channels = self._around.channels
+        name = channels.name(self._address)
+        own = type(error)(f"{name}: {wanted.key}: {error.message}", remedy=error.remedy)
+        own.origin = error.origin
+        statuses.with_origin(own, Origin(channels.task(self._address), step_id=wanted.step_id))
+        deliver(wanted, Arrival(error=own))
+
+    # The life of the link: all below runs in its thread, or in one that fetches.
+
+    def _live(self) -> None:
+        welcome: bytes | None = None
+        while True:
+            try:
+                welcome = welcome or self._greet()
+                with contextlib.closing(self._open(welcome)) as messages:
+                    self._read(messages)
+                error: LaminarError = UnavailableError("the task has closed the link")
+            except LaminarError as failure:
+                error = failure
+            except Exception as cause:
+                _log.exception("the link to %s failed", self._address)
+                error = UnavailableError(f"the link failed: {cause}")
+            lost: list[Wanted] = []
+            with self._lock:
+                pipe, self._pipe = self._pipe, None
+                self._unsent.clear()
+                for number, wanted in list(self._waiting.items()):
+                    if isinstance(error, DataLossError) and not wanted.is_retried:
+                        wanted.is_retried = True
+                        self._unsent.append(_request(number, wanted))
+                    else:
+                        lost.append(self._waiting.pop(number))
+                is_over = not self._waiting
+                if is_over:
+                    self._thread = None
+                    self._taken.clear()
+            if pipe is not None:
+                pipe.close()
+            for wanted in lost:
+                self._fail(wanted, error)
+            self._around.channels.forget(self._address)  # it is broken, damaged, or not needed
+            if is_over:
+                return
+
+    def _greet(self) -> bytes:
+        """The id of a new link, and how a process of this host finds it."""
+        around = self._around
+        answer = around.channels.unary(self._address, HELLO, around.host, _HELLO_SECONDS)
+        if len(answer) < WELCOME.size:
+            raise links.damage(f"a welcome of {len(answer)} bytes")
+        return answer
+
+    def _open(self, welcome: bytes) -> Generator[Message]:
+        """Open the connection, and send what waits for it; gives what comes."""
+        link_id, socket_name = welcome[: WELCOME.size], welcome[WELCOME.size :]
+        local = self._local(socket_name) if socket_name else None
+        pipe: Pipe
+        if local is not None:
+            pipe, messages, end = local, local.messages(), local.end
+        else:
+            pipe = stream = StreamPipe()
+            channels = self._around.channels
+            call = channels.call(self._address, "stream_stream", LINK, stream.batches(), None)
+            messages, end = self._streamed(call), call.cancel
+        pipe.send(links.message(links.ATTACH, link_id))
+        self._files, self._released = {}, deque()
+        with self._lock:
+            if not self._is_closed:
+                for unsent in self._unsent:
+                    pipe.send(unsent)
+                self._unsent.clear()
+                self._pipe = pipe
+                return messages
+        pipe.close()
+        end()
+        raise CancelledError("this task is being stopped")
+
+    def _local(self, socket_name: bytes) -> LocalPipe | None:
+        try:
+            return LocalPipe.connect(socket_name)
+        except (OSError, PermissionDeniedError) as cause:  # another container, another user
+            _log.debug("%s is reached over the network alone: %s", self._address, cause)
+            return None
+
+    def _streamed(self, call: Any) -> Generator[Message]:
+        try:
+            with rpc_errors(self._around.channels.name(self._address)):
+                yield from links.messages_in(call)
+        finally:
+            call.cancel()
+
+    def _read(self, messages: Iterator[Message]) -> None:
+        for kind, body, fd in messages:
+            number, rest = links.number_of(body)
+            if kind == links.TENSOR:
+                self._take_short(number, rest)
+            elif kind == links.READY:
+                self._take_long(number, rest)
+            elif kind == links.SHARED:
+                self._take_shared(number, rest, fd)
+            elif kind == links.FAILED:
+                error = statuses.from_bytes(bytes(rest))
+                wanted = self._end(number)
+                if wanted is not None:
+                    deliver(wanted, Arrival(error=error))
+            else:
+                raise links.damage(f"a message of the kind {kind}")
+
+    def _end(self, number: int, is_long: bool = False) -> Wanted | None:
+        """What has waited under a number; None if it waits no more."""
+        with self._lock:
+            wanted = self._waiting.pop(number, None)
+            if wanted is not None:
+                self._taken.append(numbered(links.TAKEN, number))
+                # The sender keeps what is not known to be taken: news of much goes at once.
+                if is_long or len(self._taken) >= _MOST_TAKEN:
+                    self._say(b"".join(self._news()))
+        return wanted
+
+    def _news(self) -> list[bytes]:
+        """What the sender is to know with the next message."""
+        news, self._taken = self._taken, []
+        while self._released:
+            news.append(numbered(links.RELEASED, self._released.popleft()))
+        return news
+
+    def _take_short(self, number: int, data: memoryview) -> None:
+        with self._lock:
+            wanted = self._waiting.get(number)
+        if wanted is None:
+            return
+        try:
+            frame = decode(data, len(data), wanted.spec)
+        except LaminarError as error:
+            if self._end(number) is not None:
+                self._fail(wanted, error)
+            return
+        if self._end(number) is not None:
+            self._arrived(wanted, frame.value, frame.is_dead, len(data), "link")
+
+    def _take_long(self, number: int, data: memoryview) -> None:
+        with self._lock:
+            wanted = self._waiting.get(number)
+        if wanted is None:
+            return
+        ticket, rest = bytes(data[:TICKET_BYTES]), bytes(data[TICKET_BYTES:])
+        try:
+            header = _announced_header(rest, wanted)
+        except LaminarError as error:
+            if self._end(number) is not None:
+                self._fail(wanted, error)
+            return
+        announced = _Announced(ticket, header, zlib.crc32(rest))
+        self._around.fetch(partial(self._fetch, number, wanted, announced))
+
+    def _take_shared(self, number: int, data: memoryview, fd: int | None) -> None:
+        """Compute on the memory in which the sender has put a tensor."""
+        place, rest = links.number_of(data)
+        if fd is not None:
+            self._files[place] = mapped(fd)
+        memory = self._files.get(place)
+        if memory is None:
+            raise links.damage("a tensor in memory that is not known")
+        budget, released = self._around.pool.budget, self._released
+        with self._lock:
+            wanted = self._waiting.get(number)
+        if wanted is None:
+            released.append(place)
+            return
+        try:
+            header = _announced_header(rest, wanted)
+            if header.num_bytes > len(memory):
+                raise links.damage("a tensor longer than its memory")
+            budget.reserve(header.num_bytes, wanted.key)
+        except LaminarError as error:
+            released.append(place)
+            if self._end(number, True) is not None:
+                self._fail(wanted, error)
+            return
+        size = header.num_bytes
+
+        def give_back(_: Any) -> None:
+            budget.release(size)
+            released.append(place)
+
+        try:
+            value = array_of(header, np.asarray(Lease(memory, size, give_back)))
+        except LaminarError as error:
+            if self._end(number, True) is not None:
+                self._fail(wanted, error)
+            return
+        if self._end(number, True) is not None:
+            self._arrived(wanted, value, False, size, "memory")
+
+    def _fetch(self, number: int, wanted: Wanted, announced: _Announced) -> None:
+        """Bring a tensor that was announced; if it is damaged, once more on a new connection."""
+        who, header = self._around.channels.name(self._address), announced.header
+        way = "unary" if header.num_bytes <= UNARY_BYTES else "stream"
+        try:
+            memory = self._around.pool.take(header.num_bytes, f"{who}: {wanted.key}")
+            try:
+                self._fill(self._around.channels, memory, announced, wanted)
+            except (DataLossError, CancelledError, FailedPreconditionError):
+                # Damage, or the connection was given up because of damage on the link.
+                with self._around.channels.twin() as others:
+                    self._fill(others, memory, announced, wanted)
+            value = array_of(header, memory)
+        except LaminarError as error:
+            if self._end(number, True) is not None:
+                self._fail(wanted, error)
+            return
+        if self._end(number, True) is not None:
+            self._arrived(wanted, value, False, header.num_bytes, way)
+
+    def _fill(self, channels: Channels, memory: Any, announced: _Announced, wanted: Wanted) -> None:
+        left = wanted.end - time.monotonic()
+        if left <= 0:
+            raise DeadlineExceededError("the time ran out before it was fetched")
+        view, request = memoryview(memory), seal(announced.ticket)
+        num_bytes = announced.header.num_bytes
+        with rpc_errors(channels.name(self._address)):
+            if num_bytes <= UNARY_BYTES:
+                answer = channels.call(self._address, "unary_unary", RECV, request, left)
+                fill(view, (answer[:-4], answer[-4:]), announced.checksum)
+                return
+            call = channels.call(self._address, "unary_stream", RECV_STREAM, request, left)
+            try:
+                fill(view, call, announced.checksum)
+            finally:
+                call.cancel()
+
+    def _arrived(self, wanted: Wanted, value: Any, is_dead: bool, size: int, way: str) -> None:
+        watch = self._around.on_transfer
+        if watch is not None:
+            now = time.monotonic()
+            watch(Transfer(self._address, wanted.step_id, wanted.key, size, way, wanted.start, now))
+        deliver(wanted, Arrival(value, is_dead))
+
+
+def _announced_header(data: Data, wanted: Wanted) -> Header:
+    """The header of a tensor that comes by itself, if it is what is wanted."""
+    header = parse_header(data)
+    if header.size != len(data) or not header.is_separate:
+        raise links.damage("a tensor is announced without its header")
+    if wanted.spec is not None:
+        check_spec(header, wanted.spec)
+    return header
+
+
+def _request(number: int, wanted: Wanted) -> bytes:
+    asked = Request(number, wanted.step_id, wanted.incarnation, wanted.is_retried, wanted.key)
+    return asked.to_bytes()
+
+
+def deliver(wanted: Wanted, arrival: Arrival) -> None:
+    """Tell who wanted a tensor; what they raise is theirs, and does not stop others."""
+    try:
+        wanted.done(arrival)
+    except Exception:
+        _log.exception("%s of step %d arrived, and its receiver failed", wanted.key, wanted.step_id)
