@@ -9,7 +9,7 @@ from typing import Any
 from laminar.engine import GraphDef, Variable, import_graph_def
 from laminar.engine.errors import DataLossError, LaminarError, ShapeError
 from laminar.engine.functions import Function
-from laminar.engine.graph import GraphTensor, TensorSpec
+from laminar.engine.graph import Graph, GraphTensor, TensorSpec
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.saving.archive import ArchiveReader, open_archive
 from laminar.saving.limits import Limits, refused
@@ -138,6 +138,11 @@ class Endpoint:
                 self._complain(f"{spec}, got {tensor.spec}")
             tensors.append(tensor)
         return packed(self._about["results"], self._function(*tensors), self.name)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that it runs."""
+        return self._function.traces[0].graph
 
     def fits(self, *args: Any) -> bool:
         """Whether arguments have the exported structure, types and shapes."""

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 _DIGEST_BYTES = 32
 # In each of the 256 folders that the first figures of a digest tell apart: 1 GiB in all.
@@ -22,6 +24,8 @@ _MOST_BYTES = 1 << 22
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _MODE = 0o700
 _FAILURES = (OSError, RuntimeError)  # the second where nobody knows the user's home
+_PLACE = re.compile("[0-9a-f]{2}")
+_NAME = re.compile(r"[0-9a-f]{64}\.[a-z]+")
 _PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK  # no link is followed, no pipe waited for
 
 
@@ -71,6 +75,44 @@ def write(name: str, content: bytes) -> None:
         _trim(place)
     except _FAILURES:
         return  # a cache that cannot be written costs time, not results
+
+
+class Contents(NamedTuple):
+    """What there is: files, and their bytes."""
+
+    files: int
+    num_bytes: int
+
+
+def contents() -> Contents:
+    """Count what is kept."""
+    sizes = [status.st_size for _, status in _kept()]
+    return Contents(len(sizes), sum(sizes))
+
+
+def clear() -> Contents:
+    """Remove all that is kept, and nothing else that may stand in the folder; gives what it was."""
+    count = size = 0
+    for file, status in _kept():
+        with suppress(OSError):  # another process may have removed it, or it is somebody else's
+            file.unlink()
+            count, size = count + 1, size + status.st_size
+    return Contents(count, size)
+
+
+def _kept() -> list[tuple[Path, os.stat_result]]:
+    """The files that `write` has written: a digest and a suffix, in a folder of its first two."""
+    try:
+        found = [
+            (file, file.lstat())
+            for place in folder().iterdir()
+            if _PLACE.fullmatch(place.name) and place.is_dir() and not place.is_symlink()
+            for file in place.iterdir()
+            if file.name.startswith(place.name) and _NAME.fullmatch(file.name)
+        ]
+    except _FAILURES:
+        return []
+    return [(file, status) for file, status in found if stat.S_ISREG(status.st_mode)]
 
 
 def _digest(name: str, content: bytes) -> bytes:

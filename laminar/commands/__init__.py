@@ -1,0 +1,3 @@
+"""`laminar` on the command line: `python -m laminar`, too."""
+
+from .main import main as main
