@@ -57,9 +57,13 @@ def late(
         home = homes.get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value: Any = load(_full_name(home.module, package))
+        module = _full_name(home.module, package)
+        value: Any = load(module)
         if home.attribute:
-            value = getattr(value, home.attribute)
+            try:
+                value = getattr(value, home.attribute)
+            except AttributeError:  # a module that has not been loaded
+                value = load(f"{module}.{home.attribute}")
         vars(sys.modules[package])[name] = value
         return value
 

@@ -96,12 +96,11 @@ DISTRIBUTE_MAY_IMPORT = {"wire": set[str](), "cluster": {"cluster_spec", "proto"
 COMPILER_ROOMS = ("target", "ir", "schedule", "codegen", "kernels", "lower", "plan", "native")
 # The files that import each other, with the reason.
 CIRCLES = {
-    "a graph makes operations, which make tensors; each knows its graph, and prints itself": {
+    "a graph makes operations, which make tensors; each knows its graph": {
         "engine/graph/graph.py",
         "engine/graph/operation.py",
         "engine/graph/scopes.py",
         "engine/graph/tensor.py",
-        "engine/graph/text.py",
     },
     "a model saves itself to a file; what is in a file is made a model": {
         "laminar/distillation/__init__.py",

@@ -1,3 +1,5 @@
+from . import bodies as bodies
+from . import library as library
 from .context import graph_of as graph_of
 from .default import building as building
 from .default import eager_scope as eager_scope
@@ -40,9 +42,12 @@ from .graph import stack as stack
 from .operation import Operation as Operation
 from .operation import OpView as OpView
 from .operators import Operators as Operators
+from .shapes import Axes as Axes
 from .shapes import Dim as Dim
 from .shapes import TensorShape as TensorShape
 from .shapes import broadcast_shapes as broadcast_shapes
+from .shapes import canonical_axes as canonical_axes
+from .shapes import canonical_axis as canonical_axis
 from .shapes import unknown_shape as unknown_shape
 from .spec import TensorSpec as TensorSpec
 from .spec import tensor_like as tensor_like

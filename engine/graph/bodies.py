@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from ..errors import InvalidArgumentError, NotFoundError, ResourceExhaustedError
-from .attr_values import Message, write_value
+from ..errors import InvalidArgumentError, ResourceExhaustedError
 from .graph import Graph
+from .graphdef import Message, no_function, write_value
 from .library import MOST_NESTED, library_of, most_nodes, tensor_name
 from .operation import GraphBody, Operation
 from .tensor import GraphTensor
@@ -140,7 +140,7 @@ class BodyReader:
             return found
         function = self.library.get(name)
         if function is None:
-            raise NotFoundError(f"the GraphDef has no function {name!r}, which an attribute names")
+            no_function(name)
         if name in self._callers or len(self._callers) > MOST_NESTED:
             raise InvalidArgumentError(f"the function {name!r} is an attribute inside of itself")
         self._callers.append(name)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .. import graph as room
 from ..errors import (
     AlreadyExistsError,
     InvalidArgumentError,
@@ -17,17 +18,17 @@ from ..errors import (
     NotFoundError,
     UnimplementedError,
 )
-from .attr_values import Message, read_value, write_value
-from .bodies import BodyReader, BodyWriter, MakeBody
 from .device import DeviceSpec
 from .graph import Graph
-from .graphdef import GraphDef, parse_input
-from .library import inline_library, size_written_out
+from .graphdef import GraphDef, Message, no_function, parse_input, read_value, write_value
 from .operation import OpDefinition, Operation
 from .order import topological
 from .shapes import TensorShape
 from .spec import TensorSpec
 from .tensor import GraphTensor, Tensor
+
+if TYPE_CHECKING:
+    from .bodies import BodyReader, BodyWriter, MakeBody
 
 # The version of the format; a reader refuses what asks for a later one.
 VERSION = 1
@@ -59,7 +60,7 @@ def export_graph(
     found = GraphDef()
     found.message.versions.producer = VERSION
     found.message.versions.min_consumer = 1
-    writer = BodyWriter(
+    writer: BodyWriter = room.bodies.BodyWriter(
         found.message,
         lambda nodes, operations, names: _write_nodes(nodes, operations, names, writer),
     )
@@ -214,7 +215,7 @@ def import_graph(
     name: str,
     allow_internal: bool,
     make_body: MakeBody,
-    loop: LoopOps,
+    loop: Callable[[], LoopOps],
 ) -> list[GraphTensor | Operation]:
     """Add the nodes of `graph_def` to `graph`; see `laminar.engine.import_graph_def`.
 
@@ -222,7 +223,7 @@ def import_graph(
         lookup: the op of a name; NotFoundError when there is none.
         as_input: brings a tensor of `input_map` into the graph.
         make_body: makes a graph that is an attribute.
-        loop: the ops that close loops.
+        loop: gives the ops that close loops, of which nodes that go round are made.
     """
     _check_version(graph_def)
     for function in graph_def.message.function:
@@ -239,7 +240,9 @@ def import_graph(
         read = _Reading(bodies, lookup, loop, allow_internal)
         return _add_nodes(inner, body, read, as_input, {}, names, "")
 
-    bodies = BodyReader(graph_def.message, graph, make_body, fill)
+    bodies = None
+    if graph_def.message.function:
+        bodies = room.bodies.BodyReader(graph_def.message, graph, make_body, fill)
     reading = _Reading(bodies, lookup, loop, allow_internal)
     return _add_nodes(graph, graph_def, reading, as_input, input_map, return_elements, name)
 
@@ -247,9 +250,9 @@ def import_graph(
 class _Reading(NamedTuple):
     """With what nodes are read: see `import_graph`."""
 
-    bodies: BodyReader
+    bodies: BodyReader | None
     lookup: Callable[[str], OpDefinition]
-    loop: LoopOps
+    loop: Callable[[], LoopOps]
     allow_internal: bool
 
 
@@ -263,9 +266,9 @@ def _add_nodes(
     name: str,
 ) -> list[GraphTensor | Operation]:
     bodies = reading.bodies
-    if bodies.library:
-        bodies.count(size_written_out(graph_def.message.node, bodies.library))
-        graph_def, return_elements = inline_library(
+    if bodies is not None:
+        bodies.count(room.library.size_written_out(graph_def.message.node, bodies.library))
+        graph_def, return_elements = room.library.inline_library(
             graph_def, bodies.library, return_elements, bodies.most
         )
     nodes = _read_nodes(graph_def, reading)
@@ -345,6 +348,7 @@ def _is_op(name: str, lookup: Callable[[str], OpDefinition]) -> bool:
 
 def _read_nodes(graph_def: GraphDef, reading: _Reading) -> dict[str, _Node]:
     nodes: dict[str, _Node] = {}
+    body = no_function if reading.bodies is None else reading.bodies.body
     for message in graph_def.message.node:
         if message.name in nodes:
             raise InvalidArgumentError(f"the GraphDef has two nodes {message.name!r}")
@@ -357,20 +361,20 @@ def _read_nodes(graph_def: GraphDef, reading: _Reading) -> dict[str, _Node]:
             )
         try:
             definition = reading.lookup(message.op)
-            attrs = {
-                key: read_value(message.attr[key], reading.bodies.body)
-                for key in sorted(message.attr)
-            }
+            attrs = {key: read_value(message.attr[key], body) for key in sorted(message.attr)}
             definition = definition.labelled(str(attrs.pop(_LABEL, "")))
             shapes = attrs.pop(_SHAPES, None) if reading.allow_internal else None
             nodes[message.name] = _Node(message, definition, attrs, shapes)
         except LaminarError as cause:
             raise _at(message, cause) from cause
-    for node in nodes.values():
-        try:
-            node.split_loop(nodes, reading.loop)
-        except LaminarError as cause:
-            raise _at(node.message, cause) from cause
+    place = {name: i for i, name in enumerate(nodes)}
+    if any(place.get(n, -1) >= i for i, x in enumerate(nodes.values()) for n, _ in x.inputs):
+        loop = reading.loop()
+        for node in nodes.values():
+            try:
+                node.split_loop(nodes, loop)
+            except LaminarError as cause:
+                raise _at(node.message, cause) from cause
     return nodes
 
 

@@ -6,10 +6,18 @@ use. exchange.py writes graphs as such data, and reads it.
 
 from __future__ import annotations
 
-from typing import Any
+import math
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeAlias
 
-from ..errors import DataLossError, InvalidArgumentError, ResourceExhaustedError
-from .attr_values import Message
+import numpy as np
+
+from ..errors import DataLossError, InvalidArgumentError, NotFoundError, ResourceExhaustedError
+from .dtypes import DType, as_dtype, resource, string
+from .shapes import TensorShape
+
+Message: TypeAlias = Any
 
 
 def _messages() -> Any:
@@ -113,3 +121,142 @@ def parse_input(text: str) -> tuple[str, int | None]:
     if not is_number(index) or len(index) > 9:
         raise InvalidArgumentError(f'an input is written "node:1" or "^node", got {text!r}')
     return name, int(index)
+
+
+def no_function(name: str) -> NoReturn:
+    """NotFoundError of a function that an attribute names."""
+    raise NotFoundError(f"the GraphDef has no function {name!r}, which an attribute names")
+
+
+# Values of attributes: numbers, text, types, shapes, tensors, lists, and names of functions
+
+
+def write_value(to: Message, value: Any, name_of: Callable[[Any], str | None]) -> None:
+    """Put an attribute's value into an AttrValue.
+
+    Args:
+        to: the message.
+        value: what is written.
+        name_of: the name of the function that a value is, None if it is none.
+
+    Raises:
+        TypeError: the value is of a kind that the format does not have.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None:
+        to.none.SetInParent()
+    elif isinstance(value, bool):
+        to.b = value
+    elif isinstance(value, int):
+        if value >= 2**63:
+            to.u = value
+        else:
+            to.i = value
+    elif isinstance(value, float):
+        to.f = value
+    elif isinstance(value, DType):
+        to.dtype = value
+    elif isinstance(value, str):
+        to.s = value
+    elif isinstance(value, bytes):
+        to.data = value
+    elif isinstance(value, TensorShape):
+        _write_shape(to.shape, value)
+    elif isinstance(value, list | tuple):
+        to.list.SetInParent()
+        for item in value:
+            write_value(to.list.item.add(), item, name_of)
+    elif isinstance(value, np.ndarray):
+        write_tensor(to.tensor, value)
+    else:
+        function = name_of(value)
+        if function is None:
+            raise TypeError(f"a {type(value).__name__} is not data")
+        to.function = function
+
+
+def _write_shape(to: Message, shape: TensorShape) -> None:
+    if shape.dims is None:
+        to.unknown_rank = True
+    else:
+        to.SetInParent()
+        to.dim.extend(-1 if d is None else d for d in shape.dims)
+
+
+def write_tensor(to: Message, array: np.ndarray[Any, Any]) -> None:
+    """Put an array into a Tensor message."""
+    dtype = as_dtype(array.dtype)
+    to.dtype = dtype
+    _write_shape(to.shape, TensorShape(array.shape))
+    if dtype == string:
+        to.item.extend(array.ravel().tolist())
+    else:
+        to.content = (array if sys.byteorder == "little" else array.byteswap()).tobytes()
+
+
+def read_value(value: Message, function: Callable[[str], Any]) -> Any:
+    """The attribute's value in an AttrValue.
+
+    Args:
+        value: the message.
+        function: gives what the name of a function stands for.
+
+    Raises:
+        DataLossError: the message is damaged.
+    """
+    kind = value.WhichOneof("value")
+    if kind is None:
+        raise DataLossError("an attribute without a value")
+    if kind == "none":
+        return None
+    if kind == "dtype":
+        return as_dtype(value.dtype)
+    if kind == "shape":
+        return _read_shape(value.shape)
+    if kind == "tensor":
+        return read_tensor(value.tensor)
+    if kind == "list":
+        return tuple(read_value(item, function) for item in value.list.item)
+    if kind == "function":
+        return function(value.function)
+    return getattr(value, kind)
+
+
+def _read_shape(shape: Message) -> TensorShape:
+    if shape.unknown_rank:
+        return TensorShape(None)
+    return TensorShape([None if d == -1 else d for d in shape.dim])
+
+
+def read_tensor(tensor: Message) -> np.ndarray[Any, Any]:
+    """The array in a Tensor message, which must not be written to.
+
+    Raises:
+        DataLossError: the content does not fit the shape and dtype.
+    """
+    dtype, shape = as_dtype(tensor.dtype), tuple(tensor.shape.dim)
+    if tensor.shape.unknown_rank or any(d < 0 for d in shape) or dtype == resource:
+        raise DataLossError(f"a tensor of {dtype}{list(shape)} has no values")
+    size = math.prod(shape)
+    found, expected = len(tensor.content), size * dtype.size
+    if dtype == string:
+        found, expected = len(tensor.item), size
+    if found != expected:
+        unit = "items" if dtype == string else "bytes"
+        raise DataLossError(
+            f"a tensor of {dtype}{list(shape)} has {expected} {unit}, found {found}"
+        )
+    if dtype == string:
+        array = np.empty(size, object)
+        array[:] = list(tensor.item)
+    elif dtype == "bool":
+        array = np.frombuffer(tensor.content, np.uint8) != 0
+    else:
+        array = np.frombuffer(tensor.content, dtype.numpy)
+        if sys.byteorder != "little":
+            array = array.byteswap()
+    try:
+        return array.reshape(shape)
+    except ValueError as cause:  # sizes that NumPy does not take, beside a size of 0
+        raise DataLossError(f"a tensor of {dtype}{list(shape)}: {cause}") from cause

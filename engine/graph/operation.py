@@ -7,13 +7,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ..errors import InvalidArgumentError
+from ..late import later
 from ..source import Location
 from .spec import TensorSpec
 from .tensor import GraphTensor, Tensor
-from .text import operation_text
 
 if TYPE_CHECKING:  # an operation knows its graph
     from .graph import Graph
+
+_text = later("laminar.engine.graph.text", "operation_text")
 
 
 class OpDefinition(Protocol):
@@ -164,7 +166,8 @@ class Operation:
         self.attrs = dict(self.attrs)
 
     def __repr__(self) -> str:
-        return operation_text(self)
+        found: str = _text(self)
+        return found
 
 
 class _FrozenOperation(Operation):

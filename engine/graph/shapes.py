@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from ..errors import ShapeError
 
 Dim: TypeAlias = int | None
+Axes: TypeAlias = int | Sequence[int]
 
 
 class TensorShape(tuple[Dim, ...]):
@@ -208,3 +209,30 @@ def broadcast_shapes(who: str, *shapes: TensorShape) -> TensorShape:
             )
         dims.append(known.pop() if known else (None if None in here else 1))
     return TensorShape(dims)
+
+
+def canonical_axis(who: str, axis: int, rank: int) -> int:
+    """`axis` counted from the front.
+
+    Raises:
+        ShapeError: there is no such axis among `rank`.
+    """
+    if not -rank <= axis < rank:
+        raise ShapeError(
+            f"{who}: axis {axis} does not exist, the tensor has {rank} axes",
+            remedy=f"choose an axis from {-rank} to {rank - 1}" if rank else None,
+        )
+    return axis + rank if axis < 0 else axis
+
+
+def canonical_axes(who: str, axes: Axes, rank: int) -> tuple[int, ...]:
+    """One axis or several, counted from the front, in the order given.
+
+    Raises:
+        ShapeError: one does not exist, or is named twice.
+    """
+    given = tuple(axes) if isinstance(axes, Sequence) else (axes,)
+    found = tuple(canonical_axis(who, int(axis), rank) for axis in given)
+    if len(set(found)) != len(found):
+        raise ShapeError(f"{who}: an axis is named twice in {given}", remedy="name each axis once")
+    return found

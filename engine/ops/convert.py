@@ -1,4 +1,7 @@
-"""Tensors of values, for programs that define ops of their own."""
+"""`core.convert`: programs that define ops of their own import it without its room."""
 
-from .core.arrays import to_array as to_array
-from .core.convert import convert_to_tensor as convert_to_tensor
+import sys
+
+from .core import convert
+
+sys.modules[__name__] = convert

@@ -1,3 +1,7 @@
-"""Shapes, for programs that define ops of their own."""
+"""`array.shape`: programs that define ops of their own import it without its room."""
 
-from .array.shape import reshape as reshape
+import sys
+
+from .array import shape
+
+sys.modules[__name__] = shape

@@ -1,3 +1,4 @@
+from ..ops.core.graphs import needed_operations as needed_operations
 from .client_graph import client_graph as client_graph
 from .cluster import cluster as cluster
 from .cluster import gains as gains
@@ -15,7 +16,6 @@ from .pipeline import prepare as prepare
 from .pipeline import register_pass as register_pass
 from .pipeline import run_passes as run_passes
 from .pipeline import unregister_pass as unregister_pass
-from .prune import needed_operations as needed_operations
 from .purity import is_unfed_constant as is_unfed_constant
 from .step_graph import StepGraph as StepGraph
 from .updates import places_to_record as places_to_record

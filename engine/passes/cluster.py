@@ -18,7 +18,7 @@ from ..graph import GraphTensor, Operation, Tensor
 from ..graph.text import graph_text
 from ..ops.control.dataflow import STEERING
 from ..ops.control.structured import SCAN, WHILE
-from ..ops.core.cluster import ClusterBody, ClusterDevice, ClusterOp, cluster_op
+from ..ops.core.cluster import ClusterBody, ClusterDevice, cluster_op
 from ..ops.core.registry import definition_of
 from ..ops.core.traits import Work
 from .order import sources_of
@@ -235,29 +235,17 @@ def _as_cluster(
     members = {op.id for op in run}
     own = {id(y) for op in run for y in op.outputs}
     inputs = list({id(x): x for op in run for x in op.inputs if id(x) not in own}.values())
-    number = {id(x): i for i, x in enumerate(inputs)}
-    specs = [x.spec for x in inputs]
-    steps = []
-    outputs: list[GraphTensor] = []
-    for op in run:
-        first = len(specs)
-        specs.extend(y.spec for y in op.outputs)
-        number.update((id(y), first + i) for i, y in enumerate(op.outputs))
-        steps.append(
-            ClusterOp(
-                definition_of(op),
-                tuple(number[id(x)] for x in op.inputs),
-                op.attrs,
-                tuple(range(first, len(specs))),
-                op,
-            )
-        )
-        if not _is_constant(op):
-            outputs.extend(y for y in op.outputs if _goes_out(y, members, kept, users))
+    outputs = [
+        y
+        for op in run
+        if not _is_constant(op)
+        for y in op.outputs
+        if _goes_out(y, members, kept, users)
+    ]
     outputs.sort(key=lambda y: kept.get(id(y), len(kept)))  # a plan that gives these gives all
     begin = next(op for op in run if not _is_constant(op))
     name = f"{begin.name}_cluster"
-    body = ClusterBody(steps, specs, len(inputs), [number[id(y)] for y in outputs], name, device)
+    body = ClusterBody.of(run, inputs, outputs, name, device)
     made = Operation(begin.graph, cluster_op, name, tuple(inputs), {"body": body}, (), begin.id)
     made._outputs = tuple(outputs)
     made.location, made.layer, made.device = begin.location, begin.layer, begin.device

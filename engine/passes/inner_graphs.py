@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..graph import Operation
 from ..ops.control.structured import CASE, SCAN, WHILE, Body
-from .prune import needed_operations
+from ..ops.core.graphs import needed_operations
 
 CONTROL_FLOW = frozenset((*CASE, *WHILE, *SCAN))
 

@@ -56,11 +56,11 @@ from ..ops.control.structured import (
 )
 from ..ops.core.basic import constant, identity, placeholder_op
 from ..ops.core.dispatch import as_input
+from ..ops.core.graphs import needed_operations
 from ..ops.math.arithmetic import add, subtract
 from ..ops.math.cast import cast
 from ..ops.math.compare import equal, greater_equal, less, logical_and, logical_or, not_equal
 from .inner_graphs import CONTROL_FLOW, inner_operations
-from .prune import needed_operations
 from .step_graph import StepGraph
 
 

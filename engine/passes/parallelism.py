@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Sequence
 
 from ..graph import GraphTensor, Operation, resource
 from ..ops.control.structured import SCAN, WHILE, Body
+from ..ops.core.graphs import needed_operations
 from ..ops.core.registry import definition_of
 from ..ops.core.traits import Work
 from .inner_graphs import CONTROL_FLOW, inner_operations
-from .prune import needed_operations
 
 # An operation on fewer elements than this is over before another thread has begun.
 _FEW_ELEMENTS = 1 << 14

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..graph import GraphTensor, Operation
-from ..ops.array.axes import canonical_axes, transpose_op
+from ..graph import GraphTensor, Operation, canonical_axes
+from ..ops.array.axes import transpose_op
 from ..ops.array.broadcast import broadcast_to_op, sum_to_op
 from ..ops.array.shape import reshape_op
 from ..ops.core.basic import identity, stop_gradient

@@ -16,10 +16,10 @@ from ..graph import Graph, GraphTensor, Operation, TensorSpec
 from ..graph.text import graph_text
 from ..ops.core.basic import const_op, placeholder_op
 from ..ops.core.cluster import ClusterDevice
+from ..ops.core.graphs import needed_operations
 from ..ops.core.registry import OpDef
 from .fed_variables import check_reads
 from .order import are_numbered_in_order, in_order
-from .prune import needed_operations
 
 
 class StepGraph:

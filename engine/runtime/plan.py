@@ -23,6 +23,7 @@ from ..ops.control.dataflow import STEERING
 from ..ops.core.cluster import ClusterBody, cluster_op
 from ..ops.core.dispatch import as_array
 from ..ops.core.failures import located
+from ..ops.core.kernels import hush, restore
 from ..ops.core.registry import PlanOptions
 from ..ops.state.undo import recorded
 from ..passes import (
@@ -36,7 +37,6 @@ from ..passes import (
     update_waits,
     writes_variables,
 )
-from ..quiet import hush, restore
 from .dataflow_executor import DataflowRun
 from .frames import FrameLayouts
 from .node import Node

@@ -23,9 +23,15 @@ from laminar.engine.graph import TensorSpec, string
 from laminar.engine.tree import map_structure
 from laminar.saving.archive import write_archive
 
-from .form import CLASS_NAME, FORMAT, OBJECTS, VARIABLE, VARIABLES
-from .graphs import check_operations
-from .structure import describe
+from .file_format import (
+    CLASS_NAME,
+    FORMAT,
+    OBJECTS,
+    VARIABLE,
+    VARIABLES,
+    check_operations,
+    describe,
+)
 
 
 class _Endpoint(NamedTuple):

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
-from laminar.engine import GraphDef, Variable, import_graph_def
-from laminar.engine.errors import DataLossError, LaminarError, ShapeError
-from laminar.engine.functions import Function
-from laminar.engine.graph import Graph, GraphTensor, TensorSpec
-from laminar.engine.ops.core.convert import convert_to_tensor
+from laminar.engine.errors import (
+    DataLossError,
+    InvalidArgumentError,
+    LaminarError,
+)
+from laminar.engine.graph.graphdef import GraphDef
 from laminar.saving.archive import ArchiveReader, open_archive
 from laminar.saving.limits import Limits, refused
 
-from .form import CLASS_NAME, FORMAT, FUNCTIONS, OBJECTS, PARTS, VARIABLE, VARIABLES
-from .graphs import check_operations
-from .structure import packed, taken
+from .endpoint import Endpoint, State
+from .file_format import (
+    CLASS_NAME,
+    FORMAT,
+    FUNCTIONS,
+    OBJECTS,
+    PARTS,
+    VARIABLE,
+    VARIABLES,
+    check_operations,
+)
+
+if TYPE_CHECKING:
+    from laminar.engine import Variable
 
 
 class Exported:
@@ -27,18 +39,22 @@ class Exported:
 
     Attributes:
         endpoints: the functions by name.
-        variables: in the order of the file.
     """
 
     def __init__(
         self,
         endpoints: Mapping[str, Endpoint],
-        variables: list[Variable],
+        state: State,
         parts: Mapping[str, Any] | None = None,
     ) -> None:
         self.endpoints = dict(endpoints)
-        self.variables = variables
+        self._state = state
         self._parts = dict(parts or {})
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables, in the order of the file."""
+        return list(self._state.variables.values())
 
     @property
     def trainable_variables(self) -> list[Variable]:
@@ -106,81 +122,35 @@ class Overloads:
         return last(*args)
 
 
-class Endpoint:
-    """One function of a file; it takes and gives the structures that the exported one did.
-
-    Attributes:
-        name: its name.
-        input_signature: the specs of its arguments, in their structure.
-    """
-
-    def __init__(
-        self, name: str, about: dict[str, Any], specs: list[TensorSpec], function: Function
-    ) -> None:
-        self.name = name
-        self._about = about
-        self._function = function
-        self._specs = specs
-        self.input_signature = packed(about["arguments"], specs, name)
-
-    def __call__(self, *args: Any) -> Any:
-        """The results for arguments of the exported structure.
-
-        Raises:
-            ShapeError: the structure or a shape is another one; numbers are cast to the dtypes.
-        """
-        flat: list[Any] = []
-        taken(self._about["arguments"], list(args), flat, self._complain)
-        tensors = []
-        for x, spec in zip(flat, self._specs, strict=True):
-            tensor = convert_to_tensor(x, spec.dtype)
-            if not spec.shape.is_compatible_with(tensor.shape):
-                self._complain(f"{spec}, got {tensor.spec}")
-            tensors.append(tensor)
-        return packed(self._about["results"], self._function(*tensors), self.name)
-
-    @property
-    def graph(self) -> Graph:
-        """The graph that it runs."""
-        return self._function.traces[0].graph
-
-    def fits(self, *args: Any) -> bool:
-        """Whether arguments have the exported structure, types and shapes."""
-        flat: list[Any] = []
-        try:
-            taken(self._about["arguments"], list(args), flat, self._complain)
-        except ShapeError:
-            return False
-        tensors = map(convert_to_tensor, flat)
-        return all(
-            x.dtype == spec.dtype and spec.shape.is_compatible_with(x.shape)
-            for x, spec in zip(tensors, self._specs, strict=True)
-        )
-
-    def _complain(self, what: str) -> None:
-        raise ShapeError(
-            f"{self.name}: expected {what}",
-            remedy="`input_signature` tells what the endpoint takes",
-        )
-
-
-def load(filepath: str | os.PathLike[str], *, limits: Limits | None = None) -> Exported:
+def load(
+    filepath: str | os.PathLike[str],
+    *,
+    limits: Limits | None = None,
+    jit_compile: bool | str = "auto",
+) -> Exported:
     """Read a file of `ExportArchive` or `Model.export`. Nothing in it can run code or read files.
 
     Args:
         filepath: the file.
         limits: what it may ask for.
+        jit_compile: whether endpoints run native code where there is some, whose results may differ
+            by rounding; "auto": from the second run on, so that the first waits for no compiler.
 
     Raises:
+        InvalidArgumentError: `jit_compile` is something else.
         MissingFileError: there is no such file.
         DataLossError: it is damaged, hostile, or not an exported file.
     """
+    if jit_compile not in (True, False, "auto"):
+        raise InvalidArgumentError(
+            f"load: jit_compile must be True, False or 'auto', got {jit_compile!r}"
+        )
     with open_archive(filepath, limits=limits) as archive:
         config = archive.config
         if config.get("class_name") != CLASS_NAME or archive.metadata.get("format") != FORMAT:
             raise refused(f"{archive.name}: it is not an exported file of this version of laminar")
         try:
-            return _read(archive, config)
+            return _read(archive, config, jit_compile)
         except DataLossError:
             raise
         except LaminarError as cause:
@@ -189,36 +159,23 @@ def load(filepath: str | os.PathLike[str], *, limits: Limits | None = None) -> E
             raise refused(f"{archive.name}: {type(cause).__name__}: {cause}") from cause
 
 
-def _read(archive: ArchiveReader, config: dict[str, Any]) -> Exported:
+def _read(archive: ArchiveReader, config: dict[str, Any], jit_compile: bool | str) -> Exported:
     with archive.weights() as reader:
         arrays = reader.variables(VARIABLES) if config[VARIABLES] or len(reader) else {}
         archive.verify()
-    variables: dict[str, Variable] = {}
-    for key, about in config[VARIABLES].items():
-        name = str(about["path"]).rpartition("/")[2] or "variable"
-        trainable = bool(about["trainable"])
-        variables[key] = Variable(arrays[key], dtype=about["dtype"], trainable=trainable, name=name)
+    state = State(arrays, config[VARIABLES])
     endpoints = {}
     for name, about in config["endpoints"].items():
         if not name.isidentifier() or name.startswith("_"):
             raise refused(f"{archive.name}: {name[:80]!r} cannot be the name of an endpoint")
         graph_def = GraphDef.from_bytes(archive.asset(f"{name}.graph"))
         check_operations(graph_def, DataLossError, f"{archive.name}: {name}")
-        captures = {
-            inner: variables[given["variable"]]
-            if "variable" in given
-            else convert_to_tensor(arrays[given["constant"]])
-            for inner, given in about["captures"].items()
-        }
-        specs = [TensorSpec(x["shape"], x["dtype"]) for x in about["inputs"]]
-        function = Function(_caller(name, graph_def, about, captures), input_signature=specs)
-        function.concrete(*specs)
-        endpoints[name] = Endpoint(name, about, specs, function)
+        endpoints[name] = Endpoint(name, about, graph_def, state, arrays, jit_compile)
     objects = config.get(OBJECTS, [])
     if not endpoints and not objects:
         raise refused(f"{archive.name}: it has no endpoint")
-    parts = _parts(objects, variables, endpoints)
-    return Exported(endpoints, list(variables.values()), parts)
+    parts = _parts(objects, state.variables, endpoints) if objects else {}
+    return Exported(endpoints, state, parts)
 
 
 def _parts(
@@ -238,20 +195,3 @@ def _parts(
                     raise DataLossError(f"the function {name!r} has no graph")
                 vars(part)[str(name)] = found[0] if len(found) == 1 else Overloads(found)
     return vars(made[0]) if made and isinstance(made[0], Part) else {}
-
-
-def _caller(
-    name: str, graph_def: GraphDef, about: dict[str, Any], captures: Mapping[str, Any]
-) -> Callable[..., list[GraphTensor]]:
-    """The function that adds the graph to the one being traced."""
-    inputs = [x["name"] for x in about["inputs"]]
-
-    def call(*tensors: Any) -> list[GraphTensor]:
-        given = {inner: x.handle if isinstance(x, Variable) else x for inner, x in captures.items()}
-        given |= dict(zip(inputs, tensors, strict=True))
-        wanted = [*about["outputs"], *about["effects"]]
-        found = import_graph_def(graph_def, given, wanted, name=name)
-        return found[: len(about["outputs"])]  # type: ignore[return-value]  # names of tensors
-
-    call.__name__ = name
-    return call

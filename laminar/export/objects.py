@@ -19,7 +19,7 @@ from laminar.engine.saving.object_graph import leading_to, walk
 from laminar.engine.source import Location, is_own_file
 
 from .archive import ExportArchive
-from .form import FUNCTIONS, PARTS, VARIABLE
+from .file_format import FUNCTIONS, PARTS, VARIABLE
 
 
 def save(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from laminar.engine.graph import Tensor
+from laminar.engine.graph import Tensor, canonical_axis
 from laminar.engine.ops.array import join
-from laminar.engine.ops.array.axes import canonical_axis
 from laminar.engine.ops.array.creation import arange
 from laminar.engine.ops.array.shape import dim_of, reshape
 from laminar.engine.ops.array.sort import sort

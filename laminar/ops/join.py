@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from typing import Any, SupportsInt
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
-from laminar.engine.graph import GraphTensor, Tensor
+from laminar.engine.graph import GraphTensor, Tensor, canonical_axis
 from laminar.engine.ops.array import axes, creation
 from laminar.engine.ops.array import join as engine
-from laminar.engine.ops.array.axes import canonical_axis
 from laminar.engine.ops.array.shape import dim_of, reshape
 
 from ..typing import TensorLike

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from laminar.engine.errors import ShapeError
-from laminar.engine.graph import INTEGER, Tensor, TensorShape, int32
+from laminar.engine.graph import INTEGER, Tensor, TensorShape, canonical_axis, int32
 from laminar.engine.ops.array import axes
 from laminar.engine.ops.array.along import take_along_axis
-from laminar.engine.ops.array.axes import canonical_axis
 from laminar.engine.ops.core.basic import ones_like
 from laminar.engine.ops.math import arithmetic
 from laminar.engine.ops.math.cast import cast

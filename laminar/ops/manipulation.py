@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
-from laminar.engine.graph import Tensor
+from laminar.engine.graph import Tensor, canonical_axes
 from laminar.engine.ops.array import axes as _axes
 from laminar.engine.ops.array import broadcast as engine_broadcast
 from laminar.engine.ops.array import padding
 from laminar.engine.ops.array import rearrange as _array
 from laminar.engine.ops.array import shape as engine_shape
-from laminar.engine.ops.array.axes import canonical_axes
 from laminar.engine.ops.core.arrays import to_array
 from laminar.engine.ops.math.bits import bitcast
 

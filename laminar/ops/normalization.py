@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.graph import Tensor, float32
-from laminar.engine.ops.array.axes import canonical_axes
+from laminar.engine.graph import Tensor, canonical_axes, float32
 from laminar.engine.ops.array.shape import reshape
 from laminar.engine.ops.math import arithmetic, reduce
 from laminar.engine.ops.math.cast import cast

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from laminar.engine.graph import Tensor, bool_, float64, int32
+from laminar.engine.graph import Tensor, bool_, canonical_axes, float64, int32
 from laminar.engine.ops.array import axes
 from laminar.engine.ops.array import quantile as engine
 from laminar.engine.ops.array.along import take_along_axis
-from laminar.engine.ops.array.axes import canonical_axes
 from laminar.engine.ops.array.shape import reshape
 from laminar.engine.ops.array.sort import sort
 from laminar.engine.ops.core import basic

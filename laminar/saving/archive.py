@@ -16,17 +16,19 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from io import BufferedReader, FileIO
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
 from laminar.engine.errors import DataLossError, InvalidArgumentError, NotFoundError
-from laminar.engine.io.atomic import atomic_write
+from laminar.engine.late import later
 
 from .checksum import Checksum, pieces_of
-from .hdf5_image import Hdf5Image
 from .limits import Limits, beyond, refused
 from .strict_json import format_object, parse_object
 from .weights import Variables, WeightsReader, WeightsWriter, lay_out, open_file, write_weights
 from .window import BytesWindow, FileWindow
+
+if TYPE_CHECKING:
+    from .hdf5_image import Hdf5Image
 
 __all__ = [
     "ArchiveReader",
@@ -37,6 +39,8 @@ __all__ = [
     "write_archive",
     "write_weights",
 ]
+
+_atomic_write = later("laminar.engine.io.atomic", "atomic_write")
 
 CONFIG, METADATA, WEIGHTS, ASSETS = "config.json", "metadata.json", "model.weights.h5", "assets/"
 
@@ -290,7 +294,7 @@ def write_archive(
         InvalidArgumentError: the config cannot be JSON, or a path is not proper.
         DTypeError: an array is of a type that cannot be stored.
     """
-    with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
+    with _atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
         archive.writestr(_entry(METADATA), format_object(metadata, METADATA))
         archive.writestr(_entry(CONFIG), format_object(config, CONFIG))
         _add(archive, file, _entry(WEIGHTS), lay_out(weights, names))

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import ml_dtypes
 import numpy as np
@@ -28,13 +28,19 @@ from laminar.engine.errors import (
     MissingFileError,
     NotFoundError,
 )
-from laminar.engine.io.atomic import atomic_write
+from laminar.engine.late import later
 
 from .hdf5_file import Hdf5File, StoredArray
 from .hdf5_format import Attribute, Kind
-from .hdf5_image import Hdf5Image
 from .limits import Limits, refused
 from .window import BytesWindow, FileWindow, Window
+
+if TYPE_CHECKING:
+    from .hdf5_image import Hdf5Image
+
+# What is needed to write.
+_atomic_write = later("laminar.engine.io.atomic", "atomic_write")
+_hdf5_image = later("laminar.saving.hdf5_image", "Hdf5Image")
 
 Array = npt.NDArray[Any]
 # Arrays of one object: in order (named "0", "1", ...), or by name.
@@ -193,7 +199,7 @@ class WeightsWriter:
 
     def __init__(self, target: str | os.PathLike[str] | BinaryIO) -> None:
         self._target = target
-        self._image = Hdf5Image()
+        self._image: Hdf5Image = _hdf5_image()
 
     def __enter__(self) -> WeightsWriter:
         self._image.__enter__()
@@ -242,7 +248,7 @@ def write_groups(
         InvalidArgumentError: a path has characters that it does not take.
         DTypeError: an array is of a type that cannot be stored.
     """
-    image = Hdf5Image()
+    image: Hdf5Image = _hdf5_image()
     with image:
         for path, values in attributes.items():
             if path:
@@ -258,7 +264,7 @@ def write_groups(
 
 def _write_image(image: Hdf5Image, target: str | os.PathLike[str] | BinaryIO) -> None:
     if isinstance(target, str | os.PathLike):
-        with atomic_write(target) as file:
+        with _atomic_write(target) as file:
             image.write_to(file)
     else:
         image.write_to(target)
@@ -282,7 +288,7 @@ def write_weights(
 
 def lay_out(weights: Mapping[str, Variables], names: Mapping[str, str] | None = None) -> Hdf5Image:
     """A weights file that is not written yet; arguments and errors as of `WeightsWriter.write`."""
-    image = Hdf5Image()
+    image: Hdf5Image = _hdf5_image()
     with image:
         for path, variables in weights.items():
             _put(image, path, variables, names.get(path) if names else None)

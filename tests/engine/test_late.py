@@ -8,7 +8,6 @@ import pkgutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -59,9 +58,11 @@ def test_a_name_stays_what_it_is_when_a_module_of_that_name_is_loaded(package: s
     module = importlib.import_module(package)
     homes = read_stub(f"{Path(str(module.__file__)).with_suffix('.pyi')}")
     for file in pkgutil.iter_modules(module.__path__):
-        if file.name in homes and homes[file.name].attribute:
+        home = homes.get(file.name)
+        if home is not None and home.attribute:
             importlib.import_module(f"{package}.{file.name}")
-            assert not isinstance(getattr(module, file.name), ModuleType), file.name
+            own = importlib.import_module(home.module, package)
+            assert getattr(module, file.name) is getattr(own, home.attribute), file.name
 
 
 def test_a_stub_may_have_more_names_than_a_line_holds(tmp_path: Path) -> None:

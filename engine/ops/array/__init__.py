@@ -1,5 +1,1 @@
 """Shapes and places: indexing, joining, gathering, sorting."""
-
-from ...late import late
-
-__getattr__, __dir__, __all__ = late(__name__, __file__)

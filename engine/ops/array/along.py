@@ -17,11 +17,11 @@ from ...graph import (
     TensorSpec,
     bool_,
     broadcast_shapes,
+    canonical_axis,
 )
 from ..core.basic import zeros_like
 from ..core.registry import Grads, define, no_gradient
 from ..math.compare import where
-from .axes import canonical_axis
 from .broadcast import sum_to
 from .gather import check_index_types
 from .positions import cells_along, last_writes, write

@@ -6,39 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import ShapeError
-from ...graph import Array, Dim, OpView, Tensor, TensorShape, TensorSpec
+from ...graph import (
+    Array,
+    Axes,
+    Dim,
+    OpView,
+    Tensor,
+    TensorShape,
+    TensorSpec,
+    canonical_axes,
+    canonical_axis,
+)
 from ..core.registry import Grads, define
 from ..core.traits import Traits, Work, same_entries
 from .shape import reshape_like
-
-Axes = int | Sequence[int]
-
-
-def canonical_axis(who: str, axis: int, rank: int) -> int:
-    """`axis` counted from the front.
-
-    Raises:
-        ShapeError: there is no such axis among `rank`.
-    """
-    if not -rank <= axis < rank:
-        raise ShapeError(
-            f"{who}: axis {axis} does not exist, the tensor has {rank} axes",
-            remedy=f"choose an axis from {-rank} to {rank - 1}" if rank else None,
-        )
-    return axis + rank if axis < 0 else axis
-
-
-def canonical_axes(who: str, axes: Axes, rank: int) -> tuple[int, ...]:
-    """One axis or several, counted from the front, in the order given.
-
-    Raises:
-        ShapeError: one does not exist, or is named twice.
-    """
-    given = tuple(axes) if isinstance(axes, Sequence) else (axes,)
-    found = tuple(canonical_axis(who, int(axis), rank) for axis in given)
-    if len(set(found)) != len(found):
-        raise ShapeError(f"{who}: an axis is named twice in {given}", remedy="name each axis once")
-    return found
 
 
 @define("Transpose", traits=Traits(work=Work.NONE, linear=True))

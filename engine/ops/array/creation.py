@@ -20,14 +20,15 @@ from ...graph import (
     as_dtype,
     bool_,
     broadcast_shapes,
+    canonical_axis,
     float32,
 )
+from ..core.arrays import computing_dtype
 from ..core.basic import constant
 from ..core.convert import convert_to_tensor
 from ..core.entries import known_value
 from ..core.lattice import result_type
 from ..core.naming import call_named
-from ..core.precision import computing_dtype
 from ..core.promotion import promote
 from ..core.registry import Grads, define, no_gradient
 from ..core.traits import Traits
@@ -35,7 +36,7 @@ from ..math.arithmetic import multiply, subtract
 from ..math.cast import cast
 from ..math.compare import less
 from ..math.reduce import reduce_max
-from .axes import canonical_axis, expand_dims, moveaxis
+from .axes import expand_dims, moveaxis
 from .broadcast import broadcast_to, sum_to
 from .shape import dims_of, runtime_shape, split_shape
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import InvalidArgumentError, ShapeError
-from ...graph import DENSE, Array, Dim, OpView, Tensor, TensorSpec
+from ...graph import DENSE, Array, Dim, OpView, Tensor, TensorSpec, canonical_axes
 from ..core.registry import Grads, define
-from .axes import canonical_axes, transpose
+from .axes import transpose
 from .shape import dims_of, runtime_shape
 
 

@@ -21,10 +21,10 @@ from ...graph import (
     TensorShape,
     TensorSpec,
     broadcast_shapes,
+    canonical_axis,
 )
 from ..core.registry import Grads, define
 from ..core.traits import Traits
-from .axes import canonical_axis
 from .join import unstack
 from .positions import checked, rows_of, scatter_new
 from .shape import dims_of, runtime_shape, split_shape

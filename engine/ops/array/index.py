@@ -26,12 +26,13 @@ from ...graph import (
     TensorShape,
     TensorSpec,
     bool_,
+    canonical_axis,
 )
 from ..core.convert import convert_to_tensor
 from ..core.entries import known_value
 from ..core.registry import Grads, define
 from ..core.traits import Entries, Traits, Work
-from .axes import canonical_axis, moveaxis, transpose
+from .axes import moveaxis, transpose
 from .gather import gather, gather_along
 from .search import nonzero
 from .shape import dims_of, runtime_shape

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import InvalidArgumentError, ShapeError
-from ...graph import ANY, Array, Dim, OpView, Tensor, TensorShape, TensorSpec
+from ...graph import ANY, Array, Dim, OpView, Tensor, TensorShape, TensorSpec, canonical_axis
 from ..core.basic import zeros_like
 from ..core.registry import Grads, define
 from ..core.traits import Entries, Traits
-from .axes import canonical_axis
 from .shape import dim_of, runtime_shape
 
 

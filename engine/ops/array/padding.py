@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError, ShapeError
 from ...graph import DENSE, NUMERIC, Array, Dim, OpView, Tensor, TensorSpec
-from ..core.precision import computing_dtype
+from ..core.arrays import computing_dtype
 from ..core.registry import Grads, define
 from .index import strided_slice
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import InvalidArgumentError
 from ...graph import Array
-from ..core.precision import computing_dtype
+from ..core.arrays import computing_dtype
 
 
 def checked(xp: Any, who: str, indices: Array, size: int, axis: int) -> Array:

@@ -6,13 +6,13 @@ import math
 from typing import Any
 
 from ...errors import InvalidArgumentError
-from ...graph import Tensor, float64, int32, int64
+from ...graph import Axes, Tensor, canonical_axes, float64, int32, int64
 from ..core.basic import constant
 from ..core.convert import convert_to_tensor
 from ..math.arithmetic import add, ceil, floor, multiply, rint, subtract
 from ..math.cast import cast
 from ..math.compare import equal, is_nan, where
-from .axes import Axes, canonical_axes, expand_dims, moveaxis, transpose
+from .axes import expand_dims, moveaxis, transpose
 from .gather import gather
 from .shape import dim_of, reshape
 from .sort import sort

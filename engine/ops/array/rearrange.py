@@ -8,11 +8,24 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError, ShapeError
-from ...graph import ANY, INTEGER, NUMERIC, Array, Dim, OpView, Tensor, TensorSpec, int32
+from ...graph import (
+    ANY,
+    INTEGER,
+    NUMERIC,
+    Array,
+    Axes,
+    Dim,
+    OpView,
+    Tensor,
+    TensorSpec,
+    canonical_axes,
+    canonical_axis,
+    int32,
+)
+from ..core.arrays import computing_dtype
 from ..core.convert import convert_to_tensor
-from ..core.precision import computing_dtype
 from ..core.registry import Grads, define, no_gradient
-from .axes import Axes, canonical_axes, canonical_axis, expand_dims
+from .axes import expand_dims
 from .gather import gather
 from .index import strided_slice
 from .shape import dim_of, dims_of, reshape, reshape_like, runtime_shape, split_shape

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...errors import InvalidArgumentError, ShapeError
 from ...graph import DENSE, REAL, STRING, Array, Tensor, TensorSpec, int32, int64
-from ..core.precision import in_order
+from ..core.arrays import in_order
 from ..core.registry import define, no_gradient
 from .join import one_or_all
 

@@ -23,8 +23,8 @@ from ...graph import (
     TensorSpec,
     int32,
 )
+from ..core.arrays import computing_dtype
 from ..core.basic import constant, ones_like, zeros_like
-from ..core.precision import computing_dtype
 from ..core.registry import Grads, OpDef, define
 from ..math.arithmetic import add, conjugate, divide, multiply
 from ..math.cast import cast

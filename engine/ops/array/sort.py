@@ -20,13 +20,13 @@ from ...graph import (
     TensorShape,
     TensorSpec,
     bool_,
+    canonical_axis,
     int32,
 )
+from ..core.arrays import in_order
 from ..core.basic import zeros_like
-from ..core.precision import in_order
 from ..core.registry import Grads, define, no_gradient
 from .along import put_along_axis
-from .axes import canonical_axis
 
 _ORDERED = REAL | BOOLEAN
 

@@ -8,11 +8,14 @@ import numpy as np
 
 from ...errors import DTypeError, InvalidArgumentError
 from ...graph import (
+    Array,
     DType,
     TensorSpec,
     as_dtype,
+    bfloat16,
     bool_,
     complex64,
+    float16,
     float32,
     int32,
     int64,
@@ -208,3 +211,18 @@ def _kind(dtype: DType) -> int:
     if dtype == string:
         return 9
     return 3 if dtype.is_complex else 2 if dtype.is_floating else 1 if dtype.is_integer else 0
+
+
+# In which type kernels compute, and compare.
+
+HALVES = (float16.numpy, bfloat16.numpy)
+
+
+def computing_dtype(xp: Any, x: Array) -> Any:
+    """float32 for half types, so that a kernel rounds once, at its end; else the type of `x`."""
+    return xp.float32 if x.dtype in HALVES else x.dtype
+
+
+def in_order(xp: Any, x: Array) -> Array:
+    """`x` in a type that is put in order with NaN as the greatest: bfloat16 is not."""
+    return x.astype(xp.float32) if x.dtype == bfloat16.numpy else x

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import graph
 from ...errors import DTypeError, InvalidArgumentError
 from ...graph import (
     DENSE,
@@ -18,7 +19,6 @@ from ...graph import (
     TensorSpec,
     as_dtype,
     get_default_graph,
-    graph_of,
 )
 from .arrays import to_array
 from .registry import Grads, define, no_gradient
@@ -147,6 +147,6 @@ def no_op(name: str | None = None) -> Operation:
 
 def group(*inputs: Any, name: str | None = None) -> Operation:
     """An operation that has run when all of `inputs` (operations or tensors) have run."""
-    graph = graph_of(inputs)
-    with graph.control_dependencies(inputs):
-        return graph.add(_no_op, name=name or "group")
+    home = graph.graph_of(inputs)
+    with home.control_dependencies(inputs):
+        return home.add(_no_op, name=name or "group")

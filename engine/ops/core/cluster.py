@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ...graph import ANY, Operation, TensorSpec
+from ... import ops
+from ...graph import ANY, GraphTensor, Operation, TensorSpec
 from ..state.variable import VariableStore, one_lock
 from .dispatch import as_array
-from .failures import located
-from .registry import OpDef, PlanOptions, define, no_gradient
+from .registry import OpDef, PlanOptions, define, definition_of, no_gradient
 
 
 class ClusterOp(NamedTuple):
@@ -103,8 +103,39 @@ class ClusterBody:
         self.device = device
         self.native: Callable[..., Any] | None = None
 
+    @classmethod
+    def of(
+        cls,
+        operations: Sequence[Operation],
+        inputs: Sequence[GraphTensor],
+        outputs: Sequence[GraphTensor],
+        name: str = "cluster",
+        device: ClusterDevice | None = None,
+    ) -> ClusterBody:
+        """What operations, in an order in which they can run, make of the inputs of all of them."""
+        number = {id(x): i for i, x in enumerate(inputs)}
+        specs = [x.spec for x in inputs]
+        steps = []
+        for op in operations:
+            first = len(specs)
+            specs.extend(y.spec for y in op.outputs)
+            number.update((id(y), first + i) for i, y in enumerate(op.outputs))
+            taken = tuple(number[id(x)] for x in op.inputs)
+            made = tuple(range(first, len(specs)))
+            steps.append(ClusterOp(definition_of(op), taken, op.attrs, made, op))
+        return cls(steps, specs, len(inputs), [number[id(y)] for y in outputs], name, device)
+
     def __repr__(self) -> str:
         return f"{len(self.steps)} operations"
+
+    @functools.cached_property
+    def drops(self) -> list[list[int]]:
+        """For each step, the values that nothing takes after it."""
+        last = {i: k for k, step in enumerate(self.steps) for i in (*step.outputs, *step.inputs)}
+        found: list[list[int]] = [[] for _ in self.steps]
+        for i in last.keys() - {*self.outputs}:
+            found[last[i]].append(i)
+        return found
 
     @functools.cached_property
     def kernels(self) -> list[tuple[Callable[..., Any], bool]]:
@@ -153,19 +184,22 @@ def _run_steps(context: Any, inputs: Sequence[Any], body: ClusterBody) -> list[A
             shadow.reshaped = x.reshaped
             _, x = shadows.setdefault(id(x), (x, shadow))
         values[i] = x
-    for step, (kernel, needs_context) in zip(body.steps, body.kernels, strict=True):
+    rows = zip(body.steps, body.kernels, body.drops, strict=True)
+    for step, (kernel, needs_context), drops in rows:
         arguments = [values[i] for i in step.inputs]
         try:
             results = kernel(context, *arguments) if needs_context else kernel(*arguments)
         except Exception as cause:
             if step.operation is None or getattr(cause, "operation", None) is not None:
                 raise
-            raise located(step.operation, arguments, cause) from cause
+            raise ops.failures.located(step.operation, arguments, cause) from cause
         if len(step.outputs) == 1:
             values[step.outputs[0]] = results
         else:
             for i, y in zip(step.outputs, results, strict=True):
                 values[i] = y
+        for i in drops:
+            values[i] = None
     with one_lock([store for store, _ in shadows.values()]):
         for store, shadow in shadows.values():
             store.value = shadow.value

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ... import ops
 from ...graph import DType, EagerTensor, Literal, Tensor, as_dtype, building, stack
-from ..array import join
-from ..math.cast import cast
 from .arrays import to_array
-from .lattice import result_type
-from .naming import call_named
 
 
 def convert_to_tensor(
@@ -30,7 +27,7 @@ def convert_to_tensor(
         InvalidArgumentError: nested lists of unequal length, or a number that does not fit.
     """
     if name is not None:
-        named: Tensor = call_named(name, convert_to_tensor, value, dtype, copy=copy)
+        named: Tensor = ops.naming.call_named(name, convert_to_tensor, value, dtype, copy=copy)
         return named
     wanted = None if dtype is None else as_dtype(dtype)
     if type(value) is EagerTensor and (wanted is None or value.dtype == wanted):
@@ -41,7 +38,7 @@ def convert_to_tensor(
     if isinstance(value, Tensor):
         if wanted is None or value.dtype == wanted:
             return value
-        return cast(value, wanted)
+        return ops.cast.cast(value, wanted)
     if isinstance(value, list | tuple) and _holds_tensor(value):
         return _stacked(value, wanted)
     array, dtype = to_array(value, wanted, copy=copy)
@@ -55,8 +52,8 @@ def convert_to_tensor(
 def _stacked(value: Sequence[Any], dtype: DType | None) -> Tensor:
     """Nested lists with tensors among them."""
     items = [convert_to_tensor(item, dtype) for item in value]
-    common = result_type(*items)
-    return join.stack([cast(item, common) for item in items])
+    common = ops.lattice.result_type(*items)
+    return ops.join.stack([ops.cast.cast(item, common) for item in items])
 
 
 def _holds_tensor(value: Any) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...cancellation import CancellationManager, scope_manager
+from ... import ops
 from ...errors import (
     FailedPreconditionError,
     InternalError,
@@ -26,13 +27,18 @@ from ...graph import (
     stack,
     value_of,
 )
-from ...quiet import hush, restore
+from ...late import later
 from .convert import convert_to_tensor
-from .failures import kernel_failure
-from .kernels import ByType
+from .kernels import ByType, hush, restore
 from .recording import notify, recorders
 from .registry import HOST, HOST_TYPE, OpDef, lookup
 
+if TYPE_CHECKING:
+    from ...cancellation import CancellationManager
+
+# For kernels that can be told to stop.
+_manager = later("laminar.engine.cancellation", "CancellationManager")
+_scope_manager = later("laminar.engine.cancellation", "scope_manager")
 _ndarray = np.ndarray
 _SCALARS = (np.generic, int, float, bool)
 
@@ -41,8 +47,13 @@ class EagerContext:
     """The machine that eager kernels with effects run on: resources come as inputs, by object."""
 
     xp: Any = HOST
-    cancellation = CancellationManager()
     frame_iter = (0, 0)
+
+    @functools.cached_property
+    def cancellation(self) -> CancellationManager:
+        """What to register with to be told that it is to stop: by default, nobody is told."""
+        found: CancellationManager = _manager()
+        return found
 
     def resource(self, container: str, name: str, make: Callable[[], Any]) -> Any:
         """A new resource: an eager handle owns what it stands for."""
@@ -160,7 +171,7 @@ def run_kernel(op: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> An
     except LaminarError:
         raise
     except Exception as cause:
-        kind, message = kernel_failure(op.type, arrays, cause)
+        kind, message = ops.failures.kernel_failure(op.type, arrays, cause)
         raise kind(message) from cause
     finally:
         restore(before)
@@ -176,7 +187,7 @@ def run_bound(
     except LaminarError:
         raise
     except Exception as cause:
-        kind, message = kernel_failure(op.type, arrays, cause)
+        kind, message = ops.failures.kernel_failure(op.type, arrays, cause)
         raise kind(message) from cause
     finally:
         restore(before)
@@ -218,7 +229,7 @@ class Completion:
 def wait_for(kernel: Callable[..., None], arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Run an asynchronous kernel eagerly, and wait for its result in this thread."""
     done, context = Completion(), EagerContext()
-    context.cancellation = CancellationManager(scope_manager())
+    context.cancellation = _manager(_scope_manager())
     try:
         kernel(context, done, *arrays, **attrs)
         return done.wait()

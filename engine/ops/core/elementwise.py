@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Collection
 from typing import Any
 
+from ... import ops
 from ...graph import (
     NUMERIC,
     Array,
@@ -17,7 +18,6 @@ from ...graph import (
     broadcast_shapes,
     float16,
 )
-from ..array.broadcast import unbroadcast
 from .registry import Gradient, Grads, OpDef, no_gradient, register
 from .scalars import array_scalars
 from .traits import Traits
@@ -86,7 +86,8 @@ def elementwise(
             assert dxs is not None
             assert not isinstance(dxs, Tensor)
             return [
-                None if dx is None else unbroadcast(dx, i, view.inputs) for i, dx in enumerate(dxs)
+                None if dx is None else ops.broadcast.unbroadcast(dx, i, view.inputs)
+                for i, dx in enumerate(dxs)
             ]
 
     return register(op)

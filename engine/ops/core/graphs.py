@@ -1,20 +1,23 @@
-"""Graphs read from data: the op table meets GraphDef."""
+"""Graphs read from data, where the op table meets GraphDef; and what of a graph is needed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from ... import ops
 from ...errors import AlreadyExistsError, InvalidArgumentError
 from ...graph import Graph, GraphTensor, Operation, get_default_graph
-from ...graph.bodies import MakeBody
 from ...graph.exchange import LoopOps, import_graph
 from ...graph.graphdef import GraphDef, parse_input
 from ...late import later
-from ..control.dataflow import MERGE, NEXT_ITERATION
+from .basic import placeholder_op
 from .convert import convert_to_tensor
 from .dispatch import as_input
 from .registry import lookup
+
+if TYPE_CHECKING:
+    from ...graph.bodies import MakeBody
 
 # Makes the graphs of conditions and loops that are read.
 _make_body: MakeBody = later("laminar.engine.functions.subgraph", "make_body")
@@ -69,7 +72,7 @@ def import_graph_def(
         name=name,
         allow_internal=allow_internal,
         make_body=_make_body,
-        loop=LoopOps(MERGE, NEXT_ITERATION),
+        loop=lambda: LoopOps(ops.dataflow.MERGE, ops.dataflow.NEXT_ITERATION),
     )
 
 
@@ -97,3 +100,36 @@ def extend_graph(graph: Graph, graph_def: GraphDef) -> None:
         raise InvalidArgumentError(
             f"extend: {error.message}", remedy="send new nodes only"
         ) from error
+
+
+def needed_operations(
+    fetches: Sequence[GraphTensor],
+    targets: Sequence[Operation] = (),
+    feeds: Collection[GraphTensor] = (),
+    fed_too: Collection[int] = (),
+) -> list[Operation]:
+    """The operations to run for `fetches` and `targets` when `feeds` are given, in order.
+
+    A fed tensor stops the search: its producer is kept only if something else needs it. So does a
+    control edge from a placeholder that is fed: its value is there from the start. Tensors whose
+    id() is in `fed_too` are given as well.
+
+    Source: "TensorFlow: Large-Scale Machine Learning on Heterogeneous Distributed Systems", 2015,
+        arXiv:1603.04467, section 4.2.
+    """
+    fed = {id(t) for t in feeds}.union(fed_too)
+    needed: dict[int, Operation] = {}
+    stack = [*targets, *(t.op for t in fetches if id(t) not in fed)]
+    while stack:
+        op = stack.pop()
+        if op.id in needed:
+            continue
+        needed[op.id] = op
+        if op.control_inputs:
+            stack.extend([c for c in op.control_inputs if not _is_fed_placeholder(c, fed)])
+        stack.extend([x.op for x in op.inputs if id(x) not in fed])
+    return [needed[i] for i in sorted(needed)]
+
+
+def _is_fed_placeholder(op: Operation, fed: Collection[int]) -> bool:
+    return op.definition is placeholder_op and id(op.outputs[0]) in fed

@@ -10,14 +10,11 @@ from ...errors import DTypeError, InvalidArgumentError, ShapeError
 from ...graph import Array, TensorSpec, as_dtype, resource
 from .arrays import to_array
 
-# Of a kernel of laminar's own, the tests know that it gives what the rule says.
-_OWN = "laminar."
-
 
 def checked_kernel(
     who: str, infer: Callable[..., Any], kernel: Callable[..., Any], leading: int
 ) -> Callable[..., Any]:
-    """A kernel that a user registers, with its results checked; one of laminar's own as it is.
+    """A kernel that a user registers, with its results checked.
 
     Args:
         who: the type of the op.
@@ -25,8 +22,6 @@ def checked_kernel(
         kernel: of arrays and attributes.
         leading: how many arguments stand before the arrays.
     """
-    if kernel.__module__.startswith(_OWN):
-        return kernel
 
     @functools.wraps(kernel)
     def checked(*args: Any, **attrs: Any) -> Any:

@@ -12,10 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any, Protocol
 
-from ..math import special
-from ..math.bessel import bessel_i
-from ..math.gamma import digamma, lgamma, polygamma
-from ..nn.gelu import gelu, gelu_slope
+from ... import ops
 
 
 class Scalars(Protocol):
@@ -143,17 +140,17 @@ _NAMES = {
     "angle": "angle",
 }
 _SPECIAL: dict[str, Callable[..., Any]] = {
-    "erf": special.erf,
-    "erfc": special.erfc,
-    "erfinv": special.erfinv,
-    "lgamma": lgamma,
-    "digamma": digamma,
-    "polygamma": polygamma,
-    "bessel_i": bessel_i,
-    "normal_cdf": special.normal_cdf,
-    "sigmoid": special.sigmoid,
+    "erf": lambda xp, x: ops.special.erf(xp, x),
+    "erfc": lambda xp, x: ops.special.erfc(xp, x),
+    "erfinv": lambda xp, x: ops.special.erfinv(xp, x),
+    "lgamma": lambda xp, x: ops.gamma.lgamma(xp, x),
+    "digamma": lambda xp, x: ops.gamma.digamma(xp, x),
+    "polygamma": lambda xp, n, x: ops.gamma.polygamma(xp, n, x),
+    "bessel_i": lambda xp, order, x: ops.bessel.bessel_i(xp, order, x),
+    "normal_cdf": lambda xp, x: ops.special.normal_cdf(xp, x),
+    "sigmoid": lambda xp, x: ops.special.sigmoid(xp, x),
     "root_quotient": lambda xp, a, x, epsilon: a / (xp.sqrt(x) + epsilon),
-    "complex": special.complex_of,
+    "complex": lambda xp, re, im: ops.special.complex_of(xp, re, im),
 }
 # Whole numbers are their own; before NumPy 2.1 these functions made floats of them.
 _ROUNDING = ("floor", "ceil", "round", "trunc")
@@ -169,8 +166,8 @@ class ArrayScalars:
             setattr(self, name, partial(function, xp))
         for name in _ROUNDING:
             setattr(self, name, _keeping_integers(getattr(self, name)))
-        self.gelu = partial(gelu, self)
-        self.gelu_slope = partial(gelu_slope, self)
+        self.gelu = lambda x, approximate: ops.gelu.gelu(self, x, approximate)
+        self.gelu_slope = lambda x, approximate: ops.gelu.gelu_slope(self, x, approximate)
 
 
 def _keeping_integers(round_off: Any) -> Any:

@@ -1,5 +1,1 @@
 """Files and their contents: records, comma-separated values, images."""
-
-from ...late import late
-
-__getattr__, __dir__, __all__ = late(__name__, __file__)

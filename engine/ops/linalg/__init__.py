@@ -1,5 +1,1 @@
 """Products, factors and equations of matrices."""
-
-from ...late import late
-
-__getattr__, __dir__, __all__ = late(__name__, __file__)

@@ -14,7 +14,7 @@ from ..array.axes import expand_dims
 from ..array.broadcast import broadcast_to, sum_to
 from ..array.creation import eye
 from ..array.shape import dim_of
-from ..core.precision import computing_dtype
+from ..core.arrays import computing_dtype
 from ..core.registry import Grads, define
 from ..math.arithmetic import conjugate
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ... import ops
 from ...errors import ShapeError
 from ...graph import NUMERIC, Array, OpView, Tensor, TensorShape, TensorSpec, broadcast_shapes
-from ..array.axes import expand_dims, squeeze, swapaxes
-from ..array.broadcast import unbroadcast_batch
-from ..array.shape import reshape
-from ..core.precision import computing_dtype
+from ..core.arrays import computing_dtype
 from ..core.registry import Grads, define
 from ..math.arithmetic import conjugate
 
@@ -67,12 +65,16 @@ def _matmul_grad(op: OpView, dc: Tensor) -> Grads:
         # One matrix for all of a: one product of all rows, not a sum of one for each matrix.
         rows, drows = _all_rows(a), _all_rows(dc)
         left, right = (drows, rows) if op.attrs["transpose_b"] else (rows, drows)
-        return unbroadcast_batch(da, op.inputs[0]), matmul(left, right, transpose_a=True)
+        return ops.broadcast.unbroadcast_batch(da, op.inputs[0]), matmul(
+            left, right, transpose_a=True
+        )
     if op.attrs["transpose_b"]:
         db = matmul(dc, a, transpose_a=True, transpose_b=op.attrs["transpose_a"])
     else:
         db = matmul(a, dc, transpose_a=not op.attrs["transpose_a"])
-    return unbroadcast_batch(da, op.inputs[0]), unbroadcast_batch(db, op.inputs[1])
+    return ops.broadcast.unbroadcast_batch(da, op.inputs[0]), ops.broadcast.unbroadcast_batch(
+        db, op.inputs[1]
+    )
 
 
 def _is_one_for_all(a: Tensor, b: Tensor, attrs: Mapping[str, Any]) -> bool:
@@ -83,7 +85,7 @@ def _is_one_for_all(a: Tensor, b: Tensor, attrs: Mapping[str, Any]) -> bool:
 
 
 def _all_rows(x: Tensor) -> Tensor:
-    return reshape(x, (-1, x.shape[-1]))
+    return ops.shape.reshape(x, (-1, x.shape[-1]))
 
 
 def matmul_nd(a: Tensor, b: Tensor) -> Tensor:
@@ -101,11 +103,13 @@ def matmul_nd(a: Tensor, b: Tensor) -> Tensor:
             remedy="multiply by a scalar with *",
         )
     row, column = a.shape.rank == 1, b.shape.rank == 1
-    c = matmul(expand_dims(a, 0) if row else a, expand_dims(b, 1) if column else b)
+    c = matmul(
+        ops.axes.expand_dims(a, 0) if row else a, ops.axes.expand_dims(b, 1) if column else b
+    )
     dropped = [-2] * row + [-1] * column
-    return squeeze(c, dropped) if dropped else c
+    return ops.axes.squeeze(c, dropped) if dropped else c
 
 
 def adjoint(x: Tensor) -> Tensor:
     """The conjugate transpose of the matrices along the last two axes."""
-    return conjugate(swapaxes(x, -1, -2))
+    return conjugate(ops.axes.swapaxes(x, -1, -2))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError, ShapeError
-from ...graph import Tensor, int32
-from ..array.axes import Axes, canonical_axes, expand_dims, moveaxis
+from ...graph import Axes, Tensor, canonical_axes, int32
+from ..array.axes import expand_dims, moveaxis
 from ..array.diagonal import diagonal
 from ..core.basic import constant, zeros_like
 from ..core.convert import convert_to_tensor

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import InvalidArgumentError, ShapeError
-from ...graph import NUMERIC, Array, OpView, Tensor, TensorSpec, broadcast_shapes
-from ..array.axes import canonical_axis, expand_dims, moveaxis
+from ...graph import NUMERIC, Array, OpView, Tensor, TensorSpec, broadcast_shapes, canonical_axis
+from ..array.axes import expand_dims, moveaxis
 from ..array.broadcast import unbroadcast
 from ..array.index import get_item
 from ..array.padding import pad

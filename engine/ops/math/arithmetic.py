@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 
+from ... import ops
 from ...graph import (
     DENSE,
     INEXACT,
@@ -15,7 +16,6 @@ from ..core.basic import zeros_like
 from ..core.elementwise import elementwise
 from ..core.registry import OpDef
 from ..core.traits import Traits
-from .compare import greater_equal, less_equal, where
 
 
 def conjugate(x: Tensor) -> Tensor:
@@ -26,7 +26,7 @@ def conjugate(x: Tensor) -> Tensor:
 def _choose(first: Tensor, dz: Tensor) -> tuple[Tensor, Tensor]:
     """`dz` to the first input where `first` holds, to the second elsewhere."""
     zero = zeros_like(dz)
-    return where(first, dz, zero), where(first, zero, dz)
+    return ops.compare.where(first, dz, zero), ops.compare.where(first, zero, dz)
 
 
 def _doubled(x: Tensor) -> Tensor:
@@ -105,14 +105,14 @@ maximum: OpDef = elementwise(
     "Maximum",
     "z = max(x, y); NaN if either is. Where they are equal the gradient goes to x.",
     scalar=lambda s, x, y: s.max(x, y),
-    grad=lambda op, dz: _choose(greater_equal(*op.inputs), dz),
+    grad=lambda op, dz: _choose(ops.compare.greater_equal(*op.inputs), dz),
     dtypes=REAL,
 )
 minimum: OpDef = elementwise(
     "Minimum",
     "z = min(x, y); NaN if either is. Where they are equal the gradient goes to x.",
     scalar=lambda s, x, y: s.min(x, y),
-    grad=lambda op, dz: _choose(less_equal(*op.inputs), dz),
+    grad=lambda op, dz: _choose(ops.compare.less_equal(*op.inputs), dz),
     dtypes=REAL,
 )
 negative: OpDef = elementwise(

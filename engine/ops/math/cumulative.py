@@ -11,12 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import ShapeError
-from ...graph import FLOATING, INEXACT, NUMERIC, Array, OpView, Tensor, TensorSpec
-from ..array.axes import canonical_axis
+from ...graph import FLOATING, INEXACT, NUMERIC, Array, OpView, Tensor, TensorSpec, canonical_axis
+from ..core.arrays import computing_dtype
 from ..core.basic import zeros_like
 from ..core.convert import convert_to_tensor
 from ..core.entries import known_value
-from ..core.precision import computing_dtype
 from ..core.registry import Grads, OpDef, define
 from .arithmetic import conjugate, multiply, negative, subtract
 from .compare import equal, where

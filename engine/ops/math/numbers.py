@@ -23,9 +23,9 @@ from ...graph import (
     float64,
 )
 from ..array.broadcast import unbroadcast
+from ..core.arrays import computing_dtype
 from ..core.basic import ones_like, zeros_like
 from ..core.elementwise import elementwise
-from ..core.precision import computing_dtype
 from ..core.registry import Grads, OpDef, define
 from ..core.traits import Traits
 from .arithmetic import maximum, sign

@@ -26,14 +26,16 @@ from ...graph import (
     TensorSpec,
     as_dtype,
     bfloat16,
+    canonical_axes,
+    canonical_axis,
     float16,
     float32,
 )
-from ..array.axes import canonical_axes, canonical_axis, expand_dims
+from ..array.axes import expand_dims
 from ..array.broadcast import broadcast_like
 from ..array.shape import dim_of, reshape_to_shape, shape_of, size_of
+from ..core.arrays import computing_dtype
 from ..core.basic import constant, zeros_like
-from ..core.precision import computing_dtype
 from ..core.registry import Gradient, Grads, OpDef, define, no_gradient, register
 from .arithmetic import add, conjugate, divide, multiply, subtract
 from .cast import cast

@@ -1,5 +1,1 @@
 """What neural networks are made of: activations, convolutions, normalization, losses."""
-
-from ...late import late
-
-__getattr__, __dir__, __all__ = late(__name__, __file__)

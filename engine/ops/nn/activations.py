@@ -10,14 +10,12 @@ import math
 from collections.abc import Callable, Collection
 from typing import Any
 
+from ... import ops
 from ...graph import FLOATING, REAL, DType, OpView, Tensor
 from ..core.basic import ones_like, zeros_like
 from ..core.elementwise import elementwise
 from ..core.registry import Grads, OpDef
 from ..math.arithmetic import absolute, minimum, sign
-from ..math.compare import where
-from ..math.elementary import exp, sigmoid, sqrt, tanh
-from .gelu import CUBIC, DENSITY, SCALE
 
 
 def _activation(
@@ -180,7 +178,7 @@ def _elu_back(s: Any, dy: Any, x: Any, *, alpha: float = 1.0) -> Any:
 
 
 def _elu_bend(x: Tensor, *, alpha: float) -> Tensor:
-    return where(x > 0, zeros_like(x), alpha * exp(_not_positive(x)))
+    return ops.compare.where(x > 0, zeros_like(x), alpha * ops.elementary.exp(_not_positive(x)))
 
 
 def _not_positive(x: Tensor) -> Tensor:
@@ -206,7 +204,9 @@ def _celu_back(s: Any, dy: Any, x: Any, *, alpha: float = 1.0) -> Any:
 
 
 def _celu_bend(x: Tensor, *, alpha: float) -> Tensor:
-    return where(x > 0, zeros_like(x), exp(_not_positive(x) / alpha) / alpha)
+    return ops.compare.where(
+        x > 0, zeros_like(x), ops.elementary.exp(_not_positive(x) / alpha) / alpha
+    )
 
 
 celu: OpDef = _activation(
@@ -229,7 +229,7 @@ selu: OpDef = _activation(
     lambda s, x: s.where(x > 0, _SELU_SCALE * x, _SELU_FLOOR * s.expm1(s.min(x, 0))),
     of="y",
     back=lambda s, dy, y: dy * s.where(y > 0, _SELU_SCALE, y + _SELU_FLOOR),
-    bend=lambda y: where(y > 0, zeros_like(y), ones_like(y)),
+    bend=lambda y: ops.compare.where(y > 0, zeros_like(y), ones_like(y)),
 )
 
 # Smooth
@@ -240,7 +240,7 @@ softplus: OpDef = _activation(
     lambda s, x: s.max(x, 0) + s.log1p(s.exp(-s.abs(x))),
     of="y",
     back=lambda s, dy, y: -dy * s.expm1(-y),
-    bend=lambda y: exp(-y),
+    bend=lambda y: ops.elementary.exp(-y),
 )
 log_sigmoid: OpDef = _activation(
     "LogSigmoid",
@@ -248,7 +248,7 @@ log_sigmoid: OpDef = _activation(
     lambda s, x: s.min(x, 0) - s.log1p(s.exp(-s.abs(x))),
     of="y",
     back=lambda s, dy, y: -dy * s.expm1(y),
-    bend=lambda y: -exp(y),
+    bend=lambda y: -ops.elementary.exp(y),
 )
 softsign: OpDef = _activation(
     "Softsign",
@@ -264,7 +264,7 @@ tanh_shrink: OpDef = _activation(
     lambda s, x: x - s.tanh(x),
     of="x",
     back=lambda s, dy, x: dy * s.tanh(x) * s.tanh(x),
-    bend=lambda x: 2 * tanh(x) * (1 - tanh(x) ** 2),
+    bend=lambda x: 2 * ops.elementary.tanh(x) * (1 - ops.elementary.tanh(x) ** 2),
 )
 
 
@@ -274,7 +274,7 @@ def _silu_back(s: Any, dy: Any, x: Any) -> Any:
 
 
 def _silu_bend(x: Tensor) -> Tensor:
-    p = sigmoid(x)
+    p = ops.elementary.sigmoid(x)
     bend: Tensor = p * (1 - p) * (2 + x * (1 - 2 * p))
     return bend
 
@@ -296,11 +296,13 @@ def _gelu_back(s: Any, dy: Any, x: Any, *, approximate: bool = True) -> Any:
 def _gelu_bend(x: Tensor, *, approximate: bool) -> Tensor:
     square = x * x
     if not approximate:
-        exact: Tensor = DENSITY * exp(-0.5 * square) * (2 - square)
+        exact: Tensor = ops.gelu.DENSITY * ops.elementary.exp(-0.5 * square) * (2 - square)
         return exact
-    p = sigmoid(x * (SCALE + CUBIC * square))
-    rise = SCALE + 3 * CUBIC * square  # the slope of sigmoid's argument
-    bend: Tensor = p * (1 - p) * (2 * rise + 6 * CUBIC * square + x * rise**2 * (1 - 2 * p))
+    p = ops.elementary.sigmoid(x * (ops.gelu.SCALE + ops.gelu.CUBIC * square))
+    rise = ops.gelu.SCALE + 3 * ops.gelu.CUBIC * square  # the slope of sigmoid's argument
+    bend: Tensor = (
+        p * (1 - p) * (2 * rise + 6 * ops.gelu.CUBIC * square + x * rise**2 * (1 - 2 * p))
+    )
     return bend
 
 
@@ -325,7 +327,7 @@ def _squareplus_back(s: Any, dy: Any, x: Any, *, b: float = 4.0) -> Any:
 
 
 def _squareplus_bend(x: Tensor, *, b: float) -> Tensor:
-    bend: Tensor = 0.5 * b / sqrt(x * x + b) ** 3
+    bend: Tensor = 0.5 * b / ops.elementary.sqrt(x * x + b) ** 3
     return bend
 
 
@@ -346,7 +348,7 @@ hard_silu: OpDef = _activation(
     lambda s, x: x * (s.min(s.max(x + 3, 0), 6) / 6),
     of="x",
     back=lambda s, dy, x: s.where(x >= 3, dy, _between(s, -3, x, 3, dy * (x / 3 + 0.5))),
-    bend=lambda x: where(absolute(x) < 3, ones_like(x) / 3, zeros_like(x)),
+    bend=lambda x: ops.compare.where(absolute(x) < 3, ones_like(x) / 3, zeros_like(x)),
 )
 sparse_plus: OpDef = _activation(
     "SparsePlus",
@@ -354,5 +356,5 @@ sparse_plus: OpDef = _activation(
     lambda s, x: s.where(x <= -1, 0, s.where(x < 1, 0.25 * (x + 1) * (x + 1), x)),
     of="x",
     back=lambda s, dy, x: dy * s.min(s.max(0.5 * x + 0.5, 0), 1),
-    bend=lambda x: where(absolute(x) < 1, 0.5 * ones_like(x), zeros_like(x)),
+    bend=lambda x: ops.compare.where(absolute(x) < 1, 0.5 * ones_like(x), zeros_like(x)),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import ShapeError
 from ...graph import REAL, Array, Dim, OpView, Tensor, TensorSpec
-from ..core.precision import computing_dtype
+from ..core.arrays import computing_dtype
 from ..core.registry import Grads, define
 from .resample import resample
 from .windows import per_axis

@@ -14,7 +14,7 @@ from typing import Any
 from ...errors import ShapeError
 from ...graph import FLOATING, Array, Dim, OpView, Tensor, TensorSpec, tensor_like
 from ..array.shape import runtime_shape
-from ..core.precision import computing_dtype
+from ..core.arrays import computing_dtype
 from ..core.registry import Grads, define
 from .convolution import conv, spatial_axes
 from .windows import (

@@ -20,9 +20,9 @@ from ...graph import (
     float64,
 )
 from ..array.shape import dims_of
+from ..core.arrays import computing_dtype
 from ..core.checks import check
 from ..core.convert import convert_to_tensor
-from ..core.precision import computing_dtype
 from ..core.registry import Grads, define
 from ..math.cast import cast
 from ..math.compare import logical_and, where

@@ -5,8 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import InvalidArgumentError, ShapeError
-from ...graph import FLOATING, INTEGER, Array, OpView, Tensor, TensorShape, TensorSpec
-from ..array.axes import canonical_axis, expand_dims
+from ...graph import (
+    FLOATING,
+    INTEGER,
+    Array,
+    OpView,
+    Tensor,
+    TensorShape,
+    TensorSpec,
+    canonical_axis,
+)
+from ..array.axes import expand_dims
 from ..core.basic import ones_like
 from ..core.elementwise import elementwise
 from ..core.registry import Grads, OpDef, define, no_gradient

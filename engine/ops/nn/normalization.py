@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import ShapeError
-from ...graph import Tensor, int32
-from ..array.axes import Axes, canonical_axes, expand_dims, squeeze
+from ...graph import Axes, Tensor, canonical_axes, int32
+from ..array.axes import expand_dims, squeeze
 from ..array.shape import dims_of, reshape, reshape_like
 from ..core.basic import constant
 from ..math.arithmetic import add, floor_divide, multiply, negative, square, subtract

@@ -20,14 +20,14 @@ from ...graph import (
     TensorSpec,
     bfloat16,
     broadcast_shapes,
+    canonical_axes,
     float16,
     float32,
 )
-from ..array.axes import canonical_axes
 from ..array.broadcast import broadcast_like, sum_to
 from ..array.shape import size_of
+from ..core.arrays import computing_dtype
 from ..core.basic import constant
-from ..core.precision import computing_dtype
 from ..core.registry import Grads, define
 from ..math.arithmetic import add, divide, multiply, negative, square, subtract
 from ..math.cast import cast

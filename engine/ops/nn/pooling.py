@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import InvalidArgumentError, ShapeError
 from ...graph import FLOATING, REAL, Array, Dim, OpView, Tensor, TensorSpec
 from ..array.shape import runtime_shape
-from ..core.precision import computing_dtype
+from ..core.arrays import computing_dtype
 from ..core.registry import Grads, define
 from .windows import (
     Geometry,

@@ -23,10 +23,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError, ShapeError
-from ...graph import DENSE, FLOATING, Array, Dim, DType, OpView, Tensor, TensorSpec
-from ..array.axes import canonical_axis
+from ...graph import DENSE, FLOATING, Array, Dim, DType, OpView, Tensor, TensorSpec, canonical_axis
 from ..array.shape import dim_of, runtime_shape
-from ..core.precision import computing_dtype
+from ..core.arrays import computing_dtype
 from ..core.registry import Grads, define
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...graph import FLOATING, Array, OpView, Tensor, TensorSpec
-from ..array.axes import Axes, canonical_axes
-from ..core.precision import computing_dtype
+from ... import ops
+from ...graph import FLOATING, Array, Axes, OpView, Tensor, TensorSpec, canonical_axes
+from ..core.arrays import computing_dtype
 from ..core.registry import Grads, OpDef, define
 from ..math.arithmetic import multiply, subtract
-from ..math.elementary import exp
-from ..math.reduce import reduce_sum
 
 
 @define("Softmax", dtypes=FLOATING)
@@ -58,7 +56,7 @@ def _softmax_grad(op: OpView, dy: Tensor) -> Grads:
 
 def through_softmax(y: Tensor, dy: Tensor, axes: tuple[int, ...]) -> Tensor:
     """The gradient for the input of y = softmax(x): y * (dy - sum(y * dy))."""
-    return multiply(y, subtract(dy, reduce_sum(multiply(y, dy), axes, keepdims=True)))
+    return multiply(y, subtract(dy, ops.reduce.reduce_sum(multiply(y, dy), axes, keepdims=True)))
 
 
 @_log_softmax.grad
@@ -68,7 +66,9 @@ def _log_softmax_grad(op: OpView, dy: Tensor) -> Grads:
 
 def through_log_softmax(y: Tensor, dy: Tensor, axes: tuple[int, ...]) -> Tensor:
     """The gradient for the input of y = log_softmax(x): dy - exp(y) * sum(dy)."""
-    return subtract(dy, multiply(exp(y), reduce_sum(dy, axes, keepdims=True)))
+    return subtract(
+        dy, multiply(ops.elementary.exp(y), ops.reduce.reduce_sum(dy, axes, keepdims=True))
+    )
 
 
 def _over(op: OpDef, x: Tensor, axis: Axes) -> Tensor:

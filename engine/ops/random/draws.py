@@ -25,11 +25,11 @@ from ...graph import (
     as_dtype,
     bool_,
     broadcast_shapes,
+    canonical_axis,
     float32,
     float64,
     int32,
 )
-from ..array.axes import canonical_axis
 from ..array.creation import arange
 from ..array.shape import runtime_shape, split_shape
 from ..core.convert import convert_to_tensor

@@ -1,5 +1,1 @@
 """What outlives a step: variables, queues, tables, accumulators, mutexes."""
-
-from ...late import late
-
-__getattr__, __dir__, __all__ = late(__name__, __file__)

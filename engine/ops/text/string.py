@@ -23,11 +23,11 @@ from ...graph import (
     TensorSpec,
     as_dtype,
     broadcast_shapes,
+    canonical_axis,
     float32,
     int32,
     string,
 )
-from ..array.axes import canonical_axis
 from ..core.registry import define, no_gradient
 
 

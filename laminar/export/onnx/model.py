@@ -14,7 +14,7 @@ from laminar.engine.functions import ConcreteFunction, Function
 from laminar.engine.functions.concrete import is_resource
 from laminar.engine.graph import GraphTensor, TensorSpec, string
 from laminar.engine.io.atomic import atomic_write
-from laminar.engine.passes.prune import needed_operations
+from laminar.engine.passes import needed_operations
 from laminar.engine.state import Variable
 from laminar.tree import map_structure
 

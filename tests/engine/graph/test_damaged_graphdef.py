@@ -15,8 +15,7 @@ from laminar.engine.errors import (
     DTypeError,
     LaminarError,
 )
-from laminar.engine.graph.attr_values import write_tensor
-from laminar.engine.graph.graphdef import GraphDef
+from laminar.engine.graph.graphdef import GraphDef, write_tensor
 
 from ...sampling import examples
 from .samples import load, sample

@@ -17,8 +17,7 @@ from laminar.engine.errors import (
     InvalidArgumentError,
 )
 from laminar.engine.graph import ANY, TensorShape, TensorSpec
-from laminar.engine.graph.attr_values import read_tensor, write_tensor
-from laminar.engine.graph.graphdef import GraphDef, parse_input
+from laminar.engine.graph.graphdef import GraphDef, parse_input, read_tensor, write_tensor
 from laminar.engine.ops.core.registry import define
 from laminar.engine.ops.math.arithmetic import square
 from laminar.engine.ops.math.reduce import reduce_sum

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from laminar.engine.graph import Operation
-from laminar.engine.ops.array.axes import canonical_axes, canonical_axis
+from laminar.engine.graph import Operation, canonical_axes, canonical_axis
 
 from ..table import rank_of, refused, rule
 from ..writer import GraphWriter

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from laminar.engine.graph import Operation, as_dtype
-from laminar.engine.ops.array.axes import canonical_axis
+from laminar.engine.graph import Operation, as_dtype, canonical_axis
 
 from ..table import rank_of, refused, rows, rule
 from ..writer import GraphWriter

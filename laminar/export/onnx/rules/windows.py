@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from laminar.engine.graph import Operation
-from laminar.engine.ops.array.axes import canonical_axis
+from laminar.engine.graph import Operation, canonical_axis
 from laminar.engine.ops.nn.conv_transpose import all_pads
 from laminar.engine.ops.nn.resample import resampling
 from laminar.engine.ops.nn.windows import covered, pad_pair

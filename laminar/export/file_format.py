@@ -1,5 +1,6 @@
-"""Nested structures of tensors as JSON: {"tensor": n}, {"list": []}, {"tuple": []}, {"dict": {}}.
+"""What an exported file holds: names of its parts, structures of tensors, operations of graphs.
 
+A nested structure of tensors is JSON: {"tensor": n}, {"list": []}, {"tuple": []}, {"dict": {}}.
 `n` is the place of the tensor among all of the structure; None is null.
 """
 
@@ -9,7 +10,19 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
-from laminar.engine.errors import DataLossError, InvalidArgumentError
+from laminar.engine import ops
+from laminar.engine.errors import DataLossError, InvalidArgumentError, LaminarError
+from laminar.engine.graph.graphdef import GraphDef
+from laminar.engine.ops.core.basic import placeholder_op
+from laminar.engine.ops.core.registry import OpDef, find
+from laminar.engine.ops.state.variable import assign, assign_add, assign_sub, read_variable
+
+CLASS_NAME = "ExportedModel"
+FORMAT = 1
+VARIABLES = "variables"
+# Objects, of which number 0 is the whole: each is a variable, or has parts and functions by name.
+OBJECTS = "objects"
+VARIABLE, PARTS, FUNCTIONS = "variable", "parts", "functions"
 
 
 def describe(structure: Any, places: Iterator[int] | None = None) -> Any:
@@ -78,3 +91,40 @@ def taken(description: Any, value: Any, found: list[Any], complain: Callable[[st
         case _:
             if value is not None:
                 complain(f"None, got {type(value).__name__}")
+
+
+def check_operations(graph_def: GraphDef, kind: type[LaminarError], who: str) -> None:
+    """Refuse a graph that reads files, waits on queues, or calls Python.
+
+    Raises:
+        kind: it does, or holds an operation that laminar does not have.
+    """
+    message = graph_def.message
+    functions = {function.name for function in message.function}
+    for nodes in (message.node, *(function.node for function in message.function)):
+        for node in nodes:
+            if node.op in functions:
+                continue
+            op = find(node.op)
+            if op is None:
+                raise kind(f"{who}: there is no operation {node.op!r} (node {node.name!r})")
+            if not (_is_pure(op) or _is_of_own_variables(op)):
+                raise kind(
+                    f"{who}: {node.op} (node {node.name!r}) is not of its inputs alone; "
+                    f"an exported graph may not hold it"
+                )
+
+
+def _is_pure(op: OpDef) -> bool:
+    if op.stateful or op.context_kernel or op.async_kernel:
+        return False
+    return "function" not in op.required  # of Python, which may do anything
+
+
+def _is_of_own_variables(op: OpDef) -> bool:
+    """Whether it has effects, on variables of the file and inside of its graphs alone."""
+    if op in (placeholder_op, read_variable, assign, assign_add, assign_sub):
+        return True
+    flow = ops.structured
+    others = (ops.variable_scatter.variable_scatter, ops.checks.assert_op)
+    return op in (*others, *flow.CASE, *flow.WHILE, *flow.SCAN)

@@ -1,2 +1,0 @@
-from . import dataflow as dataflow
-from . import structured as structured
