@@ -16,6 +16,8 @@ from collections.abc import Callable
 from laminar.engine.cancellation import CancellationManager
 from laminar.engine.errors import AbortedError, LaminarError, ResourceExhaustedError
 from laminar.engine.ops.state.undo import UndoLog
+from laminar.engine.runtime import NodeStats
+from laminar.engine.runtime.rendezvous import Arrival, Receiver, RendezvousKey
 
 from .remote_rendezvous import RemoteRendezvous
 
@@ -31,6 +33,7 @@ class WorkerStep:
         undo: what it has stored in variables here.
         session: the handle of its session, "" before it has begun here.
         cancellation: of what runs here, None before it has begun.
+        transfers: what came from other tasks, None where nobody traces the step.
         asked: when it was first heard of, in seconds of the monotonic clock.
     """
 
@@ -39,7 +42,27 @@ class WorkerStep:
         self.undo = UndoLog()
         self.session = ""
         self.cancellation: CancellationManager | None = None
+        self.transfers: list[NodeStats] | None = None
         self.asked = time.monotonic()
+
+    def traced(self, key: RendezvousKey, done: Receiver) -> Receiver:
+        """A receiver that notes, in a step that is traced, how long it has waited from now on.
+
+        The tensor has been on its way since then, or since its Send has ended in the other task.
+        """
+        start, notes = time.time_ns(), self.transfers
+        assert notes is not None
+
+        def arrived(arrival: Arrival) -> None:
+            spent = (time.time_ns() - start) * 1e-3
+            nbytes = int(getattr(arrival.value, "nbytes", 0))
+            thread = threading.get_ident()
+            notes.append(
+                NodeStats(key.tensor_name, "RecvTensor", start * 1e-3, spent, nbytes, thread)
+            )
+            done(arrival)
+
+        return arrived
 
 
 class Steps:

@@ -32,7 +32,14 @@ from laminar.engine.errors import (
     Origin,
     PermissionDeniedError,
 )
-from laminar.engine.runtime import Machine, PartitionedPlan, RunMetadata, StepContext, run_watched
+from laminar.engine.runtime import (
+    DeviceStats,
+    Machine,
+    PartitionedPlan,
+    RunMetadata,
+    StepContext,
+    run_watched,
+)
 from laminar.engine.runtime.call_frame import CallFrame
 from laminar.engine.runtime.pool import inter_op_threads
 from laminar.engine.runtime.rendezvous import Arrival, Receiver, RendezvousKey
@@ -52,7 +59,7 @@ from .peers import NO_DEADLINE_SECONDS, Call, Reply, Service
 from .registered_graphs import RegisteredGraph, read_parts
 from .remote_rendezvous import RemoteRendezvous
 from .roots import Roots
-from .steps import Steps
+from .steps import Steps, WorkerStep
 from .tasks import task_of
 
 _log = logging.getLogger("laminar.distribute")
@@ -268,7 +275,8 @@ class Worker:
             step = self.steps.begin(step_id, message.session_handle, context.cancellation)
             meeting = context.rendezvous = step.rendezvous
             context.undo, context.frame = step.undo, frame
-            meeting.pull = functools.partial(self._pull, session, step_id)
+            meeting.pull = functools.partial(self._pull, session, step_id, step)
+            step.transfers = [] if message.options.trace else None
             meeting.give_up = functools.partial(self._client.cancel_step, step_id)
             going = [True]
             gone = CancelledError(f"step {step_id:x} was cancelled by its master")
@@ -288,6 +296,8 @@ class Worker:
             context.cancellation.close()
         reply = messages().RunGraphResponse()
         if message.HasField("options"):
+            if step.transfers:
+                metadata.step_stats.append(DeviceStats(f"{self.task}/transfers", step.transfers))
             write_metadata(reply.metadata, metadata)
         return Reply(reply, found)
 
@@ -308,13 +318,23 @@ class Worker:
         timeout = options.timeout_in_ms
         return run_watched(plan, values, context, session.machine, options, metadata, timeout)
 
-    def _pull(self, session: _Session, step_id: int, task: str, key: Any, done: Receiver) -> None:
+    def _pull(
+        self,
+        session: _Session,
+        step_id: int,
+        step: WorkerStep,
+        task: str,
+        key: RendezvousKey,
+        done: Receiver,
+    ) -> None:
         """Ask another task for what it sends."""
         found = session.tasks.get(task)
         if found is None:
             done(Arrival(error=NotFoundError(f"the session has no task {task}: {key}")))
             return
         address, incarnation = found
+        if step.transfers is not None:
+            done = step.traced(key, done)
         self._client.receive(address, step_id, str(key), incarnation, NO_DEADLINE_SECONDS, done)
 
     def _give(self, step_id: int, text: str, done: Receiver) -> None:
@@ -323,11 +343,11 @@ class Worker:
             key = RendezvousKey.parse(text)
             if task_of(key.send_device) != self.task:
                 raise InvalidArgumentError(f"{text} is not sent by {self.task}")
-            meeting = self.steps.get(step_id).rendezvous
+            step = self.steps.get(step_id)
         except LaminarError as error:
             done(Arrival(error=error))
         else:
-            meeting.give(key, done)
+            step.rendezvous.give(key, done)
 
     def _cleanup_graph(self, message: Any, values: Sequence[Any], call: Call) -> Reply:
         self._session(message.session_handle, call.identity)

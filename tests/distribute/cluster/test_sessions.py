@@ -86,6 +86,15 @@ def test_each_task_runs_its_own_operations(cluster: LocalCluster) -> None:
         session.run(model.init)
         session.run(model.loss, {model.x: X}, eng.RunOptions(trace=True), metadata)
     ran = {s.device: {n.type for n in s.nodes} for s in metadata.step_stats}
+    spans = [(n.start_us, n.start_us + n.duration_us) for s in metadata.step_stats for n in s.nodes]
+    assert max(end for _, end in spans) - min(start for start, _ in spans) < 20e6
+    sent = {
+        (s.device, n.type): n.output_bytes
+        for s in metadata.step_stats
+        for n in s.nodes
+        if s.device.endswith("/transfers") and n.output_bytes
+    }
+    assert sent == {("/job:worker/task:1/transfers", "RecvTensor"): 24}
     assert "MatMul" in ran["/job:worker/task:1/device:cpu:0"]
     assert "ReadVariable" in ran["/job:ps/task:0/device:cpu:0"]
     assert "MatMul" not in ran["/job:ps/task:0/device:cpu:0"]
