@@ -39,6 +39,10 @@ class Server:
         limits: what it takes on at a time.
         roots: folders in which graphs may read and write files, such as checkpoints; none: nowhere.
 
+    Attributes:
+        server_def: which task of which cluster it is.
+        made: what speaks the protocol.
+
     Raises:
         InvalidArgumentError: the cluster has no such task, or its address is not of this machine.
         AlreadyExistsError: another program listens at the address.
@@ -71,7 +75,7 @@ class Server:
             settings = Settings(credentials, allow_insecure_network, lease_seconds, limits, roots)
             definition = ServerDef(spec.as_dict(), job, task_index, protocol, config, settings)
         self.server_def = definition
-        self._server = make_server(definition)
+        self.made = make_server(definition)
         if start:
             self.start()
 
@@ -83,7 +87,7 @@ class Server:
     @property
     def target(self) -> str:
         """What `Session` takes to run there: "grpc://host:port"."""
-        return self._server.target
+        return self.made.target
 
     def start(self) -> None:
         """Begin to answer; does nothing when it has begun.
@@ -91,15 +95,15 @@ class Server:
         Raises:
             FailedPreconditionError: it was stopped.
         """
-        self._server.start()
+        self.made.start()
 
     def join(self) -> None:
         """Wait until it has been stopped; one that was never started is stopped."""
-        self._server.join()
+        self.made.join()
 
     def stop(self) -> None:
         """Answer no more, cancel what runs, and give up the port; does nothing the second time."""
-        self._server.stop()
+        self.made.stop()
 
     def __enter__(self) -> Server:
         return self

@@ -216,7 +216,8 @@ class ClusterPlan:
         for i, j in self._passed.items():
             results[i] = feeds[j]
         step = context.step()
-        running = _Running(self, secrets.randbits(56) | 1 << 56, step, options)
+        told = options if options and (options.tells or options.inter_op_pool) else None
+        running = _Running(self, secrets.randbits(56) | 1 << 56, step, told)
         failed = True
         try:
             replies = running.wait(feeds)
@@ -227,7 +228,7 @@ class ClusterPlan:
             for i, value in zip(share.fetches, reply.values, strict=True):
                 results[i] = value
             if metadata is not None:
-                ahead = self._ahead(share.task) if options and options.trace else 0.0
+                ahead = self._ahead(share.task) if told and told.trace else 0.0
                 read_metadata(reply.message.metadata, metadata, ahead_us=ahead)
         return results
 

@@ -116,6 +116,16 @@ class GrpcServer:
         return f"{SCHEME}://{self._server.address}"
 
     @property
+    def task(self) -> str:
+        """The name of its task."""
+        return self._task
+
+    @property
+    def master(self) -> Master:
+        """The master."""
+        return self._master
+
+    @property
     def worker(self) -> Worker:
         """The worker."""
         return self._worker

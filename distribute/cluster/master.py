@@ -115,22 +115,13 @@ class Master:
         check_version(message.wire_version, self._worker.task)
         has_config = message.HasField("config")
         config = read_config(message.config) if has_config else self._config
-        tasks = self._discover(config, call)
-        handle = _new_handle()
-        devices = DeviceSet([d for task in tasks.values() for d in task[1]])
-        machine = ClusterMachine(
-            config, devices, {name: task for name, (task, _) in tasks.items()}, handle
-        )
-        self._make_worker_sessions(machine)
-        session = MasterSession(machine, call.identity)
-        try:
-            if message.graph.node:
+        handle, session = self.open_session(config, call)
+        if message.graph.node:
+            try:
                 session.extend_with(message.graph, 0, replaces=False)
-        except LaminarError:
-            session.close()
-            raise
-        with self._lock:
-            self._sessions[handle] = session
+            except LaminarError:
+                self.drop(handle)
+                raise
         return Reply(
             messages().CreateSessionResponse(
                 session_handle=handle,
@@ -139,6 +130,20 @@ class Master:
                 operation_timeout_in_ms=config.operation_timeout_in_ms,
             )
         )
+
+    def open_session(self, config: SessionConfig, call: Call) -> tuple[str, MasterSession]:
+        """A session on the tasks that its config says, and its handle."""
+        tasks = self._discover(config, call)
+        handle = _new_handle()
+        devices = DeviceSet([d for task in tasks.values() for d in task[1]])
+        machine = ClusterMachine(
+            config, devices, {name: task for name, (task, _) in tasks.items()}, handle
+        )
+        self._make_worker_sessions(machine)
+        session = MasterSession(machine, call.identity)
+        with self._lock:
+            self._sessions[handle] = session
+        return handle, session
 
     def _discover(
         self, config: SessionConfig, call: Call
@@ -203,7 +208,8 @@ class Master:
         session.heard = time.monotonic()
         return session
 
-    def _drop(self, handle: str) -> None:
+    def drop(self, handle: str) -> None:
+        """Close a session, and forget it."""
         with self._lock:
             session = self._sessions.pop(handle, None)
         if session is not None:
@@ -222,7 +228,7 @@ class Master:
 
     def _close_session(self, message: Any, values: Sequence[Any], call: Call) -> Reply:
         self._session(message.session_handle, call)
-        self._drop(message.session_handle)
+        self.drop(message.session_handle)
         return _nothing()
 
     # Steps
@@ -311,7 +317,7 @@ class Master:
         for handle, session in list(sessions.items()):
             if now - session.heard > self._lease and not session.is_local:
                 _log.warning("%s: a session's client is silent, it is closed", self._worker.task)
-                self._drop(handle)
+                self.drop(handle)
                 del sessions[handle]
         by_task: dict[str, list[str]] = {}
         for handle, session in sessions.items():
@@ -343,7 +349,7 @@ class Master:
     def close(self) -> None:
         """Close all sessions."""
         for handle in list(self._sessions):
-            self._drop(handle)
+            self.drop(handle)
 
 
 def _new_handle() -> str:

@@ -22,13 +22,12 @@ from laminar.engine.errors import (
 from laminar.engine.graph import Graph, GraphTensor, resource
 from laminar.engine.graph.graphdef import GraphDef
 from laminar.engine.ops.core.graphs import extend_graph
-from laminar.engine.runtime import RunMetadata, RunOptions, StepContext
+from laminar.engine.runtime import RunMetadata, RunOptions
 from laminar.engine.runtime.direct import DirectSession
 from laminar.engine.runtime.partial import DirectPartialStep
 from laminar.engine.runtime.targets import Element
-from laminar.engine.runtime.watching import deadline
 
-from .cluster_plan import ClusterMachine, ClusterPlan
+from .cluster_plan import ClusterMachine
 from .messages import messages
 from .peers import LocalCall, call_all
 
@@ -54,6 +53,7 @@ class MasterSession(DirectSession):
         super().__init__("", Graph(), machine.config, machine)
         self.identity = identity
         self.tasks = machine.tasks
+        self._cluster = machine
         self.version = 0
         self.heard = time.monotonic()
         self.partial_steps: dict[str, DirectPartialStep] = {}
@@ -119,32 +119,6 @@ class MasterSession(DirectSession):
                 )
         return super().compute(elements, feeds, values, options, metadata)
 
-    def _watched(
-        self,
-        plan: Any,
-        values: Sequence[Any],
-        step: StepContext,
-        options: RunOptions,
-        metadata: RunMetadata | None,
-        timeout: float,
-    ) -> list[Any]:
-        timer = deadline(timeout, step.cancellation) if timeout else None
-        try:
-            if not isinstance(plan, ClusterPlan):  # a step without operations
-                found: list[Any] = plan.run(values, step)
-                return found
-            told = options if options.tells or options.inter_op_pool else None
-            return plan.run(values, step, told, metadata)
-        finally:
-            if timer is not None:
-                timer.cancel()
-            step.cancellation.close()
-            if metadata is not None:
-                for cost in metadata.cost_graph:
-                    kind = self._machine.devices.named(cost.device).device_type
-                    mean = cost.seconds / cost.executions
-                    self._machine.costs.record(cost.name, kind, mean, cost.output_bytes)
-
     def partial_values(
         self, elements: Sequence[Element], feeds: Sequence[GraphTensor]
     ) -> DirectPartialStep:
@@ -159,6 +133,16 @@ class MasterSession(DirectSession):
     def is_local(self) -> bool:
         """Whether its client is in this process."""
         return self.identity == LocalCall.identity
+
+    @property
+    def machine(self) -> ClusterMachine:
+        """Makes its plans."""
+        return self._cluster
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether a task has lost what it had for the session, or it was closed."""
+        return self._lost is not None
 
     @property
     def devices(self) -> DeviceSet:

@@ -138,6 +138,7 @@ def write_config(to: Any, config: SessionConfig) -> None:
     to.inter_op_threads.extend(config.inter_op_threads)
     to.operation_timeout_in_ms = config.operation_timeout_in_ms
     to.device_filters.extend(config.device_filters)
+    to.place_whole_graph = not config.place_pruned_graph
 
 
 def read_config(message: Any) -> SessionConfig:
@@ -155,6 +156,7 @@ def read_config(message: Any) -> SessionConfig:
         inter_op_threads=list(message.inter_op_threads),
         operation_timeout_in_ms=message.operation_timeout_in_ms,
         device_filters=list(message.device_filters),
+        place_pruned_graph=not message.place_whole_graph,
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ..errors import NotFoundError
 from ..graph import DeviceSpec, building, get_default_graph, stack
+from ..graph.device import EagerPlace
 from ..graph.scopes import DeviceRule
-from .place import Place, place_of
+from .place import place_of
 from .registry import local_devices
 
 
@@ -38,13 +39,26 @@ def device(where: str | DeviceSpec | DeviceRule | None) -> Iterator[None]:
             stack.place = before
 
 
-def _place_named(name: str, *, softly: bool) -> Place | None:
+class _Elsewhere:
+    """Finds the places of devices of other processes, where there are some."""
+
+    find: Callable[[DeviceSpec], EagerPlace | None] | None = None
+
+
+def set_places_elsewhere(find: Callable[[DeviceSpec], EagerPlace | None] | None) -> None:
+    """Say who knows the devices of other processes; it gives None for what is none of these."""
+    _Elsewhere.find = staticmethod(find) if find is not None else None
+
+
+def _place_named(name: str, *, softly: bool) -> EagerPlace | None:
     """Where a device's name leads, None for no place of its own. A graph may name any device."""
     if not name:
         return None
-    devices = local_devices()
+    devices, spec = local_devices(), DeviceSpec.from_string(name)
+    if _Elsewhere.find is not None and (elsewhere := _Elsewhere.find(spec)) is not None:
+        return elsewhere
     try:
-        found = devices.matching(DeviceSpec.from_string(name))
+        found = devices.matching(spec)
     except NotFoundError:
         if softly:
             return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..devices import Device, DeviceSet
+from ..devices import Device, DeviceSet, RemoteDevice
 from ..errors import InvalidArgumentError, NotFoundError
 from ..graph import DeviceSpec, DeviceTensor, GraphTensor, Operation, resource
 from ..ops.control.dataflow import ENTER, EXIT, LOOP_COND, MERGE, NEXT_ITERATION, SWITCH
@@ -52,6 +52,8 @@ class Groups:
             for outer, inner in graph.captures.values()
             if isinstance(outer, DeviceTensor) and outer.dtype == resource
         }
+        if isinstance(devices.client, RemoteDevice):  # what a handle stands for does not travel
+            self._state |= {id(x): devices.client.name for x in feeds if x.dtype == resource}
         self._pins: dict[int, str] = {}  # the device of what is not in the step, for those by it
         self._parent = {op.id: op.id for op in operations}
         self._join(operations, feeds)

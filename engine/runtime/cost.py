@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..devices import Device
-from ..graph import GraphTensor, Operation, string
+from ..graph import DeviceSpec, GraphTensor, Operation, string
 from ..ops.core.registry import OpDef, definition_of
 from ..ops.core.traits import Work
 from ..ops.linalg.einsum import einsum_op
@@ -24,6 +24,7 @@ from ..ops.linalg.matmul import matmul
 from ..ops.nn.conv_transpose import conv_transpose_op
 from ..ops.nn.convolution import conv_input_grad, conv_kernel_grad, conv_op
 from ..ops.nn.depthwise import depthwise_conv_op, depthwise_input_grad, depthwise_kernel_grad
+from .options import CostNode
 
 _UNKNOWN_DIM = 32  # what an unknown dimension counts: most often it is the batch
 _STRING_BYTES = 16
@@ -88,6 +89,11 @@ class CostModel:
         if source.is_host and target.is_host:
             return _HOST_LATENCY_SECONDS  # by reference
         return _BUS_LATENCY_SECONDS + nbytes / _BUS_BYTES_PER_SECOND
+
+    def take(self, node: CostNode) -> None:
+        """Add what a run tells of an operation."""
+        kind = DeviceSpec.from_string(node.device).device_type or ""
+        self.record(node.name, kind, node.seconds / node.executions, node.output_bytes)
 
     def record(
         self, name: str, device_type: str, seconds: float, nbytes: int | None = None

@@ -207,18 +207,6 @@ class DirectSession:
         if options.inter_op_pool:
             step.inter_op = self._pool(options.inter_op_pool)
         plan = signature.plain if options.tells else signature.plan
-        return self._watched(plan, values, step, options, metadata, timeout)
-
-    def _watched(
-        self,
-        plan: Plan | PartitionedPlan,
-        values: Sequence[Any],
-        step: StepContext,
-        options: RunOptions,
-        metadata: RunMetadata | None,
-        timeout: float,
-    ) -> list[Any]:
-        """A run of a plan that is timed, limited or told about; see `run_watched`."""
         return run_watched(plan, values, step, self._machine, options, metadata, timeout)
 
     def _pool(self, number: int) -> InterOpThreads:

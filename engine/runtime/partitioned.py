@@ -224,9 +224,20 @@ class StepDevices:
         return cut
 
 
+class _Functions:
+    """What functions run on where it is not the devices of this process alone."""
+
+    machine: Machine | None = None
+
+
 def default_machine() -> Machine:
-    """What functions run on: all devices of this process, placed softly."""
-    return _machine_of(local_devices())
+    """What functions run on: all devices of this process, placed softly, unless others are set."""
+    return _Functions.machine or _machine_of(local_devices())
+
+
+def set_default_machine(machine: Machine | None) -> None:
+    """Say what functions that are traced from now on run on; None for this process's devices."""
+    _Functions.machine = machine
 
 
 @functools.lru_cache(1)

@@ -12,7 +12,6 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..graph import DeviceSpec
 from .dataflow_executor import DataflowRun
 from .options import CostNode, DeviceStats, NodeStats
 from .step import StepContext
@@ -85,9 +84,7 @@ class Tracer:
     def teach(self, costs: CostModel) -> None:
         """Tell a cost model what was measured, for later placements."""
         for node in self.cost_graph():
-            kind = DeviceSpec.from_string(node.device).device_type or ""
-            mean = node.seconds / node.executions
-            costs.record(node.name, kind, mean, node.output_bytes)
+            costs.take(node)
 
     def _timed(self, node: Node, stats: DeviceStats, scope: str) -> Node:
         twin = copy.copy(node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from ..cancellation import CancellationManager
 from ..errors import DeadlineExceededError
@@ -16,8 +16,21 @@ from .step import StepContext
 from .tracing import Tracer, run_cancellable
 
 
+class DistantPlan(Protocol):
+    """A plan that other processes run, and tell of."""
+
+    def run(
+        self,
+        feeds: Sequence[Any],
+        context: StepContext,
+        options: RunOptions | None,
+        metadata: RunMetadata | None,
+    ) -> list[Any]:
+        """Execute it on arrays, in the order of the feeds; gives host arrays."""
+
+
 def run_watched(
-    plan: Plan | PartitionedPlan,
+    plan: Plan | PartitionedPlan | DistantPlan,
     values: Sequence[Any],
     step: StepContext,
     machine: Machine,
@@ -39,10 +52,19 @@ def run_watched(
     Raises:
         DeadlineExceededError: it took longer.
     """
+    timer = _deadline(timeout, step.cancellation) if timeout else None
+    if not isinstance(plan, Plan | PartitionedPlan):
+        try:
+            return plan.run(values, step, options, metadata)
+        finally:
+            if timer is not None:
+                timer.cancel()
+            step.cancellation.close()
+            for cost in metadata.cost_graph if metadata is not None else ():
+                machine.costs.take(cost)
     tracer = Tracer(machine.devices.client.name) if options.trace else None
     step.runner = run_cancellable if tracer is None else tracer.run
     step.inner_runner = None if tracer is None else tracer.run
-    timer = deadline(timeout, step.cancellation) if timeout else None
     try:
         return plan.run(values, step)
     finally:
@@ -71,7 +93,7 @@ def _tell(
         ]
 
 
-def deadline(milliseconds: float, cancellation: CancellationManager) -> threading.Timer:
+def _deadline(milliseconds: float, cancellation: CancellationManager) -> threading.Timer:
     """Cancels a step when its time is over, unless the timer is stopped before."""
     error = DeadlineExceededError(f"the step took longer than {milliseconds} ms")
     timer = threading.Timer(milliseconds / 1000, cancellation.cancel, [error])

@@ -54,7 +54,7 @@ class LocalCluster:
     def worker(self, name: str) -> Any:
         """What runs graphs in a server."""
         server: Any = self.servers[name]
-        return server._server.worker
+        return server.made.worker
 
     def stop(self) -> None:
         """Stop them all."""
