@@ -82,6 +82,7 @@ class GrpcServer:
         places = addresses(cluster)
         self._changed = threading.Condition()
         self._state = _State.NEW
+        self._watcher: threading.Thread | None = None
         self._channels = Channels(
             settings.credentials, names={address: name for name, address in places.items()}
         )
@@ -143,8 +144,8 @@ class GrpcServer:
             self._server.start()
             add_master(self._server.address, self._master.service)
             self._state = _State.STARTED
-        thread = threading.Thread(target=self._watch, name="laminar-leases", daemon=True)
-        thread.start()
+            self._watcher = threading.Thread(target=self._watch, name="laminar-leases", daemon=True)
+            self._watcher.start()
 
     def _watch(self) -> None:
         """Look after leases until the server is stopped."""
@@ -176,6 +177,8 @@ class GrpcServer:
         self._worker.close(CancelledError(f"the server of {self._task} was stopped"))
         self._server.stop()
         self._channels.close()
+        if self._watcher is not None:
+            self._watcher.join()
 
 
 register_server_protocol(SCHEME, GrpcServer)
