@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 FOLDERS = (
     *(".ci", "benchmarks", "datasets", "distribute", "engine"),
-    *("examples", "laminar", "layers", "optimizers", "tests"),
+    *("docs", "examples", "laminar", "layers", "optimizers", "tests"),
 )
 TOP_FILES = {
     *(".gitignore", "ARCHITECTURE.md", "CONTRIBUTING.md", "LICENSE", "README.md"),

@@ -174,7 +174,7 @@ def dynamic_stitch(indices: Sequence[Any], data: Sequence[Any], name: str | None
         name: of the operation.
 
     Returns:
-        (max of all indices + 1, row...): y[indices[m][i]] = data[m][i]. Of equal indices the last
+        (max of all indices + 1, row...): `y[indices[m][i]] = data[m][i]`. Of equal indices the last
         counts; a row to which none points is zeros.
 
     Raises:

@@ -1,0 +1,89 @@
+"""The documentation: its code runs, its links lead somewhere, the site is built."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import laminar
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+CODE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+MADE = ("extending.md", "architecture.md", "examples.md", "api/")
+
+
+def hooks() -> Any:
+    spec = importlib.util.spec_from_file_location("docs_hooks", DOCS / "hooks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_there_are_pages_with_code() -> None:
+    assert sum(bool(CODE.search(page.read_text())) for page in PAGES) > 10
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_the_code_of_a_page_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All blocks of a page as one program, in a folder of its own."""
+    blocks = CODE.findall(page.read_text())
+    if not blocks:
+        pytest.skip("no code on this page")
+    program = tmp_path / "page.py"
+    program.write_text("\n".join(blocks))
+    monkeypatch.chdir(tmp_path)
+    laminar.set_random_seed(0)
+    runpy.run_path(str(program), run_name="page")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_links_lead_to_pages(page: Path) -> None:
+    for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
+        target = (page.parent / link).resolve()
+        made = target.is_relative_to(DOCS) and str(target.relative_to(DOCS)).startswith(MADE)
+        assert made or target.is_file(), f"{page.name} links to {link}"
+
+
+def test_files_of_the_repository_become_pages() -> None:
+    page = hooks().page_of("CONTRIBUTING.md")
+    assert "[ARCHITECTURE.md](architecture.md)" in page
+    assert "### An op" in page
+
+
+def test_the_reference_has_every_public_layer_and_loss_once() -> None:
+    pages = hooks().reference()
+    for package, name in (
+        ("laminar.layers", "dense.Dense"),
+        ("laminar.losses", "hinge.Hinge"),
+        ("laminar.callbacks", "dashboard.Dashboard"),
+        ("laminar.distribute", "servers.Server"),
+        ("laminar.engine", "runtime.session.Session"),
+    ):
+        found = [path for path, text in pages.items() if f"::: {package}.{name}\n" in text]
+        assert found == [f"api/{package}.md"]
+    entries = re.findall(r"^::: (\S+)$", "\n".join(pages.values()), re.MULTILINE)
+    assert len(entries) == len(set(entries)) > 900
+
+
+@pytest.mark.exhaustive
+def test_the_site_is_built(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs")
+    pytest.importorskip("mkdocstrings")
+    command = [sys.executable, "-m", "mkdocs", "build", "-q", "-f", str(DOCS / "mkdocs.yml")]
+    subprocess.run([*command, "-d", str(tmp_path)], check=True, cwd=ROOT, timeout=500)
+    page = (tmp_path / "api" / "laminar.layers.html").read_text()
+    assert "Dense" in page
+    assert "kernel_initializer" in page
