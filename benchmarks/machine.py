@@ -19,6 +19,12 @@ FEATURES = (
 )
 
 
+def use_all_cores() -> None:
+    """Let this process run on every core: it speaks with another, and each needs one."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+
+
 def describe(isa: str | None = None) -> dict[str, str]:
     """The processor, its instruction sets, its cores and how busy they are.
 

@@ -185,6 +185,12 @@ def matrix(rows: int) -> Problem:
     return Problem(x, np.zeros(rows, "int32"), {}, batch=rows)
 
 
+def numbers(count: int) -> Problem:
+    """0, 1, 2, ..., and no network."""
+    x = np.arange(count, dtype="float32")
+    return Problem(x, x, {}, batch=1)
+
+
 def parameters(count: int, size: int) -> Problem:
     """Square matrices of normal numbers, and no network."""
     draw = np.random.default_rng(SEED)

@@ -18,6 +18,7 @@ TORCH_ON_AMD = (
     "torch multiplies matrices with MKL, which does not use AVX-512 on processors of AMD: "
     "a ratio to torch says little about other processors."
 )
+_RATED_BYTES = 1 << 20  # from here on, what moves bytes is shown by its rate
 UNITS = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
     "B": ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB")),
@@ -54,7 +55,12 @@ def line(result: Result) -> str:
 def measured(entry: Entry | None, result: Result) -> str:
     if entry is None:
         return "-"
-    return quantity(entry.seconds, result.workload.unit) if entry.is_valid else "wrong"
+    if not entry.is_valid:
+        return "wrong"
+    workload, found = result.workload, quantity(entry.seconds, result.workload.unit)
+    if workload.num_bytes is not None and workload.num_bytes >= _RATED_BYTES:
+        found += f", {workload.num_bytes / entry.seconds.middle / 1e9:.2f} GB/s"
+    return found
 
 
 def quantity(spread: Spread, unit: str) -> str:
@@ -99,6 +105,14 @@ def notes(results: Sequence[Result], machine: Mapping[str, str]) -> list[str]:
         for result in results
         for entry in result.entries
         if entry.error is not None
+    ]
+    found += [
+        f"{result.workload.name}, {entry.framework}: the goal, {goal * 1e6:,.0f} us, is "
+        f"{'met' if entry.seconds.middle <= goal else 'missed'}"
+        for result in results
+        if (goal := result.workload.goal_seconds) is not None
+        for entry in result.entries
+        if entry.is_valid
     ]
     if float(machine.get("load", 0)) > 0.5:
         found.append("The machine was busy when this began: the figures are not to be relied on.")

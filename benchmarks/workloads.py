@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from . import contractions, problems, rows
+from . import contractions, problems, rows, transfers
 from .problems import CLASSES, Problem
 
 # framework -> the module of `frameworks` that knows it, and the packages whose versions matter
@@ -58,7 +58,8 @@ class Workload:
 
     The numbers that a case gives as `checks` have to satisfy `judge`, and to be those of the peers
     up to `tolerance` (relative to the largest); None: they are random. What is measured is in
-    `unit`: seconds or bytes.
+    `unit`: seconds or bytes. Of what moves `num_bytes`, the rate is shown too; `goal_seconds` is
+    the time that it may take.
     """
 
     name: str
@@ -68,6 +69,8 @@ class Workload:
     judge: Judge
     tolerance: float | None = 2e-4
     unit: str = "s"
+    num_bytes: int | None = None
+    goal_seconds: float | None = None
 
     def problem(self, tiny: bool) -> Problem:
         return self.tiny() if tiny else self.full()
@@ -110,6 +113,23 @@ def tiny_perceptron() -> Problem:
 
 def tiny_resnet() -> Problem:
     return problems.resnet(8, 1, batch=2, batches=2)
+
+
+def moved() -> Iterator[Workload]:
+    """Tensors that come from another process, and calls of one."""
+    for name, way in transfers.WAYS.items():
+        yield Workload(
+            name,
+            way.title,
+            partial(problems.numbers, count=way.num_bytes // 4),
+            partial(problems.numbers, count=100),
+            is_finite,
+            num_bytes=way.num_bytes,
+            goal_seconds=way.goal_seconds,
+        )
+    yield Workload(
+        transfers.CALL, transfers.CALL_TITLE, problems.nothing, problems.nothing, is_finite
+    )
 
 
 def training() -> Iterator[Workload]:
@@ -284,6 +304,7 @@ WORKLOADS = {
             Workload(name, title, full, tiny, is_finite)
             for name, title, full, tiny in contractions.workloads()
         ),
+        *moved(),
         Workload(
             "input-images",
             "batch of 128 of 60,000 images 28x28, shuffled, normalised",

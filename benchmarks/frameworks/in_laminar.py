@@ -14,7 +14,7 @@ from ..cases import Case, FirstUse, Program
 from ..executor import Chain, FanOut, WhileLoop
 from ..inputs import SCALE, Epoch
 from ..problems import Problem
-from . import laminar_checkpoints, laminar_contractions, laminar_rows
+from . import laminar_checkpoints, laminar_contractions, laminar_rows, laminar_transfers
 from .keras_cases import Cases, cases
 
 
@@ -62,5 +62,6 @@ CASES: Cases = {
     **laminar_checkpoints.CASES,
     **laminar_rows.CASES,
     **laminar_contractions.CASES,
+    **laminar_transfers.CASES,
     **cases(laminar),
 }
