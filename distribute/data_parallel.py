@@ -11,7 +11,7 @@ from laminar.engine.graph import DeviceSpec
 from laminar.engine.ops.core.registry import HOST_TYPE
 from laminar.engine.runtime import Machine, SessionConfig
 
-from .replicas import sharing
+from .replicas import Replicas, sharing
 from .staleness import Staleness
 
 _MODES = ("sync", "async")
@@ -90,7 +90,7 @@ class DataParallel:
         """`step` with its calls of models shared among the devices, where it is traced."""
 
         def run(batch: Any) -> Any:
-            with sharing(self.devices if self.shares_batches else ()):
+            with sharing(Replicas(self.devices) if self.shares_batches else None):
                 return step(batch)
 
         return run

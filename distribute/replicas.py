@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from laminar import ops
 from laminar.engine.devices import device
@@ -34,13 +34,33 @@ from laminar.layers.masking import get_mask, set_mask
 from laminar.tree import flatten, map_structure
 
 
+class Sharers(Protocol):
+    """Who share the calls of models among them.
+
+    Attributes:
+        least: how many examples there must be for each to have one.
+    """
+
+    least: int
+
+    def call(
+        self,
+        layer: Any,
+        first: GraphTensor,
+        call: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """The outputs of all for `call`, a call of `layer`; the rows of `first` are examples."""
+
+
 class _Sharing(threading.local):
-    """Among which devices calls are shared that are made in `graph`; none, outside of steps.
+    """Among whom calls are shared that are made in `graph`; None, outside of steps.
 
     `by_layer` says that the calls of a model's parts are meant, inside a call of the model.
     """
 
-    devices: Sequence[str] = ()
+    among: Sharers | None = None
     graph: Graph | None = None
     by_layer = False
 
@@ -49,57 +69,59 @@ _sharing = _Sharing()
 
 
 @contextmanager
-def sharing(devices: Sequence[str], *, by_layer: bool = False) -> Iterator[None]:
+def sharing(among: Sharers | None, *, by_layer: bool = False) -> Iterator[None]:
     """Share the calls that are made in the graph being built."""
-    before = _sharing.devices, _sharing.graph, _sharing.by_layer
-    _sharing.devices, _sharing.graph, _sharing.by_layer = devices, building(), by_layer
+    before = _sharing.among, _sharing.graph, _sharing.by_layer
+    _sharing.among, _sharing.graph, _sharing.by_layer = among, building(), by_layer
     try:
         yield
     finally:
-        _sharing.devices, _sharing.graph, _sharing.by_layer = before
+        _sharing.among, _sharing.graph, _sharing.by_layer = before
 
 
 def is_shared() -> bool:
     """Whether a call of a model that is made now, not by a layer, is to be shared."""
-    return bool(_sharing.devices) and current.context is None and _sharing.graph is building()
+    is_outermost = current.context is None
+    return _sharing.among is not None and is_outermost and _sharing.graph is building()
 
 
 def shared_call(
     model: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """What `call` gives, a call of `model`; replica r computes its share on device r.
+    """What `call` gives, a call of `model`; each of those that share it computes its share.
 
     The arguments that are shared out are the tensors with as many rows as the first one.
 
     Raises:
         InvalidArgumentError: an output has no axis for the examples.
     """
-    devices = _sharing.devices
-    first = _first(args, kwargs, len(devices))
+    among = _sharing.among
+    assert among is not None, "is_shared() says so"
+    first = _first(args, kwargs, among.least)
     if first is None:
-        return _alone(call, args, kwargs)
+        return alone(call, args, kwargs)
     if not model.built:
         _build(call, args, kwargs)
     if _needs_whole(model):
-        with sharing(devices, by_layer=True):
+        with sharing(among, by_layer=True):
             return call(*args, **kwargs)
-    return _Replicas(model, devices, first).call(call, args, kwargs)
+    return among.call(model, first, call, args, kwargs)
 
 
 def part_call(part: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """A call of a layer or another operation by the model that it is a part of."""
-    if not _sharing.by_layer or _sharing.graph is not building() or _needs_whole(part):
+    among = _sharing.among
+    if among is None or not _sharing.by_layer or _sharing.graph is not building():
         return part(*args, **kwargs)
-    devices = _sharing.devices
-    first = _first(args, kwargs, len(devices))
+    first = None if _needs_whole(part) else _first(args, kwargs, among.least)
     if first is None or not isinstance(part, Layer):
         return part(*args, **kwargs)
-    return _Replicas(part, devices, first).call(part, tuple(args), dict(kwargs))
+    return among.call(part, first, part, tuple(args), dict(kwargs))
 
 
-def _alone(call: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def alone(call: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """A call in which nothing is shared."""
-    with sharing(()):
+    with sharing(None):
         return call(*args, **kwargs)
 
 
@@ -112,12 +134,13 @@ def _needs_whole(part: Any) -> bool:
 
 def _first(args: Any, kwargs: Any, count: int) -> GraphTensor | None:
     """The first tensor with rows, None if it has too few of them to share."""
-    first = next((x for x in flatten((tuple(args), dict(kwargs))) if _has_rows(x)), None)
+    first = next((x for x in flatten((tuple(args), dict(kwargs))) if has_rows(x)), None)
     few = first is not None and first.shape[0] is not None and first.shape[0] < count
     return None if few else first
 
 
-def _has_rows(x: Any) -> bool:
+def has_rows(x: Any) -> bool:
+    """Whether it is a tensor of the step with an axis."""
     return isinstance(x, GraphTensor) and bool(x.shape.rank)
 
 
@@ -128,48 +151,51 @@ def _build(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
     def symbol(x: Any) -> Any:
         return graph.add_argument(x.spec, "data") if isinstance(x, GraphTensor) else x
 
-    with graph.as_default(), paused(), sharing(()):
+    with graph.as_default(), paused(), sharing(None):
         given = map_structure(symbol, (args, kwargs))
         call(*given[0], **given[1])
 
 
-class _Replicas:
-    """One call of a model or a layer, by all devices.
+class Replicas:
+    """The devices of this process, each of which computes a share of the rows.
 
     Args:
-        layer: what is called.
-        devices: who computes.
-        first: the tensor whose rows are the examples.
+        devices: their names.
     """
 
-    def __init__(self, layer: Any, devices: Sequence[str], first: GraphTensor) -> None:
-        self._layer = layer
+    def __init__(self, devices: Sequence[str]) -> None:
         self._devices = devices
-        self._rows = first.shape[0]
-        self._size = dim_of(first, axis=0)
-        whole = ops.cast(self._size, "float32")
-        self._shares = [
-            ops.cast(dim_of(_share(first, r, len(devices)), axis=0), "float32") / whole
-            for r in range(len(devices))
-        ]
+        self.least = len(devices)
 
-    def call(self, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The outputs of all, joined."""
-        layer = self._layer
+    def call(
+        self,
+        layer: Any,
+        first: GraphTensor,
+        call: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        count = len(self._devices)
+        size = dim_of(first, axis=0)
+        whole = ops.cast(size, "float32")
+        shares = [
+            ops.cast(dim_of(_share(first, r, count), axis=0), "float32") / whole
+            for r in range(count)
+        ]
         state = [v for v in layer.non_trainable_weights if v.dtype.is_floating]
         before = [v.read_value() for v in state]
-        earlier = _take_losses(layer)
+        earlier = take_losses(layer)
         after: list[list[Tensor]] = []
         outputs, left = [], []
         written: set[int] = set()
         for r, name in enumerate(self._devices):
-            given = map_structure(partial(self._share, r), (args, kwargs))
+            given = with_rows_of(first, (args, kwargs), partial(_share, r=r, count=count))
             for v, value in zip(state, before, strict=True):
                 if id(v) in written:
                     v.assign(value)
             with device(name):
                 mark = _mark()
-                outputs.append(_alone(call, *given))
+                outputs.append(alone(call, *given))
                 written |= _written(state, mark)
             after.append(
                 [
@@ -177,38 +203,60 @@ class _Replicas:
                     for v, b in zip(state, before, strict=True)
                 ]
             )
-            left.append(_take_losses(layer))
+            left.append(take_losses(layer))
         for i, v in enumerate(state):
             if id(v) in written:
-                v.assign(_mean([values[i] for values in after], self._shares))
-        _give_losses(layer, earlier, left, self._shares)
-        return map_structure(self._joined, *outputs)
+                v.assign(_mean([values[i] for values in after], shares))
+        give_losses(layer, earlier, left, lambda values: _mean(values, shares))
+        return joined(layer, outputs, lambda parts: join_shares(parts, size))
 
-    def _share(self, r: int, x: Any) -> Any:
-        """The rows of replica r, with their mask; what has no rows of the batch, as it is."""
-        if not _has_rows(x) or x.shape[0] != self._rows:
+
+def with_rows_of(first: GraphTensor, arguments: Any, rows: Callable[[Any], Any]) -> Any:
+    """Arguments with `rows(x)` in the place of each x with as many rows as `first`, and masks.
+
+    What has no rows of the batch stays as it is.
+    """
+
+    def own(x: Any) -> Any:
+        if not has_rows(x) or x.shape[0] != first.shape[0]:
             return x
-        count = len(self._devices)
-        rows = _share(x, r, count)
+        found = rows(x)
         mask = get_mask(x)
         if mask is not None:
-            set_mask(rows, _share(mask, r, count))
-        return rows
+            set_mask(found, rows(mask))
+        return found
 
-    def _joined(self, *parts: Any) -> Any:
+    return map_structure(own, arguments)
+
+
+def joined(layer: Any, outputs: Sequence[Any], join: Callable[[Sequence[Any]], Any]) -> Any:
+    """The outputs for the whole batch.
+
+    Args:
+        layer: whose outputs they are, for errors.
+        outputs: structures of tensors, one for each share that was computed here.
+        join: makes of the shares of one tensor the whole.
+
+    Raises:
+        InvalidArgumentError: an output has no axis for the examples.
+    """
+
+    def whole(*parts: Any) -> Any:
         if parts[0] is None:
             return None
-        if not _has_rows(parts[0]):
+        if not has_rows(parts[0]):
             raise InvalidArgumentError(
-                f"{self._layer.name}: to be computed by several devices, outputs must have the "
+                f"{layer.name}: to be computed by several devices, outputs must have the "
                 f"examples along their first axis, got {parts[0]}",
                 remedy="give one row for each example, and reduce them in the loss",
             )
-        whole = join_shares(parts, self._size)
+        found = join(parts)
         masks = [get_mask(part) for part in parts]
         if all(mask is not None for mask in masks):
-            set_mask(whole, join_shares(masks, self._size))
-        return whole
+            set_mask(found, join(masks))
+        return found
+
+    return map_structure(whole, *outputs)
 
 
 def _share(x: Any, r: int, count: int) -> Any:
@@ -257,7 +305,8 @@ def _written(state: Sequence[Variable], mark: int) -> set[int]:
 _Left = list[tuple[list[Any], list[tuple[str, Any]]]]
 
 
-def _take_losses(layer: Any) -> _Left:
+def take_losses(layer: Any) -> _Left:
+    """What the layers of `layer` have added in a call; they forget it."""
     layers = layer._laminar_flatten_layers()
     left = [(list(part._laminar_losses), list(part._laminar_reports)) for part in layers]
     for part in layers:
@@ -266,17 +315,26 @@ def _take_losses(layer: Any) -> _Left:
     return left
 
 
-def _give_losses(layer: Any, earlier: _Left, left: Sequence[_Left], shares: Sequence[Any]) -> None:
-    """Leave with each layer what earlier calls have left, and one on the whole batch would have."""
+def give_losses(
+    layer: Any, earlier: _Left, left: Sequence[_Left], mean: Callable[[Sequence[Any]], Any]
+) -> None:
+    """Leave with each layer what earlier calls have left, and one on the whole batch would have.
+
+    Args:
+        layer: what was called.
+        earlier: what was taken before the call.
+        left: for each share that was computed here, what was taken after.
+        mean: makes of the values of the shares that of the whole.
+    """
     for part, (losses, reports), *parts in zip(
         layer._laminar_flatten_layers(), earlier, *left, strict=True
     ):
         if current.context is None:  # an outermost call forgets those before it
             losses, reports = [], []
         part._laminar_losses[:] = losses + [
-            _mean(values, shares) for values in zip(*(losses for losses, _ in parts), strict=True)
+            mean(values) for values in zip(*(losses for losses, _ in parts), strict=True)
         ]
         part._laminar_reports[:] = reports + [
-            (rows[0][0], _mean([ops.mean(value) for _, value in rows], shares))
+            (rows[0][0], mean([ops.mean(value) for _, value in rows]))
             for rows in zip(*(reports for _, reports in parts), strict=True)
         ]

@@ -18,9 +18,12 @@ class Callback:
         params: "verbose", "epochs" and "steps" of the call.
         reads_logs_later: whether the methods of batches take the function that reads the logs in
             the place of the logs, as one does that needs few of them.
+        is_for_first: whether, of several processes that train together, the first alone has it: it
+            shows progress, or writes files.
     """
 
     reads_logs_later: ClassVar[bool] = False
+    is_for_first: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._model: Any = None

@@ -32,6 +32,8 @@ class CSVLogger(Callback):
         InvalidArgumentError: `separator` is not one character.
     """
 
+    is_for_first = True
+
     def __init__(
         self, filename: str | os.PathLike[str], separator: str = ",", append: bool = False
     ) -> None:

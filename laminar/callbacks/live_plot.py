@@ -29,6 +29,8 @@ class LivePlot(Callback):
         UnimplementedError: a file is named, and matplotlib is not installed.
     """
 
+    is_for_first = True
+
     def __init__(self, target: bool | str | os.PathLike[str] = True) -> None:
         super().__init__()
         if target is not True and not isinstance(target, str | os.PathLike):

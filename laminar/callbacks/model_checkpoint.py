@@ -47,6 +47,8 @@ class ModelCheckpoint(MonitorCallback):
         NotFoundError: `filepath` names a value that is not logged.
     """
 
+    is_for_first = True
+
     def __init__(
         self,
         filepath: str | os.PathLike[str],

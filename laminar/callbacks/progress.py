@@ -19,6 +19,8 @@ class ProgbarLogger(Callback):
 
     reads_logs_later = True
 
+    is_for_first = True
+
     def __init__(self) -> None:
         super().__init__()
         self._display: Display | None = None

@@ -33,6 +33,8 @@ class RemoteMonitor(Callback):
         InvalidArgumentError: the address is none of http or https.
     """
 
+    is_for_first = True
+
     def __init__(
         self,
         root: str = "http://localhost:9000",

@@ -51,6 +51,8 @@ class TensorBoard(Callback):
 
     reads_logs_later = True
 
+    is_for_first = True
+
     def __init__(
         self,
         log_dir: str | os.PathLike[str] = "logs",

@@ -22,6 +22,7 @@ _OPTIONAL = (
     ("matplotlib", "matplotlib", "curves as pictures (extra: plot)"),
     ("scikit-learn", "sklearn", "laminar.wrappers (extra: sklearn)"),
     ("safetensors", "safetensors", "files of safetensors (extra: safetensors)"),
+    ("mpi4py", "mpi4py", "training over processes (extra: mpi)"),
     ("cupy", "cupy", "computing on GPUs (extra: gpu)"),
     ("google-crc32c", "google_crc32c", "quick checksums without the compiler"),
     ("tensorboard", "tensorboard", "looking at summaries"),

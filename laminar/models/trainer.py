@@ -11,11 +11,12 @@ import numpy as np
 
 from laminar import callbacks as callbacks_module
 from laminar import config
+from laminar.callbacks import BackupAndRestore
 from laminar.callbacks.live_plot import LivePlot
 from laminar.distribute import DataParallel
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import EagerTensor
-from laminar.tree import map_structure
+from laminar.tree import flatten, map_structure
 
 from ..callbacks.callback_list import CallbacksLike
 from ..training.backup import make_backup
@@ -37,6 +38,8 @@ from ..training.logs import read_logs
 from ..training.profile import Profile, profile_model
 from ..training.step import Step, close_step, prepare_step
 from ..training.training_steps import TrainingSteps
+from ..training.worker_backup import WorkerBackup
+from ..training.worker_epochs import WorkerEpochs
 from ..typing import DataLike, TensorStructure, Verbose
 
 
@@ -149,9 +152,10 @@ class Trainer(TrainingSteps):
         require_end(data, limited_steps(steps_per_epoch), "fit", "steps_per_epoch")
         for_validation = limited_steps(validation_steps)
         require_end(validation, for_validation, "fit: validation_data", "validation_steps")
-        passes = Epochs(data, limited_steps(steps_per_epoch))
+        passes = self._laminar_epochs("train", data, limited_steps(steps_per_epoch))
         if dry_run:
-            return self._laminar_dry_run(passes, None if validation is None else Epochs(validation))
+            tested = None if validation is None else self._laminar_epochs("test", validation)
+            return self._laminar_dry_run(passes, tested)
         listeners = self._laminar_listeners(
             callbacks,
             verbose,
@@ -160,12 +164,12 @@ class Trainer(TrainingSteps):
             steps=passes.num_steps,
         )
 
-        if plot:
+        if plot and (self._laminar_workers is None or self._laminar_workers.is_first):
             listeners.append(LivePlot(plot))
 
         def validate() -> dict[str, Any]:
             assert validation is not None, "called when there is some"
-            with Epochs(validation, for_validation) as batches:
+            with self._laminar_epochs("test", validation, for_validation) as batches:
                 return self._laminar_evaluate(batches, listeners)
 
         with passes:
@@ -177,10 +181,26 @@ class Trainer(TrainingSteps):
                 epochs=epochs,
                 validate=None if validation is None else validate,
                 validation_freq=validation_freq,
-                backup=make_backup(resume, listeners),
+                backup=self._laminar_backup(resume, listeners),
                 finds_nan=_finds_nan(check),
             ).run()
         return self.history
+
+    def _laminar_epochs(self, kind: str, data: Data, steps: int | None = None) -> Epochs:
+        """The batches of a loop, for this process or for all that share the work."""
+        workers = self._laminar_workers
+        if workers is None:
+            return Epochs(data, steps)
+        return WorkerEpochs(data, steps, kind=kind, model=self, strategy=workers)
+
+    def _laminar_backup(self, resume: Any, listeners: Any) -> Any:
+        """Where the state of a training is kept, None for nowhere."""
+        workers = self._laminar_workers
+        if workers is None:
+            return make_backup(resume, listeners)
+        backup = make_backup(resume, listeners, is_first=workers.is_first)
+        kept = resume is not None or any(isinstance(c, BackupAndRestore) for c in listeners)
+        return WorkerBackup(backup, workers) if kept else None
 
     def _laminar_dry_run(self, passes: Epochs, validation: Epochs | None) -> Any:
         history = callbacks_module.History()
@@ -296,7 +316,7 @@ class Trainer(TrainingSteps):
         check_counts("evaluate", steps=steps)
         data = make_data(x, y, sample_weight, batch_size=batch_size, who="evaluate")
         require_end(data, limited_steps(steps), "evaluate", "steps")
-        passes = Epochs(data, limited_steps(steps))
+        passes = self._laminar_epochs("test", data, limited_steps(steps))
         listeners = self._laminar_listeners(callbacks, verbose, epochs=1, steps=passes.num_steps)
         listeners.watch(passes)
         with passes, listeners:
@@ -322,6 +342,7 @@ class Trainer(TrainingSteps):
             if step is None:
                 self._laminar_prepare(batch, training=False)
                 step = self.make_test_function()
+                passes.step_is_made(step, batch)
                 prepare_step(step, batch, passes.batch_sizes, passes.num_steps)
             if done % interval == 0:
                 listeners.on_test_batch_begin(done)
@@ -354,7 +375,7 @@ class Trainer(TrainingSteps):
         check_counts("predict", steps=steps)
         data = make_data(x, batch_size=batch_size, who="predict")
         require_end(data, limited_steps(steps), "predict", "steps")
-        passes = Epochs(data, limited_steps(steps))
+        passes = self._laminar_epochs("predict", data, limited_steps(steps))
         listeners = self._laminar_listeners(callbacks, verbose, epochs=1, steps=passes.num_steps)
         listeners.watch(passes)
         self.stop_predicting = False
@@ -366,6 +387,7 @@ class Trainer(TrainingSteps):
             listeners.on_predict_begin()
             for batch in passes.epoch():
                 if not parts:
+                    passes.step_is_made(step, batch)
                     prepare_step(step, batch, passes.batch_sizes, passes.num_steps)
                 if len(parts) == told:
                     listeners.on_predict_batch_begin(told)
@@ -396,6 +418,9 @@ class Trainer(TrainingSteps):
         level = 1 if verbose == "auto" else verbose
         if level not in (0, 1, 2):
             raise InvalidArgumentError(f"verbose must be 0, 1, 2 or 'auto', got {verbose!r}")
+        if self._laminar_workers is not None and not self._laminar_workers.is_first:
+            level = 0
+            callbacks = [c for c in flatten(callbacks) if not getattr(c, "is_for_first", False)]
         return callbacks_module.CallbackList(
             callbacks,
             add_history=add_history,

@@ -114,8 +114,13 @@ class Backup:
             warn(f"fit: the last state was not written: {error.message}")
 
 
-def make_backup(resume: Any, listeners: CallbackList) -> Backup | None:
+def make_backup(resume: Any, listeners: CallbackList, *, is_first: bool = True) -> Backup | None:
     """The backup that `fit` was told of: by `resume=`, or by a BackupAndRestore callback.
+
+    Args:
+        resume: as `fit` got it.
+        listeners: the callbacks.
+        is_first: whether this process writes it; for the others there is none.
 
     Raises:
         InvalidArgumentError: both, or several.
@@ -126,6 +131,8 @@ def make_backup(resume: Any, listeners: CallbackList) -> Backup | None:
             "fit: give resume= or one BackupAndRestore, not several",
             remedy="leave the others out",
         )
+    if not is_first:
+        return None
     if given:
         (callback,) = given
         every = None if callback.save_freq == "epoch" else int(callback.save_freq)

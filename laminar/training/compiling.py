@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from laminar import optimizers
-from laminar.distribute import DataParallel
+from laminar.distribute import DataParallel, MultiWorker
+from laminar.distribute.multi_worker import default_strategy
 from laminar.distribution import distribution
 from laminar.engine.devices import prepare_compilers
 from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
@@ -90,7 +91,7 @@ class Compiling(Layer):
         jit_compile: bool | Literal["auto"] = "auto",
         auto_scale_loss: bool = True,
         *,
-        strategy: DataParallel | None = None,
+        strategy: DataParallel | MultiWorker | None = None,
     ) -> None:
         """Say how the model is trained.
 
@@ -105,7 +106,8 @@ class Compiling(Layer):
             steps_per_execution: batches between two looks at callbacks.
             jit_compile: whether steps are compiled to native code where that is possible.
             auto_scale_loss: whether a loss-scaling optimizer is used under mixed_float16.
-            strategy: which devices share the work, a `laminar.distribute.DataParallel`.
+            strategy: which devices share the work, a `laminar.distribute.DataParallel`, or which
+                processes, a `laminar.distribute.MultiWorker`.
 
         Raises:
             InvalidArgumentError: an unknown name, or an argument of the wrong kind.
@@ -140,22 +142,35 @@ class Compiling(Layer):
         self._laminar_running = running
         self._laminar_compiled = Compiled(config, self._laminar_output_names)
         shared = distribution()
-        if strategy is None and shared is not None:
-            strategy = shared.strategy
+        if strategy is None:
+            strategy = default_strategy() if shared is None else shared.strategy
         self._laminar_share_work(strategy)
         if jit_compile is not False and not run_eagerly:
             prepare_compilers()
 
-    def _laminar_share_work(self, strategy: DataParallel | None) -> None:
-        """Let a strategy say which devices share the work."""
-        if strategy is not None and not isinstance(strategy, DataParallel):
+    def _laminar_share_work(self, strategy: DataParallel | MultiWorker | None) -> None:
+        """Let a strategy say which devices, or which processes, share the work."""
+        if strategy is not None and not isinstance(strategy, DataParallel | MultiWorker):
             raise InvalidArgumentError(
-                f"compile: strategy must be a laminar.distribute.DataParallel, got {strategy!r}"
+                f"compile: strategy must be a laminar.distribute.DataParallel or MultiWorker, "
+                f"got {strategy!r}"
             )
         compiled = self._laminar_require_compiled("strategy")
         compiled.strategy = strategy
         compiled.steps.clear()
         self._laminar_predict_step = None
+
+    @property
+    def _laminar_devices(self) -> DataParallel | None:
+        """The devices of this process that share the work, None where no strategy says so."""
+        strategy = None if self._laminar_compiled is None else self._laminar_compiled.strategy
+        return strategy if isinstance(strategy, DataParallel) else None
+
+    @property
+    def _laminar_workers(self) -> MultiWorker | None:
+        """The processes that share the work, None for no others."""
+        strategy = None if self._laminar_compiled is None else self._laminar_compiled.strategy
+        return strategy if isinstance(strategy, MultiWorker) and strategy.shares_batches else None
 
     def _laminar_forget_steps(self) -> None:
         """Trace the steps anew when they are needed: the layers are not what they were."""

@@ -100,6 +100,12 @@ class Epochs:
         elif self.data.ends_for_good:
             self._running = self._timed(self.data.batches(self._total))
 
+    def step_is_made(self, step: Any, batch: Batch) -> None:
+        """A loop is about to run `step` for the first time, on `batch`."""
+
+    def epoch_is_told(self) -> None:
+        """An epoch of training has ended, and the callbacks have heard of it."""
+
     def _begin(self) -> None:
         if not self._has_begun:
             self._has_begun = True

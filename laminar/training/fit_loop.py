@@ -22,6 +22,7 @@ from .data import Epochs, ran_out
 from .logs import read_logs
 from .nan_check import NanCheck
 from .step import close_step, prepare_step
+from .worker_backup import WorkerBackup
 
 Validate = Callable[[], dict[str, Any]]
 
@@ -50,7 +51,7 @@ class FitLoop:
         epochs: int,
         validate: Validate | None,
         validation_freq: int | Sequence[int],
-        backup: Backup | None,
+        backup: Backup | WorkerBackup | None,
         finds_nan: bool,
     ) -> None:
         self._model = model
@@ -122,6 +123,7 @@ class FitLoop:
             found = self._validate()
             self._logs |= {f"val_{name}": value for name, value in found.items()}
         listeners.on_epoch_end(self._epoch, self._logs)
+        self._passes.epoch_is_told()
         model.history.waiting_on_data.append(share)
         return True
 
@@ -165,8 +167,11 @@ class FitLoop:
         return done > 0
 
     def _step_for(self, batch: Any) -> Any:
+        is_first = self._step is None
         self._model._laminar_prepare(batch, training=True)
         step = self._step = self._model.make_train_function()
+        if is_first:
+            self._passes.step_is_made(step, batch)
         num_steps = self._passes.num_steps if self._epoch + 1 == self._epochs else None
         prepare_step(step, batch, self._passes.batch_sizes, num_steps)
         if self._finds_nan:

@@ -9,7 +9,11 @@ from typing import Any
 
 from laminar import ops
 from laminar.distribute.replicas import is_shared, shared_call
-from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError
+from laminar.engine.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    UnimplementedError,
+)
 from laminar.engine.functions import FuncGraph, converted_in_graph
 from laminar.engine.gradients import GradientTape
 from laminar.engine.ops.core.recording import paused
@@ -27,6 +31,7 @@ from .logs import in_order
 from .outputs import batch_size
 from .step import Step, batch_spec
 from .training_state import undone_on_failure
+from .worker_step import WorkerStep
 
 
 class TrainingSteps(Compiling):
@@ -228,10 +233,10 @@ class TrainingSteps(Compiling):
         """The function that evaluates a batch."""
         return self._laminar_step("test", self.test_step, force)
 
-    def make_predict_function(self, force: bool = False) -> Step:
+    def make_predict_function(self, force: bool = False) -> Any:
         """The function that predicts a batch."""
         if self._laminar_predict_step is None or force:
-            self._laminar_predict_step = self._laminar_new_step(self.predict_step)
+            self._laminar_predict_step = self._laminar_new_step(self.predict_step, "predict")
         return self._laminar_predict_step
 
     def _laminar_step(self, kind: str, step: Any, force: bool) -> Any:
@@ -239,13 +244,13 @@ class TrainingSteps(Compiling):
         if force or kind not in compiled.steps:
             if kind == "train" and compiled.strategy is not None and compiled.strategy.is_async:
                 own = type(self).train_step is not TrainingSteps.train_step
-                serial = self._laminar_new_step(step)
+                serial = self._laminar_new_step(step, kind)
                 compiled.steps[kind] = AsyncTrainStep(self, compiled, serial, has_own_step=own)
             else:
-                compiled.steps[kind] = self._laminar_new_step(step)
+                compiled.steps[kind] = self._laminar_new_step(step, kind)
         return compiled.steps[kind]
 
-    def _laminar_new_step(self, step: Any) -> Step:
+    def _laminar_new_step(self, step: Any, kind: str) -> Any:
         _check_form(step)
 
         def run(batch: Any) -> Any:
@@ -255,14 +260,25 @@ class TrainingSteps(Compiling):
                 self._clear_losses()  # symbols of the trace
 
         run.__name__ = getattr(step, "__name__", "step")
+        is_stateful = any(
+            getattr(layer, "stateful", False) for layer in self._laminar_flatten_layers()
+        )
+        workers = self._laminar_workers
+        if workers is not None:
+            if self.run_eagerly or is_stateful:
+                what = "run_eagerly" if self.run_eagerly else "layers with a state for each example"
+                raise UnimplementedError(
+                    f"{who(self)}: training over processes does not go with {what}",
+                    remedy="leave run_eagerly out" if self.run_eagerly else "use stateful=False",
+                )
+            native = self.jit_compile is not False
+            return WorkerStep(self, run, kind, workers, native=native)
         return Step(
             undone_on_failure(self, run) if self.run_eagerly else run,
             eager=self.run_eagerly,
             native=self.jit_compile is not False,
-            strategy=None if self._laminar_compiled is None else self._laminar_compiled.strategy,
-            one_size=any(
-                getattr(layer, "stateful", False) for layer in self._laminar_flatten_layers()
-            ),
+            strategy=self._laminar_devices,
+            one_size=is_stateful,
         )
 
     def _laminar_prepare(self, batch: Any, *, training: bool) -> None:

@@ -277,7 +277,9 @@ def test_wrong_arguments(
 
 
 def test_a_strategy_is_a_strategy() -> None:
-    with pytest.raises(InvalidArgumentError, match="strategy must be a .*DataParallel, got 2"):
+    with pytest.raises(
+        InvalidArgumentError, match="strategy must be a .*DataParallel or MultiWorker, got 2"
+    ):
         compiled(dense(), 2)
 
 

@@ -33,6 +33,11 @@ def _custom_gradient(b: Builder, step: Lowered, *operands: Operand) -> Sequence[
     return operands[: step.attrs["outputs"]]
 
 
+@lowers("Replicated", takes_halves=True, any_attributes=True, ignores_attributes=True)
+def _replicated(b: Builder, step: Lowered, *operands: Operand) -> Sequence[Operand]:
+    return operands
+
+
 @lowers("Barrier", takes_halves=True)
 def _barrier(b: Builder, step: Lowered, *operands: Operand) -> Sequence[Operand]:
     count = step.attrs["outputs"]

@@ -1,0 +1,1 @@
+"""What processes that compute together tell each other."""

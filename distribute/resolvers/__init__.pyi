@@ -1,0 +1,11 @@
+from .dask import DaskResolver as DaskResolver
+from .found import resolve as resolve
+from .kubernetes import KubeflowResolver as KubeflowResolver
+from .kubernetes import KubernetesResolver as KubernetesResolver
+from .mpi import MPIResolver as MPIResolver
+from .ray import RayResolver as RayResolver
+from .resolver import ClusterResolver as ClusterResolver
+from .slurm import SlurmResolver as SlurmResolver
+from .spark import SparkResolver as SparkResolver
+from .tf_config import TFConfigResolver as TFConfigResolver
+from .torchrun import TorchrunResolver as TorchrunResolver
