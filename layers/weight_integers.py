@@ -10,6 +10,7 @@ import numpy as np
 
 from laminar import ops, quantizers
 from laminar.engine.functions import custom_gradient
+from laminar.engine.ops.linalg.few_bits_matmul import few_bits_matmul
 from laminar.quantizers import (
     Int4QuantizationConfig,
     Int8QuantizationConfig,
@@ -61,8 +62,14 @@ class IntegerMode(WeightMode):
         if self.layer.inputs_quantizer is not None:
             rows, row_scale = self.layer.inputs_quantizer(rows, axis=-1)
             scale = ops.multiply(scale, row_scale)
-        y = ops.matmul(rows, self.product.matrix(self.integers()))
+            y = ops.matmul(rows, self.product.matrix(self.integers()))
+        else:
+            y = self._floats_times_matrix(rows)
         return ops.divide(ops.cast(y, self.layer.compute_dtype), scale)
+
+    @abstractmethod
+    def _floats_times_matrix(self, rows: Any) -> Any:
+        """The product of rows that are not rounded with the whole numbers as a matrix."""
 
     @abstractmethod
     def integers(self) -> Any:
@@ -106,6 +113,10 @@ class Int8Mode(IntegerMode):
 
     def integers(self) -> Any:
         return self.variable()
+
+    def _floats_times_matrix(self, rows: Any) -> Any:
+        matrix = ops.convert_to_tensor(self.product.matrix(self.variable()))
+        return few_bits_matmul(rows, matrix, bits=8, columns=matrix.shape[1])
 
     def rows(self, ids: Any) -> Any:
         floats = ops.cast(ops.take(self.variable(), ids, axis=0), self.layer.compute_dtype)
@@ -207,15 +218,32 @@ class Int4Mode(IntegerMode):
     def integers(self) -> Any:
         return ops.reshape(self._numbers(), self.weight.shape)
 
+    @property
+    def _is_in_rows(self) -> bool:
+        """Whether the bytes are a matrix as a product takes it: blocks down, packed across."""
+        return (self.weight.group_axis, self.weight.pack_axis) == (0, 1)
+
     def _times_matrix(self, rows: Any) -> Any:
-        if self.block_size is None:
+        size = self.block_size
+        if size is None:
             return super()._times_matrix(rows)
-        quantizer = self.layer.inputs_quantizer
-        floats = self.product.matrix(self.dequantized())
-        if quantizer is None:
-            return ops.matmul(rows, floats)
-        rows, scale = quantizer(rows, axis=-1)
-        return ops.divide(ops.matmul(ops.cast(rows, floats.dtype), floats), scale)
+        if not self._is_in_rows:
+            return ops.matmul(rows, self.product.matrix(self.dequantized()))
+        groups = (ops.convert_to_tensor(self.variable(s)) for s in ("_scale", "_zero"))
+        return self._few_bits(rows, *groups, group_size=size)
+
+    def _floats_times_matrix(self, rows: Any) -> Any:
+        if not self._is_in_rows:
+            numbers = ops.cast(self.product.matrix(self.integers()), rows.dtype)
+            return ops.matmul(rows, numbers)
+        return self._few_bits(rows)
+
+    def _few_bits(self, rows: Any, *groups: Any, group_size: int | None = None) -> Any:
+        packed = ops.convert_to_tensor(self.variable())
+        columns = self.weight.matrix[1]
+        return few_bits_matmul(
+            rows, packed, *groups, bits=4, columns=columns, group_size=group_size
+        )
 
     def rows(self, ids: Any) -> Any:
         packed = ops.take(self.variable(), ids, axis=0)

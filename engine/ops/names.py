@@ -58,8 +58,10 @@ _DECLARED: Mapping[str, str] = {
         "ScalarSummary HistogramSummary ImageSummary AudioSummary TextSummary MergeSummary "
         "WriteSummary"
     ),
+    "ops.linalg.byte_matmul": "ByteMatMul",
     "ops.linalg.decompositions": "Cholesky Qr Eigh Eig Svd SingularValues",
     "ops.linalg.einsum": "Einsum",
+    "ops.linalg.few_bits_matmul": "FewBitsMatMul",
     "ops.linalg.lu": "Lu",
     "ops.linalg.matmul": "MatMul",
     "ops.linalg.products": "Cross",

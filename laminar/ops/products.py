@@ -11,6 +11,7 @@ from laminar.engine.graph import BOOLEAN, Tensor, bool_, int8, int32
 from laminar.engine.ops.array import axes, rearrange
 from laminar.engine.ops.linalg import einsum as engine_einsum
 from laminar.engine.ops.linalg import products as engine
+from laminar.engine.ops.linalg.byte_matmul import byte_matmul
 from laminar.engine.ops.linalg.matmul import matmul_nd
 from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.nn import convolution
@@ -46,8 +47,11 @@ def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
 
     A vector on the left counts as a row, on the right as a column. Two int8 give int32.
     """
-    found = matmul_nd(*_factors(x1, x2))
     one, other = (tensor(x).dtype for x in (x1, x2))
+    given = tensors([x1, x2])
+    if one == other == int8 and given[0].shape.rank and given[1].shape.rank == 2:
+        return byte_matmul(*given)
+    found = matmul_nd(*_factors(*given))
     return cast(found, int8) if {one, other} == {bool_, int8} else found
 
 

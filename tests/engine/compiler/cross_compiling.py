@@ -11,11 +11,12 @@ from typing import NamedTuple
 import pytest
 
 from laminar.engine.compiler.codegen import driver
-from laminar.engine.compiler.lower.rules import contractions, convolution
+from laminar.engine.compiler.lower.rules import contractions, convolution, low_bits
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 from laminar.engine.compiler.plan import launches, specializations
 from laminar.engine.compiler.plan.executable_plan import ExecutablePlan
 from laminar.engine.compiler.target import code_cache, host, llvm, thread_count
+from laminar.engine.compiler.target.byte_unit import ByteUnit
 from laminar.engine.compiler.target.code import Code
 from laminar.engine.compiler.target.code_cache import Native
 
@@ -57,6 +58,8 @@ def planning_for(machine: Machine) -> Iterator[None]:
         patch.setattr(driver, "vector_bytes", lambda: machine.vector_bytes)
         for module in (contractions, convolution):
             patch.setattr(module, "pair_unit", lambda: None)
+        unit = ByteUnit.PAIRS if machine.name == "x86_64" else ByteUnit.PLAIN
+        patch.setattr(low_bits, "byte_unit", lambda vector_bytes: unit)
         patch.setattr(host, "platform", SimpleNamespace(machine=lambda: machine.name))
         patch.setattr(thread_count._Setting, "count", THREADS)
         patch.setattr(launches, "_PARALLEL_BYTES", 1 << 8)

@@ -17,6 +17,7 @@ from laminar.engine.ops.array.repeats import first_occurrence
 from laminar.engine.ops.core.basic import placeholder
 from laminar.engine.ops.core.cluster import ClusterBody, run_steps
 from laminar.engine.ops.core.convert import convert_to_tensor
+from laminar.engine.ops.linalg.few_bits_matmul import few_bits_matmul
 from laminar.engine.ops.math.elementary import root_quotient
 from laminar.engine.ops.nn.dropout import dropout
 from laminar.engine.ops.random.draws import (
@@ -135,11 +136,28 @@ def looped(x: Any, h: Any, w: Any) -> Sequence[Any]:
     return [last, ys, *gradients([last, ys], [x, h, w]), grown]
 
 
+def few_bits(x: Any, a: Any, b: Any, packed: Any, scale: Any, zero: Any) -> Sequence[Any]:
+    """Whole numbers of 8 and 4 bits, of few rows and of many."""
+    found = [ops.matmul(a[:2], b), ops.matmul(a, b)]
+    for y in (x, x[:1]):
+        found.append(few_bits_matmul(y, b, bits=8, columns=37))
+        found.append(few_bits_matmul(y, packed, scale, zero, bits=4, columns=37, group_size=32))
+    return found
+
+
+_BYTES = [rng.integers(-128, 128, size).astype("int8") for size in ((9, 70), (70, 37), (70, 19))]
 _TINY = np.arange(-6, 6, dtype=np.int8).reshape(4, 3)
 _ODD = np.array([np.nan, np.inf, -np.inf, 3e9, -3e9, 1e20, 300.7, -1.5, 0.0, 65504, 1e-8], "f4")
 
 FAMILIES: Mapping[str, tuple[Build, Sequence[Array]]] = {
     "products": (products, [normal(45, 70), normal(70, 37), normal(3, 20, 21), normal(37)]),
+    "few bits": (
+        few_bits,
+        [
+            *(normal(9, 70), *_BYTES),
+            *(normal(3, 37), rng.integers(-8, 8, (3, 37)).astype("int8")),
+        ],
+    ),
     "rows": (rows, [normal(37, 53), normal(53), rng.integers(0, 53, 37).astype("int32")]),
     "functions": (functions, [normal(999), normal(999)]),
     "convolved": (

@@ -9,6 +9,7 @@ from . import depthwise as depthwise
 from . import einsum as einsum
 from . import indexing as indexing
 from . import joining as joining
+from . import low_bits as low_bits
 from . import pooling as pooling
 from . import random as random
 from . import reductions as reductions

@@ -33,7 +33,7 @@ from laminar.engine.compiler.kernels import (
 from laminar.engine.graph import EagerTensor, bfloat16, float32, float64
 from tests.engine.ops.native import every_cluster
 
-from . import pair_products
+from . import low_bit_products, pair_products
 from .convolutions import numbers, same, shapes
 from .epilogues import adding
 from .pair_convolutions import cases
@@ -188,12 +188,24 @@ def _of_rows(x: Any) -> Any:
     return p, squares, laminar.ops.layer_normalization(x), laminar.ops.argmax(x, -1)
 
 
+def run_low_bits(*, at_end: bool) -> None:
+    """Products with numbers of few bits."""
+    for unit, vector_bytes in low_bit_products.UNITS:
+        for sizes in low_bit_products.SIZES:
+            product = low_bit_products.ByteProduct(*sizes)
+            run(product.plan(unit, vector_bytes), product.arrays(), at_end=at_end)
+    for vector_bytes in VECTOR_BYTES:
+        for weights in low_bit_products.WEIGHTS:
+            run(weights.plan(vector_bytes), weights.arrays(), at_end=at_end)
+
+
 def main() -> None:
     if sys.argv[1:] == ["beyond"]:
         product = Product(7, 9, 5)
         _, b, c = product.arrays()
         run(product.plan(), [np.zeros((6, 5), np.float32), b, c], at_end=True)
     for at_end in (True, False):
+        run_low_bits(at_end=at_end)
         for vector_bytes in VECTOR_BYTES:
             for dtype in (float32, float64):
                 for product in PRODUCTS:

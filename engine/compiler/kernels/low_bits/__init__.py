@@ -1,0 +1,1 @@
+"""Products with whole numbers of few bits."""
