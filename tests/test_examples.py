@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import socket
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -48,6 +53,41 @@ def test_digits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, (x, y) = digits.load()
     found = float(np.mean(model.predict(x, verbose=0).argmax(axis=-1) == y))
     assert found == pytest.approx(accuracy)
+
+
+@pytest.mark.slow
+def test_train_cluster(tmp_path: Path) -> None:
+    """The parameter server is another process, the two workers share this one."""
+    found = [socket.create_server(("localhost", 0)) for _ in range(3)]
+    ps, *workers = (f"localhost:{s.getsockname()[1]}" for s in found)
+    for s in found:
+        s.close()
+    path = ROOT / "examples" / "train_cluster.py"
+    shared = ["--ps", ps, "--workers", ",".join(workers), "--folder", str(tmp_path)]
+    example, right = load(path), dict[int, float]()
+
+    def work(task: int) -> None:
+        options = ["--job", "worker", "--task", str(task), "--steps", "300", *shared]
+        right[task] = example.main(options)
+
+    server = subprocess.Popen(
+        [sys.executable, str(path), "--job", "ps", *shared],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with server:
+        try:
+            assert server.stdout is not None
+            assert "parameter server is at" in server.stdout.readline()
+            other = threading.Thread(target=work, args=(1,), daemon=True)
+            other.start()
+            work(0)
+            other.join(60)
+        finally:
+            server.kill()
+    assert set(right) == {0, 1}
+    assert min(right.values()) > 0.8
 
 
 README = (ROOT / "README.md").read_text()
@@ -132,6 +172,15 @@ def test_readme_watched_training(
     path, value = capsys.readouterr().out.split()
     assert path.endswith("model.ckpt-50")
     assert float(value) == pytest.approx(5 * 0.8**50, rel=1e-4)
+
+
+def test_readme_clusters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_block(4, monkeypatch, tmp_path)
+    printed = capsys.readouterr().out
+    assert printed.startswith("[3. 6.]")
+    assert "/job:worker/task:0/device:cpu:0" in printed
 
 
 def run(name: str, *arguments: str) -> Any:
@@ -234,7 +283,7 @@ def test_extending() -> None:
 
 
 def test_every_block_of_the_readme_is_run() -> None:
-    assert len(BLOCKS) == 4
+    assert len(BLOCKS) == 5
 
 
 def test_readme_names_files_that_exist() -> None:
