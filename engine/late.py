@@ -68,7 +68,7 @@ def late(
         return value
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes})
+        return sorted({*vars(sys.modules[package]), *homes} - {late.__name__})
 
     return get, names, list(homes)
 
