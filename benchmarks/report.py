@@ -94,7 +94,10 @@ def print_all(
         listed = ", ".join(f"{name} {version}" for name, version in framework.versions.items())
         console.print(f"{framework.name}: {listed}", highlight=False, soft_wrap=True)
     console.print(show(results, frameworks, is_full))
-    for note in notes(results, machine):
+    told = notes(results, machine)
+    if is_full:
+        told += goals(results)
+    for note in told:
         console.print(note, markup=False, highlight=False)
 
 
@@ -106,7 +109,17 @@ def notes(results: Sequence[Result], machine: Mapping[str, str]) -> list[str]:
         for entry in result.entries
         if entry.error is not None
     ]
-    found += [
+    if float(machine.get("load", 0)) > 0.5:
+        found.append("The machine was busy when this began: the figures are not to be relied on.")
+    peers = {entry.framework for result in results for entry in result.entries}
+    if machine.get("vendor") == "AuthenticAMD" and "torch" in peers:
+        found.append(TORCH_ON_AMD)
+    return found
+
+
+def goals(results: Sequence[Result]) -> list[str]:
+    """Which goals are met."""
+    return [
         f"{result.workload.name}, {entry.framework}: the goal, {goal * 1e6:,.0f} us, is "
         f"{'met' if entry.seconds.middle <= goal else 'missed'}"
         for result in results
@@ -114,12 +127,6 @@ def notes(results: Sequence[Result], machine: Mapping[str, str]) -> list[str]:
         for entry in result.entries
         if entry.is_valid
     ]
-    if float(machine.get("load", 0)) > 0.5:
-        found.append("The machine was busy when this began: the figures are not to be relied on.")
-    peers = {entry.framework for result in results for entry in result.entries}
-    if machine.get("vendor") == "AuthenticAMD" and "torch" in peers:
-        found.append(TORCH_ON_AMD)
-    return found
 
 
 def write_json(

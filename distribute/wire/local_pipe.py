@@ -127,13 +127,14 @@ class LocalPipe:
                     return
                 if not size:  # nobody sends packets of nothing: it is the end
                     return
-                fd = _file_of(files)
+                came = _files_of(files)
+                fd = came[0] if came else None
                 try:
                     for kind, body, _ in parse_messages(view[:size]):
                         yield Message(kind, body, fd)
                 finally:
-                    if fd is not None:
-                        os.close(fd)
+                    for one in came:
+                        os.close(one)
         finally:
             self.end()
 
@@ -182,12 +183,13 @@ def _packed(fd: int) -> bytes:
     return array.array("i", [fd]).tobytes()
 
 
-def _file_of(files: list[tuple[int, int, bytes]]) -> int | None:
-    """The open file that came; there is room for one."""
+def _files_of(files: list[tuple[int, int, bytes]]) -> list[int]:
+    """The open files that came: one, or what else there is room for."""
+    found = array.array("i")
     for level, kind, data in files:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS and len(data) >= _INT:
-            return int(array.array("i", data[:_INT])[0])
-    return None
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            found.frombytes(data[: len(data) // _INT * _INT])
+    return found.tolist()
 
 
 class LocalListener:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from laminar.engine.errors import DataLossError
+from laminar.engine.errors import DataLossError, ResourceExhaustedError
 
 from .frames import Data
 
@@ -121,18 +121,55 @@ class SharedBuffers:
         return self._bytes + size <= _MOST_BYTES
 
 
-def mapped(fd: int) -> Any:
-    """The memory of a file that came from another process: uint8, read-only.
+class SharedFile:
+    """The receiver's side of one buffer: a file that came, mapped when it is first read.
+
+    Args:
+        fd: of the file, which stays the caller's.
+
+    Attributes:
+        size: of its memory.
 
     Raises:
         DataLossError: it is not sealed, so reading it could crash.
     """
-    try:
-        seals = fcntl.fcntl(fd, fcntl.F_GET_SEALS)
-        size = os.fstat(fd).st_size
-        if seals & _WANTED != _WANTED or not size:
-            raise ValueError("it is not sealed")
-        flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
-        return np.frombuffer(mmap.mmap(fd, size, flags=flags, prot=mmap.PROT_READ), np.uint8)
-    except (OSError, ValueError) as cause:
-        raise DataLossError(f"a file came that is no memory to be shared: {cause}") from None
+
+    def __init__(self, fd: int) -> None:
+        self._memory: Any = None
+        self._fd = -1
+        try:
+            if fcntl.fcntl(fd, fcntl.F_GET_SEALS) & _WANTED != _WANTED:
+                raise ValueError("it is not sealed")
+            self.size = os.fstat(fd).st_size
+            self._fd = os.dup(fd)
+        except (OSError, ValueError) as cause:
+            raise DataLossError(f"a file came that is no memory to be shared: {cause}") from None
+
+    def memory(self, num_bytes: int) -> Any:
+        """Its memory: uint8, read-only.
+
+        Args:
+            num_bytes: that are to be read, for which there is room.
+
+        Raises:
+            DataLossError: it is shorter, or much longer than what was told of it.
+        """
+        if not num_bytes <= self.size < num_bytes + _UNIT:
+            raise DataLossError(f"{num_bytes} bytes were told to be in {self.size} of memory")
+        if self._memory is None:
+            flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
+            try:
+                found = mmap.mmap(self._fd, self.size, flags=flags, prot=mmap.PROT_READ)
+            except (OSError, ValueError) as cause:
+                raise ResourceExhaustedError(
+                    f"{self.size} bytes of another process cannot be mapped: {cause}"
+                ) from None
+            self._memory = np.frombuffer(found, np.uint8)
+            self.close()
+        return self._memory
+
+    def close(self) -> None:
+        """Give up the file; what was mapped stays as long as somebody has it."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)

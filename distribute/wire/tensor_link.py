@@ -54,12 +54,13 @@ from .envelopes import TICKET_BYTES, seal
 from .frames import Data, Header, array_of, check_spec, decode, parse_header
 from .links import Message, Pipe, Request, StreamPipe, numbered
 from .local_pipe import LocalPipe
-from .shared_memory import mapped
+from .shared_memory import SharedFile
 from .tensor_service import HELLO, LINK, RECV, RECV_STREAM, UNARY_BYTES, WELCOME
 
 _log = logging.getLogger(__name__)
 
 _HELLO_SECONDS = 10.0  # for the greeting
+_MOST_FILES = 1024  # that a sender may share
 _MOST_TAKEN = 64  # that are told at the latest
 
 
@@ -132,7 +133,7 @@ class Peer:
         self._pipe: Pipe | None = None
         self._unsent: list[bytes] = []
         self._taken: list[bytes] = []
-        self._files: dict[int, Any] = {}  # used by the thread of the link alone
+        self._files: dict[int, SharedFile] = {}  # used by the thread of the link alone
         self._released: deque[int] = deque()
         self._thread: threading.Thread | None = None
         self._is_closed = False
@@ -240,6 +241,9 @@ class Peer:
                     self._taken.clear()
             if pipe is not None:
                 pipe.close()
+            for file in self._files.values():
+                file.close()
+            self._files.clear()
             for wanted in lost:
                 self._fail(wanted, error)
             self._around.channels.forget(self._address)  # it is broken, damaged, or not needed
@@ -267,7 +271,7 @@ class Peer:
             call = channels.call(self._address, "stream_stream", LINK, stream.batches(), None)
             messages, end = self._streamed(call), call.cancel
         pipe.send(links.message(links.ATTACH, link_id))
-        self._files, self._released = {}, deque()
+        self._files, self._released = {}, deque()  # of this connection
         with self._lock:
             if not self._is_closed:
                 for unsent in self._unsent:
@@ -360,11 +364,7 @@ class Peer:
     def _take_shared(self, number: int, data: memoryview, fd: int | None) -> None:
         """Compute on the memory in which the sender has put a tensor."""
         place, rest = links.number_of(data)
-        if fd is not None:
-            self._files[place] = mapped(fd)
-        memory = self._files.get(place)
-        if memory is None:
-            raise links.damage("a tensor in memory that is not known")
+        file = self._file(place, fd)
         budget, released = self._around.pool.budget, self._released
         with self._lock:
             wanted = self._waiting.get(number)
@@ -373,28 +373,44 @@ class Peer:
             return
         try:
             header = _announced_header(rest, wanted)
-            if header.num_bytes > len(memory):
-                raise links.damage("a tensor longer than its memory")
-            budget.reserve(header.num_bytes, wanted.key)
+            size = header.num_bytes
+            budget.reserve(size, wanted.key)
         except LaminarError as error:
             released.append(place)
             if self._end(number, True) is not None:
                 self._fail(wanted, error)
             return
-        size = header.num_bytes
 
         def give_back(_: Any) -> None:
             budget.release(size)
             released.append(place)
 
         try:
-            value = array_of(header, np.asarray(Lease(memory, size, give_back)))
+            lease = Lease(file.memory(size), size, give_back)
+        except LaminarError as error:
+            give_back(None)
+            if self._end(number, True) is not None:
+                self._fail(wanted, error)
+            return
+        try:
+            value = array_of(header, np.asarray(lease))
         except LaminarError as error:
             if self._end(number, True) is not None:
                 self._fail(wanted, error)
             return
         if self._end(number, True) is not None:
             self._arrived(wanted, value, False, size, "memory")
+
+    def _file(self, place: int, fd: int | None) -> SharedFile:
+        """The memory of that number, which comes once."""
+        if fd is not None and place not in self._files:
+            if len(self._files) >= _MOST_FILES:
+                raise links.damage(f"more than {_MOST_FILES} pieces of memory")
+            self._files[place] = SharedFile(fd)
+        found = self._files.get(place)
+        if found is None:
+            raise links.damage("a tensor in memory that is not known")
+        return found
 
     def _fetch(self, number: int, wanted: Wanted, announced: _Announced) -> None:
         """Bring a tensor that was announced; if it is damaged, once more on a new connection."""

@@ -142,6 +142,12 @@ def num_fds() -> int:
     return found
 
 
+def rss_bytes() -> int:
+    """Memory that this process holds."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 @contextmanager
 def nothing_is_left() -> Iterator[None]:
     """A block after which there are as many threads and open files as before."""

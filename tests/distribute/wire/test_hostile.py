@@ -51,16 +51,12 @@ from tests.distribute.wire.harness import (
     eventually,
     nothing_is_left,
     receive,
+    rss_bytes,
     served,
 )
 
 LONG = np.random.default_rng(0).integers(0, 256, 3 * CHUNK_BYTES + 100, np.uint8)
 PICKLED = b"cos\nsystem\n(S'touch canary'\ntR."  # os.system(...), were it loaded
-
-
-def rss_bytes() -> int:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096
 
 
 # The messages, one by one

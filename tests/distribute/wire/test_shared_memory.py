@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import array
 import fcntl
 import mmap
 import os
@@ -13,7 +14,7 @@ import pytest
 
 from laminar.distribute.wire import links
 from laminar.distribute.wire.local_pipe import LocalListener, LocalPipe, boot_id
-from laminar.distribute.wire.shared_memory import SharedBuffers, mapped
+from laminar.distribute.wire.shared_memory import SharedBuffers, SharedFile
 from laminar.engine.errors import DataLossError
 from tests.distribute.wire.harness import (
     SECONDS,
@@ -40,7 +41,7 @@ def test_what_is_placed_is_read_there() -> None:
         buffers = SharedBuffers()
         number, fd = placed(buffers, b"abc" * 30_000)
         assert fd is not None
-        memory = mapped(fd)
+        memory = SharedFile(fd).memory(90_000)
         assert memory[:90_000].tobytes() == b"abc" * 30_000
         buffers.take_back(number)
         assert placed(buffers, b"xyz" * 30_000) == (number, None)  # the same, which is known
@@ -58,7 +59,7 @@ def test_who_receives_a_file_can_neither_write_nor_shorten_it() -> None:
     buffers = SharedBuffers()
     _, fd = placed(buffers, bytes(100_000))
     assert fd is not None
-    memory = mapped(fd)
+    memory = SharedFile(fd).memory(100_000)
     assert not memory.flags.writeable
     with pytest.raises(ValueError, match="read-only"):
         memory[0] = 1
@@ -78,13 +79,28 @@ def test_files_that_are_not_sealed_are_refused(tmp_path: Path) -> None:
     fd = os.memfd_create("test", os.MFD_ALLOW_SEALING)
     os.ftruncate(fd, 1 << 16)
     with pytest.raises(DataLossError, match="not sealed"):
-        mapped(fd)
+        SharedFile(fd)
     os.close(fd)
     with open(tmp_path / "file", "w+b") as file:
         file.write(bytes(100))
         file.flush()
         with pytest.raises(DataLossError, match="no memory to be shared"):
-            mapped(file.fileno())
+            SharedFile(file.fileno())
+
+
+def test_memory_of_another_size_than_told_is_not_mapped() -> None:
+    """A sender that shares a terabyte, and says that eight bytes of it are meant."""
+    fd = os.memfd_create("test", os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, 1 << 40)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+    with nothing_is_left():
+        file = SharedFile(fd)
+        for size in (8, (1 << 40) + 1):
+            with pytest.raises(DataLossError, match="were told to be in"):
+                file.memory(size)
+        file.close()
+        file.close()
+    os.close(fd)
 
 
 def test_too_much_in_the_receivers_hands(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,8 +196,10 @@ def test_files_that_nobody_asked_for_are_closed() -> None:
         fd = os.open("/dev/null", os.O_RDONLY)
         for _ in range(20):
             pipe.send(links.numbered(links.TAKEN, 1), fd)
+        many = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd] * 5))]
+        pipe._socket.sendmsg([links.numbered(links.TAKEN, 1)], many)
         os.close(fd)
         pipe.end()
         assert done.wait(SECONDS)
         listener.close()
-    assert len(found) == 20
+    assert len(found) == 21

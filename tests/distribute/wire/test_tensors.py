@@ -26,6 +26,7 @@ from tests.distribute.wire.harness import (
     eventually,
     nothing_is_left,
     receive,
+    rss_bytes,
 )
 
 rng = np.random.default_rng(0)
@@ -186,3 +187,19 @@ def test_nobody_is_there_and_a_task_that_ends() -> None:
             waiting.value()
         with pytest.raises(CancelledError, match="stopped"):
             receive(client, address, "never").value()
+
+
+def test_memory_is_given_back_when_both_sides_have_ended() -> None:
+    long = np.zeros(4 << 20)  # 32 MiB
+
+    def use() -> None:
+        with connected(Table({"long": long}).receive) as (client, _, address):
+            for _ in range(6):
+                held = [receive(client, address, "long").value() for _ in range(2)]
+                del held
+
+    use()
+    before = rss_bytes()
+    with nothing_is_left():
+        use()
+    assert rss_bytes() - before < 8 << 20
