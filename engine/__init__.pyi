@@ -39,6 +39,7 @@ from .gradients import grad as grad
 from .gradients import gradients as gradients
 from .gradients import value_and_grad as value_and_grad
 from .graph import DeviceSpec as DeviceSpec
+from .graph import Dimension as Dimension
 from .graph import DType as DType
 from .graph import EagerTensor as EagerTensor
 from .graph import Graph as Graph
@@ -48,6 +49,7 @@ from .graph import Tensor as Tensor
 from .graph import TensorShape as TensorShape
 from .graph import TensorSpec as TensorSpec
 from .graph import as_dtype as as_dtype
+from .graph import as_shape as as_shape
 from .graph import bfloat16 as bfloat16
 from .graph import bool_ as bool_
 from .graph import complex64 as complex64

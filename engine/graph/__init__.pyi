@@ -7,6 +7,7 @@ from .default import get_default_graph as get_default_graph
 from .default import reset_default_graph as reset_default_graph
 from .device import DeviceSpec as DeviceSpec
 from .device import EagerPlace as EagerPlace
+from .dimension import Dimension as Dimension
 from .dtypes import ANY as ANY
 from .dtypes import BOOLEAN as BOOLEAN
 from .dtypes import COMPLEX as COMPLEX
@@ -45,6 +46,7 @@ from .operators import Operators as Operators
 from .shapes import Axes as Axes
 from .shapes import Dim as Dim
 from .shapes import TensorShape as TensorShape
+from .shapes import as_shape as as_shape
 from .shapes import broadcast_shapes as broadcast_shapes
 from .shapes import canonical_axes as canonical_axes
 from .shapes import canonical_axis as canonical_axis

@@ -71,6 +71,12 @@ def export_graph(
     return found
 
 
+def node_def(operation: Operation) -> Message:
+    """An operation as a NodeDef message."""
+    found = export_graph(operation.graph, [operation]).message
+    return found.node[0]
+
+
 def _write_nodes(
     nodes: Any,
     operations: Sequence[Operation],

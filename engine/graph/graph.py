@@ -66,6 +66,7 @@ class Graph:
         self._finalized = False
         self.captures: dict[int, tuple[Tensor, GraphTensor]] = {}
         self._constants: dict[int, tuple[Tensor, GraphTensor]] = {}
+        self.numbers: dict[int, GraphTensor] = {}  # by id(), those that were taken for numbers
         self.outer: Graph | None = None
         self.tapes_outside: Collection[Any] = ()  # of gradients, which do not record this graph
         self.seed: int | None = None
@@ -455,12 +456,25 @@ class Graph:
 
     @contextmanager
     def colocate_with(self, target: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Place the operations made inside where `target` is."""
-        element = self.as_graph_element(target)
-        op = element.op if isinstance(element, GraphTensor) else element
+        """Place the operations made inside where `target` is.
+
+        Args:
+            target: a tensor, an operation, a variable, or a name; None for no place, with
+            ignore_existing: whether the blocks of this kind around do not count.
+        """
+        names: tuple[str, ...] = ()
+        if target is not None:
+            element = self.as_graph_element(target)
+            op = element.op if isinstance(element, GraphTensor) else element
+            names = (op.name,)
+        elif not ignore_existing:
+            raise InvalidArgumentError(
+                "colocate_with: None stands for no constraint, which the blocks around may be",
+                remedy="colocate_with(None, ignore_existing=True)",
+            )
         scopes = self.scopes
         before = scopes.colocation
-        scopes.colocation = (op.name,) if ignore_existing else (*before, op.name)
+        scopes.colocation = names if ignore_existing else (*before, *names)
         try:
             yield
         finally:

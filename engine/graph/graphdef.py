@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -24,6 +24,18 @@ def _messages() -> Any:
     from .proto import graph_pb2  # protobuf loads on first use
 
     return graph_pb2
+
+
+def shape_message(dims: Sequence[int | None] | None) -> Message:
+    """Dimensions as a Shape message; None for an unknown rank."""
+    found = _messages().Shape(unknown_rank=dims is None)
+    found.dim.extend(-1 if d is None else d for d in dims or ())
+    return found
+
+
+def dims_of_message(shape: Message) -> list[int | None] | None:
+    """The dimensions in a Shape message, None where not even their number is known."""
+    return None if shape.unknown_rank else [None if d == -1 else d for d in shape.dim]
 
 
 class GraphDef:
@@ -177,11 +189,8 @@ def write_value(to: Message, value: Any, name_of: Callable[[Any], str | None]) -
 
 
 def _write_shape(to: Message, shape: TensorShape) -> None:
-    if shape.dims is None:
-        to.unknown_rank = True
-    else:
-        to.SetInParent()
-        to.dim.extend(-1 if d is None else d for d in shape.dims)
+    to.SetInParent()
+    to.CopyFrom(shape.as_proto())
 
 
 def write_tensor(to: Message, array: np.ndarray[Any, Any]) -> None:
@@ -213,7 +222,7 @@ def read_value(value: Message, function: Callable[[str], Any]) -> Any:
     if kind == "dtype":
         return as_dtype(value.dtype)
     if kind == "shape":
-        return _read_shape(value.shape)
+        return TensorShape(value.shape)
     if kind == "tensor":
         return read_tensor(value.tensor)
     if kind == "list":
@@ -221,12 +230,6 @@ def read_value(value: Message, function: Callable[[str], Any]) -> Any:
     if kind == "function":
         return function(value.function)
     return getattr(value, kind)
-
-
-def _read_shape(shape: Message) -> TensorShape:
-    if shape.unknown_rank:
-        return TensorShape(None)
-    return TensorShape([None if d == -1 else d for d in shape.dim])
 
 
 def read_tensor(tensor: Message) -> np.ndarray[Any, Any]:

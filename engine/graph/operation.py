@@ -61,6 +61,9 @@ class OpView(Protocol):
     def attrs(self) -> Mapping[str, Any]: ...
 
 
+_node_of = later("laminar.engine.graph.exchange", "node_def")
+
+
 class Operation:
     """A node. Made by `Graph.add` alone.
 
@@ -129,6 +132,24 @@ class Operation:
     def values(self) -> tuple[GraphTensor, ...]:
         """`outputs`, as a call."""
         return self.outputs
+
+    @property
+    def op_def(self) -> OpDefinition:
+        """The op, as it was defined."""
+        return self.definition
+
+    @property
+    def node_def(self) -> Any:
+        """A copy of it as data: a NodeDef message, with the op, inputs, device and attributes.
+
+        Raises:
+            InvalidArgumentError: an attribute is a Python function, which is no data.
+        """
+        return _node_of(self)
+
+    def colocation_groups(self) -> list[bytes]:
+        """What it stands with: b"loc:@name" for each operation, by default for itself alone."""
+        return [f"loc:@{name}".encode() for name in self.colocation or (self.name,)]
 
     def get_attr(self, name: str) -> Any:
         """The value of an attribute; a string as bytes.

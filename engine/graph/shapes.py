@@ -7,9 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from ..errors import ShapeError
+from ..late import later
+from .dimension import Dimension
 
 Dim: TypeAlias = int | None
 Axes: TypeAlias = int | Sequence[int]
+_message_of = later("laminar.engine.graph.graphdef", "shape_message")
+_dims_of_message = later("laminar.engine.graph.graphdef", "dims_of_message")
 
 
 class TensorShape(tuple[Dim, ...]):
@@ -19,11 +23,14 @@ class TensorShape(tuple[Dim, ...]):
     """
 
     def __new__(cls, dims: Any = ()) -> TensorShape:
-        """Make a shape of dimensions, of another shape, of one number (rank 1), or of None."""
+        """Make a shape of dimensions, a shape, a Shape message, one number (rank 1), or None."""
         if isinstance(dims, TensorShape):
             return dims
         if dims is None:
             return _UNKNOWN
+        if hasattr(dims, "unknown_rank"):
+            dims = _dims_of_message(dims)
+            return _UNKNOWN if dims is None else TensorShape(dims)
         if not isinstance(dims, Iterable):
             dims = (dims,)
         return tuple.__new__(cls, [_as_dim(d) for d in dims])
@@ -82,6 +89,52 @@ class TensorShape(tuple[Dim, ...]):
         return TensorShape(
             [b if a is None else a for a, b in zip(self, other, strict=True)],
         )
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """ShapeError unless one value could have both shapes."""
+        if not self.is_compatible_with(other):
+            raise ShapeError(f"shapes {self} and {TensorShape(other)} do not agree")
+
+    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+        """What is the same in both: None where they differ."""
+        other = TensorShape(other)
+        if self.rank is None or self.rank != other.rank:
+            return _UNKNOWN
+        return TensorShape([a if a == b else None for a, b in zip(self, other, strict=True)])
+
+    def with_rank(self, rank: int) -> TensorShape:
+        """The shape, which has so many axes; ShapeError if it has another number."""
+        return self.merge_with(unknown_shape(rank))
+
+    def with_rank_at_least(self, rank: int) -> TensorShape:
+        """The shape, which has so many axes or more; ShapeError if it has fewer."""
+        if self.rank is not None and self.rank < rank:
+            raise ShapeError(f"the shape {self} must have at least {rank} axes")
+        return self
+
+    def with_rank_at_most(self, rank: int) -> TensorShape:
+        """The shape, which has so many axes or fewer; ShapeError if it has more."""
+        if self.rank is not None and self.rank > rank:
+            raise ShapeError(f"the shape {self} must have at most {rank} axes")
+        return self
+
+    def concatenate(self, other: Any) -> TensorShape:
+        """The dimensions of this shape, then those of another."""
+        other = TensorShape(other)
+        if self.rank is None or other.rank is None:
+            return _UNKNOWN
+        return TensorShape((*self, *other))
+
+    def __add__(self, other: Any) -> Any:
+        """`concatenate`; a plain tuple with what is no shape, such as one with -1 in it."""
+        return self.concatenate(other) if _is_shape(other) else (*self, *other)
+
+    def __radd__(self, other: Any) -> Any:
+        return TensorShape(other).concatenate(self) if _is_shape(other) else (*other, *self)
+
+    def as_proto(self) -> Any:
+        """The shape as a Shape message: -1 for a dimension that is unknown."""
+        return _message_of(self.dims)
 
     def __str__(self) -> str:
         return "[" + ", ".join("?" if d is None else str(d) for d in self) + "]"
@@ -161,7 +214,7 @@ _UNKNOWN = _UnknownShape()
 
 
 def _as_dim(value: Any) -> Dim:
-    if value is None:
+    if value is None or (type(value) is Dimension and value.value is None):
         return None
     if isinstance(value, bool):
         raise ShapeError(f"a dimension is a whole number or None, got {value!r}")
@@ -174,6 +227,33 @@ def _as_dim(value: Any) -> Dim:
             f"a dimension cannot be negative, got {dim}", remedy="write None for an unknown size"
         )
     return int(dim)
+
+
+def _is_shape(value: Any) -> bool:
+    """Whether a list or tuple holds dimensions alone."""
+    return isinstance(value, TensorShape) or all(
+        d is None or isinstance(d, Dimension) or (type(d) is int and d >= 0) for d in value
+    )
+
+
+def as_shape(shape: Any) -> TensorShape:
+    """A shape, or what one is made of, as a TensorShape."""
+    return TensorShape(shape)
+
+
+def scalar() -> TensorShape:
+    """The shape of a scalar."""
+    return TensorShape(())
+
+
+def vector(length: Any) -> TensorShape:
+    """The shape of a vector, whose length may be None."""
+    return TensorShape([length])
+
+
+def matrix(rows: Any, columns: Any) -> TensorShape:
+    """The shape of a matrix, whose sizes may be None."""
+    return TensorShape([rows, columns])
 
 
 def unknown_shape(rank: int | None = None) -> TensorShape:

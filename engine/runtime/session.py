@@ -34,6 +34,7 @@ from ..graph.graph import stack as graphs
 from ..graph.graphdef import GraphDef
 from ..late import later
 from ..ops.core.arrays import can_stand_for, to_array
+from ..ops.core.entries import check_number
 from ..ops.core.graphs import extend_graph
 from ..ops.state.variable import read_variable, var_handle
 from ..tree import flatten, is_nested, pack_sequence_as
@@ -399,4 +400,6 @@ def _fed(tensor: GraphTensor, value: Any) -> Any:
             f"got {list(array.shape)}",
             remedy="reshape it, or give the placeholder None where sizes differ",
         )
+    if tensor.graph.numbers:
+        check_number(tensor, array)
     return array

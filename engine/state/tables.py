@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 from ..graph import (
@@ -21,6 +22,7 @@ from ..ops.core.effects import perform
 from ..ops.state import table as ops
 from .collections import GraphKeys
 from .handles import Handle, as_tensor
+from .home import outside_of_bodies
 
 WHOLE_LINE, LINE_NUMBER = ops.WHOLE_LINE, ops.LINE_NUMBER
 
@@ -153,8 +155,14 @@ class HashTable(_Table):
         else:
             types = initializer.key_dtype, initializer.value_dtype
         super().__init__(*types, default_value, True, shared_name, name)
-        # Where the handle is made at once, while a function is traced too, so are the entries.
-        with self.beside() if isinstance(self.handle, GraphTensor) else eager_scope():
+        # The entries are put in where the handle is: at once, also while a function is traced, or
+        # in the graph around branches and bodies.
+        with ExitStack() as place:
+            if isinstance(self.handle, GraphTensor):
+                place.enter_context(outside_of_bodies(self.handle.graph))
+                place.enter_context(self.beside())
+            else:
+                place.enter_context(eager_scope())
             if isinstance(initializer, KeyValueTensorInitializer):
                 inputs = [self.handle, keys, values]
                 made = perform(ops.table_initialize, inputs, self._types, f"{name}_initializer")

@@ -26,7 +26,7 @@ from ...graph import (
     int32,
     int64,
 )
-from ..core.entries import known_entries
+from ..core.entries import taken_entries
 from ..core.registry import Grads, define, no_gradient
 from ..core.traits import Traits, Work, same_entries
 
@@ -122,7 +122,7 @@ def split_shape(shape: Any) -> tuple[tuple[Dim, ...], list[Tensor]]:
     dims: list[Tensor] = []
     for entry in shape:
         if isinstance(entry, Tensor) and not hasattr(entry, "value"):
-            known = (known_entries(entry) or [None])[0] if entry.shape.rank == 0 else None
+            known = (taken_entries(entry) or [None])[0] if entry.shape.rank == 0 else None
             attribute.append(known)
             if known is None:
                 dims.append(entry)
@@ -158,7 +158,7 @@ def _entries(shape: Any) -> list[Any]:
         return [shape]
     if shape.shape.rank != 1 or shape.shape[0] is None:
         raise InvalidArgumentError(f"a shape is a vector of known length, got {shape!r}")
-    known = known_entries(shape) or [None] * shape.shape[0]
+    known = taken_entries(shape) or [None] * shape.shape[0]
     return [shape[i] if n is None else n for i, n in enumerate(known)]
 
 

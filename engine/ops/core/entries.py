@@ -2,7 +2,8 @@
 
 Shapes, axes and the like may be given as tensors: where they are constants, or made of constants
 and of sizes that are known, what is computed of them has the sizes that it would have if they were
-given as numbers. A step that feeds another value for such a tensor contradicts its graph.
+given as numbers. A graph notes the tensors that it has taken for numbers (`Graph.numbers`): a step
+that feeds another value for one is refused, for the value would not reach what was built with it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import InvalidArgumentError
 from ...graph import BOOLEAN, INTEGER, Dim, EagerTensor, GraphTensor, Tensor, resource
 from .basic import const_op
 from .registry import HOST, OpDef
@@ -80,6 +82,47 @@ def _computed(x: GraphTensor, definition: OpDef, depth: int) -> list[Dim] | None
         return None
 
 
+def taken_entries(x: Any) -> list[Dim] | None:
+    """As `known_entries`, of what is built with the numbers instead of the tensor."""
+    entries = known_entries(x)
+    if isinstance(x, GraphTensor) and entries is not None and entries != [None] * len(entries):
+        _note(x, _DEPTH)
+    return entries
+
+
+def _note(x: Tensor, depth: int) -> None:
+    """Note that a tensor, and with it what it is computed of, is not looked at any more."""
+    if not isinstance(x, GraphTensor) or not depth or id(x) in x.graph.numbers:
+        return
+    op = x.op
+    definition: OpDef = op.definition  # type: ignore[assignment]  # the table's only kind
+    if not op.inputs and definition is not const_op:
+        for outer, own in x.graph.captures.values():
+            if own is x:
+                _note(outer, depth - 1)
+        return
+    x.graph.numbers[id(x)] = x
+    if not definition.traits.shape_query:
+        for source in op.inputs:
+            _note(source, depth - 1)
+
+
+def check_number(tensor: GraphTensor, array: Any) -> None:
+    """Raise InvalidArgumentError for a feed that the graph was not built with."""
+    if id(tensor) not in tensor.graph.numbers:
+        return
+    is_const = tensor.op.definition is const_op
+    known = tensor.op.attrs["value"].reshape(-1) if is_const else known_entries(tensor) or []
+    differ = (a is not None and a != b for a, b in zip(known, array.reshape(-1), strict=True))
+    if any(differ):
+        raise InvalidArgumentError(
+            f"{tensor.name} was known to be {np.asarray(known).tolist()} when the graph was built, "
+            f"and its operations have these sizes: {array.tolist()} cannot be fed for it",
+            remedy="build it with a placeholder, or placeholder_with_default, in this place",
+            location=tensor.op.location,
+        )
+
+
 def known_value(x: Any) -> Any:
     """`x` as Python numbers where it is a tensor whose value is known, else as it is.
 
@@ -91,8 +134,12 @@ def known_value(x: Any) -> Any:
         return x
     if isinstance(x, GraphTensor) and x.op.definition is const_op and x.dtype in INTEGER | BOOLEAN:
         value = x.op.attrs["value"]  # of any rank
-        return value.tolist() if value.size <= _MOST else x
+        if value.size > _MOST:
+            return x
+        _note(x, _DEPTH)
+        return value.tolist()
     entries = known_entries(x)
     if entries is None or None in entries:
         return x
+    _note(x, _DEPTH)
     return entries[0] if x.shape.rank == 0 else entries

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from laminar import engine as eng
 from laminar import ops
 from laminar.engine import (
     FIFOQueue,
@@ -177,3 +178,19 @@ def test_colocation_with_what_is_outside() -> None:
         y = cond(placeholder("bool", [], name="p"), branch, lambda: 0.0)
         with Session() as session:
             assert float(session.run(y, {"p:0": True})) == 4.0
+
+
+def test_tables_of_a_body() -> None:
+    """They are filled by the graph around it, whose initializers they are among."""
+    with eng.Graph().as_default():
+        keys = eng.constant([1, 2, 3], "int32")
+
+        def look_up(x: Any) -> Any:
+            entries = eng.KeyValueTensorInitializer(keys, np.array([5, 10, 15], "int32"))
+            return eng.HashTable(entries, -1).lookup(x)
+
+        found = ops.map(look_up, np.array([2, 4, 1], "int32"))
+        initializer = eng.tables_initializer()
+        with eng.Session() as session:
+            session.run(initializer)
+            np.testing.assert_array_equal(session.run(found), [10, -1, 5])

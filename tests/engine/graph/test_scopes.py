@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -200,3 +201,28 @@ def test_what_is_no_device() -> None:
     message = "device: expected the name of a device, got 3"
     with pytest.raises(InvalidArgumentError, match=message), eng.device(3):  # type: ignore[arg-type]  # wrong
         pass
+
+
+def test_an_operation_as_data() -> None:
+    with eng.Graph().as_default():
+        a: Any = eng.constant([1.0, 2.0], name="a")
+        with eng.device("/cpu:0"), eng.colocate_with(a), eng.control_dependencies([a]):
+            b: Any = eng.identity(a, name="b")
+    found = b.op.node_def
+    assert (found.name, found.op, found.device) == ("b", "Identity", "/device:cpu:0")
+    assert list(found.input) == ["a", "^a"]
+    assert b.op.colocation_groups() == [b"loc:@a"]
+    assert a.op.colocation_groups() == [b"loc:@a"]
+    assert b.op.op_def.type == "Identity"
+    found.name = "c"
+    assert b.op.name == b.op.node_def.name == "b"
+
+
+def test_no_colocation() -> None:
+    with eng.Graph().as_default():
+        a = eng.constant(1.0, name="a")
+        with eng.colocate_with(a), eng.colocate_with(None, ignore_existing=True):
+            b: Any = eng.identity(a)
+        with pytest.raises(InvalidArgumentError, match="None stands for no constraint"):
+            eng.colocate_with(None).__enter__()
+    assert b.op.colocation == ()

@@ -107,3 +107,41 @@ def test_over_several_devices() -> None:
     with eng.Session(config=devices) as session:
         session.run(w.initializer)
         assert session.run(y, {w: 5.0}) == 15.0
+
+
+# Constants that were taken for numbers
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda x, shape: ops.reshape(x, shape),
+        lambda x, shape: ops.reshape(x, ops.concatenate([shape[:1], [-1]])),
+        lambda x, shape: ops.sum(ops.reshape(x, (2, 2)), axis=shape[0] - 1),
+        lambda x, shape: ops.cond(x[0] > 0, lambda: ops.reshape(x, shape), lambda: shape * 1.0),
+    ],
+    ids=["a shape", "part of one", "an axis", "in a branch"],
+)
+def test_a_number_that_the_graph_was_built_with_cannot_be_another(build: Any) -> None:
+    with eng.Graph().as_default():
+        x = eng.placeholder("float32", [4])
+        shape = eng.constant([2, 2], name="shape")
+        y, twice = build(x, shape), shape * 2
+        with eng.Session() as session:
+            expected = session.run(y, {x: [1, 2, 3, 4]})
+            found = session.run(y, {x: [1, 2, 3, 4], shape: [2, 2]})
+            np.testing.assert_array_equal(found, expected)
+            with pytest.raises(
+                InvalidArgumentError, match=r"shape:0 was known to be \[2, 2\] when"
+            ):
+                session.run(y, {x: [1, 2, 3, 4], shape: [4, 1]})
+            with pytest.raises(InvalidArgumentError, match="shape:0 was known to be"):
+                session.make_callable(twice, [shape])([3, 7])
+
+
+def test_other_constants_can_be_fed() -> None:
+    with eng.Graph().as_default():
+        a = eng.constant([2, 2])
+        y = a * 3
+        with eng.Session() as session:
+            np.testing.assert_array_equal(session.run(y, {a: [5, 7]}), [15, 21])
