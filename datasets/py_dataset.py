@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
 from typing import Any, Final
 
 from laminar.engine.errors import InvalidArgumentError, UnimplementedError
@@ -88,6 +90,14 @@ class PyDataset:
             f"{type(self).__name__}: there is no __getitem__",
             remedy="write def __getitem__(self, index): return x, y",
         )
+
+    def __iter__(self) -> Iterator[Any]:
+        """The batches in turn; without end where their number is not known."""
+        try:
+            total = self.num_batches
+        except UnimplementedError:
+            total = None
+        return map(self.__getitem__, count() if total is None else range(total))
 
     @property
     def num_batches(self) -> int | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,13 +16,26 @@ from laminar.naming import who
 
 from .layer import Layer
 from .symbolic import any_symbolic
+from .tf_graph import call_in_tf_graph, holds_tf_symbols
 
 
 class DataLayer(Layer):
-    """A layer that takes raw data: tensors and arrays, and also numbers, strings, lists of them."""
+    """A layer that takes raw data: tensors and arrays, and also numbers, strings, lists of them.
+
+    In a graph of TensorFlow, as in `tf.data.Dataset.map`, it is an operation that calls the layer.
+    """
+
+    # TensorFlow's AutoGraph calls what has this attribute as it is.
+    autograph_info__: ClassVar[Mapping[str, Any]] = {}
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Compute the outputs; see `Layer.__call__`."""
+        if holds_tf_symbols(inputs):
+            return call_in_tf_graph(
+                lambda arrays: self(arrays, *args, **kwargs),
+                lambda symbols: self.compute_output_spec(symbols, *args, **kwargs),
+                inputs,
+            )
         return super().__call__(self._as_input(inputs), *args, **kwargs)
 
     def _as_input(self, inputs: Any) -> Any:

@@ -13,8 +13,8 @@ from laminar.engine.graph import INTEGER, STRING
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.ops.math import compare
 from laminar.engine.ops.text import string
+from laminar.engine.ops.text.farmhash import fingerprint, fingerprint_bucket, fingerprint_cat
 from laminar.engine.ops.text.siphash import to_hash_bucket_strong
-from laminar.engine.ops.text.string_match import to_hash_bucket
 from laminar.naming import who
 from laminar.typing import Ints, Shape
 
@@ -23,8 +23,8 @@ from .data_layer import DataLayer, as_input, refuse_sparse
 from .layer_options import LayerOptions
 from .options import one_of, whole
 
-# Stands between the values of a crossing: the "unit separator" of ASCII, which texts do not have.
-_SEPARATOR = b"\x1f"
+# What the fingerprints of a crossing are added to, as in TensorFlow's sparse crossing.
+_CROSSING = 0xDECAFCAFFE
 
 
 def as_salt(who: str, salt: Any) -> list[int] | None:
@@ -47,9 +47,9 @@ def as_text(x: Any) -> Any:
 
 
 def bin_of(text: Any, num_bins: int, salt: list[int] | None) -> Any:
-    """The bin of each string, int64: by FNV-1a, or by SipHash with the salt as its key."""
+    """The bin of each string, int64: by FarmHash, or by SipHash with the salt as its key."""
     if salt is None:
-        return to_hash_bucket(text, num_bins)
+        return fingerprint_bucket(fingerprint(text), num_bins)
     return to_hash_bucket_strong(text, num_bins, (salt[0], salt[1]))
 
 
@@ -57,9 +57,8 @@ class Hashing(DataLayer):
     """A bin below `num_bins` for each category: a hash of its text, modulo the number of bins.
 
     Numbers are hashed as their decimal text, floats cut to whole ones. The hash is the same in
-    every run and on every machine. With a salt it is SipHash-2-4, and the bins are those of Keras.
-    Without one it is 64-bit FNV-1a, where Keras has the FarmHash of TensorFlow: the bins differ, so
-    a model that was trained in Keras behind this layer has to be trained again, or get a salt.
+    every run and on every machine: FarmHash's Fingerprint64, or with a salt SipHash-2-4. The bins
+    are those of Keras.
 
     Args:
         num_bins: how many bins there are, with the one of `mask_value`.
@@ -72,7 +71,7 @@ class Hashing(DataLayer):
     Shapes:
         x: any, of strings or numbers -> y: the same; for other modes as in CategoryEncoding
 
-    Source: see `to_hash_bucket` and `to_hash_bucket_strong` of the engine.
+    Source: see `engine.ops.text.farmhash` and `engine.ops.text.siphash`.
     """
 
     def __init__(
@@ -128,7 +127,7 @@ class Hashing(DataLayer):
 class HashedCrossing(DataLayer):
     """A bin below `num_bins` for each combination of categories: a hash of them together.
 
-    The hash is that of `Hashing` without a salt; as there, the bins are not those of Keras.
+    Strings count as their fingerprints, whole numbers as themselves; the bins are those of Keras.
 
     Args:
         num_bins: how many bins there are.
@@ -170,10 +169,11 @@ class HashedCrossing(DataLayer):
 
     def call(self, inputs: Any) -> Any:
         self._check(inputs)
-        texts = [as_text(x) for x in inputs]
-        separator = convert_to_tensor(_SEPARATOR)
-        parts = [part for text in texts for part in (text, separator)]
-        bins = bin_of(string.string_concat(parts[:-1]), self.num_bins, None)
+        crossed = convert_to_tensor(_CROSSING, "int64")
+        for x in inputs:
+            is_text = x.dtype in STRING
+            crossed = fingerprint_cat(crossed, fingerprint(x) if is_text else ops.cast(x, "int64"))
+        bins = fingerprint_bucket(crossed, self.num_bins)
         return encode(bins, self.output_mode, self.num_bins, self.compute_dtype)
 
     def _check(self, inputs: Any) -> None:

@@ -148,11 +148,15 @@ class Operation(Copied):
 
     def _laminar_first_node(self, what: str) -> Node:
         if not self.inbound_nodes:
-            raise FailedPreconditionError(
+            raise NotCalledError(
                 f"{self.name!r} has no {what}: it was never called on a symbolic tensor",
                 remedy="call it on Input(shape=...), or put it into a Sequential with an Input",
             )
         return self.inbound_nodes[0]
+
+
+class NotCalledError(FailedPreconditionError, AttributeError):
+    """There is no symbolic call to tell the attribute, so `hasattr` says no."""
 
 
 def _checked_name(operation: Operation, name: str) -> str:

@@ -9,11 +9,11 @@ from laminar.config import image_data_format
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.typing import TensorLike
 
-from .layer import Layer
+from .data_layer import DataLayer
 from .layer_options import LayerOptions
 
 
-class Rescaling(Layer):
+class Rescaling(DataLayer):
     """y = x * scale + offset, in the compute dtype.
 
     Args:

@@ -163,6 +163,7 @@ _DECLARED: Mapping[str, str] = {
     ),
     "ops.state.variable_rows": "AssignRows",
     "ops.state.variable_scatter": "VariableScatter CountUpTo",
+    "ops.text.farmhash": "StringFingerprint FingerprintCat FingerprintBucket",
     "ops.text.siphash": "StringToHashBucketStrong",
     "ops.text.string": (
         "StringLength StringConcat StringJoin StringLower StringUpper StringStrip StringSplit "

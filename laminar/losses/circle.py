@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from laminar.engine.errors import ShapeError
 from laminar.engine.graph import Tensor
+from laminar.layers.masking import set_mask
 
 from .. import ops
 from ..dtype_policies import Policy
@@ -37,7 +38,8 @@ def circle(
         margin: m.
 
     Returns:
-        (batch,).
+        (batch,); 0 where there is no pair of the same class, or none of different ones. These have
+        no part in the mean of a `Circle`.
 
     Raises:
         ShapeError: `y_pred` is no matrix, or has another batch size than `y_true`.
@@ -68,7 +70,9 @@ def circle(
         same = ops.logical_and(same, ops.logical_not(itself))
     apart = gamma * ops.relu(cosine + margin) * (cosine - margin)
     together = gamma * ops.relu(1.0 + margin - cosine) * (1.0 - margin - cosine)
-    return ops.softplus(_log_sum_exp(apart, different) + _log_sum_exp(together, same))
+    values = ops.softplus(_log_sum_exp(apart, different) + _log_sum_exp(together, same))
+    set_mask(values, values > 0)  # a sample without a pair does not count in the mean
+    return values
 
 
 def _log_sum_exp(x: Tensor, where: Tensor) -> Tensor:

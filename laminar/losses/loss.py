@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeAlias
 
-from laminar.engine.errors import UnimplementedError
+from laminar.engine.errors import DTypeError, UnimplementedError
 from laminar.engine.functions import converted_in_graph
 from laminar.engine.graph import DType, Tensor, as_dtype
 from laminar.layers.masking import get_mask
@@ -90,7 +90,16 @@ class Loss(Recorded):
             remedy="write it: it gives one value for each sample",
         )
 
+    def _laminar_refuse_text(self, y_true: TensorLike) -> None:
+        if str(getattr(y_true, "dtype", "")) == "string":
+            raise DTypeError(
+                f"{type(self).__name__} {self.name!r}: the labels are text",
+                remedy="number the classes first, such as with "
+                "layers.StringLookup(vocabulary=classes, num_oov_indices=0)",
+            )
+
     def _laminar_convert_labels(self, y_true: TensorLike) -> Tensor:
+        self._laminar_refuse_text(y_true)
         return ops.convert_to_tensor(y_true, dtype=self.dtype)
 
     def get_config(self) -> dict[str, Any]:
@@ -174,6 +183,7 @@ class ClassNumberLoss(LossFunctionWrapper):
         return self.fn(y_true, y_pred, **self._options)
 
     def _laminar_convert_labels(self, y_true: TensorLike) -> Tensor:
+        self._laminar_refuse_text(y_true)
         return ops.convert_to_tensor(y_true)
 
 

@@ -133,9 +133,16 @@ def _fit(x: KerasTensor, value: Any, name: str, who: str) -> Any:
         if value.dtype.is_floating or value.dtype.is_integer or value.dtype == "bool":
             return cast(value, as_dtype(x.dtype)) if x.dtype != "string" else value
         raise InvalidArgumentError(
-            f"{who}: the input {name!r} must be {x.dtype}, got {value.dtype}"
+            f"{who}: the input {name!r} must be {x.dtype}, got {value.dtype}",
+            remedy=_TEXT if value.dtype == "string" else "give real numbers",
         )
     return value
+
+
+_TEXT = (
+    "make numbers of the text first, with layers.StringLookup or layers.TextVectorization; inside "
+    'the model, behind Input(..., dtype="string")'
+)
 
 
 def _batch(shape: TensorShape) -> str:

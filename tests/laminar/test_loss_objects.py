@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import laminar
 from laminar import losses
-from laminar.engine.errors import InvalidArgumentError, ShapeError, UnimplementedError
+from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
 from laminar.engine.graph import tensor_like
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.losses.alignment import squeeze_or_expand_to_same_rank
@@ -236,3 +237,23 @@ def test_labels_broadcast_with_a_warning(name: str) -> None:
         np.testing.assert_allclose(found, loss(np.repeat(y_true, 3, axis=1), y_pred), rtol=1e-6)
     with pytest.warns(UserWarning, match="1 against 2 axes"):
         losses.MeanSquaredError()(zeros(4), zeros(4, 4))
+
+
+def test_text_as_labels_is_refused_with_a_remedy() -> None:
+    model = laminar.Sequential([laminar.layers.Input((1,)), laminar.layers.Dense(2)])
+    losses_of = ("mse", losses.SparseCategoricalCrossentropy(from_logits=True))
+    for loss in losses_of:
+        model.compile("sgd", loss)
+        with pytest.raises(DTypeError, match=r"(?s)labels are text.*StringLookup"):
+            model.fit(np.ones((2, 1)), np.array(["u", "v"]), verbose=0)
+
+
+def test_a_sample_without_a_pair_has_no_part_in_circles_mean() -> None:
+    """As in Keras 3.15: the third sample has nobody of its class."""
+    labels = np.array([1, 1, 2])
+    x = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+    values = losses.circle(labels, x).numpy()
+    assert values[2] == 0
+    assert values[0] > 0
+    mean = losses.Circle()(labels, x).numpy()
+    np.testing.assert_allclose(mean, values[:2].mean(), rtol=1e-6)

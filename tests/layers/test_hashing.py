@@ -17,14 +17,6 @@ from .harness import check_config, check_symbolic, check_traced
 LETTERS = [["A"], ["B"], ["C"], ["D"], ["E"]]
 
 
-def fnv(text: str) -> int:
-    """64-bit FNV-1a, from RFC 9923."""
-    h = 0xCBF29CE484222325
-    for byte in text.encode():
-        h = (h ^ byte) * 0x100000001B3 % 2**64
-    return h
-
-
 # From the documentation of Keras's layer.
 @pytest.mark.parametrize(
     ("salt", "expected"), [([133, 137], [1, 2, 1, 0, 2]), (133, [0, 0, 2, 1, 0])]
@@ -36,23 +28,25 @@ def test_with_a_salt_the_bins_are_those_of_keras(salt: Any, expected: list[int])
 
 
 def test_without_a_salt() -> None:
+    """As Keras 3.15 with TensorFlow 2.21, and so all numbers below."""
     found = layers.Hashing(7)(LETTERS).numpy().ravel().tolist()
-    assert found == [fnv(letter) % 7 for (letter,) in LETTERS]
+    assert found == [3, 6, 1, 4, 1]
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "uint8"])
 def test_numbers_are_hashed_as_text(dtype: str) -> None:
     x = np.array([[0, 7, 123]], dtype)
     found = layers.Hashing(1000)(x).numpy()
-    assert found.tolist() == [[fnv(t) % 1000 for t in ("0", "7", "123")]]
-    assert layers.Hashing(1000)(np.array([-7.9])).numpy().item() == fnv("-7") % 1000
+    assert found.tolist() == [[735, 88, 931]]
+    assert layers.Hashing(1000)(np.array([-7.9])).numpy().item() == 62
 
 
-@pytest.mark.parametrize(("x", "mask"), [([["a", "", "b"]], ""), ([[5, 0, 6]], 0)])
-def test_mask_value_has_bin_0_alone(x: Any, mask: Any) -> None:
+@pytest.mark.parametrize(
+    ("x", "mask", "expected"), [([["a", "", "b"]], "", [1, 0, 2]), ([[5, 0, 6]], 0, [2, 0, 3])]
+)
+def test_mask_value_has_bin_0_alone(x: Any, mask: Any, expected: list[int]) -> None:
     found = layers.Hashing(4, mask_value=mask)(x).numpy()
-    texts = [str(v) for v in x[0]]
-    assert found.tolist() == [[1 + fnv(texts[0]) % 3, 0, 1 + fnv(texts[2]) % 3]]
+    assert found.tolist() == [expected]
     assert layers.Hashing(1, mask_value=mask)(x).numpy().tolist() == [[0, 0, 0]]
 
 
@@ -131,7 +125,7 @@ def test_crossing(shape: tuple[int, ...], mode: str) -> None:
     words, numbers = np.array([*"abca"], object), np.array([1, 2, 1, 1])
     if not shape:
         words, numbers = words[:1], numbers[:1]
-    bins = np.array([fnv(f"{w}\x1f{n}") % 6 for w, n in zip(words, numbers, strict=True)])
+    bins = np.array([1, 1, 5, 1])[: len(words)]
     layer = layers.HashedCrossing(6, output_mode=mode)
     inputs = [words.reshape(shape), numbers.reshape(shape)]
     value = layer(inputs).numpy()

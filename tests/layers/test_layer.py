@@ -304,3 +304,11 @@ class TestBuild:
         layer.input_spec = [layers.InputSpec(ndim=2)] * 2
         with pytest.raises(InvalidArgumentError, match="expected 2 inputs, got 3"):
             layer([ONES] * 3)
+
+
+def test_what_was_never_called_has_no_input() -> None:
+    dense = layers.Dense(2)
+    assert not hasattr(dense, "input")
+    assert not hasattr(dense, "output")
+    dense(layers.Input((3,)))
+    assert dense.input.shape == (None, 3)

@@ -7,8 +7,8 @@ from typing import Any
 from laminar import engine
 from laminar.engine.graph import Tensor
 from laminar.engine.ops.array.join import stack
+from laminar.engine.ops.text import farmhash, string_match
 from laminar.engine.ops.text import string as strings
-from laminar.engine.ops.text import string_match
 
 from .adapting import v1
 from .values import as_kind, static, tensor
@@ -169,7 +169,7 @@ def regex_full_match(input: Any, pattern: str) -> Tensor:
 @v1()
 def string_to_hash_bucket_fast(input: Any, num_buckets: int) -> Tensor:
     """A number below `num_buckets` for each string."""
-    return string_match.to_hash_bucket(tensor(input), num_buckets)
+    return farmhash.fingerprint_bucket(farmhash.fingerprint(tensor(input)), num_buckets)
 
 
 # Images

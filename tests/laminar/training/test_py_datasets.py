@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import signal
@@ -225,3 +226,19 @@ def test_leaving_early_ends_everything() -> None:
     for options in both:
         with pytest.raises(KeyboardInterrupt):
             linear().fit(Numbered(**options), callbacks=Interrupt(), verbose=0)
+
+
+def test_a_py_dataset_is_gone_through_to_its_end() -> None:
+    class Three(PyDataset):
+        def __len__(self) -> int:
+            return 3
+
+        def __getitem__(self, index: int) -> Any:
+            return index
+
+    class Endless(PyDataset):
+        def __getitem__(self, index: int) -> Any:
+            return index
+
+    assert list(Three()) == [0, 1, 2]
+    assert list(itertools.islice(Endless(), 5)) == [0, 1, 2, 3, 4]
