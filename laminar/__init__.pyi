@@ -21,6 +21,7 @@ from . import models as models
 from . import ops as ops
 from . import optimizers as optimizers
 from . import preprocessing as preprocessing
+from . import profiler as profiler
 from . import quantizers as quantizers
 from . import random as random
 from . import regularizers as regularizers

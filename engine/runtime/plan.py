@@ -37,6 +37,7 @@ from ..passes import (
     update_waits,
     writes_variables,
 )
+from ..timeline import Recording
 from .dataflow_executor import DataflowRun
 from .frames import FrameLayouts
 from .node import Node
@@ -216,6 +217,8 @@ class Plan:
         try:
             if context.runner is not None:
                 return context.runner(self, context, feeds)
+            if Recording.active is not None:
+                return Recording.active.run_plan(self, context, feeds)
             return self.execute(context, feeds)
         finally:
             restore(before)

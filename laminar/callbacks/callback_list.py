@@ -10,11 +10,9 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.tree import flatten
 
 from .callback import Callback, LazyLogs, Logs
-from .csv_logger import CSVLogger
 from .display import Flow
 from .history import History
 from .progress import ProgbarLogger
-from .tensorboard import TensorBoard
 
 # The older names, which `Callback` calls from the newer ones.
 _OLDER = {"on_train_batch_begin": "on_batch_begin", "on_train_batch_end": "on_batch_end"}
@@ -99,8 +97,10 @@ class CallbackList:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for callback in [*self._of(ProgbarLogger), *self._of(CSVLogger), *self._of(TensorBoard)]:
-            callback.break_off()
+        for callback in self.callbacks:
+            break_off = getattr(callback, "break_off", None)
+            if break_off is not None:
+                break_off()
 
     def _tell(self, method: str, *args: Any) -> None:
         for callback in self.callbacks:

@@ -13,9 +13,11 @@ from laminar import callbacks as callbacks_module
 from laminar import config
 from laminar.callbacks import BackupAndRestore
 from laminar.callbacks.live_plot import LivePlot
+from laminar.callbacks.timeline_events import TimelineEvents
 from laminar.distribute import DataParallel
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import EagerTensor
+from laminar.engine.timeline import Recording
 from laminar.tree import flatten, map_structure
 
 from ..callbacks.callback_list import CallbacksLike
@@ -421,7 +423,7 @@ class Trainer(TrainingSteps):
         if self._laminar_workers is not None and not self._laminar_workers.is_first:
             level = 0
             callbacks = [c for c in flatten(callbacks) if not getattr(c, "is_for_first", False)]
-        return callbacks_module.CallbackList(
+        listeners = callbacks_module.CallbackList(
             callbacks,
             add_history=add_history,
             add_progbar=bool(level),
@@ -429,6 +431,9 @@ class Trainer(TrainingSteps):
             verbose=int(level),
             **params,
         )
+        if Recording.active is not None:
+            listeners.append(TimelineEvents())
+        return listeners
 
     # One batch
 

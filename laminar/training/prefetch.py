@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final, Protocol
 
 from laminar.datasets.background import Background
+from laminar.engine.timeline import Recording
 
 from .batches import Batch
 
@@ -30,6 +31,26 @@ class Source(Protocol):
         """Free what it holds."""
 
 
+class _Recorded(Source):
+    """Tells a timeline how long each batch takes to be made, by whichever thread."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def __next__(self) -> Batch:
+        timeline = Recording.active
+        if timeline is None:
+            return next(self._source)
+        with timeline.span("make a batch", "data"):
+            return next(self._source)
+
+    def place(self) -> Any:
+        return self._source.place()
+
+    def close(self) -> None:
+        self._source.close()
+
+
 class Ahead(Iterator[Batch]):
     """The batches of a source, at first as they are wanted; then by a thread, if they take long.
 
@@ -43,7 +64,7 @@ class Ahead(Iterator[Batch]):
     def __init__(
         self, source: Source, capacity: int, *, at_once: bool = False, allowed: int | None = None
     ) -> None:
-        self._source = source
+        self._source = source if Recording.active is None else _Recorded(source)
         self._capacity = capacity
         self._allowed = allowed
         self._filler: Background | None = None

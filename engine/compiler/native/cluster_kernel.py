@@ -11,7 +11,6 @@ import contextlib
 import functools
 import logging
 import operator
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,10 +19,11 @@ import numpy as np
 
 from ... import dumps, forks
 from ...errors import InternalError
-from ...graph import Operation, TensorSpec, resource
+from ...graph import Operation, resource
 from ...ops.control.structured import WHILE
 from ...ops.core.cluster import ClusterBody, run_steps
-from ...ops.state.variable import Sharing, VariableStore, one_lock
+from ...ops.state.variable import Sharing, VariableStore
+from ...timeline import Recording, Timeline
 from ..codegen import driver
 from ..codegen.cpython_code import OTHER_SHAPES
 from ..lower.cluster_body import variables_of
@@ -31,7 +31,7 @@ from ..lower.loops import LOOPS
 from ..lower.size_inputs import sizes_among_inputs
 from ..plan.executable_plan import ExecutablePlan
 from ..plan.fallback import fall_back
-from ..plan.kernel_table import KernelTable
+from ..plan.kernel_table import KernelRow, KernelTable
 from ..plan.plan_cache import PlanCache
 from ..plan.specializations import Specializations
 from ..plan.supported_ops import Acceptance
@@ -45,72 +45,13 @@ from .cpython_calls import make_tensors_natively
 from .executable import Arena, Executable
 from .interrupts import run_cancellable
 from .kernel_times import seconds_of_launches
+from .ready import Place, Ready, picker
+from .traced_run import traced
 
 _log = logging.getLogger(__name__)
 
 _shape_of = operator.attrgetter("shape")
 _value_of = operator.attrgetter("value")
-
-
-class _Ready:
-    """An executable with what a call needs besides."""
-
-    __slots__ = (
-        "executable",
-        "is_long",
-        "is_plain",
-        "lock",
-        "places",
-        "run",
-        "sharing",
-        "stores",
-        "stores_of",
-        "threads",
-    )
-
-    def __init__(self, executable: Executable, threads: int) -> None:
-        self.executable = executable
-        self.is_long = executable.executable_plan.is_long
-        self.run = executable.run
-        self.stores_of = _picker(executable.executable_plan.variables)
-        # For the results: the call makes them where there is None.
-        self.places = (None,) * len(executable.results)
-        # Whether a call is to do nothing besides.
-        self.is_plain = not (executable.executable_plan.variables or self.is_long)
-        self.threads = threads
-        # The stores of the last call and the lock they have, as long as no store gets another.
-        self.stores: tuple[VariableStore, ...] = ()
-        self.lock = threading.Lock()
-        self.sharing = -1
-
-    def learn(self, stores: tuple[VariableStore, ...], specs: Sequence[TensorSpec]) -> None:
-        """Note the stores of a call and their lock.
-
-        Raises:
-            ShapeError: one has another shape than the code is for.
-        """
-        with one_lock(stores):
-            for store, spec in zip(stores, specs, strict=True):
-                store.check_shape(spec.shape, spec.dtype)
-            self.stores, self.lock = stores, stores[0].lock
-            self.sharing = Sharing.count
-
-
-class _Place(Arena):
-    """An arena, and what is ready to run in it.
-
-    `last` is what has run last: as most calls are like the one before, they are tried on that.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ready: dict[Any, _Ready] = {}
-        self.last: _Ready | None = None
-
-    def forget(self) -> None:
-        """Nothing is ready any more."""
-        self.ready.clear()
-        self.last = None
 
 
 class NativeCluster:
@@ -121,7 +62,7 @@ class NativeCluster:
         self._lock = forks.lock()
         # Where nobody runs: a call takes a place out, so calls at the same time each have memory of
         # their own. It takes the one that was used last, which is nearest in cache.
-        self._places = [_Place()]
+        self._places = [Place()]
         self._kept: dict[Any, ExecutablePlan] = {}  # by the sizes and the number of threads
         self._of_loaded_code: set[Any] = (
             set()
@@ -139,15 +80,17 @@ class NativeCluster:
         self._is_endless = any(step.definition in WHILE for step in body.steps)
         self._variables = variables_of(body)
         self._arrays = [i for i in self._data if i not in self._sizes]
-        self._arrays_of = _picker(self._arrays)
+        self._arrays_of = picker(self._arrays)
         self._specializations = Specializations(body, self._arrays, self._sizes)
 
     def __call__(self, context: Any, *inputs: Any) -> list[Any]:
         """The outputs for inputs; variables among them are updated."""
+        if Recording.active is not None:
+            return self._call_recorded(Recording.active, context, inputs)
         try:
             place = self._places.pop()
         except IndexError:
-            place = _Place()
+            place = Place()
         try:
             ready = place.last
             if ready is not None and ready.threads == num_threads():
@@ -167,16 +110,41 @@ class NativeCluster:
                     return found
         finally:
             self._places.append(place)
+        return self._without_native(context, inputs)
+
+    def _call_recorded(self, timeline: Timeline, context: Any, inputs: Sequence[Any]) -> list[Any]:
+        """As a call, which a timeline is told of."""
+        try:
+            place = self._places.pop()
+        except IndexError:
+            place = Place()
+        try:
+            ready = self._ready_for(inputs, place)
+            if ready is not None:
+                key, name = self._key(inputs), self._body.name
+                with traced(timeline, ready.executable, self, key, name):
+                    found = self._run_locked(context, ready, inputs)
+                if type(found) is list:
+                    return found
+        finally:
+            self._places.append(place)
+        return self._without_native(context, inputs)
+
+    def _without_native(self, context: Any, inputs: Sequence[Any]) -> list[Any]:
+        """The outputs where native code has given none."""
         empty = [x for x in inputs if isinstance(x, VariableStore) and x.value is None]
         if empty and all(store.value_or_none() is not None for store in empty):
             return self(context, *inputs)  # a restoration had values for them
         return run_steps(context, *inputs, body=self._body)
 
-    def _ready_for(self, inputs: Sequence[Any], place: _Place) -> _Ready | None:
-        """What is ready for inputs, made if it is not there; None if it cannot be made."""
+    def _key(self, inputs: Sequence[Any]) -> Any:
+        """The sizes that decide what runs."""
         key: Any = tuple(map(_shape_of, self._arrays_of(inputs)))
-        if self._sizes:
-            key = (*key, *(int(inputs[i]) for i in self._sizes))
+        return (*key, *(int(inputs[i]) for i in self._sizes)) if self._sizes else key
+
+    def _ready_for(self, inputs: Sequence[Any], place: Place) -> Ready | None:
+        """What is ready for inputs, made if it is not there; None if it cannot be made."""
+        key = self._key(inputs)
         ready = place.ready.get(key)
         if ready is None or ready.threads != num_threads():
             ready = self._prepare(key, place)
@@ -185,7 +153,7 @@ class NativeCluster:
         return ready
 
     def _run_locked(
-        self, context: Any, ready: _Ready, inputs: Sequence[Any]
+        self, context: Any, ready: Ready, inputs: Sequence[Any]
     ) -> list[Any] | int | None:
         """The outputs, or OTHER_SHAPES; None if the reference kernels are to run."""
         arrays = self._arrays_of(inputs)
@@ -205,7 +173,7 @@ class NativeCluster:
     def _run(
         self,
         context: Any,
-        ready: _Ready,
+        ready: Ready,
         arrays: Sequence[Any],
         stores: Sequence[VariableStore],
     ) -> list[Any] | int | None:
@@ -232,7 +200,7 @@ class NativeCluster:
             fall_back(self._body.name, InternalError("the arrays cannot be used in place"))
         return None
 
-    def _call(self, context: Any, ready: _Ready, objects: list[Any]) -> Any:
+    def _call(self, context: Any, ready: Ready, objects: list[Any]) -> Any:
         """Run an executable; a long one ends early when the step is cancelled."""
         if ready.is_long:
             return run_cancellable(context, ready.executable, objects)
@@ -240,7 +208,7 @@ class NativeCluster:
 
     # Making what a call needs
 
-    def _prepare(self, key: Any, place: _Place) -> _Ready | None:
+    def _prepare(self, key: Any, place: Place) -> Ready | None:
         """What calls with these shapes need; None when no code can be made for them."""
         with self._lock:
             if self._refused or any(0 in shape for shape in key if isinstance(shape, tuple)):
@@ -279,7 +247,7 @@ class NativeCluster:
         try:
             place = self._places.pop()
         except IndexError:
-            place = _Place()
+            place = Place()
         with self._lock, contextlib.suppress(Exception):
             threads, ready = num_threads(), place.ready
             if self._has_run():
@@ -289,6 +257,20 @@ class NativeCluster:
             if missing:
                 self._make_ready(missing, place)
         self._places.append(place)
+
+    def kernels_of(self, key: Any) -> list[KernelRow]:
+        """What each launch of a run for these sizes computes; none where that is not known.
+
+        The plan is made anew: one that was read from disk does not tell.
+        """
+        name = key, num_threads()
+        with self._lock:
+            if name not in self._kept:
+                return []
+            uses_loaded = name in self._of_loaded_code
+            _, table, launched = self._specializations.explained(key, uses_loaded=uses_loaded)
+        rows = {row.number: row for row in table.kernels}
+        return [rows[number] for number in launched]
 
     def explain(self) -> list[KernelTable]:
         """What runs for the sizes that were prepared first, kernel by kernel, with times.
@@ -323,7 +305,7 @@ class NativeCluster:
             seconds[number] = seconds.get(number, 0.0) + time_of
         return [table.with_seconds(seconds)]
 
-    def _make_ready(self, keys: Sequence[Any], place: _Place, *, uses_loaded: bool = False) -> None:
+    def _make_ready(self, keys: Sequence[Any], place: Place, *, uses_loaded: bool = False) -> None:
         """Make executables for shapes, of loaded code alone where so told; the lock is held."""
         start = time.perf_counter()
         compile_log.begin()
@@ -356,8 +338,8 @@ class NativeCluster:
         fall_back(self._body.name, error)
 
     def _make(
-        self, keys: Sequence[Any], place: _Place, uses_loaded: bool
-    ) -> tuple[list[_Ready], str]:
+        self, keys: Sequence[Any], place: Place, uses_loaded: bool
+    ) -> tuple[list[Ready], str]:
         """Executables for shapes, and why something had to be compiled, if it had."""
         if self._recipes is None:
             self._recipes = PlanCache(self._body)
@@ -395,7 +377,7 @@ class NativeCluster:
             executable = Executable(
                 executable_plan, place.memory, threads, *self._forms(key, executable_plan)
             )
-            ready.append(_Ready(executable, threads))
+            ready.append(Ready(executable, threads))
         for key, executable_plan in planned:
             store.write(key, threads, executable_plan, uses_loaded=(key, threads) in loaded_code)
         self._kept.update(zip(names, executable_plans, strict=True))
@@ -467,16 +449,6 @@ def is_offered() -> bool:
     llvm.asked_vector_bytes()  # what these raise is no mistake of the compiler
     reads_structs()
     return True
-
-
-def _picker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
-    """What takes some items out of a tuple, as a tuple; `places` rise."""
-    if not places:
-        return operator.itemgetter(slice(0))
-    first, last = places[0], places[-1]
-    if last - first == len(places) - 1:
-        return operator.itemgetter(slice(first, last + 1))
-    return operator.itemgetter(*places)
 
 
 heap.keep_freed()

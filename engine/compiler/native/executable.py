@@ -104,11 +104,19 @@ class Executable:
         finally:
             self._plan[driver.NUM_KERNELS] = self.num_kernels
 
+    def kernel_rows(self) -> Array:
+        """The table of kernels that a run reads: code, words, flags and check of each."""
+        start, width = self.executable_plan.places[1], driver.ROW_WORDS
+        return self._memory[start : start + width * self.num_kernels].reshape(-1, width)
+
     def launches(self) -> list[tuple[int, int]]:
         """The addresses of the code and of the words of what a run runs one after the other."""
-        start, width = self.executable_plan.places[1], driver.ROW_WORDS
-        rows = self._memory[start : start + width * self.num_kernels].reshape(-1, width)
-        return [(int(code), int(words)) for code, words, *_ in rows]
+        return [(int(code), int(words)) for code, words, *_ in self.kernel_rows()]
+
+    @property
+    def num_threads(self) -> int:
+        """For how many threads it was made."""
+        return self._num_threads
 
     def cancel(self, error: object = None) -> None:
         """Let the run stop as soon as it can, if it is long: then it fails."""

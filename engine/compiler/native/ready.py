@@ -1,0 +1,83 @@
+"""What is ready to run: executables with what a call needs besides, and the memory they share."""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...graph import TensorSpec
+from ...ops.state.variable import Sharing, VariableStore, one_lock
+from .executable import Arena, Executable
+
+
+class Ready:
+    """An executable with what a call needs besides."""
+
+    __slots__ = (
+        "executable",
+        "is_long",
+        "is_plain",
+        "lock",
+        "places",
+        "run",
+        "sharing",
+        "stores",
+        "stores_of",
+        "threads",
+    )
+
+    def __init__(self, executable: Executable, threads: int) -> None:
+        self.executable = executable
+        self.is_long = executable.executable_plan.is_long
+        self.run = executable.run
+        self.stores_of = picker(executable.executable_plan.variables)
+        # For the results: the call makes them where there is None.
+        self.places = (None,) * len(executable.results)
+        # Whether a call is to do nothing besides.
+        self.is_plain = not (executable.executable_plan.variables or self.is_long)
+        self.threads = threads
+        # The stores of the last call and the lock they have, as long as no store gets another.
+        self.stores: tuple[VariableStore, ...] = ()
+        self.lock = threading.Lock()
+        self.sharing = -1
+
+    def learn(self, stores: tuple[VariableStore, ...], specs: Sequence[TensorSpec]) -> None:
+        """Note the stores of a call and their lock.
+
+        Raises:
+            ShapeError: one has another shape than the code is for.
+        """
+        with one_lock(stores):
+            for store, spec in zip(stores, specs, strict=True):
+                store.check_shape(spec.shape, spec.dtype)
+            self.stores, self.lock = stores, stores[0].lock
+            self.sharing = Sharing.count
+
+
+class Place(Arena):
+    """An arena, and what is ready to run in it.
+
+    `last` is what has run last: as most calls are like the one before, they are tried on that.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ready: dict[Any, Ready] = {}
+        self.last: Ready | None = None
+
+    def forget(self) -> None:
+        """Nothing is ready any more."""
+        self.ready.clear()
+        self.last = None
+
+
+def picker(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """What takes some items out of a tuple, as a tuple; `places` rise."""
+    if not places:
+        return operator.itemgetter(slice(0))
+    first, last = places[0], places[-1]
+    if last - first == len(places) - 1:
+        return operator.itemgetter(slice(first, last + 1))
+    return operator.itemgetter(*places)
