@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def test_configs_as_keras_writes_them() -> None:
         },
         "registered_name": None,
     }
-    assert quantizers.serialize(quantizer) == config
+    assert json.loads(json.dumps(quantizers.serialize(quantizer))) == config
     assert quantizers.deserialize(config).axis == (-1,)
     assert quantizers.get(None) is None
     assert quantizers.get("abs_max_quantizer").axis is None

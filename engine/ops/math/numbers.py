@@ -26,7 +26,7 @@ from ..array.broadcast import unbroadcast
 from ..core.arrays import computing_dtype
 from ..core.basic import ones_like, zeros_like
 from ..core.elementwise import elementwise
-from ..core.registry import Grads, OpDef, define
+from ..core.registry import Grads, OpDef, define, no_gradient
 from ..core.traits import Traits
 from .arithmetic import maximum, sign
 from .compare import equal, greater, is_finite, less, logical_or, where
@@ -73,6 +73,8 @@ def _next_after_half_kernel(xp: Any, x: Array, y: Array) -> Array:
     found = moved.astype(xp.int16).view(x.dtype)
     return xp.where(x == y, y, xp.where(xp.isnan(x) | xp.isnan(y), x + y, found))
 
+
+next_after_half.grad(no_gradient)
 
 heaviside: OpDef = elementwise(
     "Heaviside",

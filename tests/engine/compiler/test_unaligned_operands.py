@@ -14,9 +14,16 @@ from laminar.engine.compiler.lower.rules.contractions import product
 from laminar.engine.compiler.plan.compiled_program import CompiledProgram
 from laminar.engine.compiler.plan.launches import Launches
 from laminar.engine.compiler.schedule.buffer_assignment import assign_buffers
+from laminar.engine.compiler.target import host
 from laminar.engine.graph import float32
 
 ROWS, INNER, COLUMNS = 128, 256, 784
+
+
+@pytest.fixture(autouse=True)
+def second_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the processors for which these sizes are near the limits, whatever runs the tests."""
+    monkeypatch.setattr(host, "second_cache", lambda: 2 << 20)
 
 
 def launch_of(b: Builder, y: View) -> Launch:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ....graph import DType, float32, float64, int32, int64
+from ....graph import DType, float32, float64, int32, int64, uint64
 from ...ir.not_lowered import NotLoweredError
 from ..conversions import convert, fma
 from ..function import IRFunction, Value
@@ -110,9 +110,18 @@ def clamp(fn: IRFunction, x: Value, low: float, high: float) -> Value:
 
 
 def with_sign(fn: IRFunction, x: Value, sign: Value) -> Value:
-    """|x| with the sign of `sign`."""
+    """|x| with the sign of `sign`.
+
+    Of float64 it is put together of bits: where the result becomes a half, LLVM makes halves of
+    both arguments of its own copysign, and x86 processors before AVX512-FP16 have no instruction
+    that makes a half of a float64.
+    """
     format_of(x)
-    return fn.call("copysign", x, sign)
+    if x.dtype != float64:
+        return fn.call("copysign", x, sign)
+    size = fn.bits(x, uint64) & 0x7FFF_FFFF_FFFF_FFFF
+    found = size | (fn.bits(sign, uint64) & (1 << 63))
+    return fn.bits(found, float64)
 
 
 def magnitude(fn: IRFunction, x: Value) -> Value:
