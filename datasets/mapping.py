@@ -33,7 +33,7 @@ class Mapped(Stage):
         super().__init__("Dataset.map", source)
         self._fn = fn
         self._threads = threads
-        self._is_ordered = is_ordered
+        self.is_ordered = is_ordered
 
     def compute(self, element: Any) -> Any:
         """The result for an element."""
@@ -69,7 +69,7 @@ class Mapped(Stage):
         source = self.sources[0].open(walk)
         if not self._threads:
             return _Mapping(source, self)
-        return _ParallelMapping(source, self, self._threads, self._is_ordered)
+        return _ParallelMapping(source, self, self._threads, self.is_ordered)
 
 
 class _Mapping(Passing):
@@ -94,7 +94,7 @@ class _ParallelMapping(Cursor):
         self._trail = Trail(source, lambda: self._running)
         self._stage = stage
         self._threads = threads
-        self._is_ordered = is_ordered
+        self.is_ordered = is_ordered
         self._running: dict[int, Future[Any]] = {}
         self._has_ended = False
         self._pool: Pool | None = None
@@ -114,7 +114,7 @@ class _ParallelMapping(Cursor):
             self._end_threads()
             raise StopIteration
         number = next(iter(self._running))
-        if not self._is_ordered:
+        if not self.is_ordered:
             wait(self._running.values(), return_when=FIRST_COMPLETED)
             number = next(n for n, result in self._running.items() if result.done())
         try:

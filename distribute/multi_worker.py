@@ -54,12 +54,14 @@ class Turn(NamedTuple):
         is_over: no process has a batch left.
         stops: a process wants to end the loop.
         ended: the processes whose data is over, while others have some.
+        is_own: whether each has a batch of its own, and the step's is all of them together.
     """
 
     counts: Any
     is_over: bool
     stops: bool
     ended: tuple[int, ...]
+    is_own: bool
 
 
 class MultiWorker:
@@ -153,12 +155,17 @@ class MultiWorker:
 
     # A step
 
-    def shared(self, step: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """`step` as a function of (batch, counts, share, key), to be traced."""
+    def shared(self, step: Callable[[Any], Any], *, is_own: bool) -> Callable[[Any], Any]:
+        """`step` as a function of (batch, counts, share, key), to be traced.
+
+        Args:
+            step: what a batch goes through.
+            is_own: whether `batch` is this worker's part of it.
+        """
 
         def run(given: Any) -> Any:
             batch, counts, share, key = given
-            if not self.has_same_data:
+            if is_own:
                 batch = map_structure(
                     lambda x: None if x is None else gathered_rows(x, counts, self.group), batch
                 )
@@ -190,6 +197,7 @@ class MultiWorker:
         content: int = 0,
         stops: bool = False,
         is_empty: bool = False,
+        is_own: bool = False,
     ) -> Turn:
         """Agree on a step: all workers call it before each.
 
@@ -200,6 +208,7 @@ class MultiWorker:
             content: a number made of its values, 0 for any.
             stops: whether this worker leaves the loop.
             is_empty: whether it has never had a batch.
+            is_own: whether each worker has batches of its own.
 
         Raises:
             FailedPreconditionError: what the workers are doing is not the same thing.
@@ -220,19 +229,15 @@ class MultiWorker:
             )
         has_ended = (found["flags"] & _ENDED) > 0
         if (found["flags"] & _STOP).any():
-            return Turn(None, is_over=True, stops=True, ended=())
+            return Turn(None, is_over=True, stops=True, ended=(), is_own=is_own)
         if has_ended.all():
-            return Turn(None, is_over=True, stops=False, ended=())
-        self._check_batches(found, has_ended, form)
-        counts = self._counts(found)
-        return Turn(counts, False, False, tuple(np.flatnonzero(has_ended).tolist()))
+            return Turn(None, is_over=True, stops=False, ended=(), is_own=is_own)
+        self._check_batches(found, has_ended, form, is_own=is_own)
+        told = found["rows"]
+        counts = told.astype(np.int64) if is_own else shares_of(int(told[0]), len(found))
+        return Turn(counts, False, False, tuple(np.flatnonzero(has_ended).tolist()), is_own)
 
-    def _counts(self, found: Any) -> Any:
-        if not self.has_same_data:
-            return found["rows"].astype(np.int64)
-        return shares_of(int(found["rows"][0]), len(found))
-
-    def _check_batches(self, found: Any, has_ended: Any, form: str) -> None:
+    def _check_batches(self, found: Any, has_ended: Any, form: str, *, is_own: bool) -> None:
         if (found["flags"] & _EMPTY).any():
             raise _agreed(
                 InvalidArgumentError,
@@ -241,7 +246,7 @@ class MultiWorker:
                 "use no more workers than there are files or batches, or auto_shard='batch'",
             )
         there = found[~has_ended]
-        if self.has_same_data and (has_ended.any() or (there["rows"] != there["rows"][0]).any()):
+        if not is_own and (has_ended.any() or (there["rows"] != there["rows"][0]).any()):
             raise _agreed(
                 InvalidArgumentError,
                 "the workers' data differ: this step's batch has "
@@ -256,7 +261,7 @@ class MultiWorker:
                 + self._said_by_each(form),
                 "give all workers data of one form; sequences of several lengths, filled up to one",
             )
-        if self.has_same_data and (there["content"] != there["content"][0]).any():
+        if not is_own and (there["content"] != there["content"][0]).any():
             raise _agreed(
                 InvalidArgumentError,
                 "the workers' data differ: the first batches have the same shapes and other values",

@@ -11,6 +11,7 @@ import numpy as np
 
 from laminar.datasets.batching import Batched
 from laminar.datasets.dataset import Dataset
+from laminar.datasets.dealing import dealt
 from laminar.datasets.epochs import INFINITE
 from laminar.datasets.iteration import DatasetIterator
 from laminar.datasets.py_dataset import PyDataset
@@ -167,6 +168,18 @@ class Walked(Stream):
         self.batch_sizes = _batch_sizes(dataset.stage)
         self.is_endless = size == INFINITE
         self._before = dataset.walks
+        self._part: Walked | None = None
+
+    def dealt_out(self, by: str, count: int, index: int) -> Walked:
+        """The part of it that one of several workers has: see `datasets.dealing`.
+
+        It is the same object each time, as its passes go on from loop to loop.
+        """
+        if self._part is None:
+            whole = self._dataset
+            self._part = Walked(dealt(whole, by, count, index), self._reader, self._who)
+            self._part._before = self._before
+        return self._part
 
     def _open(self, number: int, first: int, place: Any) -> Ahead:
         self._dataset.begin_at(self._before + number)

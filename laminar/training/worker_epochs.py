@@ -14,6 +14,7 @@ from laminar.tree import map_structure
 
 from .batches import Batch, size_of
 from .data import Data, Epochs
+from .streams import Walked
 from .training_state import variables_of
 from .worker_step import content_of, form_of
 
@@ -38,7 +39,13 @@ class WorkerEpochs(Epochs):
     def __init__(
         self, data: Data, steps: int | None, *, kind: str, model: Any, strategy: MultiWorker
     ) -> None:
+        by = strategy.auto_shard
+        is_dealt = by in ("element", "file") and isinstance(data, Walked) and kind != "predict"
+        if is_dealt:
+            assert isinstance(data, Walked), "it is dealt"
+            data = data.dealt_out(by, strategy.num_replicas, strategy.rank)
         super().__init__(data, steps)
+        self._is_own = is_dealt or by == "off"
         self._kind = kind
         self._model = model
         self._strategy = strategy
@@ -46,7 +53,7 @@ class WorkerEpochs(Epochs):
         self._has_failed = False
         self._has_told = not strategy.is_first  # that some data is over
         data.seed = int(strategy.of_first(data.seed))
-        if strategy.has_same_data:
+        if not self._is_own:
             sizes = " or ".join(map(str, data.batch_sizes)) or "any number of"
             said = f"{kind}, {data.num_batches} batches of {sizes} examples"
             strategy.check_same("what they do", said if steps is None else f"{said}, {steps} steps")
@@ -102,8 +109,9 @@ class WorkerEpochs(Epochs):
         strategy = self._strategy
         rows = None if batch is None else size_of(batch)
         form = "" if batch is None else form_of(batch)
-        given: dict[str, Any] = {"is_empty": batch is None and self._stand_in is None}
-        if batch is not None and is_new and strategy.has_same_data:
+        given: dict[str, Any] = {"is_own": self._is_own}
+        given["is_empty"] = batch is None and self._stand_in is None
+        if batch is not None and is_new and not self._is_own:
             given["content"] = content_of(batch)
         while True:
             try:

@@ -44,7 +44,11 @@ class WorkerStep:
         self._model = model
         self._kind = kind
         self._strategy = strategy
-        self._shared = Step(strategy.shared(step), eager=False, native=native)
+        # By whether the batch of a step is those of the workers together, or one that all have.
+        self._shared = {
+            is_own: Step(strategy.shared(step, is_own=is_own), eager=False, native=native)
+            for is_own in (False, True)
+        }
         # For batches of fewer examples than workers, where all have the same ones.
         self._alone = Step(step, eager=False, native=native)
         self._traced: set[int] = set()
@@ -54,7 +58,8 @@ class WorkerStep:
         strategy = self._strategy
         turn = strategy.held_for(batch)
         if turn is None:
-            turn = strategy.meet(self._kind, size_of(batch), form_of(batch))
+            is_own = strategy.auto_shard == "off"
+            turn = strategy.meet(self._kind, size_of(batch), form_of(batch), is_own=is_own)
         has_rows = strategy.rank not in turn.ended
         while True:
             try:
@@ -66,25 +71,24 @@ class WorkerStep:
                 self._traced.clear()
                 if not strategy.recover(lost, variables_of(self._model)):
                     rows = size_of(batch) if has_rows else None
-                    turn = strategy.meet(self._kind, rows, form_of(batch))
+                    turn = strategy.meet(self._kind, rows, form_of(batch), is_own=turn.is_own)
                     if not turn.is_over:
                         continue
                 return self._model.get_metrics_result()
 
     def _run(self, batch: Batch, turn: Turn) -> Any:
         strategy = self._strategy
-        if strategy.has_same_data and turn.counts.sum() < strategy.num_replicas:
+        if not turn.is_own and turn.counts.sum() < strategy.num_replicas:
             return self._alone(batch)
-        given = self._given(batch, turn.counts)
-        self._check_graph(given)
-        return self._shared(given)
+        step, given = self._shared[turn.is_own], self._given(batch, turn.counts)
+        self._check_graph(step.trace(given))
+        return step(given)
 
     def _given(self, batch: Batch, counts: Any) -> Any:
         return batch, *(EagerTensor(a) for a in self._strategy.inputs_for(counts))
 
-    def _check_graph(self, given: Any) -> None:
+    def _check_graph(self, concrete: ConcreteFunction | None) -> None:
         """See that a graph that is new is the same in all workers."""
-        concrete = self._shared.trace(given)
         if concrete is not None and id(concrete) not in self._traced:
             self._traced.add(id(concrete))
             self._strategy.check_same("the graph of a step", _digest(concrete))
@@ -92,7 +96,8 @@ class WorkerStep:
     def trace(self, batch: Batch) -> ConcreteFunction | None:
         """The graph for batches of this form."""
         counts = np.ones(self._strategy.num_replicas, np.int64)
-        return self._shared.trace(self._given(batch, counts))
+        step = self._shared[not self._strategy.has_same_data]
+        return step.trace(self._given(batch, counts))
 
     def traced(self) -> Step:
         """What looks at every value of a step cannot look into other processes."""
@@ -102,14 +107,18 @@ class WorkerStep:
         )
 
     @property
+    def _all(self) -> list[Step]:
+        return [*self._shared.values(), self._alone]
+
+    @property
     def compiles(self) -> list[Any]:
         """As those of a `Step`."""
-        return [*self._shared.compiles, *self._alone.compiles]
+        return [event for step in self._all for event in step.compiles]
 
     @property
     def kernels(self) -> list[Any]:
         """As those of a `Step`."""
-        return [*self._shared.kernels, *self._alone.kernels]
+        return [kernel for step in self._all for kernel in step.kernels]
 
 
 def form_of(batch: Batch) -> str:

@@ -32,7 +32,7 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return first | {"said": text}
 
 
-@pytest.mark.parametrize("case", [*MAKERS, "normalized", "own_data"])
+@pytest.mark.parametrize("case", [*MAKERS, "normalized", "own_data", "dealt"])
 def test_it_is_training_by_one_process(found: dict[str, Any], case: str) -> None:
     """The bits are the same in all workers; the values those of one, with a short last batch.
 

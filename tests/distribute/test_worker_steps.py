@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 import laminar
 from laminar import layers
 from laminar.distribute import MultiWorker
+from laminar.distribute.collectives import mpi
 from laminar.distribute.collectives.group import Group
 from laminar.distribute.multi_worker import default_strategy, use_by_default
-from laminar.engine.errors import UnimplementedError
+from laminar.engine.errors import FailedPreconditionError, UnimplementedError
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(12, 4)).astype("float32")
@@ -80,7 +82,7 @@ def test_a_step_is_four_clusters_and_two_calls() -> None:
     """Forward, loss and metrics of all rows, backward, updates."""
     made = model(echoing(), optimizer="adam")
     made.fit(X, Y, batch_size=12, verbose=0)
-    (concrete,) = made._laminar_compiled.steps["train"]._shared._concrete.values()
+    (concrete,) = made._laminar_compiled.steps["train"]._shared[False]._concrete.values()
     (plan,) = concrete._plans.values()
     types = [op.type for op in plan.operations]
     calls = [t for t in types if t in ("GatherRows", "SumOverWorkers", "OfFirstWorker")]
@@ -92,7 +94,7 @@ def test_a_step_is_four_clusters_and_two_calls() -> None:
 def test_inputs_that_nobody_takes_whole_are_not_sent() -> None:
     made = model(echoing(auto_shard="off"))
     made.fit(X, Y, batch_size=12, verbose=0)
-    (concrete,) = made._laminar_compiled.steps["train"]._shared._concrete.values()
+    (concrete,) = made._laminar_compiled.steps["train"]._shared[True]._concrete.values()
     sent = [op.inputs[0] for op in concrete.graph.effects if op.type == "GatherRows"]
     assert sorted((tuple(x.shape) for x in sent), key=len) == [(None,), (None, 2)]  # y, y_pred
 
@@ -146,3 +148,14 @@ def test_a_dry_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert "fit: a dry run: one batch" in capsys.readouterr().out
     for a, b in zip(made.get_weights(), before, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_workers_without_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that was started with others needs what they talk by; one alone does not."""
+    monkeypatch.setattr(mpi, "_world", [])
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    assert MultiWorker().num_replicas == 1
+    mpi._world.clear()
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
+    with pytest.raises(FailedPreconditionError, match=r"pip install 'laminar\[mpi\]'"):
+        MultiWorker()

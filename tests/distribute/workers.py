@@ -209,6 +209,21 @@ def random(strategy: MultiWorker) -> Found:
     return {"random/seen": shown.seen.numpy(), "random/states": np.array(states)}
 
 
+def dealt(strategy: MultiWorker) -> Found:
+    """A Dataset whose elements are dealt out, with batches of 25, the last of 3."""
+    found: Found = {}
+    for who, shared in (("one", None), ("all", MultiWorker(auto_shard="element"))):
+        laminar.set_random_seed(3)
+        data = laminar.datasets.Dataset.from_tensor_slices((X, Y)).shuffle(103, seed=5)
+        data = data.map(lambda x, y: (2 * x, y)).batch(25).prefetch(2)
+        model = dense()
+        model.compile("adam", SPARSE, metrics=["accuracy"], strategy=shared)
+        history = model.fit(data, epochs=2, verbose=0, validation_data=data)
+        noted(found, f"dealt/{who}", model, history.history)
+        found[f"dealt/{who}/predicted"] = model.predict(data, verbose=0)
+    return found
+
+
 def own_data(strategy: MultiWorker) -> Found:
     """Batches of each worker's own, of 5 and 3 rows, and 6 and 4 batches of them."""
     strategy = MultiWorker(auto_shard="off")
@@ -248,7 +263,8 @@ def own_data(strategy: MultiWorker) -> Found:
 
 def main() -> None:
     strategy = MultiWorker(timeout_seconds=30)
-    found = same(strategy) | float64(strategy) | random(strategy) | own_data(strategy)
+    found = same(strategy) | float64(strategy) | random(strategy)
+    found |= own_data(strategy) | dealt(strategy)
     np.savez(Path(sys.argv[1]) / f"{strategy.rank}.npz", **found)
 
 
