@@ -28,7 +28,7 @@ class CallLog:
             entries = self._entries
             if entries is None:
                 return method(message, values, call)
-            start = time.time_ns()
+            start, step_id = time.time_ns(), getattr(message, "step_id", 0)
             error = ""
             try:
                 return method(message, values, call)
@@ -41,7 +41,7 @@ class CallLog:
                         method=name,
                         start_us=start * 1e-3,
                         duration_us=(time.time_ns() - start) * 1e-3,
-                        step_id=getattr(message, "step_id", 0),
+                        step_id=step_id if isinstance(step_id, int) else 0,
                         error=error,
                     )
                 )

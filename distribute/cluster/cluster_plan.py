@@ -25,6 +25,7 @@ from laminar.engine.runtime import Machine, RunMetadata, RunOptions, SessionConf
 from laminar.engine.runtime.partitioned import Barrier, StepDevices, passed_on
 
 from ..wire import with_origin
+from .ended_steps import EndedSteps
 from .messages import messages, read_metadata, write_options
 from .peers import NO_DEADLINE_SECONDS, LocalCall, LocalPeer, Peer, Reply, call_all, first_error
 from .registered_graphs import write_part
@@ -70,6 +71,12 @@ class ClusterMachine(Machine):
         super().__init__(config, devices=devices)
         self.tasks = tasks
         self.handle = handle
+        self.ended = EndedSteps(self._tell_ended)
+
+    def _tell_ended(self, task: str, steps: Sequence[int]) -> None:
+        """Tell a task that steps went well."""
+        request = messages().CleanupGraphRequest(step_id=steps, session_handle=self.handle)
+        self.tasks[task].peer.call("CleanupGraph", request, timeout_seconds=_CLEANUP_SECONDS)
 
     def plan(self, step: StepGraph, *, compiled: bool = False, optimize: bool = False) -> Any:
         """How to run a step; see `Machine.plan`."""
@@ -113,7 +120,7 @@ class ClusterPlan:
     def __init__(
         self, machine: ClusterMachine, step: StepGraph, cut: Mapping[str, Part], *, compiled: bool
     ) -> None:
-        self._machine = machine
+        self.machine = machine
         self._compiled = compiled
         by_task: dict[str, list[Part]] = {}
         for device, part in cut.items():
@@ -136,7 +143,7 @@ class ClusterPlan:
     @property
     def gains_by_compiling(self) -> bool:
         """Whether native code can make it faster, on some of its devices."""
-        named = self._machine.devices.named
+        named = self.machine.devices.named
         parts = [part for share in self.shares for part in share.parts]
         return any(gains(part.step.operations, named(part.location)) for part in parts)
 
@@ -172,7 +179,7 @@ class ClusterPlan:
 
     def _request(self, share: _Share) -> Any:
         request = messages().RegisterGraphRequest(
-            session_handle=self._machine.handle,
+            session_handle=self.machine.handle,
             compiled=self._compiled,
             incarnation=share.task.incarnation,
         )
@@ -189,7 +196,7 @@ class ClusterPlan:
             peers,
             "DeregisterGraph",
             lambda name: messages().DeregisterGraphRequest(
-                session_handle=self._machine.handle, graph_handle=handles[name]
+                session_handle=self.machine.handle, graph_handle=handles[name]
             ),
             timeout_seconds=_CLEANUP_SECONDS,
         )
@@ -252,10 +259,11 @@ class ClusterPlan:
     def message(self, share: _Share, step_id: int, options: RunOptions | None) -> Any:
         """The request for a task's share of a step."""
         found = messages().RunGraphRequest(
-            session_handle=self._machine.handle,
+            session_handle=self.machine.handle,
             graph_handle=share.graph_handle,
             step_id=step_id,
             incarnation=share.task.incarnation,
+            ended=self.machine.ended.take(share.task.name),
         )
         if options is not None:
             write_options(found.options, options)
@@ -333,22 +341,14 @@ class _Running:
             call.end()
 
     def clean_up(self, *, failed: bool) -> None:
-        """Tell the tasks that the step is over; where it failed, wait until they know it."""
-        handle = self._plan._machine.handle
+        """Have the tasks told that the step is over; where it failed, wait until they know it."""
+        machine = self._plan.machine
+        if not failed:
+            for share in self._plan.shares:
+                machine.ended.add(share.task.name, self._step_id)
+            return
         message = messages().CleanupGraphRequest(
-            step_id=self._step_id, failed=failed, session_handle=handle
+            step_id=[self._step_id], failed=True, session_handle=machine.handle
         )
         peers = {share.task.name: share.task.peer for share in self._plan.shares}
-        if failed:
-            call_all(peers, "CleanupGraph", lambda _: message, timeout_seconds=_CLEANUP_SECONDS)
-            return
-        for share in self._plan.shares:
-            if share.task.worker is not None:
-                share.task.peer.call("CleanupGraph", message, timeout_seconds=_CLEANUP_SECONDS)
-            else:
-                share.task.peer.begin(
-                    "CleanupGraph",
-                    message,
-                    timeout_seconds=_CLEANUP_SECONDS,
-                    done=lambda reply, error: None,
-                )
+        call_all(peers, "CleanupGraph", lambda _: message, timeout_seconds=_CLEANUP_SECONDS)

@@ -84,7 +84,9 @@ class GrpcServer:
         self._state = _State.NEW
         self._watcher: threading.Thread | None = None
         self._channels = Channels(
-            settings.credentials, names={address: name for name, address in places.items()}
+            settings.credentials,
+            names={address: name for name, address in places.items()},
+            allow_insecure_network=settings.allow_insecure_network,
         )
         devices = task_devices(
             definition.job_name,

@@ -269,6 +269,8 @@ class Worker:
         if graph is None:
             raise self._unknown_graph(message.graph_handle)
         graph.check(values)
+        for ended in message.ended:
+            self.steps.end(ended)
         step_id = message.step_id
         context = session.context.step()
         try:
@@ -351,10 +353,11 @@ class Worker:
 
     def _cleanup_graph(self, message: Any, values: Sequence[Any], call: Call) -> Reply:
         self._session(message.session_handle, call.identity)
-        error = None
-        if message.failed:
-            error = CancelledError(f"step {message.step_id:x} failed in another task")
-        self.steps.end(message.step_id, error)
+        for step_id in message.step_id:
+            error = None
+            if message.failed:
+                error = CancelledError(f"step {step_id:x} failed in another task")
+            self.steps.end(step_id, error)
         return _nothing()
 
     def _cleanup_all(self, message: Any, values: Sequence[Any], call: Call) -> Reply:

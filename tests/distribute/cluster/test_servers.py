@@ -202,7 +202,7 @@ def test_a_worker_asked_by_hand(cluster: LocalCluster, channels: Channels) -> No
     np.testing.assert_array_equal(call("RunGraph", run, [x_value]).values[0], x_value * 2)
     with pytest.raises(errors.AbortedError, match="twice"):  # at most once
         call("RunGraph", run, [x_value])
-    call("CleanupGraph", m.CleanupGraphRequest(session_handle="mine", step_id=7))
+    call("CleanupGraph", m.CleanupGraphRequest(session_handle="mine", step_id=[7]))
     with pytest.raises(errors.AbortedError, match="is over"):
         call("RunGraph", run, [x_value])
     run.step_id, run.incarnation = 8, 5

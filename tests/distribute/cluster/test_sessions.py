@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -168,7 +169,7 @@ def test_concurrent_steps_do_not_mix(cluster: LocalCluster) -> None:
     assert wrong == []
 
 
-def test_one_registration_one_request_and_one_cleanup_for_each_worker(
+def test_one_registration_and_one_request_a_step_for_each_worker(
     cluster: LocalCluster,
 ) -> None:
     model = Linear()
@@ -179,12 +180,15 @@ def test_one_registration_one_request_and_one_cleanup_for_each_worker(
             log.record(True)
         for _ in range(9):
             session.run(model.y, {model.x: X})
+        deadline = time.monotonic() + 10
+        while any(len(cluster.worker(name).steps) for name in logs) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not any(len(cluster.worker(name).steps) for name in logs)
     steps = {}
     for name, log in logs.items():
         calls = log.record(False)
         steps[name] = [c.step_id for c in calls if c.method == "RunGraph"]
-        ended = [c.step_id for c in calls if c.method == "CleanupGraph"]
-        assert all(ended.count(step) == 1 for step in steps[name])
+        assert sum(c.method == "CleanupGraph" for c in calls) <= 2  # the next request tells of most
         registered = [c for c in calls if c.method == "RegisterGraph"]
         assert len(registered) == (name != "worker:0")
     assert steps["worker:0"] == []
