@@ -14,7 +14,7 @@ from laminar.engine.ops.core.checks import check_numerics
 
 from .adapting import v1
 from .maths import cast
-from .values import is_value, symbol
+from .values import as_kind, is_value, symbol
 
 
 def _to(dtype: str) -> Callable[..., Any]:
@@ -82,3 +82,19 @@ def add_check_numerics_ops() -> Any:
             if y.dtype.is_floating
         ]
         return engine.group(*checks, name="check_numerics")
+
+
+@v1()
+def convert_to_tensor_or_indexed_slices(
+    value: Any, dtype: Any = None, name: str | None = None
+) -> Any:
+    """`value` as a tensor; IndexedSlices as they are.
+
+    Raises:
+        ValueError: they have another type.
+    """
+    if not isinstance(value, engine.IndexedSlices):
+        return engine.convert_to_tensor(value, as_kind(dtype))
+    if dtype is not None and value.dtype != as_kind(dtype):
+        raise ValueError(f"the IndexedSlices are {value.dtype}, asked for {as_kind(dtype)}")
+    return value

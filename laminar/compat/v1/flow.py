@@ -11,7 +11,7 @@ from laminar.engine.graph import Operation
 from laminar.engine.ops.core import basic, checks, host
 from laminar.engine.tree import flatten, map_structure
 
-from .adapting import v1
+from .adapting import in_graph, v1
 from .values import as_kind, symbol, tensor
 
 
@@ -213,3 +213,47 @@ def Assert(  # noqa: N802  # its name there
         summarize=summarize or 3,
     )
     return getattr(found, "op", None)
+
+
+class CriticalSection:
+    """Code that one step, or one thread, runs at a time.
+
+    Args:
+        name: of the section.
+        shared_name: the name under which sessions share it.
+        critical_section_def: not supported.
+        import_scope: not supported.
+
+    Raises:
+        NotImplementedError: it is to be made of a message.
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        shared_name: str | None = None,
+        critical_section_def: Any = None,
+        import_scope: str | None = None,
+    ) -> None:
+        if critical_section_def is not None or import_scope is not None:
+            raise NotImplementedError("CriticalSection: sections are not made of messages")
+        with in_graph():
+            self._mutex = engine.Mutex(shared_name, name or "critical_section")
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self._mutex.name
+
+    def execute(
+        self, fn: Any, exclusive_resource_access: bool = True, name: str | None = None
+    ) -> Any:
+        """What `fn()` gives, computed while nobody else is in the section.
+
+        Args:
+            fn: a function of no arguments, which gives tensors.
+            exclusive_resource_access: accepted: other sections may use the same variables.
+            name: of the scope.
+        """
+        with in_graph():
+            return self._mutex.execute(fn, name or "critical_section_execute")

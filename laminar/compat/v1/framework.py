@@ -15,6 +15,12 @@ from laminar.engine.ops.core.basic import placeholder as make_placeholder
 from .adapting import v1
 from .values import static
 
+# The version whose names these are; scripts ask whether it is below 2.
+VERSION = "1.15.0"
+GIT_VERSION, COMPILER_VERSION = "unknown", "unknown"
+# Of TensorFlow's format, which `tf.train.import_meta_graph` reads.
+GRAPH_DEF_VERSION, GRAPH_DEF_VERSION_MIN_CONSUMER, GRAPH_DEF_VERSION_MIN_PRODUCER = 134, 0, 0
+
 
 class UnconnectedGradients(enum.Enum):
     """The gradient by what a result does not depend on."""
