@@ -49,6 +49,9 @@ _MOST_BYTES = 1 << 62
 _COUNT = struct.Struct("<I")
 _SIZE = struct.Struct("<Q")
 _BOOL = as_dtype("bool")
+# Looked up for each tensor that comes: bytes of an element, and how sizes are read.
+_ELEMENT_BYTES = {dtype: dtype.size for dtype in NUMBERS}
+_SHAPES = [struct.Struct(f"<{rank}Q") for rank in range(MOST_AXES + 1)]
 
 Data = bytes | bytearray | memoryview
 
@@ -205,7 +208,7 @@ def parse_header(data: Data, limit_bytes: int = _MOST_BYTES) -> Header:
     (checksum,) = _CRC.unpack_from(data, _FIXED.size)
     if len(data) < at + rank * _SIZE.size + _KEY.size:
         raise _damage("the header is cut off")
-    shape = struct.unpack_from(f"<{rank}Q", data, at)
+    shape = _SHAPES[rank].unpack_from(data, at)
     at += rank * _SIZE.size
     _check_sizes(dtype, shape, num_bytes, bool(flags & IS_DEAD))
     if num_bytes > limit_bytes:
@@ -227,18 +230,10 @@ def parse_header(data: Data, limit_bytes: int = _MOST_BYTES) -> Header:
     is_separate = bool(flags & SEPARATE)
     if is_separate and before != checksum:
         raise _damage("the checksum of the header is another")
+    is_dead = bool(flags & IS_DEAD)
     return Header(
-        dtype=dtype,
-        shape=shape,
-        num_bytes=num_bytes,
-        is_dead=bool(flags & IS_DEAD),
-        is_separate=is_separate,
-        step_id=step,
-        incarnation=incarnation,
-        key=key,
-        checksum=checksum,
-        checksum_before=before,
-        size=at,
+        *(dtype, shape, num_bytes, is_dead, is_separate, step, incarnation, key),
+        *(checksum, before, at),
     )
 
 
@@ -247,14 +242,15 @@ def _check_sizes(dtype: DType, shape: tuple[int, ...], num_bytes: int, is_dead: 
         if num_bytes or shape:
             raise _damage("a dead tensor with elements")
         return
-    # What NumPy can have at all: the product without the zeros.
-    if math.prod(filter(None, shape)) * max(dtype.size, 1) >= _MOST_BYTES:
-        raise _damage(f"the shape {list(shape)}")
+    size = _ELEMENT_BYTES[dtype]
     count = math.prod(shape)
-    if dtype == string:
+    # What NumPy can have at all: the product without the zeros.
+    if (count or math.prod(filter(None, shape))) * max(size, 1) >= _MOST_BYTES:
+        raise _damage(f"the shape {list(shape)}")
+    if not size:
         if not count * _LENGTH.itemsize <= num_bytes or (not count and num_bytes):
             raise _damage(f"{num_bytes} bytes for {count} strings")
-    elif count * dtype.size != num_bytes:
+    elif count * size != num_bytes:
         raise _damage(f"{num_bytes} bytes for {dtype}{list(shape)}")
 
 

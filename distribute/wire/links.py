@@ -32,6 +32,7 @@ _MOST_BYTES = 1 << 20  # of a message: a short tensor, its key, its shape
 _CHECKSUM = struct.Struct("<I")
 _MESSAGE = struct.Struct("<IB")
 _NUMBER = struct.Struct("<Q")
+_NUMBERED = struct.Struct("<IBQ")  # a message and its number
 _RECV = struct.Struct("<QQQB")
 
 
@@ -60,7 +61,8 @@ def message(kind: int, *parts: bytes) -> bytes:
 
 def numbered(kind: int, number: int, *parts: bytes) -> bytes:
     """A message that begins with a number: of a request or a step."""
-    return message(kind, _NUMBER.pack(number), *parts)
+    size = _NUMBER.size + sum(map(len, parts))
+    return b"".join((_NUMBERED.pack(size, kind, number), *parts))
 
 
 def number_of(body: memoryview) -> tuple[int, memoryview]:

@@ -229,6 +229,9 @@ class Peer:
             with self._lock:
                 pipe, self._pipe = self._pipe, None
                 self._unsent.clear()
+                # Numbers of memory mean nothing to the next connection; who still holds some gives
+                # it back to the deque of this one.
+                self._released = deque()
                 for number, wanted in list(self._waiting.items()):
                     if isinstance(error, DataLossError) and not wanted.is_retried:
                         wanted.is_retried = True
@@ -271,7 +274,6 @@ class Peer:
             call = channels.call(self._address, "stream_stream", LINK, stream.batches(), None)
             messages, end = self._streamed(call), call.cancel
         pipe.send(links.message(links.ATTACH, link_id))
-        self._files, self._released = {}, deque()  # of this connection
         with self._lock:
             if not self._is_closed:
                 for unsent in self._unsent:
@@ -414,6 +416,8 @@ class Peer:
 
     def _fetch(self, number: int, wanted: Wanted, announced: _Announced) -> None:
         """Bring a tensor that was announced; if it is damaged, once more on a new connection."""
+        if number not in self._waiting:  # cancelled, or announced twice
+            return
         who, header = self._around.channels.name(self._address), announced.header
         way = "unary" if header.num_bytes <= UNARY_BYTES else "stream"
         try:
@@ -422,6 +426,8 @@ class Peer:
                 self._fill(self._around.channels, memory, announced, wanted)
             except (DataLossError, CancelledError, FailedPreconditionError):
                 # Damage, or the connection was given up because of damage on the link.
+                if number not in self._waiting:
+                    return
                 with self._around.channels.twin() as others:
                     self._fill(others, memory, announced, wanted)
             value = array_of(header, memory)

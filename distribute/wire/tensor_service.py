@@ -27,6 +27,7 @@ from laminar.engine.errors import (
     AbortedError,
     AlreadyExistsError,
     CancelledError,
+    InternalError,
     LaminarError,
     Origin,
     ResourceExhaustedError,
@@ -217,20 +218,32 @@ class TensorService(Service):
     def _serve_local(self, pipe: LocalPipe) -> None:
         """Serve a process of this host, which was greeted before, until it has gone."""
         messages = pipe.messages()
+        shared = SharedBuffers()
+        link: _Link | None = None
         try:
             link = self._attached(next(messages, None), None)
-        except LaminarError:
-            messages.close()
-            return
-        with link.lock:
-            link.shared = SharedBuffers()
-        self._come(link, pipe)
-        try:
+            with link.lock:
+                if link.shared is not None:
+                    raise AlreadyExistsError("a link within a host is come to once")
+                link.shared = shared
+            self._come(link, pipe)
             self._read(link, pipe, messages, [])
+        except LaminarError as error:
+            _log.debug("a process of this host is not served: %s", error)
         finally:
-            self._detach(link, pipe)
             messages.close()
-            link.shared.close()
+            shared.close()
+            if link is not None and link.shared is shared:
+                self._detach(link, pipe)
+                self._forget(link)
+
+    def _forget(self, link: _Link) -> None:
+        """Drop what waits for a receiver that does not come back."""
+        with self._lock:
+            self._links = {number: one for number, one in self._links.items() if one is not link}
+        with link.lock:
+            for number, entry in list(link.entries.items()):
+                self._drop(link, number, entry)
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -323,24 +336,22 @@ class TensorService(Service):
         if error is not None:
             pipe.send(self._failed(number, step_id, error))
             return
+        arrived = partial(self._arrived, link, number, entry)
         try:
-            self._receive(step_id, request.key, partial(self._arrived, link, number, entry))
-        except LaminarError as failure:
-            self._arrived(link, number, entry, Arrival(error=failure))
+            self._receive(step_id, request.key, arrived)
+        except Exception as failure:
+            arrived(Arrival(error=_known(failure, request.key)))
 
     def _arrived(self, link: _Link, number: int, entry: _Entry, arrival: Arrival) -> None:
         """Send what a step's rendezvous has brought."""
         place: int | None = None
-        try:
-            if arrival.error is not None:
-                raise arrival.error
-            payload = DEAD if arrival.is_dead else payload_of(arrival.value)
-            if len(payload.data) <= INLINE_BYTES:
-                frame = frame_of(payload, step_id=entry.step_id, incarnation=self._incarnation)
-                answer = numbered(links.TENSOR, number, frame)
-            else:
-                answer, place = self._announced(link, number, entry, payload)
-        except LaminarError as error:
+        error = arrival.error
+        if error is None:
+            try:
+                answer, place = self._answer(link, number, entry, arrival)
+            except Exception as failure:
+                error = _known(failure, "a tensor that is sent")
+        if error is not None:
             answer = self._failed(number, entry.step_id, error)
         with link.lock:
             shared = link.shared if place is not None else None
@@ -358,10 +369,14 @@ class TensorService(Service):
                     fd = shared.new_file(place)
                 link.pipe.send(answer, fd)
 
-    def _announced(
-        self, link: _Link, number: int, entry: _Entry, payload: Payload
+    def _answer(
+        self, link: _Link, number: int, entry: _Entry, arrival: Arrival
     ) -> tuple[bytes, int | None]:
-        """What says where a long tensor is, and the number of the memory if it is shared."""
+        """The message that brings a tensor, or says where it is; the number of shared memory."""
+        payload = DEAD if arrival.is_dead else payload_of(arrival.value)
+        if len(payload.data) <= INLINE_BYTES:
+            frame = frame_of(payload, step_id=entry.step_id, incarnation=self._incarnation)
+            return numbered(links.TENSOR, number, frame), None
         header = pack_header(
             payload, step_id=entry.step_id, incarnation=self._incarnation, is_separate=True
         )
@@ -385,3 +400,10 @@ class TensorService(Service):
         if link is None or entry is None or link.identity != identity:
             raise AbortedError("the tensor is not there: the step has ended, or it was taken")
         return entry
+
+
+def _known(failure: Exception, what: str) -> LaminarError:
+    if isinstance(failure, LaminarError):
+        return failure
+    _log.error("%s failed", what, exc_info=failure)
+    return InternalError(f"{what}: {type(failure).__name__}: {failure}")

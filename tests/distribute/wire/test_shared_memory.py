@@ -132,6 +132,23 @@ def test_memory_outlives_the_sender() -> None:
     np.testing.assert_array_equal(value, LONG)
 
 
+def test_memory_of_a_link_that_broke_is_not_given_to_the_next() -> None:
+    """Numbers of memory begin anew: one that is let go late must not free another of its number."""
+    table = Table({str(i): LONG + i for i in range(6)})
+    with connected(table.receive) as (client, service, address):
+        early = [receive(client, address, str(i)).value() for i in range(2)]
+        peer = client._peers[address]
+        for link in list(service._links.values()):
+            assert link.pipe is not None
+            link.pipe.close()
+        eventually(lambda: peer._thread is None)
+        late = receive(client, address, "2").value()
+        del early  # numbers 1 and 2 of the link that broke; `late` is number 1 of this one
+        others = [receive(client, address, str(i)).value() for i in (3, 4, 5)]
+        for i, value in enumerate([late, *others], 2):
+            np.testing.assert_array_equal(value, LONG + i)
+
+
 def pair() -> tuple[LocalPipe, LocalPipe]:
     one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     return LocalPipe(one), LocalPipe(other)

@@ -11,13 +11,14 @@ from laminar.engine.errors import (
     AbortedError,
     CancelledError,
     DeadlineExceededError,
+    InternalError,
     InvalidArgumentError,
     ResourceExhaustedError,
     ShapeError,
     UnavailableError,
 )
 from laminar.engine.graph import TensorSpec
-from laminar.engine.runtime.rendezvous import Arrival
+from laminar.engine.runtime.rendezvous import Arrival, Receiver
 from tests.distribute.wire import harness
 from tests.distribute.wire.harness import (
     TASK,
@@ -203,3 +204,17 @@ def test_memory_is_given_back_when_both_sides_have_ended() -> None:
     with nothing_is_left():
         use()
     assert rss_bytes() - before < 8 << 20
+
+
+def test_what_fails_in_the_sender_is_an_error_of_the_receiver() -> None:
+    def receive_or_fail(step_id: int, key: str, done: Receiver) -> None:
+        if key == "raises":
+            raise KeyError("no such thing")
+        done(Arrival([[1], [2, 3]] if key == "ragged" else np.ones(2)))
+
+    with connected(receive_or_fail) as (client, _, address):
+        with pytest.raises(InternalError, match="KeyError: 'no such thing'"):
+            receive(client, address, "raises").value()
+        with pytest.raises(InternalError, match="ValueError"):
+            receive(client, address, "ragged").value()
+        np.testing.assert_array_equal(receive(client, address, "fine").value(), np.ones(2))
