@@ -1,6 +1,6 @@
 """A certificate authority for tests, and certificates and a token for the tasks of a cluster.
 
-    python -m laminar.distribute.certs certs --names worker ps client --hosts 127.0.0.1 host-1
+    laminar certs certs --names worker ps client --hosts 127.0.0.1 host-1
 
 makes a folder `certs` with the authority (ca.pem, and ca.key, which signs), a certificate and a key
 for each name (worker.pem, worker.key), and a token. Each task gets ca.pem, its own two files, and
@@ -224,7 +224,7 @@ def _write(path: Path, content: bytes, *, is_secret: bool) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make what is missing in a folder; gives the exit status."""
     parser = argparse.ArgumentParser(
-        "python -m laminar.distribute.certs",
+        "laminar certs",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

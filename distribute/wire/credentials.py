@@ -163,7 +163,7 @@ def check_address(
         found = "there are none" if credentials is None else "these are not enough"
         raise PermissionDeniedError(
             f"{address} can be reached from other machines, which takes credentials, and {found}",
-            remedy="give ca, cert and key (mutual TLS; `python -m laminar.distribute.certs` makes "
+            remedy="give ca, cert and key (mutual TLS; `laminar certs` makes "
             "some for tests), or a certificate and a token; or listen at 127.0.0.1",
         )
     return host, port

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from laminar import commands
 from laminar.distribute import certs
 from laminar.engine.errors import (
     AlreadyExistsError,
@@ -89,7 +90,7 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     home = tmp_path / "new"
-    assert certs.main([str(home), "--names", "a", "b"]) == 0
+    assert commands.main(["certs", str(home), "--names", "a", "b"]) == 0
     names = {"ca.pem", "ca.key", "a.pem", "a.key", "b.pem", "b.key", "token"}
     assert {path.name for path in home.iterdir()} == names
     before = (home / "ca.pem").read_bytes()
