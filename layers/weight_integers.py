@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from laminar.quantizers import (
 
 from .weight_modes import WeightMode
 
+# Gives the value of a variable of a mode by its suffix; "" is what stands for the weight.
+Read: TypeAlias = Callable[[str], Any]
+
 
 class IntegerMode(WeightMode):
     """Whole numbers instead of the weight. Abstract.
@@ -29,6 +33,18 @@ class IntegerMode(WeightMode):
 
     config_class: ClassVar[type[QuantizationConfig]]
 
+    @property
+    def _suffixes(self) -> Sequence[str]:
+        """Of the variables that products need."""
+        return ("", "_scale")
+
+    @abstractmethod
+    def _floats(self, read: Read) -> Any:
+        """What the variables stand for, whose values `read` gives by suffix."""
+
+    def dequantized(self) -> Any:
+        return self._floats(self.variable)
+
     def _set_inputs_quantizer(self) -> None:
         config = self.config_class() if self.config is None else self.config
         self.layer.inputs_quantizer = config.activation_quantizer
@@ -38,12 +54,16 @@ class IntegerMode(WeightMode):
         if not product.is_matrix:
             return product(self._rounded(x), self.dequantized())
 
+        # Values, not variables: what the gradient needs of them can be part of native code.
+        values = {s: ops.convert_to_tensor(self.variable(s)) for s in self._suffixes}
+        read = values.__getitem__
+
         @custom_gradient
         def exact(x: Any) -> Any:
             def backward(dy: Any) -> Any:
-                return ops.cast(product.backward(dy, self.dequantized()), x.dtype)
+                return ops.cast(product.backward(dy, self._floats(read)), x.dtype)
 
-            return product.outputs(self._times_matrix(product.rows(x)), x), backward
+            return product.outputs(self._times_matrix(product.rows(x), read), x), backward
 
         return exact(x)
 
@@ -56,27 +76,27 @@ class IntegerMode(WeightMode):
         kept = ops.divide(ops.cast(outputs, x.dtype), scale)
         return ops.add(x, ops.stop_gradient(ops.subtract(kept, x)))
 
-    def _times_matrix(self, rows: Any) -> Any:
+    def _times_matrix(self, rows: Any, read: Read) -> Any:
         """The product of rows with the weight as a matrix."""
-        scale = ops.reshape(self.variable("_scale"), (-1,))
+        scale = ops.reshape(read("_scale"), (-1,))
         if self.layer.inputs_quantizer is not None:
             rows, row_scale = self.layer.inputs_quantizer(rows, axis=-1)
             scale = ops.multiply(scale, row_scale)
-            y = ops.matmul(rows, self.product.matrix(self.integers()))
+            y = ops.matmul(rows, self.product.matrix(self._integers(read)))
         else:
-            y = self._floats_times_matrix(rows)
+            y = self._floats_times_matrix(rows, read)
         return ops.divide(ops.cast(y, self.layer.compute_dtype), scale)
 
     @abstractmethod
-    def _floats_times_matrix(self, rows: Any) -> Any:
+    def _floats_times_matrix(self, rows: Any, read: Read) -> Any:
         """The product of rows that are not rounded with the whole numbers as a matrix."""
 
     @abstractmethod
-    def integers(self) -> Any:
+    def _integers(self, read: Read) -> Any:
         """The whole numbers, in the shape of the weight."""
 
     def shown(self) -> Any:
-        return self.integers()
+        return self._integers(self.variable)
 
     @abstractmethod
     def rows(self, ids: Any) -> Any:
@@ -107,15 +127,15 @@ class Int8Mode(IntegerMode):
         kept = self.product.kept_scale(scale)
         return {self.attribute(): outputs, self.attribute("_scale"): kept}
 
-    def dequantized(self) -> Any:
-        floats = ops.cast(self.variable(), self.layer.compute_dtype)
-        return ops.divide(floats, self.product.scale_of_weight(self.variable("_scale")))
+    def _floats(self, read: Read) -> Any:
+        floats = ops.cast(read(""), self.layer.compute_dtype)
+        return ops.divide(floats, self.product.scale_of_weight(read("_scale")))
 
-    def integers(self) -> Any:
-        return self.variable()
+    def _integers(self, read: Read) -> Any:
+        return read("")
 
-    def _floats_times_matrix(self, rows: Any) -> Any:
-        matrix = ops.convert_to_tensor(self.product.matrix(self.variable()))
+    def _floats_times_matrix(self, rows: Any, read: Read) -> Any:
+        matrix = self.product.matrix(read(""))
         return few_bits_matmul(rows, matrix, bits=8, columns=matrix.shape[1])
 
     def rows(self, ids: Any) -> Any:
@@ -193,62 +213,54 @@ class Int4Mode(IntegerMode):
         """A matrix with the blocks along its first axis, or from there to where they are."""
         return ops.transpose(x) if self.weight.group_axis else x
 
-    def dequantized(self) -> Any:
-        axis = self.weight.group_axis
-        scale = self.variable("_scale")
-        if self.block_size is None:
-            scale = ops.expand_dims(scale, axis)
-        return ops.reshape(self._floats(self._numbers(), scale, axis), self.weight.shape)
+    @property
+    def _suffixes(self) -> Sequence[str]:
+        return ("", "_scale") if self.block_size is None else ("", "_scale", "_zero")
 
-    def _floats(self, numbers: Any, scale: Any, axis: int, ids: Any = None) -> Any:
-        """What numbers stand for, of all rows or of some."""
+    def _floats(self, read: Read) -> Any:
+        found = self._scaled(self._numbers(read), read, self.weight.group_axis)
+        return ops.reshape(found, self.weight.shape)
+
+    def _scaled(self, numbers: Any, read: Read, axis: int) -> Any:
+        """What numbers stand for, of all rows or of some, with scales along `axis`."""
         groups, dtype = self._groups, self.layer.compute_dtype
+        numbers, scale = ops.cast(numbers, dtype), read("_scale")
         if groups is None:
-            return ops.divide(ops.cast(numbers, dtype), scale)
-        zero = self.variable("_zero")
-        if ids is not None:
-            zero = ops.take(zero, ids, axis=0)
-        scale, zero = (ops.cast(ops.take(x, groups, axis=axis), dtype) for x in (scale, zero))
-        return ops.multiply(ops.subtract(ops.cast(numbers, dtype), zero), scale)
+            return ops.divide(numbers, ops.expand_dims(scale, axis))
+        scale, zero = (ops.cast(ops.take(x, groups, axis), dtype) for x in (scale, read("_zero")))
+        return ops.multiply(ops.subtract(numbers, zero), scale)
 
-    def _numbers(self) -> Any:
+    def _numbers(self, read: Read) -> Any:
         axis = self.weight.pack_axis
-        return quantizers.unpack_int4(self.variable(), self.weight.matrix[axis], axis=axis)
+        return quantizers.unpack_int4(read(""), self.weight.matrix[axis], axis=axis)
 
-    def integers(self) -> Any:
-        return ops.reshape(self._numbers(), self.weight.shape)
+    def _integers(self, read: Read) -> Any:
+        return ops.reshape(self._numbers(read), self.weight.shape)
 
     @property
     def _is_in_rows(self) -> bool:
         """Whether the bytes are a matrix as a product takes it: blocks down, packed across."""
         return (self.weight.group_axis, self.weight.pack_axis) == (0, 1)
 
-    def _times_matrix(self, rows: Any) -> Any:
+    def _times_matrix(self, rows: Any, read: Read) -> Any:
         size = self.block_size
         if size is None:
-            return super()._times_matrix(rows)
+            return super()._times_matrix(rows, read)
         if not self._is_in_rows:
-            return ops.matmul(rows, self.product.matrix(self.dequantized()))
-        groups = (ops.convert_to_tensor(self.variable(s)) for s in ("_scale", "_zero"))
-        return self._few_bits(rows, *groups, group_size=size)
-
-    def _floats_times_matrix(self, rows: Any) -> Any:
-        if not self._is_in_rows:
-            numbers = ops.cast(self.product.matrix(self.integers()), rows.dtype)
-            return ops.matmul(rows, numbers)
-        return self._few_bits(rows)
-
-    def _few_bits(self, rows: Any, *groups: Any, group_size: int | None = None) -> Any:
-        packed = ops.convert_to_tensor(self.variable())
+            return ops.matmul(rows, self.product.matrix(self._floats(read)))
+        groups = read("_scale"), read("_zero")
         columns = self.weight.matrix[1]
-        return few_bits_matmul(
-            rows, packed, *groups, bits=4, columns=columns, group_size=group_size
-        )
+        return few_bits_matmul(rows, read(""), *groups, bits=4, columns=columns, group_size=size)
+
+    def _floats_times_matrix(self, rows: Any, read: Read) -> Any:
+        if not self._is_in_rows:
+            numbers = ops.cast(self.product.matrix(self._integers(read)), rows.dtype)
+            return ops.matmul(rows, numbers)
+        return few_bits_matmul(rows, read(""), bits=4, columns=self.weight.matrix[1])
 
     def rows(self, ids: Any) -> Any:
-        packed = ops.take(self.variable(), ids, axis=0)
-        numbers = quantizers.unpack_int4(packed, self.weight.matrix[1], axis=-1)
-        scale = ops.take(self.variable("_scale"), ids, axis=0)
-        if self.block_size is None:
-            scale = ops.expand_dims(scale, -1)
-        return self._floats(numbers, scale, -1, ids)
+        def read(suffix: str) -> Any:
+            return ops.take(self.variable(suffix), ids, axis=0)
+
+        numbers = quantizers.unpack_int4(read(""), self.weight.matrix[1], axis=-1)
+        return self._scaled(numbers, read, -1)
