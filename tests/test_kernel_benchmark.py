@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks import kernels
+from benchmarks import kernels, low_bits
 
 
 @pytest.mark.slow
@@ -27,3 +27,13 @@ def test_a_wrong_result_is_found_out() -> None:
     case = kernels.Case("sum", 1.0, {"laminar": lambda: None}, lambda: kernels.off(bad, good))
     with pytest.raises(SystemExit, match=r"sum: laminar's result is off by 1.0e-01"):
         kernels.measure(case, 0.0)
+
+
+def test_layers_in_few_bits() -> None:
+    runs = low_bits.runs_of(2, 16)
+    assert set(low_bits.MODES) <= set(runs)
+    expected = np.asarray(runs["float32"]())
+    assert expected.shape == (2, 16)
+    found = low_bits.measure(runs, 3)
+    assert found["float32"][1] == 1
+    assert all(seconds > 0 and ratio > 0 for seconds, ratio in found.values())

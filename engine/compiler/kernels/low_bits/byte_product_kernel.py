@@ -17,8 +17,9 @@ from ...codegen.function import IRFunction, Module, Value
 from ...codegen.memory import first_lanes
 from ...target.byte_unit import ByteUnit
 from ...target.code import Code
-from ..addressing import Words, function, load, minimum, prefetch, share, store
+from ..addressing import Words, function, load, minimum, prefetch, store
 from .byte_dots import ByteDots, in_order, quads
+from .strips import Strip, Strips
 
 SYMBOL = "byte_product"
 # Strides are in bytes. A has as many columns as make whole quads, zeros at the end.
@@ -53,42 +54,34 @@ class _Writer:
         self.word = {name: words[name] for name in WORDS}
 
     def write(self, tid: Value, nth: Value) -> None:
-        fn, width = self.fn, self.width
-        strips = fn.binary("udiv", self.word["columns"] + (width - 1), width)
-        first, last = share(fn, strips, tid, nth)
+        fn, word = self.fn, self.word
+        places = word["b"], word["b_row"], word["columns"]
+        strips = Strips(fn, *places, self.width, 1, self.width)
+        first, last = strips.each(tid, nth)
 
         def block(i: Value) -> None:
             begin = i * self.word["block"]
             end = minimum(fn, begin + self.word["block"], self.word["inner"])
 
-            def strip(s: Value) -> None:
-                column = s * width
-                left = self.word["columns"] - column
-                some = partial(self._strip, begin, end, column)
-                when(fn, left >= width, lambda: some(None))
-                when(fn, left < width, lambda: some(left))
-
-            loop(fn, first, last, 1, strip)
+            strips.run(first, last, partial(self._strip, begin, end))
 
         loop(fn, fn.number(0), self.word["num_blocks"], 1, block)
 
-    def _strip(self, begin: Value, end: Value, column: Value, left: Value | None) -> None:
-        self._rows(begin, end, column, left)
+    def _strip(self, begin: Value, end: Value, strip: Strip) -> None:
+        self._rows(begin, end, strip)
 
-    def _rows(self, begin: Value, end: Value, column: Value, left: Value | None) -> None:
+    def _rows(self, begin: Value, end: Value, strip: Strip) -> None:
         fn, first = self.fn, self.fn.number(0)
         for height in HEIGHTS:
             last = fn.binary("and", self.word["rows"], -height)
-            some = partial(self._tile, begin, end, column, left, height)
+            some = partial(self._tile, begin, end, strip, height)
             loop(fn, first, last, height, some)
             first = last
 
-    def _tile(
-        self, begin: Value, end: Value, column: Value, left: Value | None, height: int, row: Value
-    ) -> None:
+    def _tile(self, begin: Value, end: Value, strip: Strip, height: int, row: Value) -> None:
         fn, word = self.fn, self.word
         zero = fn.splat(fn.constant(0, Value(fn, "", int32, 0)), self.lanes)
-        waiting = word["sums"] + row * word["sums_row"] + column * int32.size
+        waiting = word["sums"] + row * word["sums_row"] + strip.number * (self.width * int32.size)
         places = [
             waiting + word["sums_row"] * r + v * self.width
             for r in range(height)
@@ -100,7 +93,7 @@ class _Writer:
 
         sums = replaced(fn, begin > 0, [zero] * len(places), before)
         a = word["a"] + row * word["a_row"]
-        quad = partial(self._quad, begin, end, a, column, left, height)
+        quad = partial(self._quad, begin, end, a, strip, height)
         sums = self._summed(begin, end, sums, quad)
 
         def wait() -> None:
@@ -115,11 +108,11 @@ class _Writer:
                     bias = fn.splat(total * self.dots.bias, self.lanes)
                     own = [x - bias for x in own]
                 found = in_order(fn, own)
-                target = word["c"] + (row + r) * word["c_row"] + column * int32.size
+                target = word["c"] + (row + r) * word["c_row"] + strip.column * int32.size
                 for v, x in enumerate(found):
                     there = None
-                    if left is not None:
-                        there = first_lanes(fn, left - v * self.lanes, self.lanes)
+                    if strip.left is not None:
+                        there = first_lanes(fn, strip.left - v * self.lanes, self.lanes)
                     store(fn, x, target + v * self.width, there)
 
         is_done = end >= word["inner"]
@@ -144,15 +137,14 @@ class _Writer:
         begin: Value,
         end: Value,
         a: Value,
-        column: Value,
-        left: Value | None,
+        strip: Strip,
         height: int,
         k: Value,
         sums: list[Value],
         is_last: bool,
     ) -> list[Value]:
         """The sums with those over four rows of B; of the last ones some may not be there."""
-        b = self._factors(begin, end, column, left, k, is_last)
+        b = self._factors(begin, end, strip, k, is_last)
         found = list[Value]()
         for r in range(height):
             x = load(self.fn, a + self.word["a_row"] * r + k, int32)
@@ -165,22 +157,21 @@ class _Writer:
         self,
         begin: Value,
         end: Value,
-        column: Value,
-        left: Value | None,
+        strip: Strip,
         k: Value,
         is_last: bool,
     ) -> list[Sequence[Value]]:
         """Four rows of B as factors."""
-        return [self.dots.left(x) for x in self._read(end, column, left, k, is_last, ahead=True)]
+        return [self.dots.left(x) for x in self._read(end, strip, k, is_last, ahead=True)]
 
     def _read(
-        self, end: Value, column: Value, left: Value | None, k: Value, is_last: bool, *, ahead: bool
+        self, end: Value, strip: Strip, k: Value, is_last: bool, *, ahead: bool
     ) -> list[Value]:
         """Four rows of B as they are kept; rows that are not there meet zeros of A."""
         fn, word = self.fn, self.word
-        mask = None if left is None else first_lanes(fn, left, self.width)
+        mask = None if strip.left is None else first_lanes(fn, strip.left, self.width)
         lines = [minimum(fn, k + i, end - 1) if is_last else k + i for i in range(_QUAD)]
-        starts = [word["b"] + column + line * word["b_row"] for line in lines]
+        starts = [word["b"] + strip.column + line * word["b_row"] for line in lines]
         if ahead:
             for start in starts:
                 prefetch(fn, start + word["ahead"], level=2)
@@ -195,9 +186,9 @@ class _CopyingWriter(_Writer):
         self.copy = self.word["copy"] + self.word["copy_bytes"] * tid
         super().write(tid, nth)
 
-    def _strip(self, begin: Value, end: Value, column: Value, left: Value | None) -> None:
+    def _strip(self, begin: Value, end: Value, strip: Strip) -> None:
         def put(k: Value, is_last: bool) -> None:
-            found = self._read(end, column, left, k, is_last, ahead=False)
+            found = self._read(end, strip, k, is_last, ahead=False)
             for v, x in enumerate(found):
                 store(self.fn, x, self._place(begin, k, v))
 
@@ -205,7 +196,7 @@ class _CopyingWriter(_Writer):
         whole = begin + fn.binary("and", end - begin, -_QUAD)
         loop(fn, begin, whole, _QUAD, lambda k: put(k, False))
         when(fn, whole < end, lambda: put(whole, True))
-        self._rows(begin, end, column, left)
+        self._rows(begin, end, strip)
 
     def _place(self, begin: Value, k: Value, v: int) -> Value:
         """Where a vector of four rows is in the copy."""
@@ -224,8 +215,7 @@ class _CopyingWriter(_Writer):
         self,
         begin: Value,
         end: Value,
-        column: Value,
-        left: Value | None,
+        strip: Strip,
         k: Value,
         is_last: bool,
     ) -> list[Sequence[Value]]:

@@ -43,7 +43,7 @@ def plan_byte_product(
     copies = rows > _FEW_ROWS
     block = min(_COPIED, -(-inner // 4) * 4) if copies else _STREAMED
     num_blocks = -(-inner // block)
-    waiting = -(-columns // width) * width * int32.size
+    waiting = (1 - (-columns // width)) * width * int32.size  # a strip more may begin at a line
     values: dict[str, Word] = {
         "a": a,
         "a_row": -(-inner // 4) * 4,

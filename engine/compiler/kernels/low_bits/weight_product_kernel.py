@@ -19,8 +19,9 @@ from ...codegen.function import IRFunction, Module, Value
 from ...codegen.memory import first_lanes
 from ...target.code import Code
 from ...target.host import LINE
-from ..addressing import Words, function, load, minimum, prefetch, share, store
+from ..addressing import Words, function, load, minimum, prefetch, store
 from .byte_dots import shuffled
+from .strips import Strip, Strips
 
 SYMBOL = "weight_product"
 # Strides are in bytes.
@@ -70,9 +71,10 @@ class _Writer:
         self.word = {name: words[name] for name in WORDS}
 
     def write(self, tid: Value, nth: Value) -> None:
-        fn, word, size = self.fn, self.word, self.columns
-        strips = fn.binary("udiv", word["columns"] + (size - 1), size)
-        first, last = share(fn, strips, tid, nth)
+        fn, word = self.fn, self.word
+        places = word["b"], word["b_row"], word["columns"]
+        strips = Strips(fn, *places, self.columns, 8 // self.bits, self.vector_bytes)
+        first, last = strips.each(tid, nth)
 
         def group(g: Value) -> None:
             begin = g * word["group"]
@@ -82,14 +84,10 @@ class _Writer:
                 start = begin + i * word["block"]
                 stop = minimum(fn, start + word["block"], end)
 
-                def strip(s: Value) -> None:
-                    column = s * size
-                    left = word["columns"] - column
-                    some = partial(self._strip, g, begin, end, start, stop, column)
-                    when(fn, left >= size, lambda: some(None))
-                    when(fn, left < size, lambda: some(left))
+                def run() -> None:
+                    strips.run(first, last, partial(self._strip, g, begin, end, start, stop))
 
-                when(fn, start < end, lambda: loop(fn, first, last, 1, strip))
+                when(fn, start < end, run)
 
             loop(fn, fn.number(0), word["num_blocks"], 1, block)
 
@@ -102,16 +100,15 @@ class _Writer:
         end: Value,
         start: Value,
         stop: Value,
-        column: Value,
-        left: Value | None,
+        strip: Strip,
     ) -> None:
         fn, first = self.fn, self.fn.number(0)
         for height in HEIGHTS:
             last = fn.binary("and", self.word["rows"], -height)
 
             def tile(row: Value, height: int = height) -> None:
-                sums = self._sums(start > begin, start, stop, column, left, height, row)
-                self._put(sums, g, stop >= end, column, left, row)
+                sums = self._sums(start > begin, start, stop, strip, height, row)
+                self._put(sums, g, stop >= end, strip, row)
 
             loop(fn, first, last, height, tile)
             first = last
@@ -121,15 +118,14 @@ class _Writer:
         goes_on: Value,
         start: Value,
         stop: Value,
-        column: Value,
-        left: Value | None,
+        strip: Strip,
         height: int,
         row: Value,
     ) -> list[list[Value]]:
         """The sums of a strip over some rows of B, for some rows of A."""
         fn, word = self.fn, self.word
         zero = fn.splat(fn.constant(0.0, Value(fn, "", float32, 0)), self.lanes)
-        places = self._waiting(row, height, column)
+        places = self._waiting(row, height, strip)
         sums = replaced(
             fn,
             goes_on,
@@ -139,7 +135,7 @@ class _Writer:
         a = word["a"] + row * word["a_row"]
 
         def term(k: Value, sums: list[Value]) -> list[Value]:
-            numbers = self._factors(k, start, column, left)
+            numbers = self._factors(k, start, strip)
             found = []
             for r in range(height):
                 x = load(fn, a + word["a_row"] * r + k * float32.size, float32)
@@ -153,21 +149,22 @@ class _Writer:
         sums = fold(fn, start, stop, 1, sums, term)
         return [sums[r * self.vectors : (r + 1) * self.vectors] for r in range(height)]
 
-    def _factors(self, k: Value, start: Value, column: Value, left: Value | None) -> list[Value]:
+    def _factors(self, k: Value, start: Value, strip: Strip) -> list[Value]:
         """A row of B."""
-        fn, at = self.fn, self._source(k, column)
+        fn, at = self.fn, self._source(k, strip.column)
         for line in range(0, self.columns * self.bits // 8, LINE):
             prefetch(fn, at + self.word["ahead"] + line, level=2)
-        return self._numbers(at, self._masks(left))
+        return self._numbers(at, self._masks(strip.left))
 
     def _source(self, k: Value, column: Value) -> Value:
         """Where a row of B is."""
         begin = self.fn.binary("lshr", column * self.bits, 3)
         return self.word["b"] + begin + k * self.word["b_row"]
 
-    def _waiting(self, row: Value, height: int, column: Value) -> list[Value]:
+    def _waiting(self, row: Value, height: int, strip: Strip) -> list[Value]:
         """Where sums wait for the next rows of B."""
-        start = self.word["sums"] + row * self.word["sums_row"] + column * float32.size
+        begin = strip.number * (self.columns * float32.size)
+        start = self.word["sums"] + row * self.word["sums_row"] + begin
         return [
             start + self.word["sums_row"] * r + v * self.vector_bytes
             for r in range(height)
@@ -202,8 +199,7 @@ class _Writer:
         sums: list[list[Value]],
         g: Value,
         is_done: Value,
-        column: Value,
-        left: Value | None,
+        strip: Strip,
         row: Value,
     ) -> None:
         """Sums of a group that is done go into the result; others wait."""
@@ -211,13 +207,13 @@ class _Writer:
 
         def wait() -> None:
             flat = [x for some in sums for x in some]
-            for x, place in zip(flat, self._waiting(row, len(sums), column), strict=True):
+            for x, place in zip(flat, self._waiting(row, len(sums), strip), strict=True):
                 store(fn, x, place)
 
         def finish() -> None:
             for r, some in enumerate(sums):
                 for v, x in enumerate(self._in_order(some)):
-                    self._add(x, g, row + r, column, v, left)
+                    self._add(x, g, row + r, strip, v)
 
         when(fn, ~is_done, wait)
         when(fn, is_done, finish)
@@ -233,13 +229,13 @@ class _Writer:
                 found.append(shuffled(self.fn, even, odd, places))
         return found
 
-    def _add(
-        self, x: Value, g: Value, row: Value, column: Value, v: int, left: Value | None
-    ) -> None:
+    def _add(self, x: Value, g: Value, row: Value, strip: Strip, v: int) -> None:
         """Put the sums of a vector of columns into the result, or add them to it."""
         fn, word, lanes = self.fn, self.word, self.lanes
-        mask = None if left is None else first_lanes(fn, left - v * lanes, lanes)
-        first = column + v * lanes
+        mask = None
+        if strip.left is not None:
+            mask = first_lanes(fn, strip.left - v * lanes, lanes)
+        first = strip.column + v * lanes
         zero = fn.constant(float(_NIBBLES_FROM if self.bits == 4 else 0), x)
         if self.grouped:
             at = g * word["columns"] + first
@@ -271,22 +267,21 @@ class _CopyingWriter(_Writer):
         end: Value,
         start: Value,
         stop: Value,
-        column: Value,
-        left: Value | None,
+        strip: Strip,
     ) -> None:
         def put(k: Value) -> None:
-            numbers = self._numbers(self._source(k, column), self._masks(left))
+            numbers = self._numbers(self._source(k, strip.column), self._masks(strip.left))
             for v, x in enumerate(numbers):
                 store(self.fn, x, self._place(k, start, v))
 
         loop(self.fn, start, stop, 1, put)
-        super()._strip(g, begin, end, start, stop, column, left)
+        super()._strip(g, begin, end, start, stop, strip)
 
     def _place(self, k: Value, start: Value, v: int) -> Value:
         """Where a vector of a row is in the copy."""
         row = (k - start) * (self.vectors * self.vector_bytes)
         return self.copy + row + v * self.vector_bytes
 
-    def _factors(self, k: Value, start: Value, column: Value, left: Value | None) -> list[Value]:
+    def _factors(self, k: Value, start: Value, strip: Strip) -> list[Value]:
         places = [self._place(k, start, v) for v in range(self.vectors)]
         return [load(self.fn, place, float32, self.lanes) for place in places]

@@ -49,7 +49,7 @@ def plan_weight_product(
     num_blocks = -(-group_size // block)
     num_groups = -(-inner // group_size)
     strip_bytes = width * float32.size
-    waiting = -(-columns // width) * width * float32.size
+    waiting = (1 - (-columns // width)) * strip_bytes  # a strip more may begin at a line
     scale, zero = groups or (0, 0)
     b_row = -(-columns * bits // 8)
     values: dict[str, Word] = {

@@ -8,7 +8,7 @@ import pytest
 from laminar.engine.compiler.target.byte_unit import ByteUnit
 
 from ..low_bit_products import SIZES, UNITS, WEIGHTS, ByteProduct, WeightProduct
-from ..running import VECTOR_BYTES, results
+from ..running import VECTOR_BYTES, Array, aligned, results
 
 
 @pytest.mark.parametrize(("unit", "vector_bytes"), UNITS)
@@ -39,3 +39,26 @@ def test_large_sums_are_exact() -> None:
     for unit, vector_bytes in UNITS:
         found = results(product.plan(unit, vector_bytes), a, totals, b, c)
         assert (found == 128 * 128 * 9000).all()
+
+
+@pytest.mark.parametrize("offset", [1, 16, 40])
+def test_matrices_beside_a_line_of_the_cache(offset: int) -> None:
+    """The first strip is shorter then, so that others begin at a line."""
+
+    def moved(x: Array) -> Array:
+        memory = aligned((x.size + 64,), np.dtype(np.int8))
+        found: Array = memory[offset : offset + x.size].reshape(x.shape)
+        found[...] = x
+        return found
+
+    for rows in (1, 5):
+        product = ByteProduct(rows, 192, 30)
+        for unit, vector_bytes in UNITS:
+            a, totals, b, c = product.arrays()
+            found = results(product.plan(unit, vector_bytes), a, totals, moved(b), c)
+            np.testing.assert_array_equal(found, product.expected())
+        weights = WeightProduct(rows, 256, 30, 4, 8)
+        for vector_bytes in VECTOR_BYTES:
+            x, sums, w, scale, zero, c = weights.arrays()
+            found = results(weights.plan(vector_bytes), x, sums, moved(w), scale, zero, c)
+            np.testing.assert_allclose(found, x @ weights.matrix(), atol=1e-3)
