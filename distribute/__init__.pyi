@@ -3,6 +3,9 @@ from .cluster_spec import ClusterSpec as ClusterSpec
 from .connecting import connect_to_cluster as connect_to_cluster
 from .data_parallel import DataParallel as DataParallel
 from .multi_worker import MultiWorker as MultiWorker
+from .replica_device_setter import GreedyLoadBalancing as GreedyLoadBalancing
+from .replica_device_setter import RoundRobin as RoundRobin
+from .replica_device_setter import replica_device_setter as replica_device_setter
 from .servers import Server as Server
 from .staleness import Staleness as Staleness
 from .wire import Credentials as Credentials
