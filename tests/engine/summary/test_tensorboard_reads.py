@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
 import warnings
 import wave
 from pathlib import Path
@@ -136,3 +142,42 @@ def test_what_fit_writes(tmp_path: Path) -> None:
     assert (last.num, last.min, last.max) == (kernel.size, kernel.min(), kernel.max())
     graph = graph_pb2.GraphDef.FromString(found.Graph().SerializeToString())
     assert any("head" in node.name for node in graph.node)
+
+
+@pytest.mark.slow
+def test_a_viewer_that_runs_shows_what_is_added(tmp_path: Path) -> None:
+    """TensorBoard itself, asked as its page asks: a record is there within five seconds."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = ("--logdir", str(tmp_path), "--port", str(port), "--reload_interval", "1")
+    program = [sys.executable, "-m", "tensorboard.main", *options, "--load_fast", "false"]
+    address = f"http://127.0.0.1:{port}/data/plugin/scalars/scalars?tag=loss&run=."
+
+    def shown(count: int, seconds: float) -> list[list[float]]:
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                with urllib.request.urlopen(address, timeout=5) as reply:
+                    found: list[list[float]] = json.loads(reply.read())
+            except OSError:  # it starts, or has not read anything yet
+                found = []
+            if len(found) >= count:
+                return found
+            assert time.monotonic() < deadline, f"{len(found)} records after {seconds} seconds"
+            time.sleep(0.1)
+
+    with summary.create_file_writer(tmp_path) as writer, writer.as_default():
+        summary.scalar("loss", 1.5, 0)
+        writer.flush()
+        process = subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            assert [row[1:] for row in shown(1, 60)] == [[0, 1.5]]
+            summary.scalar("loss", 0.5, 10)
+            writer.flush()
+            found = shown(2, 5)
+        finally:
+            process.terminate()
+            process.wait()
+    assert [row[1:] for row in found] == [[0, 1.5], [10, 0.5]]
+    assert found[0][0] <= found[1][0]  # the wall time, for the axes of time
