@@ -98,8 +98,8 @@ class Timeline:
 
     def name_thread(self) -> None:
         """Remember what this thread is called."""
-        thread = threading.current_thread()
-        self.threads.setdefault(threading.get_ident(), thread.name)
+        if threading.get_ident() not in self.threads:
+            self.threads[threading.get_ident()] = threading.current_thread().name
 
     @contextmanager
     def span(self, name: str, category: str = "python", **arguments: Any) -> Iterator[None]:

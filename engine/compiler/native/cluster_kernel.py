@@ -46,7 +46,7 @@ from .executable import Arena, Executable
 from .interrupts import run_cancellable
 from .kernel_times import seconds_of_launches
 from .ready import Place, Ready, picker
-from .traced_run import traced
+from .traced_run import TracedKernels
 
 _log = logging.getLogger(__name__)
 
@@ -122,7 +122,9 @@ class NativeCluster:
             ready = self._ready_for(inputs, place)
             if ready is not None:
                 key, name = self._key(inputs), self._body.name
-                with traced(timeline, ready.executable, self, key, name):
+                if ready.traced is None:
+                    ready.traced = TracedKernels(ready.executable)
+                with ready.traced.told(timeline, self, key, name):
                     found = self._run_locked(context, ready, inputs)
                 if type(found) is list:
                     return found

@@ -10,6 +10,7 @@ from typing import Any
 from ...graph import TensorSpec
 from ...ops.state.variable import Sharing, VariableStore, one_lock
 from .executable import Arena, Executable
+from .traced_run import TracedKernels
 
 
 class Ready:
@@ -26,6 +27,7 @@ class Ready:
         "stores",
         "stores_of",
         "threads",
+        "traced",
     )
 
     def __init__(self, executable: Executable, threads: int) -> None:
@@ -42,6 +44,7 @@ class Ready:
         self.stores: tuple[VariableStore, ...] = ()
         self.lock = threading.Lock()
         self.sharing = -1
+        self.traced: TracedKernels | None = None  # made when a run is recorded first
 
     def learn(self, stores: tuple[VariableStore, ...], specs: Sequence[TensorSpec]) -> None:
         """Note the stores of a call and their lock.

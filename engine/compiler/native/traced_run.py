@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -21,28 +21,34 @@ from ..target.code_cache import address_of
 from .executable import Executable
 
 
-@contextmanager
-def traced(
-    timeline: Timeline, executable: Executable, cluster: Any, key: Any, name: str
-) -> Iterator[None]:
-    """A block in which a run of an executable, which nobody else may run, is recorded.
+class TracedKernels:
+    """What stands for the kernels of an executable while it is recorded.
 
     In its table of kernels others stand for these, which run them and read the clock.
     """
-    rows = executable.kernel_rows()
-    kept = rows[:, :2].copy()
-    count, threads = len(rows), executable.num_threads
-    times = np.zeros((count, threads, 2), np.int64)
-    words = np.zeros((count, TRACE_WORDS), np.int64)
-    words[:, KERNEL_CODE], words[:, KERNEL_WORDS] = kept.T
-    words[:, KERNEL_TIMES] = times.ctypes.data + np.arange(count) * 16 * threads
-    rows[:, 0] = address_of(traced_kernel_code())
-    rows[:, 1] = words.ctypes.data + np.arange(count) * 8 * TRACE_WORDS
-    start = now()
-    try:
-        yield
-    finally:
-        end = now()
-        rows[:, :2] = kept
-        thread = threading.get_ident()
-        timeline.add_run(NativeRun(cluster, key, name, thread, start, end, times))
+
+    def __init__(self, executable: Executable) -> None:
+        self._rows = executable.kernel_rows()[:, :2]
+        self._own = self._rows.copy()
+        count, threads = len(self._own), executable.num_threads
+        self._times = np.zeros((count, threads, 2), np.int64)
+        self._words = np.zeros((count, TRACE_WORDS), np.int64)
+        self._words[:, KERNEL_CODE], self._words[:, KERNEL_WORDS] = self._own.T
+        self._words[:, KERNEL_TIMES] = self._times.ctypes.data + np.arange(count) * 16 * threads
+        self._others = np.empty_like(self._own)
+        self._others[:, 0] = address_of(traced_kernel_code())
+        self._others[:, 1] = self._words.ctypes.data + np.arange(count) * 8 * TRACE_WORDS
+
+    @contextmanager
+    def told(self, timeline: Timeline, cluster: Any, key: Any, name: str) -> Iterator[None]:
+        """A block in which a run of the executable, which nobody else may run, is recorded."""
+        self._times.fill(0)
+        self._rows[:] = self._others
+        start = now()
+        try:
+            yield
+        finally:
+            end = now()
+            self._rows[:] = self._own
+            run = NativeRun(cluster, key, name, get_ident(), start, end, self._times.copy())
+            timeline.add_run(run)
