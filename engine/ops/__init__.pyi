@@ -23,6 +23,7 @@ from .array import slicing as slicing
 from .array import sort as sort
 from .array import unique as unique
 from .control import dataflow as dataflow
+from .control import iterations as iterations
 from .control import structured as structured
 from .core import arrays as arrays
 from .core import barrier as barrier
@@ -60,8 +61,10 @@ from .io import parse as parse
 from .io import parse_sequences as parse_sequences
 from .io import sparse_rows as sparse_rows
 from .io import summaries as summaries
+from .linalg import byte_matmul as byte_matmul
 from .linalg import decompositions as decompositions
 from .linalg import einsum as einsum
+from .linalg import few_bits_matmul as few_bits_matmul
 from .linalg import lu as lu
 from .linalg import matmul as matmul
 from .linalg import norms as norms

@@ -26,7 +26,7 @@ from ..array.broadcast import unbroadcast
 from ..core.arrays import computing_dtype
 from ..core.basic import ones_like, zeros_like
 from ..core.elementwise import elementwise
-from ..core.registry import Grads, OpDef, define, no_gradient
+from ..core.registry import Grads, OpDef, define
 from ..core.traits import Traits
 from .arithmetic import maximum, sign
 from .compare import equal, greater, is_finite, less, logical_or, where
@@ -50,8 +50,9 @@ signbit: OpDef = elementwise(
 )
 next_after: OpDef = elementwise(
     "NextAfter",
-    "The number next to x on the way to y.",
+    "The number next to x on the way to y. The slope by x is 1, by y it is 0.",
     scalar=lambda s, x, y: s.next_after(x, y),
+    grad=lambda op, dz: (dz, None),
     dtypes={float32, float64},  # half types are computed in float32, whose neighbours are nearer
 )
 
@@ -74,7 +75,10 @@ def _next_after_half_kernel(xp: Any, x: Array, y: Array) -> Array:
     return xp.where(x == y, y, xp.where(xp.isnan(x) | xp.isnan(y), x + y, found))
 
 
-next_after_half.grad(no_gradient)
+@next_after_half.grad
+def _next_after_half_grad(op: OpView, dz: Tensor) -> Grads:
+    return unbroadcast(dz, 0, op.inputs), None
+
 
 heaviside: OpDef = elementwise(
     "Heaviside",

@@ -131,12 +131,8 @@ def magnitude(fn: IRFunction, x: Value) -> Value:
 
 
 def in_double(fn: IRFunction, function: Callable[..., Value], *values: Value) -> Value:
-    """`function` computed in float64 and rounded to the type of the values.
-
-    A float32 may stand for a half, and be rounded once more. The fence keeps LLVM from doing both
-    at once, for which few processors have an instruction, and no library that is loaded a function.
-    """
+    """`function` computed in float64 and rounded to the type of the values."""
     format_of(values[0])
     dtype = values[0].dtype
     y = function(fn, *(convert(fn, x, float64) for x in values))
-    return y if dtype == float64 else fn.call("arithmetic.fence", convert(fn, y, dtype))
+    return convert(fn, y, dtype)

@@ -122,6 +122,17 @@ def test_errors() -> None:
     assert shapes.value.message.startswith("Ldexp: the shapes [2] and [3] do not broadcast")
 
 
+@pytest.mark.parametrize("dtype", HALF)
+def test_neighbours_move_with_their_number(dtype: str) -> None:
+    x, y = tensor([1.0, 2.0], dtype), tensor([[3.0], [0.0]], dtype)
+    with GradientTape() as tape:
+        tape.watch([x, y])
+        z = ops.nextafter(x, y)
+    dx, dy = tape.gradient(z, [x, y], output_gradients=tensor([[1.0, 2.0], [3.0, 4.0]], dtype))
+    assert dx.tolist() == [4.0, 6.0]
+    assert dy is None
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_neighbours_of_halves(dtype: str) -> None:
     """Of all of them, on the way up and down, and to themselves."""
