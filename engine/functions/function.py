@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from .. import forks
+from ..collector import few_full_passes
 from ..errors import InvalidArgumentError
 from ..graph import EagerTensor, building, form_of, get_default_graph
 from ..ops.core.convert import convert_to_tensor
@@ -242,6 +243,7 @@ class Function:
             self._binder.infer(arguments)
         return concrete
 
+    @few_full_passes()
     def _trace_once(self, arguments: Arguments) -> ConcreteFunction:
         graph = FuncGraph(self.__name__)
         self._traces += 1

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..cancellation import CancellationManager
+from ..collector import few_full_passes
 from ..devices import (
     Device,
     DeviceSet,
@@ -115,6 +116,7 @@ class Machine:
         self.settled |= {op.name: found.devices[op.id].name for op in operations}
         self._placed = now
 
+    @few_full_passes()
     def plan(
         self, step: StepGraph, *, compiled: bool = False, optimize: bool = False
     ) -> Plan | PartitionedPlan:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ... import dumps, forks
+from ...collector import few_full_passes
 from ...errors import InternalError
 from ...graph import Operation, resource
 from ...ops.control.structured import WHILE
@@ -307,6 +308,7 @@ class NativeCluster:
             seconds[number] = seconds.get(number, 0.0) + time_of
         return [table.with_seconds(seconds)]
 
+    @few_full_passes()
     def _make_ready(self, keys: Sequence[Any], place: Place, *, uses_loaded: bool = False) -> None:
         """Make executables for shapes, of loaded code alone where so told; the lock is held."""
         start = time.perf_counter()
