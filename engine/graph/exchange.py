@@ -302,9 +302,9 @@ def _add_nodes(
             return op if index is None else op.outputs[index]
 
         for node in order:
-            controls = [element(c, None) for c in node.controls]
+            controls: list[Any] = [graph.as_graph_element(element(c, None)) for c in node.controls]
             with (
-                graph.control_dependencies(controls),
+                graph.scopes.controls(controls),
                 graph.device(node.device),
                 graph.name_scope(None),
             ):

@@ -24,7 +24,6 @@ from .. import forks
 from ..errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from ..late import later
 from ..source import layer_path, user_location
-from ..tree import flatten
 from .device import ANYWHERE, NODE_NAME, DeviceSpec, EagerPlace
 from .graphdef import GraphDef, is_number
 from .operation import OpDefinition, Operation
@@ -34,6 +33,7 @@ from .tensor import EagerTensor, GraphTensor, Tensor
 
 _Attached = TypeVar("_Attached")
 _exported = later("laminar.engine.graph.exchange", "export_graph")
+_flatten = later("laminar.engine.tree", "flatten")
 _NAME = re.compile(NODE_NAME)
 
 
@@ -435,7 +435,7 @@ class Graph:
         ops: list[Operation] | None = None
         if controls is not None:
             ops = []
-            for control in flatten(controls):
+            for control in _flatten(controls):
                 element = self.as_graph_element(control)
                 ops.append(element.op if isinstance(element, GraphTensor) else element)
         with self.scopes.controls(ops):
