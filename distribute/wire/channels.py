@@ -312,11 +312,10 @@ class Channels:
         with self._lock:
             if self._movers is None and not self._is_closed:
                 self._movers = ThreadPoolExecutor(_MOVERS, thread_name_prefix="laminar-movers")
-            movers = self._movers
-        if movers is None:
-            work()  # which finds that all is closed, and says so
-        else:
-            movers.submit(work)
+            if self._movers is not None:
+                self._movers.submit(work)
+                return
+        work()  # which finds that all is closed, and says so
 
 
 class rpc_errors:  # noqa: N801  # reads as a block

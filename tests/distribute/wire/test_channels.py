@@ -101,6 +101,15 @@ def test_calls_side_by_side() -> None:
         assert isinstance(answers[3][1], UnavailableError)
 
 
+def test_calls_after_the_end_are_told_so() -> None:
+    errors: list[LaminarError | None] = []
+    channels = Channels()
+    channels.close()
+    for size in (1, 2 << 20):
+        channels.begin("127.0.0.1:1", ECHO, bytes(size), SECONDS, lambda _, e: errors.append(e))
+    assert [type(error) for error in errors] == [FailedPreconditionError] * 2
+
+
 def test_the_caller_is_known() -> None:
     calls: list[tuple[str, float | None]] = []
 
