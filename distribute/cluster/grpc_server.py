@@ -18,14 +18,15 @@ from dataclasses import dataclass
 
 from laminar.engine.devices import task_devices
 from laminar.engine.errors import (
-    CancelledError,
+    AbortedError,
     FailedPreconditionError,
     InvalidArgumentError,
+    Origin,
 )
-from laminar.engine.runtime import ServerDef, SessionConfig, register_server_protocol
+from laminar.engine.runtime import ServerDef, SessionConfig
 
 from ..cluster_spec import ClusterSpec
-from ..wire import Channels, Credentials, Limits, RateLimit, make_server
+from ..wire import Channels, Credentials, Limits, RateLimit, make_server, with_origin
 from .master import Master
 from .peers import handlers
 from .roots import Roots
@@ -175,12 +176,12 @@ class GrpcServer:
             self._state = _State.STOPPED
             self._changed.notify_all()
         remove_master(self._server.address)
-        self._master.close()
-        self._worker.close(CancelledError(f"the server of {self._task} was stopped"))
+        stopped = with_origin(
+            AbortedError(f"the server of {self._task} was stopped"), Origin(self._task)
+        )
+        self._master.close(stopped)
+        self._worker.close(stopped)
         self._server.stop()
         self._channels.close()
         if self._watcher is not None:
             self._watcher.join()
-
-
-register_server_protocol(SCHEME, GrpcServer)

@@ -27,6 +27,7 @@ from laminar.engine.errors import (
     LaminarError,
     Origin,
     PermissionDeniedError,
+    ResourceExhaustedError,
     UnavailableError,
 )
 from laminar.engine.runtime import RunMetadata, SessionConfig
@@ -55,6 +56,7 @@ _log = logging.getLogger("laminar.distribute")
 _WAIT_SECONDS = 600.0  # for the tasks of a cluster to be started, where no config says
 _ANSWER_SECONDS = 60.0
 _REMEMBERED = 10_000  # requests
+_MOST_SESSIONS = 1000
 
 
 class Master:
@@ -133,6 +135,8 @@ class Master:
 
     def open_session(self, config: SessionConfig, call: Call) -> tuple[str, MasterSession]:
         """A session on the tasks that its config says, and its handle."""
+        if len(self._sessions) >= _MOST_SESSIONS:
+            raise ResourceExhaustedError(f"the master has {_MOST_SESSIONS} sessions at a time")
         tasks = self._discover(config, call)
         handle = _new_handle()
         devices = DeviceSet([d for task in tasks.values() for d in task[1]])
@@ -346,9 +350,10 @@ class Master:
             remedy = "make another session, and restore its variables"
             session.lose(with_origin(AbortedError(text, remedy=remedy), Origin(name)))
 
-    def close(self) -> None:
-        """Close all sessions."""
-        for handle in list(self._sessions):
+    def close(self, error: LaminarError) -> None:
+        """Close all sessions; what runs ends with `error`."""
+        for handle, session in list(self._sessions.items()):
+            session.lose(error)
             self.drop(handle)
 
 

@@ -28,7 +28,7 @@ from laminar.engine.runtime.partial import DirectPartialStep
 from laminar.engine.runtime.targets import Element
 
 from .cluster_plan import ClusterMachine
-from .messages import messages
+from .messages import check_nodes, messages
 from .peers import LocalCall, call_all
 
 _CLOSE_SECONDS = 5.0
@@ -77,6 +77,7 @@ class MasterSession(DirectSession):
                     f"it is to be extended from {current_version}",
                     remedy="make another session: two clients extend this one",
                 )
+            check_nodes(graph, 0 if replaces else len(self._graph.operations))
             if replaces:
                 found = Graph()
                 extend_graph(found, GraphDef(graph))

@@ -13,7 +13,7 @@ import numpy as np
 
 from laminar.engine.devices import Device, DeviceList
 from laminar.engine.devices.registry import DeviceAttributes
-from laminar.engine.errors import DataLossError, InvalidArgumentError
+from laminar.engine.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError
 from laminar.engine.graph.graphdef import GraphDef
 from laminar.engine.runtime import (
     CostNode,
@@ -28,6 +28,7 @@ from ..wire import decode_many, encode_many
 
 # Of the messages: who speaks another one is refused.
 WIRE_VERSION = 1
+_MOST_NODES = 1_000_000  # of a graph
 _TENSORS = 15 << 3 | 2  # the key of the field `tensors`: number 15, bytes
 _JIT = {True: "always", False: "never", "auto": "auto"}
 _JIT_BACK = {text: wish for wish, text in _JIT.items()}
@@ -70,6 +71,13 @@ def unpack(kind: str, data: bytes) -> tuple[Any, list[Any]]:
 def as_held(value: Any) -> Any:
     """A value that came over the wire as graphs hold it: one string alone is an array, too."""
     return np.array(value, object) if isinstance(value, bytes) else value
+
+
+def check_nodes(graph: Any, before: int = 0) -> None:
+    """ResourceExhaustedError where a GraphDef message, beside what there is, has too many nodes."""
+    count = before + len(graph.node) + sum(len(f.node) for f in graph.function)
+    if count > _MOST_NODES:
+        raise ResourceExhaustedError(f"a graph has {count} nodes, {_MOST_NODES} are the most")
 
 
 def _varint(number: int) -> bytes:

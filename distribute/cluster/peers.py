@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from laminar.engine.errors import InternalError, LaminarError
+from laminar.engine.errors import AbortedError, CancelledError, InternalError, LaminarError
 from laminar.engine.runtime.workers import WORKERS
 
 from ..wire import Channels
@@ -153,9 +153,13 @@ class RemotePeer:
         self, method: str, message: Any, values: Sequence[Any] = (), *, timeout_seconds: float
     ) -> Reply:
         """Call a method and wait for its reply."""
-        data = self._channels.unary(
-            self._address, f"{self._service}/{method}", pack(message, values), timeout_seconds
-        )
+        data = pack(message, values)
+        try:
+            data = self._channels.unary(
+                self._address, f"{self._service}/{method}", data, timeout_seconds
+            )
+        except CancelledError as error:
+            raise _given_up(error) from error
         return Reply(*unpack(_response(method), data))
 
     def begin(
@@ -169,8 +173,12 @@ class RemotePeer:
     ) -> Cancel:
         """Call a method; its reply comes in a thread of the channels."""
 
+        cancelled = threading.Event()
+
         def arrived(data: bytes | None, error: LaminarError | None) -> None:
             if data is None:
+                if isinstance(error, CancelledError) and not cancelled.is_set():
+                    error = _given_up(error)
                 done(None, error)
                 return
             try:
@@ -187,7 +195,19 @@ class RemotePeer:
             timeout_seconds,
             arrived,
         )
-        return pending.cancel
+
+        def cancel() -> None:
+            cancelled.set()
+            pending.cancel()
+
+        return cancel
+
+
+def _given_up(error: CancelledError) -> LaminarError:
+    """A call that the other side has given up, though nobody has cancelled it: it stops."""
+    if error.origin is not None or error.operation is not None:
+        return error  # what it called was cancelled
+    return AbortedError(error.message, remedy="call again: the server was stopped meanwhile")
 
 
 # Methods whose response is no more than that they have ended.

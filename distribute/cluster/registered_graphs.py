@@ -18,6 +18,8 @@ from laminar.engine.passes.partition import Part
 from laminar.engine.runtime import PartitionedPlan
 from laminar.engine.runtime.partitioned import PartPlan
 
+from .messages import check_nodes
+
 
 @dataclass(frozen=True)
 class RegisteredGraph:
@@ -92,6 +94,7 @@ def write_part(to: Any, part: Part, feeds: dict[int, int]) -> None:
 
 
 def _read_part(message: Any, first_fetch: int) -> Part:
+    check_nodes(message.graph)
     part = Part(message.device, Graph())
     names = [*(f.tensor for f in message.feed), *message.fetch, *message.target]
     with part.graph.as_default():

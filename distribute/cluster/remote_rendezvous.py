@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from laminar.engine.devices import Device
-from laminar.engine.errors import LaminarError
+from laminar.engine.errors import AbortedError, CancelledError, LaminarError, Origin
 from laminar.engine.runtime.rendezvous import Arrival, Receiver, Rendezvous, RendezvousKey
 
+from ..wire import with_origin
 from .messages import as_held
 from .tasks import task_of
 
@@ -77,6 +78,11 @@ class RemoteRendezvous(Rendezvous):
 
     def _arrived(self, key: RendezvousKey, done: Receiver, arrival: Arrival) -> None:
         """A value from another task has come: it goes into the memory of its device."""
+        error = arrival.error
+        if isinstance(error, CancelledError) and error.operation is None:
+            # Nobody has cancelled this step here: the other task has given its share up.
+            done(Arrival(error=with_origin(AbortedError(error.message), Origin(self._task))))
+            return
         device = self._here.get(key.recv_device)
         value: Any = as_held(arrival.value)
         try:

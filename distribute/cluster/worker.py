@@ -31,6 +31,7 @@ from laminar.engine.errors import (
     NotFoundError,
     Origin,
     PermissionDeniedError,
+    ResourceExhaustedError,
 )
 from laminar.engine.runtime import (
     DeviceStats,
@@ -63,6 +64,9 @@ from .steps import Steps, WorkerStep
 from .tasks import task_of
 
 _log = logging.getLogger("laminar.distribute")
+
+_MOST_SESSIONS = 10_000
+_MOST_GRAPHS = 10_000  # of a session
 
 
 class _Session:
@@ -163,6 +167,8 @@ class Worker:
             raise InvalidArgumentError("a session has a handle")
         session = _Session(self, message, call.identity)
         with self._lock:
+            if len(self._sessions) >= _MOST_SESSIONS:
+                raise ResourceExhaustedError(f"{self.task} has {_MOST_SESSIONS} sessions at a time")
             if message.session_handle in self._sessions:
                 raise AbortedError("the worker has the session already")
             self._sessions[message.session_handle] = session
@@ -234,6 +240,8 @@ class Worker:
     def _register_graph(self, message: Any, values: Sequence[Any], call: Call) -> Reply:
         self._check_incarnation(message.incarnation)
         session = self._session(message.session_handle, call.identity)
+        if len(session.graphs) >= _MOST_GRAPHS:
+            raise ResourceExhaustedError(f"a session has {_MOST_GRAPHS} graphs at a time")
         graph = read_parts(message.part, self.devices, compiled=message.compiled)
         with self._lock:
             self._graphs += 1

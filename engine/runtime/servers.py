@@ -1,8 +1,8 @@
 """Servers of a cluster's tasks: one factory for each protocol that they speak.
 
 What speaks a protocol registers itself here, and beside it, with `register_session_target`, the
-scheme of the targets that lead to its servers; `laminar.distribute` brings "grpc".
-`_protocols[name]` is guarded by `_lock`.
+scheme of the targets that lead to its servers. "grpc" is `laminar.distribute`'s, which is loaded
+when it is asked for. `_protocols[name]` is guarded by `_lock`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ..errors import (
     LaminarError,
     NotFoundError,
 )
+from ..late import later
 from .config import SessionConfig
 
 
@@ -61,7 +62,9 @@ class Server(Protocol):
 
 
 _lock = forks.lock()
-_protocols: dict[str, Callable[[ServerDef], Server]] = {}
+_protocols: dict[str, Callable[[ServerDef], Server]] = {
+    "grpc": later("laminar.distribute.cluster.grpc_server", "GrpcServer")
+}
 
 
 def register_server_protocol(

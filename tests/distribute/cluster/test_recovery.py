@@ -4,6 +4,7 @@ instead of hangs, and training that goes on from its checkpoint.
 
 from __future__ import annotations
 
+import random
 import signal
 import threading
 import time
@@ -190,6 +191,42 @@ def train_to(
         newest = eng.latest_checkpoint(str(folder))
         assert newest is not None
         return eng.load_variable(newest, "w")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_training_survives_tasks_that_come_and_go(tmp_path: Path, seed: int) -> None:
+    """Tasks are restarted at any time, also in the middle of a step: the bits stay the same."""
+    rng = random.Random(seed)
+    with local_cluster({"worker": 2, "ps": 1}, lease_seconds=4.0, roots=[tmp_path]) as cluster:
+        clean, hit = tmp_path / "clean", tmp_path / "hit"
+        expected = in_time(60, lambda: train_to(cluster.target("worker:1"), clean, 8))
+        cluster.restart("ps:0")
+        ended = threading.Event()
+        restarted: list[str] = []
+
+        def restart() -> None:
+            for _ in range(rng.randint(1, 3)):
+                if ended.wait(rng.uniform(0.0, 0.4)):
+                    return
+                restarted.append(rng.choice(["ps:0", "worker:0"]))
+                cluster.restart(restarted[-1])
+
+        thread = threading.Thread(target=restart)
+        thread.start()
+
+        def disturb(done: int) -> None:
+            time.sleep(0.03)  # a run takes long enough to be hit
+            if done == 6:  # what hooks do at the end is not done again
+                ended.set()
+                thread.join(60)
+
+        try:
+            found = in_time(100, lambda: train_to(cluster.target("worker:1"), hit, 8, disturb))
+        finally:
+            ended.set()
+            thread.join(60)
+    np.testing.assert_array_equal(found, expected, err_msg=str(restarted))
 
 
 @pytest.mark.slow
