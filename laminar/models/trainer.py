@@ -115,7 +115,8 @@ class Trainer(TrainingSteps):
             History: `.history[name]` has one value for each epoch.
 
         Raises:
-            InvalidArgumentError: data that does not fit together, is empty or holds NaN.
+            InvalidArgumentError: data that does not fit together, is empty or holds NaN; `devices`
+                where several processes share the work.
             FailedPreconditionError: with `check`, a value that is not finite; with `resume`, a
                 folder that another training has used.
             OutOfRangeError: the data ends in the first epoch, before `steps_per_epoch`. When it
@@ -123,6 +124,12 @@ class Trainer(TrainingSteps):
         """
         self._laminar_require_compiled("fit")
         if devices is not None:
+            if self._laminar_workers is not None:
+                raise InvalidArgumentError(
+                    f"fit: devices={devices!r} shares the work among devices of one process, and "
+                    f"{self._laminar_workers.num_replicas} processes share it already",
+                    remedy="leave devices out, or start more processes: laminar launch -n",
+                )
             self._laminar_share_work(DataParallel(devices))
         check_counts(
             "fit",

@@ -1,8 +1,8 @@
-"""A script for one process, as `laminar launch` runs it: `launched_training.py FOLDER [WAY]`.
+"""A script for one process, as `laminar launch` runs it: `launched_training.py FOLDER [WAY [HOW]]`.
 
 It writes its weights to FOLDER/weights-<process>.npz. WAY: "resumed" keeps the state of training in
 FOLDER/state and has worker 1 die in its second epoch, the first time; "slow" takes a minute;
-"wrong" raises an error at the end.
+"wrong" raises an error at the end. HOW: of `MultiWorker(auto_shard=HOW)`, on a Dataset.
 """
 
 import os
@@ -24,7 +24,13 @@ x = rng.normal(size=(64, 5)).astype("float32")
 y = x.sum(axis=1, keepdims=True)
 model = laminar.Sequential([layers.Dense(4, activation="relu"), layers.Dropout(0.2)])
 model.add(layers.Dense(1))
-model.compile("adam", "mse")
+how = sys.argv[3] if len(sys.argv) > 3 else ""
+data: dict[str, Any] = {"x": x, "y": y, "batch_size": 8}
+if how:
+    pairs = laminar.datasets.Dataset.from_tensor_slices((x, y)).shuffle(64, seed=4)
+    data = {"x": pairs.map(lambda a, b: (a, b)).batch(8)}
+strategy = laminar.distribute.MultiWorker(auto_shard=how) if how else None
+model.compile("adam", "mse", strategy=strategy)
 
 
 class Special(laminar.callbacks.Callback):
@@ -47,7 +53,7 @@ callbacks: list[Any] = [Special()]
 if way in ("resumed", "whole"):
     callbacks.append(laminar.callbacks.BackupAndRestore(folder / "state", save_freq=1))
 callbacks.append(laminar.callbacks.ModelCheckpoint(folder / "model.keras"))
-model.fit(x, y, batch_size=8, epochs=30 if way == "slow" else 4, verbose=2, callbacks=callbacks)
+model.fit(**data, epochs=30 if way == "slow" else 4, verbose=2, callbacks=callbacks)
 np.savez(folder / f"weights-{rank}.npz", *model.get_weights())
 print(f"worker {rank} has {sys.argv[1:]}")
 if way == "wrong":

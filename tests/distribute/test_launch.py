@@ -70,12 +70,15 @@ def test_a_script_is_unchanged(tmp_path: Path) -> None:
 
 @needs_mpi
 @pytest.mark.slow
-def test_a_killed_worker_and_a_restart_end_with_the_same_bits(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [[], ["element"]])
+def test_a_killed_worker_and_a_restart_end_with_the_same_bits(
+    how: list[str], tmp_path: Path
+) -> None:
     found = []
     for way in ("whole", "resumed"):
         folder = tmp_path / way
         folder.mkdir()
-        code, text = launched("-n", "2", "--restarts", "2", str(SCRIPT), str(folder), way)
+        code, text = launched("-n", "2", "--restarts", "2", str(SCRIPT), str(folder), way, *how)
         assert code == 0, text
         assert ("restart 1 of 2" in text) == (way == "resumed")
         assert "restart 2 of 2" not in text

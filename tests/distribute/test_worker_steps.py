@@ -15,7 +15,7 @@ from laminar.distribute import MultiWorker
 from laminar.distribute.collectives import mpi
 from laminar.distribute.collectives.group import Group
 from laminar.distribute.multi_worker import default_strategy, use_by_default
-from laminar.engine.errors import FailedPreconditionError, UnimplementedError
+from laminar.engine.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(12, 4)).astype("float32")
@@ -124,6 +124,11 @@ def stateful(strategy: MultiWorker) -> None:
 def test_what_does_not_go_with_workers(fit: Callable[[MultiWorker], None], said: str) -> None:
     with pytest.raises(UnimplementedError, match=said):
         fit(echoing())
+
+
+def test_devices_of_one_process_are_another_way() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"devices=2 .* and 2 processes share it"):
+        model(echoing()).fit(X, Y, devices=2, verbose=0)
 
 
 def test_a_strategy_by_default() -> None:
