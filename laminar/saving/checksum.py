@@ -12,10 +12,14 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 
+from laminar.engine.late import later
+
 from .window import Window
 
 Pieces = Callable[[int, int], Iterator[memoryview]]
 
+# Heavy: it brings the code generator, of which all is loaded before this part of it.
+_native = later("laminar.engine.compiler.native.checksums", "crc32")
 _SEGMENT = 1 << 22  # bytes that one thread takes at a time
 _PIECE = 1 << 20  # and reads at a time from a file
 _MANY = 1 << 29  # bytes for which it pays to load the code generator
@@ -111,10 +115,7 @@ def _fastest(size: int) -> Callable[[memoryview, int], int]:
     """Native code where the code generator is loaded, or there is enough to do to load it."""
     if size < _SEGMENT or (size < _MANY and "laminar.engine.compiler" not in sys.modules):
         return zlib.crc32
-    # Heavy: it brings the code generator, of which all is loaded before this part of it.
-    from laminar.engine.compiler.native import checksums
-
-    return checksums.crc32
+    return _native
 
 
 def combined(first: int, second: int, length: int) -> int:

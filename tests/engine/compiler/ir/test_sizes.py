@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from laminar.engine.compiler.ir.not_lowered import NotLoweredError
 from laminar.engine.compiler.ir.sizes import shown, shown_size, symbolic_size
 
 A, B, C = (symbolic_size(k) for k in range(3))
@@ -34,3 +35,10 @@ def test_text_of_a_size(size: int, text: str) -> None:
 
 def test_text_of_a_shape() -> None:
     assert shown((A, 3, A * B)) == "[n0, 3, n0*n1]"
+
+
+@pytest.mark.parametrize(("size", "text"), [(4 * A, "4*n0"), (A + 3, "n0 + 3"), (7, "7")])
+def test_errors_show_them_by_name(size: int, text: str) -> None:
+    error = NotLoweredError(f"Split of {size} into {[B, 3]}", remedy="none")
+    assert error.message == f"Split of {text} into [n1, 3]"
+    assert error.remedy == "none"
