@@ -19,7 +19,7 @@ from typing import Any
 from .. import forks
 from ..checkpoint import CheckpointReader
 from ..errors import DTypeError, LaminarError, ShapeError
-from ..graph import eager_scope
+from ..graph import EagerTensor, as_dtype, eager_scope
 from ..ops.state.variable import VariableStore, one_lock, settle_with
 from ..state import Variable
 from ..state.variable import tell_of_new_variables
@@ -176,7 +176,7 @@ def _give(variable: Variable, value: Any) -> None:
                 return
         _initial.pop(variable.store)
     with eager_scope():  # a function may be being traced
-        variable.assign(value)
+        variable.assign(EagerTensor(value, as_dtype(value.dtype)))  # it is nobody else's: no copy
 
 
 def _is_new(variable: Variable) -> None:

@@ -17,7 +17,7 @@ from ..errors import (
     ShapeError,
     UnimplementedError,
 )
-from ..graph import Graph, get_default_graph
+from ..graph import EagerTensor, Graph, as_dtype, get_default_graph
 from ..graph.graph import Runner as Session
 from ..io.atomic import atomic_write
 from ..source import warn
@@ -419,7 +419,7 @@ def _restore_eager(variables: Mapping[str, Sequence[Variable]], prefix: str) -> 
                 raise ShapeError(f"Saver.restore: {what}{variable.stored_dtype}{shape}")
             values.append((variable, reader.read(name, part and part.extents)))
     for variable, value in values:
-        variable.assign(value)
+        variable.assign(EagerTensor(value, as_dtype(value.dtype)))  # it is nobody else's: no copy
 
 
 def import_meta_graph(
