@@ -165,7 +165,7 @@ def serialize_keras_object(obj: Any) -> Any:
     if isinstance(obj, list | tuple):  # JSON makes lists of tuples
         items = [serialize_keras_object(item) for item in obj]
         return tuple(items) if isinstance(obj, tuple) else items
-    if isinstance(obj, Mapping):
+    if isinstance(obj, Mapping) and not hasattr(obj, "get_config"):
         return serialize_dict(obj)
     if isinstance(obj, slice):
         parts = {"start": obj.start, "stop": obj.stop, "step": obj.step}

@@ -28,11 +28,19 @@ class DTypePolicyMap(MutableMapping[str, Any]):
     Args:
         default_policy: for layers that nothing matches; None means the global policy.
         policy_map: the first entries.
+
+    Raises:
+        InvalidArgumentError: the default policy is a map.
+        DTypeError: `policy_map` is no dict.
     """
 
     def __init__(
         self, default_policy: Any = None, policy_map: dict[str, Any] | None = None
     ) -> None:
+        if isinstance(default_policy, DTypePolicyMap):
+            raise InvalidArgumentError("DTypePolicyMap: the default policy cannot be a map")
+        if policy_map is not None and not isinstance(policy_map, dict):
+            raise DTypeError(f"DTypePolicyMap: policy_map must be a dict, got {policy_map!r}")
         self._argument = default_policy
         self._default = None if default_policy is None else get(default_policy)
         self._policies: dict[str, DTypePolicy] = {}
@@ -97,11 +105,20 @@ class DTypePolicyMap(MutableMapping[str, Any]):
         return len(self._policies)
 
     def get_config(self) -> dict[str, Any]:
-        """What `from_config` needs to make an equal map."""
+        """What `from_config` needs to make an equal map.
+
+        Without a default policy, the policies are those of the same modes for the global policy
+        where the map is made again.
+        """
         default = self._argument
+        entries = {key: serialize(policy) for key, policy in self._policies.items()}
+        if default is None:
+            for entry in entries.values():
+                config = entry["config"]
+                config["source_name" if "source_name" in config else "name"] = None
         return {
             "default_policy": serialize(default) if isinstance(default, Policy) else default,
-            "policy_map": {key: serialize(policy) for key, policy in self._policies.items()},
+            "policy_map": entries,
         }
 
     @classmethod
@@ -148,13 +165,6 @@ list_builtins("keras.dtype_policies", _CLASSES)
 
 def serialize(dtype_policy: Policy) -> dict[str, Any]:
     """A policy as plain data."""
-    if isinstance(dtype_policy, DTypePolicyMap):  # a mapping too, but no plain data
-        return {
-            "module": "keras.dtype_policies",
-            "class_name": "DTypePolicyMap",
-            "config": dtype_policy.get_config(),
-            "registered_name": None,
-        }
     data: dict[str, Any] = serialize_keras_object(dtype_policy)
     return data
 

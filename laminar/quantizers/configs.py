@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..engine.errors import InvalidArgumentError
+from ..engine.errors import InvalidArgumentError, UnimplementedError
 from ..serialization import serialize_keras_object
 from .quantizer import AbsMaxQuantizer, Quantizer, get_quantizer
 
@@ -17,7 +17,17 @@ class QuantizationConfig:
         activation_quantizer: of the inputs; None to leave them as they are.
     """
 
-    mode: str = ""
+    @property
+    def mode(self) -> str:
+        """The mode: that of a derived class, of which one is meant to be used.
+
+        Raises:
+            UnimplementedError: this one has none.
+        """
+        raise UnimplementedError(
+            "QuantizationConfig has no mode",
+            remedy="use a derived class, such as Int8QuantizationConfig",
+        )
 
     def __init__(self, weight_quantizer: Any = None, activation_quantizer: Any = None) -> None:
         self.weight_quantizer = get_quantizer(weight_quantizer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..engine.errors import InvalidArgumentError
 from ..serialization import lookup
 from ..typing import TensorLike
 from .rounding import Axes, abs_max_quantize
@@ -34,7 +35,11 @@ class Quantizer:
 
 
 class AbsMaxQuantizer(Quantizer):
-    """`abs_max_quantize` with its arguments."""
+    """`abs_max_quantize` with its arguments.
+
+    Raises:
+        InvalidArgumentError: the range is beyond that of int8, if that is the type of outputs.
+    """
 
     def __init__(
         self,
@@ -47,6 +52,11 @@ class AbsMaxQuantizer(Quantizer):
         self.axis = (axis,) if isinstance(axis, int) else None if axis is None else tuple(axis)
         self.value_range = tuple(value_range)
         self.epsilon = epsilon
+        if output_dtype == "int8" and not -128 <= min(value_range) <= max(value_range) <= 127:
+            raise InvalidArgumentError(
+                f"AbsMaxQuantizer: value_range of int8 must be within (-128, 127), "
+                f"got {tuple(value_range)}"
+            )
 
     def __call__(self, x: TensorLike, axis: Axes = None, to_numpy: bool = False) -> tuple[Any, Any]:
         """The outputs and their scale; `axis` instead of the one that it was made with."""

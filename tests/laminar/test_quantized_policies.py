@@ -8,6 +8,7 @@ import pytest
 
 from laminar import dtype_policies
 from laminar.engine.errors import DTypeError, InvalidArgumentError
+from laminar.serialization import serialize_keras_object
 
 POLICIES: list[tuple[str, tuple[Any, ...]]] = [
     ("QuantizedDTypePolicy", ("int8", "float32")),
@@ -63,3 +64,25 @@ def test_what_8_bits_are_too_wide_for() -> None:
         dtype_policies.QuantizedFloat8DTypePolicy("float8", "float32", wrong)
     lengths = [dtype_policies.QuantizedFloat8DTypePolicy("float8", "float32", n) for n in (1, 2)]
     assert lengths[0] != lengths[1]
+
+
+def test_maps_are_objects_in_configs() -> None:
+    policies = dtype_policies.DTypePolicyMap()
+    policies["block/dense"] = "int8_from_mixed_bfloat16"
+    policies["block/.*"] = "bfloat16"
+    data = serialize_keras_object({"dtype": policies})["dtype"]
+    assert data["class_name"] == "DTypePolicyMap"
+    # Without a default policy, modes stay and types are those where it is made again.
+    again = dtype_policies.deserialize(data)
+    assert isinstance(again, dtype_policies.DTypePolicyMap)
+    assert again["block/dense"].name == "int8_from_float32"
+    assert again["block/other"].name == "float32"
+    assert policies["block/other"].name == "bfloat16"
+    fixed = dtype_policies.DTypePolicyMap("mixed_bfloat16", {"a": "int4/64_from_bfloat16"})
+    again = dtype_policies.DTypePolicyMap.from_config(fixed.get_config())
+    assert again["a"].name == "int4/64_from_bfloat16"
+    assert again["b"].name == "mixed_bfloat16"
+    with pytest.raises(DTypeError, match="must be a dict"):
+        dtype_policies.DTypePolicyMap(policy_map=123)  # type: ignore[arg-type]  # what is refused
+    with pytest.raises(InvalidArgumentError, match="cannot be a map"):
+        dtype_policies.DTypePolicyMap(fixed)

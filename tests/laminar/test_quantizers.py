@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from laminar import dtype_policies, quantizers
-from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.errors import InvalidArgumentError, UnimplementedError
 
 X = np.array([[1.0, -2.0, 3.0], [0.5, 0.1, -0.2]], "float32")
 
@@ -77,3 +77,10 @@ def test_policy() -> None:
     assert dtype_policies.deserialize(dtype_policies.serialize(policy)) == policy
     with pytest.raises(InvalidArgumentError, match="got 'int3'"):
         dtype_policies.get("int3_from_float32")
+
+
+def test_ranges_and_modes() -> None:
+    with pytest.raises(InvalidArgumentError, match="value_range of int8"):
+        quantizers.AbsMaxQuantizer(value_range=(-256, 256))
+    with pytest.raises(UnimplementedError, match="has no mode"):
+        quantizers.QuantizationConfig().mode  # noqa: B018  # it raises
