@@ -12,7 +12,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,7 @@ from .worker import Worker
 # How long tasks have to answer where no step waits, and to tidy up after one that failed.
 _ANSWER_SECONDS = 60.0
 _CLEANUP_SECONDS = 10.0
+_TAKE_BACK_SECONDS = 2.0  # the error waits for that
 _CLOCK_CALLS = 5
 
 
@@ -72,10 +73,42 @@ class ClusterMachine(Machine):
         self.tasks = tasks
         self.handle = handle
         self.ended = EndedSteps(self._tell_ended)
+        # By the name of a task, failed steps of which it could not be told.
+        self._unsettled: dict[str, list[int]] = {}
+
+    def take_back(self, tasks: Iterable[SessionTask], steps: Sequence[int]) -> None:
+        """Have tasks take back what failed steps stored; who cannot be told is told later."""
+        request = self._cleanup(steps, failed=True)
+        found = call_all(
+            {task.name: task.peer for task in tasks},
+            "CleanupGraph",
+            lambda _: request,
+            timeout_seconds=_TAKE_BACK_SECONDS,
+        )
+        for name, reply in found.items():
+            if isinstance(reply, LaminarError):
+                self._unsettled.setdefault(name, []).extend(steps)
+
+    def settle(self, task: SessionTask) -> None:
+        """Have a task know of all steps that have failed, before the next one.
+
+        Raises:
+            LaminarError: it cannot be told.
+        """
+        steps = self._unsettled.get(task.name)
+        if steps:
+            request = self._cleanup(steps, failed=True)
+            task.peer.call("CleanupGraph", request, timeout_seconds=_CLEANUP_SECONDS)
+            self._unsettled.pop(task.name, None)
+
+    def _cleanup(self, steps: Sequence[int], *, failed: bool = False) -> Any:
+        return messages().CleanupGraphRequest(
+            step_id=steps, failed=failed, session_handle=self.handle
+        )
 
     def _tell_ended(self, task: str, steps: Sequence[int]) -> None:
         """Tell a task that steps went well."""
-        request = messages().CleanupGraphRequest(step_id=steps, session_handle=self.handle)
+        request = self._cleanup(steps)
         self.tasks[task].peer.call("CleanupGraph", request, timeout_seconds=_CLEANUP_SECONDS)
 
     def plan(self, step: StepGraph, *, compiled: bool = False, optimize: bool = False) -> Any:
@@ -219,6 +252,11 @@ class ClusterPlan:
                 has stored in variables, wherever it was, is taken back.
         """
         self.register()
+        for share in self.shares:
+            try:
+                self.machine.settle(share.task)
+            except LaminarError as error:
+                raise with_origin(error, Origin(share.task.name)) from None
         results: list[Any] = [None] * self._num_fetches
         for i, j in self._passed.items():
             results[i] = feeds[j]
@@ -230,6 +268,7 @@ class ClusterPlan:
             replies = running.wait(feeds)
             failed = False
         finally:
+            step.cancellation.close()
             running.clean_up(failed=failed)
         for share, reply in replies:
             for i, value in zip(share.fetches, reply.values, strict=True):
@@ -347,8 +386,4 @@ class _Running:
             for share in self._plan.shares:
                 machine.ended.add(share.task.name, self._step_id)
             return
-        message = messages().CleanupGraphRequest(
-            step_id=[self._step_id], failed=True, session_handle=machine.handle
-        )
-        peers = {share.task.name: share.task.peer for share in self._plan.shares}
-        call_all(peers, "CleanupGraph", lambda _: message, timeout_seconds=_CLEANUP_SECONDS)
+        machine.take_back([share.task for share in self._plan.shares], [self._step_id])

@@ -294,6 +294,8 @@ class Worker:
             metadata = RunMetadata()
             try:
                 found = self._run(session, graph.plan, values, context, message, metadata)
+                if context.cancelled is not None:  # it came too late: nobody waits for it any more
+                    raise context.cancelled
             except BaseException as error:
                 told = error if isinstance(error, LaminarError) else CancelledError(repr(error))
                 with_origin(told, Origin(self.task, step_id=step_id))

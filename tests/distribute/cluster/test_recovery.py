@@ -292,6 +292,27 @@ def test_a_worker_that_is_stopped_is_noticed(processes: SpawnedCluster) -> None:
 
 
 @pytest.mark.slow
+def test_what_a_stopped_task_does_late_is_taken_back() -> None:
+    """Its share of a step arrives, the step fails, and only then does the task go on."""
+    with spawned_cluster({"worker": 2}) as processes, eng.Graph().as_default():
+        with eng.device("/job:worker/task:1"):
+            w = eng.Variable(np.float32(1), name="late")
+            update = op_of(w.assign_add(np.float32(1)))
+            read = w.value
+        with eng.Session(processes.target("worker:0")) as session:
+            session.run(w.initializer)
+            session.run(update)
+            processes.kill("worker:1", signal.SIGSTOP)
+            options = eng.RunOptions(timeout_in_ms=300)
+            try:
+                with pytest.raises(errors.DeadlineExceededError):
+                    in_time(40, lambda: session.run(update, options=options))
+            finally:
+                processes.kill("worker:1", signal.SIGCONT)
+            assert in_time(20, lambda: session.run(read)) == 2
+
+
+@pytest.mark.slow
 def test_a_server_that_is_told_to_end(processes: SpawnedCluster) -> None:
     processes.kill("ps:0", signal.SIGTERM)
     assert processes.processes["ps:0"].returncode == 0
