@@ -61,6 +61,7 @@ from ..ops.math.arithmetic import add, subtract
 from ..ops.math.cast import cast
 from ..ops.math.compare import equal, greater_equal, less, logical_and, logical_or, not_equal
 from .inner_graphs import CONTROL_FLOW, inner_operations
+from .order import in_order
 from .step_graph import StepGraph
 
 
@@ -396,8 +397,10 @@ _HANDLE = TensorSpec((), resource)
 
 
 def _operations_of(body: Body) -> list[Operation]:
+    """What runs, each after what it waits for, also where that was made later."""
     outputs = [y for y in body.outputs if y is not None]
-    return needed_operations(outputs, body.effects, body.inputs)
+    needed = needed_operations(outputs, body.effects, body.inputs)
+    return in_order(needed, {id(x) for x in body.inputs})
 
 
 def _is_taken(index: GraphTensor, k: int, count: int) -> tuple[Tensor, int]:

@@ -39,8 +39,9 @@ class Handle:
     ) -> None:
         graph = home_of_state()
         self.handle: Tensor
+        self.container = ""
         if graph is None:
-            self.name = shared_name or name
+            self.name = self.shared_name = shared_name or name
             full = {**attrs, "container": "", "shared_name": self.name}
             with eager_scope():
                 (self.handle,) = apply(op, (), full)
@@ -49,11 +50,9 @@ class Handle:
             return
         with outside_of_bodies(graph), graph.name_scope(name) as scope:
             self.name = scope[:-1]
-            full = {
-                **attrs,
-                "container": graph.scopes.container if container is None else container,
-                "shared_name": shared_name or self.name,
-            }
+            self.container = graph.scopes.container if container is None else container
+            self.shared_name = shared_name or self.name
+            full = {**attrs, "container": self.container, "shared_name": self.shared_name}
             with graph.name_scope(None):
                 self.handle = graph.add(op, (), full, name=scope).outputs[0]
 

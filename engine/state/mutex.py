@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
-from ..graph import GraphTensor, Operation, Tensor
-from ..ops.core.basic import identity
-from ..ops.core.dispatch import apply
+from ..errors import FailedPreconditionError
+from ..graph import GraphTensor, Operation, Tensor, building, resource
+from ..ops.core.basic import identity, no_op, placeholder_op
+from ..ops.core.dispatch import apply, as_input
 from ..ops.core.effects import perform
 from ..ops.state import mutex as ops
 from ..tree import flatten, pack_sequence_as
@@ -53,27 +55,74 @@ class Mutex(Handle):
         """What `function()` gives, computed while the mutex is held.
 
         In a graph all operations that the function builds run between acquire and release, which
-        have run when the result is there.
+        have run when the result is there. What it takes from outside is computed before the mutex
+        is acquired, for that may need the mutex too.
 
         Args:
             function: of no arguments; gives tensors, or a nested structure of them.
             name: of the scope.
+
+        Raises:
+            FailedPreconditionError: `function` executes something under the same mutex, which it
+                would wait for without end.
         """
-        if not isinstance(self.handle, GraphTensor):
+        # Graphs share one by its name; one that is made at once is an object of its own.
+        is_shared = isinstance(self.handle, GraphTensor)
+        key = (self.container, self.shared_name) if is_shared else id(self.handle)
+        if key in _held.keys:
+            raise FailedPreconditionError(
+                f"{self!r}: what is executed under it executes something under it once more",
+                remedy="execute one function that does both, or use another mutex",
+            )
+        _held.keys.append(key)
+        try:
+            return self._execute(function, name)
+        finally:
+            _held.keys.remove(key)
+
+    def _execute(self, function: Callable[[], Any], name: str) -> Any:
+        graph = building()
+        if graph is None and isinstance(self.handle, GraphTensor):
+            graph = self.handle.graph
+        if graph is None:
             lease = self.acquire()
             try:
                 return function()
             finally:
                 self.release(lease)
-        graph = self.handle.graph
         with graph.as_default(), graph.name_scope(name):
             lease = self.acquire()
+            assert isinstance(lease, GraphTensor)
             before = graph.version
             with graph.control_dependencies([lease]):
                 results = function()
             inside = graph.operations[before:]
+            for x in {id(x): x for op in inside for x in op.inputs}.values():
+                # What another graph gives comes from a placeholder that was made just now.
+                is_given = x.op.id < lease.op.id or x.op.definition is placeholder_op
+                if is_given and x.dtype != resource:
+                    there = as_input(graph, identity(x))
+                    there.op.control_inputs.clear()
+                    lease.op.add_control_input(there.op)
             with graph.control_dependencies(inside):
                 released = self.release(lease)
             with graph.control_dependencies([released]):
-                leaves = [identity(x) if isinstance(x, Tensor) else x for x in flatten(results)]
+                leaves = [_behind(x) for x in flatten(results)]
             return pack_sequence_as(results, leaves)
+
+
+class _Held(threading.local):
+    """What this thread executes something under, the outermost first."""
+
+    def __init__(self) -> None:
+        self.keys: list[Any] = []
+
+
+_held = _Held()
+
+
+def _behind(result: Any) -> Any:
+    """A result that is there when the operations that are waited for have run."""
+    if isinstance(result, Operation):
+        return no_op()
+    return identity(result) if isinstance(result, Tensor) else result

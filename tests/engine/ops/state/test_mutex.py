@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from laminar import engine as eng
 from laminar.engine import (
     FIFOQueue,
     Graph,
@@ -19,7 +20,7 @@ from laminar.engine import (
     global_variables_initializer,
     group,
 )
-from laminar.engine.errors import OutOfRangeError
+from laminar.engine.errors import FailedPreconditionError, OutOfRangeError
 
 
 def test_eight_threads_of_read_add_assign() -> None:
@@ -108,3 +109,64 @@ def test_eagerly() -> None:
     with pytest.raises(ZeroDivisionError):
         mutex.execute(lambda: 1 // 0)
     assert not bool(mutex.is_held())
+
+
+# Executing
+
+
+def test_executing_under_it_once_more_is_refused() -> None:
+    """It would wait for itself."""
+    with eng.Graph().as_default():
+        mutex, same, other = eng.Mutex("box"), eng.Mutex("box"), eng.Mutex()
+        for inner in (mutex, same):
+            execute = inner.execute
+            with pytest.raises(FailedPreconditionError, match="under it once more"):
+                mutex.execute(lambda: execute(lambda: eng.constant(1.0)))  # noqa: B023  # now
+        y = mutex.execute(lambda: other.execute(lambda: eng.constant(1.0)))
+        with eng.Session() as session:
+            assert session.run(y) == 1.0
+    one, two = eng.Mutex(), eng.Mutex()
+    assert one.execute(lambda: two.execute(lambda: 3)) == 3
+    with pytest.raises(FailedPreconditionError, match="under it once more"):
+        one.execute(lambda: two.execute(lambda: one.execute(lambda: 3)))
+
+
+def test_what_is_taken_from_outside_is_there_before() -> None:
+    """The second waits for the first, which needs the mutex too."""
+    with eng.Graph().as_default():
+        mutex = eng.Mutex()
+        first = mutex.execute(lambda: eng.constant(1.0) + 1.0)
+        second = mutex.execute(lambda: first * 3.0)
+        with eng.Session() as session:
+            limit = eng.RunOptions(timeout_in_ms=20_000)
+            for _ in range(5):
+                assert session.run(second, options=limit) == 6.0
+
+
+def test_in_loops_branches_and_functions() -> None:
+    def count(mutex: eng.Mutex, n: Any) -> Any:
+        def body(i: Any, s: Any) -> Any:
+            return i + 1, mutex.execute(lambda: s + i)
+
+        total = eng.while_loop(lambda i, s: i < n, body, (0, 0))[1]
+        return eng.cond(n > 3, lambda: mutex.execute(lambda: total * 2), lambda: total)
+
+    with eng.Graph().as_default():
+        n = eng.placeholder("int32", [])
+        y = count(eng.Mutex(), n)
+        with eng.Session() as session:
+            limit = eng.RunOptions(timeout_in_ms=20_000)
+            assert [session.run(y, {n: k}, limit) for k in (0, 3, 5)] == [0, 3, 20]
+    mutex = eng.Mutex()
+    assert eng.function(lambda n: count(mutex, n))(np.int32(5)) == 20
+
+
+def test_a_function_that_ends_in_an_operation() -> None:
+    with eng.Graph().as_default():
+        v = eng.Variable(0.0)
+        added: Any = v.assign_add
+        step = eng.Mutex().execute(lambda: added(1.0).op)
+        with eng.Session() as session:
+            session.run(v.initializer)
+            session.run(step)
+            assert session.run(v) == 1.0
