@@ -110,13 +110,10 @@ def collection_bytes(key: str, values: Sequence[Any]) -> bytes | None:
     return field(number, field(1, content) if number in (_INTEGERS, _FLOATS) else content)
 
 
-def read_collection(
-    key: str, data: bytes, graph: Graph, scope: str, known: dict[bytes, Any]
-) -> list[Any]:
+def read_collection(data: bytes, graph: Graph, scope: str, known: dict[bytes, Any]) -> list[Any]:
     """The values of a collection.
 
     Args:
-        key: of the collection, for errors.
         data: of `collection_bytes`.
         graph: that has the operations.
         scope: what stands before their names there, "" or with "/" at the end.

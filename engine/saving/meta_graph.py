@@ -319,15 +319,21 @@ def add_meta_graph(
     graph.check_open("importing a MetaGraph")
     scope = graph.scopes.name + (f"{import_scope.rstrip('/')}/" if import_scope else "")
     with graph.as_default(), graph.control_dependencies(None), graph.name_scope(None):
-        graph_def, read = found.graph_def, read_collection
+        graph_def = found.graph_def
+        is_foreign = isinstance(graph_def, TensorFlowGraph)
         if isinstance(graph_def, TensorFlowGraph):
-            graph_def, read = graph_def_of(graph_def, scope), read_tensorflow_collection
+            graph_def = graph_def_of(graph_def, scope)
         if clear_devices:
             graph_def = GraphDef.from_bytes(graph_def.to_bytes())
             _clear_devices(graph_def)
         import_graph_def(graph_def, name=scope.rstrip("/"))
     known: dict[bytes, object] = {}
-    values = {key: read(key, data, graph, scope, known) for key, data in found.collections.items()}
+    values = {
+        key: read_tensorflow_collection(key, data, graph, scope, known)
+        if is_foreign
+        else read_collection(data, graph, scope, known)
+        for key, data in found.collections.items()
+    }
     for key, items in values.items():
         for item in items:
             graph.add_to_collection(key, item)

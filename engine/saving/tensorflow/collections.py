@@ -30,7 +30,7 @@ def read_tensorflow_collection(
     """The values of a collection; see `read_collection`."""
     if key in _LEFT_OUT:
         return []
-    values = read_collection(key, data, graph, scope, known)
+    values = read_collection(data, graph, scope, known)
 
     def made(value: Any) -> Any:
         if not isinstance(value, bytes):
