@@ -310,12 +310,20 @@ class Model(Trainer):
         overwrite: bool = True,
         max_shard_size: float | None = None,
         *,
+        objects_to_skip: Sequence[Any] | None = None,
         background: BackgroundWriter | None = None,
     ) -> None:
         """Write the weights to a `.weights.h5` file, or to several; see `saving.save_weights`."""
         from laminar.saving import save_weights  # as in `save`
 
-        save_weights(self, filepath, overwrite, max_shard_size, background=background)
+        save_weights(
+            self,
+            filepath,
+            overwrite,
+            max_shard_size,
+            objects_to_skip=objects_to_skip,
+            background=background,
+        )
 
     def load_weights(self, filepath: PathLike, skip_mismatch: bool = False, **kwargs: Any) -> Any:
         """Read the weights from a file; see `saving.load_weights`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -145,6 +145,7 @@ def save_weights(
     overwrite: bool = True,
     max_shard_size: float | None = None,
     *,
+    objects_to_skip: Sequence[Any] | None = None,
     background: BackgroundWriter | None = None,
 ) -> None:
     """Write the weights of a model to a `.weights.h5` file, or to several, or in another format.
@@ -156,6 +157,7 @@ def save_weights(
             `.safetensors`, which needs the package safetensors.
         overwrite: whether an existing file is replaced; if not, a terminal is asked.
         max_shard_size: what one of several files may hold, in GB (2**30 bytes).
+        objects_to_skip: layers that are left out.
         background: writes the file beside what follows; the weights are those of now.
 
     Raises:
@@ -180,7 +182,7 @@ def save_weights(
     if not _may_write(f"{path}.index" if path.endswith(CHECKPOINT) else path, overwrite):
         return
     _check_built(model, "save_weights")
-    weights, names = collect(model)
+    weights, names = collect(model, objects_to_skip or ())
     job: Callable[[], None]
     if max_shard_size is not None:
         job = partial(write_shards, path, weights, max_shard_size, names=names)
@@ -203,6 +205,7 @@ def load_weights(
     *,
     by_name: bool = False,
     partial: bool = False,
+    objects_to_skip: Sequence[Any] | None = None,
     limits: Limits | None = None,
     **kwargs: Any,
 ) -> LoadReport | None:
@@ -216,6 +219,7 @@ def load_weights(
         by_name: for a `.h5` file: give weights to the layers of the same name, and leave the others
             as they are.
         partial: load what fits, print what does not, and give the report.
+        objects_to_skip: layers that keep their weights, whatever the file has.
         limits: what the file may ask for; give larger ones for larger models.
 
     Returns:
@@ -235,7 +239,8 @@ def load_weights(
         )
     _check_built(model, "load_weights")
     limits = limits or Limits()
-    options: dict[str, Any] = {"skip_mismatch": skip_mismatch, "partial": partial}
+    legacy_options: dict[str, Any] = {"skip_mismatch": skip_mismatch, "partial": partial}
+    options = legacy_options | {"skipped": objects_to_skip or ()}
     if path.endswith(_SHARDED):
         _refuse_by_name(by_name, path)
         with ShardedReader(path, limits=limits) as shards:
@@ -258,7 +263,8 @@ def load_weights(
         with WeightsReader(path, limits=limits) as reader:
             if is_legacy(reader):
                 stored = LegacyFile(reader, path, limits)
-                report = restore_legacy(model, stored, path, by_name=by_name, **options)
+                _refuse_to_skip(objects_to_skip, path)
+                report = restore_legacy(model, stored, path, by_name=by_name, **legacy_options)
             else:
                 _refuse_by_name(by_name, path)
                 report = restore(model, reader, path, **options)
@@ -309,6 +315,14 @@ def _may_write(path: str, overwrite: bool) -> bool:
     while answer not in ("y", "n"):
         answer = input(f"{path} exists already. Overwrite it? [y/n] ").strip().lower()
     return answer == "y"
+
+
+def _refuse_to_skip(objects_to_skip: Sequence[Any] | None, path: str) -> None:
+    if objects_to_skip:
+        raise InvalidArgumentError(
+            f"load_weights: {path!r} is of the older format, of which no layer can be skipped",
+            remedy="use by_name=True, with other names for the layers that are to stay",
+        )
 
 
 def _refuse_by_name(by_name: bool, path: str) -> None:

@@ -44,11 +44,13 @@ class Store(Protocol):
         ...
 
 
-def collect(model: Any) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+def collect(
+    model: Any, skipped: Iterable[Any] = ()
+) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
     """The variables of each stored object by path, and the names of the objects."""
     weights: dict[str, dict[str, Any]] = {}
     names: dict[str, str] = {}
-    for path, obj in stored_objects(model):
+    for path, obj in stored_objects(model, skipped):
         weights[path] = own_variables(obj)
         names[path] = obj.name
     return weights, names
@@ -70,6 +72,7 @@ def restore(
     partial: bool = False,
     is_keras_2: bool = False,
     verify: Callable[[], None] | None = None,
+    skipped: Sequence[Any] = (),
 ) -> LoadReport:
     """Set all variables from a file; on an error, all keep the values they had.
 
@@ -82,12 +85,13 @@ def restore(
             found by name.
         is_keras_2: whether Keras 2 wrote the file, whose optimizers keep no learning rate.
         verify: is called when all was read; its error is one of the loading.
+        skipped: objects that keep their values, whatever the file has.
 
     Raises:
         InvalidArgumentError: an object has another number of variables, or of other shapes.
         NotFoundError: the file belongs to another model.
     """
-    objects = stored_objects(model)
+    objects = stored_objects(model, skipped)
     stored = {path: path for path in store.objects()}
     places = _by_name(objects, store) if partial else stored
     for path, _ in objects:  # Keras 2 kept some layers under private names
@@ -98,7 +102,7 @@ def restore(
     with Loading(model, file, skip_mismatch=skip_mismatch, partial=partial) as loading:
         for path, obj in objects:
             _restore_one(loading, path, obj, places.get(path), store, is_keras_2)
-        known = {places.get(path, path) for path, _ in objects}
+        known = {places.get(path, path) for path, _ in stored_objects(model)}
         unknown = _unknown(store, known)
         if unknown and not partial:
             _check_common(unknown, store, known, file, model.name)

@@ -7,7 +7,7 @@ model made again finds its weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from laminar.layers.layer import Layer
@@ -18,10 +18,15 @@ from laminar.optimizers import Optimizer
 _SKIPPED = frozenset({"inbound_nodes", "outbound_nodes", "history"})
 
 
-def stored_objects(root: Any) -> list[tuple[str, Any]]:
-    """What of `root` has variables of its own, with its path; each object once."""
+def stored_objects(root: Any, skipped: Iterable[Any] = ()) -> list[tuple[str, Any]]:
+    """What of `root` has variables of its own, with its path; each object once.
+
+    Args:
+        root: a model.
+        skipped: objects that are left out, with what is in them alone; paths stay as they are.
+    """
     found: list[tuple[str, Any]] = []
-    _walk(root, "", found, set())
+    _walk(root, "", found, {id(obj) for obj in skipped})
     return found
 
 

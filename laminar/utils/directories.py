@@ -55,7 +55,8 @@ def find_files(
         follow_links: whether folders that are links count.
 
     Raises:
-        MissingFileError: there is no such folder, or no file in it.
+        MissingFileError: there is no such folder.
+        InvalidArgumentError: there is no file in it.
         InvalidArgumentError: classes that are not there, or another number of labels than files.
     """
     folder = os.fspath(directory)
@@ -89,7 +90,7 @@ def find_files(
         kinds = [str(n) for n in sorted(set(given or ()))]
         result = Files(paths, given, kinds)
     if not result.paths:
-        raise MissingFileError(f"{who}: there are no files {', '.join(endings)} in {folder!r}")
+        raise InvalidArgumentError(f"{who}: there are no files {', '.join(endings)} in {folder!r}")
     return result
 
 

@@ -197,7 +197,8 @@ def save_img(
     if image.mode == "RGBA" and ending.lower() in ("jpg", "jpeg"):
         warn("save_img: JPEG files have no transparency; it is left out")
         image = image.convert("RGB")
-    image.save(path, format=file_format, **kwargs)
+    name = "jpeg" if ending.lower() == "jpg" else file_format  # Pillow's name of it
+    image.save(path, format=name, **kwargs)
 
 
 def smart_resize(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from laminar import ops
+from laminar.config import floatx
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
 
@@ -19,7 +20,7 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Any:
         num_classes: length of the rows, by default the greatest number plus one.
 
     Returns:
-        float64 array of shape (*x.shape, num_classes).
+        float64 array of shape (*x.shape, num_classes); of a tensor, a tensor of the default float.
 
     Raises:
         InvalidArgumentError: a number outside the range, or no numbers and no `num_classes`.
@@ -49,7 +50,8 @@ def to_categorical(x: Any, num_classes: int | None = None) -> Any:
         )
     rows = np.zeros((labels.size, count))
     rows[np.arange(labels.size), labels.ravel()] = 1
-    return rows.reshape(*labels.shape, count)
+    found = rows.reshape(*labels.shape, count)
+    return ops.convert_to_tensor(found, dtype=floatx()) if isinstance(x, Tensor) else found
 
 
 def normalize(x: Any, axis: int = -1, order: int = 2) -> Any:

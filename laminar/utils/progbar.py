@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from laminar.callbacks.display import Display
 from laminar.engine.errors import InvalidArgumentError
 
@@ -73,7 +75,7 @@ class Progbar:
 
         Args:
             current: steps done so far.
-            values: (name, value of the steps since the last update).
+            values: (name, value of the steps since the last update); of several numbers the mean.
             finalize: whether the loop is done; by default when `current` reaches the target.
         """
         display = self._display
@@ -81,7 +83,8 @@ class Progbar:
             return
         steps = max(current - display.done, 1)
         for name, value in values or ():
-            self._values.add(name, value, steps if self._is_averaged(name) else None)
+            number = np.mean(value) if isinstance(value, list | tuple | np.ndarray) else value
+            self._values.add(name, number, steps if self._is_averaged(name) else None)
         if finalize is None:
             finalize = self.target is not None and current >= self.target
         display.advance(current, self._values)

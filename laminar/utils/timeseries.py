@@ -47,11 +47,13 @@ def timeseries_dataset_from_array(
         seed: of that order.
         start_index: the first step that is used.
         end_index: the step after the last one that is used.
-        format: accepted for Keras's sake.
+        format: "tf" or "grain", of which both give the same here.
 
     Raises:
         InvalidArgumentError: a count below 1, indices outside of the data, or no room for a window.
     """
+    if format not in ("tf", "grain"):
+        raise InvalidArgumentError(f"{_WHO}: format must be 'tf' or 'grain', got {format!r}")
     counts = {
         "sequence_length": sequence_length,
         "sequence_stride": sequence_stride,

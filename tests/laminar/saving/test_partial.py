@@ -161,3 +161,32 @@ def test_a_stack_with_an_unknown_layer(tmp_path: Path) -> None:
     model = load_model(tmp_path / "m.keras", partial=True)
     assert [tuple(w.shape) for w in model.get_weights()] == [(3, 4), (4,), (4, 2), (2,)]
     np.testing.assert_array_equal(model.get_weights()[2], source.get_weights()[2])
+
+
+@pytest.mark.parametrize("ending", [".weights.h5", ".ckpt"])
+def test_layers_that_are_skipped_keep_their_weights(tmp_path: Path, ending: str) -> None:
+    def made() -> Any:
+        return laminar.Sequential([layers.Input((3,)), layers.Dense(4), layers.Dense(4)])
+
+    model, path = made(), tmp_path / f"m{ending}"
+    before = made()
+    for written in ([], [model.layers[0]]):  # whether the file has them or not
+        model.save_weights(path, objects_to_skip=written)
+        again = made()
+        again.set_weights(before.get_weights())
+        again.load_weights(path, objects_to_skip=[again.layers[0]])
+        for found, kept in zip(again.layers[0].get_weights(), before.get_weights(), strict=False):
+            np.testing.assert_array_equal(found, kept)
+        for found, read in zip(
+            again.layers[1].get_weights(), model.layers[1].get_weights(), strict=True
+        ):
+            np.testing.assert_array_equal(found, read)
+    with pytest.raises(InvalidArgumentError):  # what is not skipped must be there
+        made().load_weights(path)
+
+
+def test_nothing_is_skipped_of_older_files(tmp_path: Path) -> None:
+    model = laminar.Sequential([layers.Input((3,)), layers.Dense(4)])
+    model.save(tmp_path / "m.h5")
+    with pytest.raises(InvalidArgumentError, match="older format"):
+        model.load_weights(tmp_path / "m.h5", objects_to_skip=[model.layers[0]])

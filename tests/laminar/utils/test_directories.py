@@ -242,7 +242,7 @@ def test_mistakes(images: Path, options: Any, kind: type[Exception], message: st
 def test_folders_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(MissingFileError, match="there is no folder"):
         utils.text_dataset_from_directory(tmp_path / "none")
-    with pytest.raises(MissingFileError, match="there are no files .txt"):
+    with pytest.raises(InvalidArgumentError, match="there are no files .txt"):
         utils.text_dataset_from_directory(tmp_path)
     with pytest.raises(UnimplementedError, match="ragged"):
         utils.audio_dataset_from_directory(tmp_path, ragged=True)

@@ -120,3 +120,9 @@ def test_loading_as_in_keras(tmp_path: Path, options: dict[str, Any]) -> None:
     ours = utils.img_to_array(utils.load_img(path, **options))
     theirs = keras.img_to_array(keras.load_img(path, **options))
     np.testing.assert_array_equal(ours, theirs)
+
+
+def test_jpg_is_a_name_of_jpeg(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.jpg")
+    utils.save_img(path, np.zeros((4, 5, 3)), file_format="jpg", scale=False)
+    assert utils.load_img(path).size == (5, 4)

@@ -72,3 +72,10 @@ def test_agrees_with_keras() -> None:
     found = utils.to_categorical(labels)
     assert found.dtype == expected.dtype
     np.testing.assert_array_equal(found, expected)
+
+
+def test_one_hot_rows_of_a_tensor_are_a_tensor() -> None:
+    found = utils.to_categorical(ops.convert_to_tensor([0, 2]), 3)
+    assert isinstance(found, Tensor)
+    assert found.dtype == "float32"
+    np.testing.assert_array_equal(found.numpy(), [[1, 0, 0], [0, 0, 1]])

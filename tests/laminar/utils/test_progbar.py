@@ -53,3 +53,10 @@ def test_silence(capsys: pytest.CaptureFixture[str]) -> None:
 def test_one_list_of_names() -> None:
     with pytest.raises(InvalidArgumentError, match="exclude each other"):
         utils.Progbar(1, stateful_metrics=["a"], stateless_metrics=["b"])
+
+
+def test_several_numbers_count_as_their_mean(capsys: pytest.CaptureFixture[str]) -> None:
+    bar = utils.Progbar(2, verbose=2)
+    bar.update(1, values=[("value", [0.0, 1.0, 2.0])])
+    bar.update(2, values=[("value", np.array([3.0, 5.0]))], finalize=True)
+    assert "value: 2.5" in capsys.readouterr().out
