@@ -429,7 +429,7 @@ def unknown_names(config: Any, custom_objects: Mapping[str, Any]) -> dict[str, l
     todo = [config]
     while todo:
         value = todo.pop()
-        if isinstance(value, list):
+        if isinstance(value, list | tuple):
             todo.extend(reversed(value))
         elif isinstance(value, dict):
             todo.extend(reversed(value.values()))

@@ -25,8 +25,8 @@ class Adafactor(Optimizer):
         u = g / sqrt(v);  u = u / max(1, rms(u) / clip_threshold)
         w = w - max(epsilon_2, rms(w)) * rho * u
 
-    A vector or scalar keeps v itself. rho is the learning rate; with `relative_step`, at most
-    1 / sqrt(t). rms(x) is the root of the mean of x**2.
+    A vector or scalar keeps v itself. rho is the learning rate, at most 1 / sqrt(t). rms(x) is the
+    root of the mean of x**2.
 
     Args:
         learning_rate: see `Optimizer`.
@@ -34,7 +34,7 @@ class Adafactor(Optimizer):
         epsilon_1: keeps the squares above 0.
         epsilon_2: least size taken for a variable.
         clip_threshold: greatest rms of a step.
-        relative_step: whether the rate falls with time.
+        relative_step: taken for Keras's sake, where the rate falls with time without it too.
         options: see `Optimizer`.
 
     Source: Shazeer and Stern, "Adafactor: adaptive learning rates with sublinear memory cost",
@@ -83,7 +83,7 @@ class Adafactor(Optimizer):
         v = self._second_moment(ops.square(gradient) + self.epsilon_1, variable, beta)
         u = gradient / ops.sqrt(v)
         u = u / ops.maximum(1.0, _rms(u) / self.clip_threshold)
-        rho = ops.minimum(learning_rate, 1 / ops.sqrt(t)) if self.relative_step else learning_rate
+        rho = ops.minimum(learning_rate, 1 / ops.sqrt(t))
         self.assign_sub(variable, ops.maximum(self.epsilon_2, _rms(variable)) * rho * u)
 
     def _second_moment(self, squares: Tensor, variable: Variable, beta: Tensor) -> Any:

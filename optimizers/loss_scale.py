@@ -18,6 +18,9 @@ from .conditional import only_if
 from .optimizer import LearningRate, Optimizer
 from .rows import parts_of
 
+# What older configs say of the arguments of `Optimizer`: nothing. The others are None.
+_UNSET = {"use_ema": False, "ema_momentum": 0.99}
+
 
 class LossScaleOptimizer(Optimizer):
     """Scales the loss, divides the gradients by the scale, and skips steps that overflow.
@@ -46,9 +49,10 @@ class LossScaleOptimizer(Optimizer):
         name: str | None = None,
         **options: Any,
     ) -> None:
-        if options:
+        changed = [name for name, value in options.items() if value != _UNSET.get(name)]
+        if changed:
             raise InvalidArgumentError(
-                f"LossScaleOptimizer: {', '.join(options)} cannot be set here",
+                f"LossScaleOptimizer: {', '.join(changed)} cannot be set here",
                 remedy="set it on the inner optimizer",
             )
         if not isinstance(inner_optimizer, Optimizer):

@@ -133,7 +133,7 @@ def _arguments(node: Any, made: dict[str, Operation]) -> tuple[list[Any], dict[s
 def _argument(value: Any, made: dict[str, Operation]) -> Any:
     if isinstance(value, dict) and value.get("class_name") == "__keras_tensor__":
         return _tensor_at(value["config"]["keras_history"], made)
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):  # a config that was never written has tuples
         return [_argument(v, made) for v in value]
     if isinstance(value, dict) and "class_name" not in value:
         return {k: _argument(v, made) for k, v in value.items()}

@@ -561,3 +561,10 @@ def test_rate_is_set_in_a_graph() -> None:
         session.run(initialize)
         session.run(train, {fed: 0.25})
         np.testing.assert_array_equal(session.run(w), [0.25, -0.5])
+
+
+def test_older_configs_of_loss_scaling_say_that_nothing_is_set() -> None:
+    options: dict[str, Any] = {"weight_decay": None, "use_ema": False, "ema_momentum": 0.99}
+    assert isinstance(LossScaleOptimizer(SGD(), **options).inner_optimizer, SGD)
+    with pytest.raises(InvalidArgumentError, match="use_ema cannot be set here"):
+        LossScaleOptimizer(SGD(), use_ema=True)

@@ -198,3 +198,20 @@ class Run:
 
     def state(self) -> Iterator[Array]:
         return (v.numpy() for v in [*self.variables, *self.optimizer.variables])
+
+
+def test_adafactors_rate_falls_with_time() -> None:
+    """min(learning_rate, 1 / sqrt(t)), with relative_step and without; Keras 3.15's numbers."""
+    optimizer = optimizers.Adafactor(
+        0.5,
+        beta_2_decay=-0.65,
+        epsilon_1=1e-15,
+        epsilon_2=1e-4,
+        clip_threshold=0.9,
+        relative_step=False,
+    )
+    x = Variable(np.ones(10, "float32"))
+    optimizer.apply([np.full(10, 0.01)], [x])
+    for expected in (0.55, 0.3031, 0.1671, 0.0923, 0.0554):
+        np.testing.assert_allclose(x.numpy()[0], expected, atol=1e-4)
+        optimizer.apply([np.arange(0.1, 1.1, 0.1)], [x])

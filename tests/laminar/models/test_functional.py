@@ -249,3 +249,12 @@ def test_optional_inputs() -> None:
     np.testing.assert_array_equal(model({"x": ones, "y": ones}), 2 * ones)
     with pytest.raises(ValueError, match="'x' is None, and is not optional"):
         model({"x": None, "y": ones})
+
+
+def test_a_config_that_was_never_written_makes_the_network_again() -> None:
+    """It has tuples, as its author gave them, where files have lists."""
+    a, b = layers.Input((3,), name="a"), layers.Input((3,), name="b")
+    model = laminar.Model({"a": a, "b": b}, layers.Multiply()((a, layers.Add()([a, b]))))
+    again = laminar.Model.from_config(model.get_config())
+    given = {"a": np.ones((2, 3), "float32"), "b": np.full((2, 3), 2.0, "float32")}
+    np.testing.assert_array_equal(again(given), np.full((2, 3), 3.0))
