@@ -89,6 +89,7 @@ from .nn import adaptive_pooling as adaptive_pooling
 from .nn import conv_transpose as conv_transpose
 from .nn import convolution as convolution
 from .nn import ctc as ctc
+from .nn import ctc_beam as ctc_beam
 from .nn import depthwise as depthwise
 from .nn import dropout as dropout
 from .nn import gelu as gelu

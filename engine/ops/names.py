@@ -107,6 +107,7 @@ _DECLARED: Mapping[str, str] = {
     "ops.nn.conv_transpose": "ConvTranspose",
     "ops.nn.convolution": "Conv ConvInputGrad ConvKernelGrad",
     "ops.nn.ctc": "CtcLoss",
+    "ops.nn.ctc_beam": "CtcBeamSearch",
     "ops.nn.depthwise": "DepthwiseConv DepthwiseInputGrad DepthwiseKernelGrad",
     "ops.nn.dropout": "Dropout",
     "ops.nn.losses": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from laminar.engine.errors import ShapeError, UnimplementedError
+from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Tensor, int32
 from laminar.engine.ops.array import axes, creation
 from laminar.engine.ops.array.along import take_along_axis
@@ -15,6 +15,7 @@ from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.math.compare import equal, greater_equal, where
 from laminar.engine.ops.math.reduce import argmax, reduce_max, reduce_sum
 from laminar.engine.ops.nn import ctc as engine
+from laminar.engine.ops.nn.ctc_beam import ctc_beam_search
 from laminar.engine.ops.nn.normalize import statistics_dtype
 from laminar.engine.ops.nn.softmax import log_softmax
 
@@ -70,28 +71,33 @@ def ctc_decode(
     Args:
         inputs: (batch, time, classes), logarithms of probabilities, or logits.
         sequence_lengths: (batch,), how many steps count.
-        strategy: "greedy": the best class of each step.
-        beam_width: of the strategy "beam_search", which laminar does not have.
-        top_paths: how many answers; 1.
-        merge_repeated: whether a run of one class is one label.
+        strategy: "greedy": the best class of each step; or "beam_search": the labels that all
+            their alignments together make most likely.
+        beam_width: how many label sequences are kept after each step, in "beam_search".
+        top_paths: how many answers; of "greedy" there is 1.
+        merge_repeated: whether a run of one class is one label, in "greedy".
         mask_index: the class that stands for no label.
 
     Returns:
-        The labels, (1, batch, time), int32, filled up with -1; and minus the sum of the inputs
-        along the path, (batch, 1).
+        The labels, (top_paths, batch, time), int32, filled up with -1; and (batch, top_paths): of
+        "greedy" minus the sum of the inputs along the path, of "beam_search" the logarithm of the
+        probability.
 
     Raises:
-        UnimplementedError: the strategy "beam_search", or more than one path.
+        InvalidArgumentError: another strategy, or more than one path of "greedy".
     """
     one_of("ctc_decode", "strategy", strategy, ("greedy", "beam_search"))
-    if strategy != "greedy" or top_paths != 1:
-        raise UnimplementedError(
-            "ctc_decode: there is the strategy 'greedy' only, with one path",
-            remedy="decode with a library for beam search, such as pyctcdecode",
-        )
     scores = floating(inputs)
     if scores.shape.rank != 3:
         raise ShapeError(f"ctc_decode: expected (batch, time, classes), got {scores.spec}")
+    if strategy == "beam_search":
+        lengths = cast(tensor(sequence_lengths), int32)
+        return ctc_beam_search(log_softmax(scores), lengths, beam_width, top_paths, mask_index)
+    if top_paths != 1:
+        raise InvalidArgumentError(
+            f"ctc_decode: 'greedy' gives one path, got top_paths={top_paths}",
+            remedy="strategy='beam_search'",
+        )
     time = known_size("ctc_decode", scores, 1)
     lengths = cast(tensor(sequence_lengths), int32)
     step = creation.arange(time, dtype=int32)
