@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.graph import INTEGER, Tensor, int32
+from laminar.engine.graph import INTEGER, Tensor, bool_, int32
 from laminar.engine.ops.array import creation
 from laminar.engine.ops.math.cast import cast
-from laminar.engine.ops.math.reduce import reduce_max
+from laminar.engine.ops.math.reduce import reduce_any, reduce_max
 
 from ..typing import DTypeLike, TensorLike
 from .arguments import dtype_or_float, known_rank, tensor
@@ -73,4 +73,4 @@ def multi_hot(
     # The numbers of an example stand along axis 1; without a batch, along axis 0.
     reduced = 1 if known_rank("multi_hot", indices) > 1 else 0
     hot = creation.one_hot(indices, count, axis, dtype_or_float(dtype))
-    return reduce_max(hot, reduced)
+    return reduce_any(hot, reduced) if hot.dtype == bool_ else reduce_max(hot, reduced)

@@ -61,7 +61,7 @@ class Feature:
         if isinstance(layer, Hashing):
             return layer.num_bins
         if isinstance(layer, Discretization):
-            return len(layer.bin_boundaries or ()) + 1
+            return layer.num_bins or len(layer.bin_boundaries or ()) + 1
         raise InvalidArgumentError(
             f"FeatureSpace: how many categories {type(layer).__name__} gives is not known",
             remedy="use output_mode 'float' or 'int', or a lookup, hashing or discretization layer",

@@ -61,6 +61,9 @@ def test_types() -> None:
     assert ops.matmul(bits, small).dtype == "int8"
     assert ops.matmul(small, small).dtype == "int32"
     assert ops.nanmax(bits).dtype == "bool"
+    hot = ops.multi_hot([[0, 2]], 3, dtype="bool")
+    assert hot.dtype == "bool"
+    np.testing.assert_array_equal(hot, [[True, False, True]])
     assert laminar.backend.is_float_dtype(None)
     assert not laminar.backend.is_int_dtype(None)
     wrong: list[Any] = [3.0, np.float32(3), ops.array(3.0)]

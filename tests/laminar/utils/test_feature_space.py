@@ -154,3 +154,10 @@ def test_refused() -> None:
         FeatureSpace({"a": FeatureSpace.string_hashed(3, output_mode="int")})
     with pytest.raises(InvalidArgumentError, match="got none"):
         FeatureSpace({})
+
+
+def test_bins_that_no_value_falls_into_have_columns_too() -> None:
+    """Few values make few boundaries, but the width is what was asked for, as in Keras."""
+    space = FeatureSpace({"x": "float_discretized"}, num_discretization_bins=32)
+    space.adapt({"x": np.arange(10) / 10})
+    assert space({"x": np.arange(3) / 10}).shape == (3, 32)
