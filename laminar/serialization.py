@@ -206,8 +206,9 @@ def _listing(target: Any) -> tuple[str | None, str]:
         if namespace.get(name) is target:
             return module, name
     # Keras lists GroupedQueryAttention under another name than its own.
+    # Tables that are no dicts make classes by need, under their own names.
     for module, namespace in _builtins.items():
-        for listed, value in namespace.items():
+        for listed, value in namespace.items() if isinstance(namespace, dict) else ():
             if value is target and isinstance(target, type) and not listed.startswith("_"):
                 return module, listed
     return None, name

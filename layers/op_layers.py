@@ -198,22 +198,25 @@ class _OpClasses(Mapping[str, Any]):
 
     @staticmethod
     @cache
-    def _functions() -> dict[str, str]:
-        return {
-            _class_name(name): name
-            for room in (ops, ops.image)
-            for name, value in vars(room).items()
-            if isinstance(value, FunctionType) and value in recorded_ops
-        }
+    def _names() -> dict[str, str]:
+        """Function names by class name: ops are loaded by need, so some may be no ops."""
+        return {_class_name(name): name for room in (ops, ops.image) for name in dir(room)}
 
     def __getitem__(self, name: str) -> Any:
-        return op_class(self._functions()[name])
+        function_name = self._names()[name]
+        function = getattr(ops, function_name, None) or getattr(ops.image, function_name)
+        if not isinstance(function, FunctionType) or function not in recorded_ops:
+            raise KeyError(name)
+        return op_class(function_name)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.get(name) is not None
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._functions())
+        return iter(self._names())
 
     def __len__(self) -> int:
-        return len(self._functions())
+        return len(self._names())
 
 
 set_recorder(record)
