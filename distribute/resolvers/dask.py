@@ -1,4 +1,10 @@
-"""Workers of Dask: a function that runs on each of them, as `client.run` does."""
+"""Workers of Dask: a function that runs on each of them.
+
+def train(workers, dask_worker):  # Dask gives it the worker that it runs on
+    resolver = DaskResolver(workers, dask_worker.address)
+
+client.run(train, sorted(client.scheduler_info()["workers"]))
+"""
 
 from __future__ import annotations
 
@@ -18,6 +24,7 @@ class DaskResolver(EnvironmentResolver):
     Args:
         workers: the addresses of Dask's workers: `sorted(client.scheduler_info()["workers"])`; the
             client knows them, a worker does not.
+        own: which of them this is; by default the one that runs this task.
         jobs: how many tasks each job has, in that order; None for workers alone.
         port: of the first task, the others have those after it, also on other hosts.
 
@@ -26,19 +33,24 @@ class DaskResolver(EnvironmentResolver):
     """
 
     def __init__(
-        self, workers: list[str], jobs: Mapping[str, int] | None = None, port: int = 8888
+        self,
+        workers: list[str],
+        own: str | None = None,
+        jobs: Mapping[str, int] | None = None,
+        port: int = 8888,
     ) -> None:
         self._workers = list(workers)
+        self._own = own
         self._jobs = jobs
         self._port = port
         super().__init__({})
 
     def _read(self) -> None:
-        own = _own_address()
+        own = _own_address() if self._own is None else self._own
         if own not in self._workers:
             raise FailedPreconditionError(
                 f"DaskResolver: this worker, {own}, is none of {', '.join(self._workers)}",
-                remedy="client.run(train, sorted(client.scheduler_info()['workers']))",
+                remedy="give all of them: sorted(client.scheduler_info()['workers'])",
             )
         addresses = [
             address(urlsplit(where).hostname or "localhost", self._port + i)
@@ -59,5 +71,6 @@ def _own_address() -> Any:
         ) from cause
     except ValueError as cause:
         raise FailedPreconditionError(
-            "DaskResolver: this process is not a worker of Dask", remedy="client.run(train, ...)"
+            "DaskResolver: this is no task of a Dask worker",
+            remedy="give own=dask_worker.address, which client.run(train) passes to train",
         ) from cause

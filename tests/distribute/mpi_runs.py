@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -27,22 +28,27 @@ def run(count: int, *arguments: str, options: tuple[str, ...] = ()) -> Any:
     """Run a program of tests/distribute/ by so many workers; gives its exit code and its text."""
     program, *rest = arguments
     command = [*mpi_command(count), *options, sys.executable]
-    environment = dict(os.environ, PYTHONPATH=str(ROOT), PYTHONFAULTHANDLER="1")
-    process = subprocess.Popen(
-        [*command, str(Path(__file__).parent / program), *rest],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environment,
-        start_new_session=True,
-    )
-    try:
-        text, _ = process.communicate(timeout=WAIT)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        text, _ = process.communicate()
-        pytest.fail(f"{program} {rest} hangs: {text[-3000:]}")
+    with tempfile.TemporaryDirectory(prefix="mpi-") as folder:  # of sockets: the name is short
+        process = subprocess.Popen(
+            [*command, str(Path(__file__).parent / program), *rest],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment(folder),
+            start_new_session=True,
+        )
+        try:
+            text, _ = process.communicate(timeout=WAIT)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            text, _ = process.communicate()
+            pytest.fail(f"{program} {rest} hangs: {text[-3000:]}")
     return process.returncode, text
+
+
+def environment(folder: str) -> dict[str, str]:
+    """That of a run: mpirun leaves files, where it is killed, in a folder that goes."""
+    return dict(os.environ, PYTHONPATH=str(ROOT), PYTHONFAULTHANDLER="1", TMPDIR=folder)
 
 
 def found_by(folder: Path) -> list[dict[str, Any]]:

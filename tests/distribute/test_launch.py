@@ -7,7 +7,9 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,30 +18,37 @@ import pytest
 
 import laminar
 from laminar.distribute import launch
-from tests.distribute.mpi_runs import ROOT, WAIT, needs_mpi
+from tests.distribute.mpi_runs import WAIT, environment, needs_mpi
 
 SCRIPT = Path(__file__).with_name("launched_training.py")
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
+def start(folder: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "laminar.distribute.launch", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env=dict(os.environ, PYTHONPATH=str(ROOT)),
+        env=environment(folder),
         start_new_session=True,
     )
 
 
 def launched(*arguments: str) -> tuple[int, str]:
-    process = start(*arguments)
-    try:
-        text, _ = process.communicate(timeout=WAIT)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        pytest.fail(f"it hangs: {process.communicate()[0]}")
+    with tempfile.TemporaryDirectory(prefix="mpi-") as folder:
+        process = start(folder, *arguments)
+        try:
+            text, _ = process.communicate(timeout=WAIT)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            pytest.fail(f"it hangs: {process.communicate()[0]}")
     return process.returncode, text
+
+
+@pytest.fixture
+def short_folder() -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="mpi-", ignore_cleanup_errors=True) as folder:
+        yield folder
 
 
 def weights(path: Path) -> list[Any]:
@@ -102,8 +111,8 @@ def test_restarts_are_bounded_and_the_exit_code_is_the_scripts(tmp_path: Path) -
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes that end with another: Linux")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_no_process_is_left(number: signal.Signals, tmp_path: Path) -> None:
-    process = start("-n", "2", str(SCRIPT), str(tmp_path), "slow")
+def test_no_process_is_left(number: signal.Signals, tmp_path: Path, short_folder: str) -> None:
+    process = start(short_folder, "-n", "2", str(SCRIPT), str(tmp_path), "slow")
     files = [tmp_path / f"pid-{r}" for r in range(2)]
     end = time.monotonic() + WAIT
     while not all(f.exists() and f.read_text() for f in files):

@@ -321,6 +321,7 @@ def test_dask(monkeypatch: pytest.MonkeyPatch) -> None:
         "worker",
         1,
     )
+    assert place(DaskResolver(workers, workers[0]))[1:] == ("worker", 0)
     with pytest.raises(FailedPreconditionError, match=r"is none of tcp://10\.0\.0\.1:40"):
         DaskResolver(workers[:1])
 
