@@ -138,7 +138,7 @@ def looped(x: Any, h: Any, w: Any) -> Sequence[Any]:
 
 def few_bits(x: Any, a: Any, b: Any, packed: Any, scale: Any, zero: Any) -> Sequence[Any]:
     """Whole numbers of 8 and 4 bits, of few rows and of many."""
-    found = [ops.matmul(a[:2], b), ops.matmul(a, b)]
+    found = [ops.matmul(a[:2], b), ops.matmul(a, b), ops.matmul(a, ops.transpose(a))]
     for y in (x, x[:1]):
         found.append(few_bits_matmul(y, b, bits=8, columns=37))
         found.append(few_bits_matmul(y, packed, scale, zero, bits=4, columns=37, group_size=32))

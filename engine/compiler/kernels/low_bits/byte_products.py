@@ -7,6 +7,7 @@ from ...ir.kernel_target import Target
 from ...ir.launch import Buffer, Launch, Scratch, Word
 from ...target.byte_unit import ByteUnit
 from . import byte_product_kernel as kernel
+from . import byte_sums_kernel
 
 # Of so few rows the time is that of reading B, along so many of its rows at once.
 _FEW_ROWS = 4
@@ -65,3 +66,34 @@ def plan_byte_product(
     }
     words = tuple(values[name] for name in kernel.WORDS)
     return [Launch(kernel.code(unit, width, copies=copies), words)]
+
+
+def plan_byte_sums(
+    a: Buffer,
+    totals: Buffer,
+    b: Buffer,
+    c: Buffer,
+    rows: int,
+    columns: int,
+    inner: int,
+    target: Target,
+    unit: ByteUnit,
+) -> list[Launch]:
+    """C[m, n] = sum over k of A[m, k] * B[n, k]; arguments as of `plan_byte_product`.
+
+    B is (columns, inner).
+    """
+    values: dict[str, Word] = {
+        "a": a,
+        "a_row": -(-inner // 4) * 4,
+        "b": b,
+        "b_row": inner,
+        "c": c,
+        "c_row": columns * int32.size,
+        "rows": rows,
+        "columns": columns,
+        "inner": inner,
+        "totals": totals,
+    }
+    words = tuple(values[name] for name in byte_sums_kernel.WORDS)
+    return [Launch(byte_sums_kernel.code(unit, target.vector_bytes), words)]

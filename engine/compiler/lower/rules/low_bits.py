@@ -11,9 +11,9 @@ from ...ir.builder import Builder
 from ...ir.kernel_target import Target
 from ...ir.launch import Buffer
 from ...ir.not_lowered import NotLoweredError
-from ...ir.program import Operand
+from ...ir.program import Operand, View
 from ...ir.sizes import is_known, shown
-from ...kernels.low_bits.byte_products import plan_byte_product
+from ...kernels.low_bits.byte_products import plan_byte_product, plan_byte_sums
 from ...kernels.low_bits.weight_products import plan_weight_product
 from ...target.byte_unit import byte_unit
 from .joining import copy_into
@@ -28,12 +28,15 @@ def _byte_matmul(b: Builder, step: Lowered, x: Operand, y: Operand) -> Operand:
     (*lead, inner), (_, columns) = b.shape(x), b.shape(y)
     _check_terms(step, inner)
     rows = math.prod(lead)
+    planned = plan_byte_product
+    if isinstance(y, View) and y.strides[1] != 1 and y.strides[0] == 1:
+        y, planned = b.transpose(y, [1, 0]), plan_byte_sums
 
     def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
         sizes = real(rows), real(columns), real(inner)
         unit = byte_unit(target.vector_bytes)
         left, sums, right = map(Buffer, inputs)
-        return plan_byte_product(left, sums, right, Buffer(outputs[0]), *sizes, target, unit)
+        return planned(left, sums, right, Buffer(outputs[0]), *sizes, target, unit)
 
     x = _filled_up(b, x, _QUAD)
     totals = b.reduce("sum", b.cast(b.reshape(x, (rows, b.shape(x)[-1])), int32), [1])

@@ -193,7 +193,10 @@ def run_low_bits(*, at_end: bool) -> None:
     for unit, vector_bytes in low_bit_products.UNITS:
         for sizes in low_bit_products.SIZES:
             product = low_bit_products.ByteProduct(*sizes)
-            run(product.plan(unit, vector_bytes), product.arrays(), at_end=at_end)
+            a, totals, b, c = product.arrays()
+            run(product.plan(unit, vector_bytes), [a, totals, b, c], at_end=at_end)
+            turned = [a, totals, b.T.copy(), c]
+            run(product.plan_sums(unit, vector_bytes), turned, at_end=at_end)
     for vector_bytes in VECTOR_BYTES:
         for weights in low_bit_products.WEIGHTS:
             run(weights.plan(vector_bytes), weights.arrays(), at_end=at_end)

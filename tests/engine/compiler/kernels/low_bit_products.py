@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from laminar.engine.compiler.kernels import Buffer, Launch, Target
-from laminar.engine.compiler.kernels.low_bits.byte_products import plan_byte_product
+from laminar.engine.compiler.kernels.low_bits.byte_products import plan_byte_product, plan_byte_sums
 from laminar.engine.compiler.kernels.low_bits.weight_products import plan_weight_product
 from laminar.engine.compiler.target.byte_unit import ByteUnit, byte_unit
 from laminar.engine.compiler.target.host import is_x86
@@ -52,6 +52,11 @@ class ByteProduct(NamedTuple):
         target = Target(vector_bytes, MOST_THREADS)
         a, totals, b, c = map(Buffer, range(4))
         return plan_byte_product(a, totals, b, c, *self, target, unit)
+
+    def plan_sums(self, unit: ByteUnit, vector_bytes: int) -> list[Launch]:
+        """The same for B transposed."""
+        a, totals, b, c = map(Buffer, range(4))
+        return plan_byte_sums(a, totals, b, c, *self, Target(vector_bytes, MOST_THREADS), unit)
 
     def expected(self) -> Array:
         a, _, b, _ = (x.astype(np.int64) for x in self.arrays())

@@ -17,6 +17,9 @@ def test_products_of_bytes_are_exact(unit: ByteUnit, vector_bytes: int) -> None:
         product = ByteProduct(*sizes)
         found = results(product.plan(unit, vector_bytes), *product.arrays())
         np.testing.assert_array_equal(found, product.expected(), f"{product}")
+        a, totals, b, c = product.arrays()
+        found = results(product.plan_sums(unit, vector_bytes), a, totals, b.T.copy(), c)
+        np.testing.assert_array_equal(found, product.expected(), f"{product}, transposed")
 
 
 @pytest.mark.parametrize("vector_bytes", VECTOR_BYTES)
