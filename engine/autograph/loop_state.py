@@ -11,7 +11,7 @@ Tracing a body may show that a variable is of another kind: the trace begins aga
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import FailedPreconditionError, InvalidArgumentError
@@ -179,10 +179,15 @@ class LoopState:
             )
         refuse_change(self._who, name, (before, after))
 
-    def grow_lists(self) -> None:
-        """Trace again with what an iteration appended to as lists that can grow at run time."""
+    def grow_lists(self, names: Collection[str] | None = None) -> None:
+        """Trace again with what an iteration appended to as lists that can grow at run time.
+
+        Args:
+            names: which of them; by default all.
+        """
         for name, items in self.appended.items():
-            self._grow(name, self.list_before(name), items)
+            if names is None or name in names:
+                self._grow(name, self.list_before(name), items)
 
     def _grow(self, name: str, before: list[Any], more: Any) -> None:
         spec = spec_of_items(name, before, more)

@@ -78,6 +78,7 @@ def for_(
     set_: Set,
     names: Sequence[str],
     kept: int,
+    reads: Sequence[str],
 ) -> None:
     """for item in items: body(item); over a tensor of a graph, or a range of them, in the graph.
 
@@ -85,6 +86,7 @@ def for_(
         items: what is gone through.
         stopped: whether the loop has been left, None if nothing leaves it.
         body, get, set_, names, kept: as for `while_`.
+        reads: those of the names that the body reads, and not only to append to them.
     """
     sequence = as_sequential(items)
     if sequence is None:
@@ -94,7 +96,7 @@ def for_(
     def stage(sequence: Sequential) -> None:
         state = LoopState("for", get, set_, names, kept)
         if stopped is None:
-            _scanned(sequence, state, body)
+            _scanned(sequence, state, body, reads)
         else:
             _stoppable(sequence, state, stopped, body)
 
@@ -141,14 +143,17 @@ def _unless(
     if_(goes_on, lambda: body(item), lambda: None, get, set_, names, kept)
 
 
-def _scanned(sequence: Sequential, state: LoopState, body: Callable[[Any], None]) -> None:
-    """A loop that nothing leaves: what it appends to lists is stacked."""
+def _scanned(
+    sequence: Sequential, state: LoopState, body: Callable[[Any], None], reads: Sequence[str]
+) -> None:
+    """A loop that nothing leaves: what it appends to lists that it does not read is stacked."""
 
     def step(carry: Any, x: Any) -> tuple[Any, Any]:
         i, carried = carry
         state.enter(carried)
         body(sequence.item(i, x))
         found = state.leave(carried)
+        state.grow_lists(reads)
         if i is not None:
             i = add(i, convert_to_tensor(1, i.dtype))
         return (i, found), {name: dict(enumerate(v)) for name, v in state.appended.items()}

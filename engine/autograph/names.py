@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 _SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
@@ -54,6 +55,23 @@ def changed_containers(nodes: Iterable[ast.AST]) -> set[str]:
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
                 found.add(name)
     return found
+
+
+def read_besides_appending(nodes: Iterable[ast.AST]) -> set[str]:
+    """The variables that are read in another way than x.append(...), x.extend(...), x = x + ..."""
+    reads: Counter[str] = Counter()
+    for node in (inner for outer in nodes for inner in ast.walk(outer)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                reads[name] += 1
+            case ast.Attribute(value=ast.Name(id=name), attr="append" | "extend"):
+                reads[name] -= 1
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.BinOp(left=ast.Name(id=left), op=ast.Add()),
+            ) if name == left:
+                reads[name] -= 1
+    return {name for name, count in reads.items() if count > 0}
 
 
 def bound_attributes(nodes: Iterable[ast.AST]) -> set[str]:

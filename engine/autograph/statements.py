@@ -11,7 +11,12 @@ import ast
 from collections.abc import Sequence
 
 from .liveness import Liveness
-from .names import bound_attributes, bound_names, changed_containers
+from .names import (
+    bound_attributes,
+    bound_names,
+    changed_containers,
+    read_besides_appending,
+)
 from .syntax import (
     PREFIX,
     assign,
@@ -116,7 +121,8 @@ class Statements(ast.NodeTransformer):
                 either = call("or_", either, *(thunk(load(s)) for s in stops[1:]))
             stopped = thunk(either)
         inside = [*state.declared(), head, *self.block(node.body)]
-        run = call("for_", node.iter, stopped, load(body), *state.arguments)
+        reads = ast.Tuple([constant(n) for n in state.reads], ast.Load())
+        run = call("for_", node.iter, stopped, load(body), *state.arguments, reads)
         return [
             *state.definitions,
             at(node, define(body, inside, [f"{PREFIX}item"])),
@@ -155,6 +161,7 @@ class _State:
         # What is read later stands first; attributes and containers can be read from elsewhere.
         kept = sorted(bound & live) + sorted(containers) + sorted(attributes)
         self._names = [*kept, *sorted(bound - live)]
+        self.reads = sorted(read_besides_appending(parts) & {*self._names})
         get, set_ = self.name("get"), self.name("set")
         self.definitions = self._functions(get, set_, sorted(containers))
         self.arguments: list[ast.expr] = [

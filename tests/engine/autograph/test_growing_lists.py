@@ -128,6 +128,28 @@ def columns_that_grow_on(n: Any) -> Any:
     return ops.stack(found)
 
 
+def read_while_it_grows(n: Any) -> Any:
+    primes: Any = []
+    sums = [1]
+    for i in range(2, n):
+        is_prime = True
+        for p in primes:
+            if i % p == 0:
+                is_prime = False
+                break
+        if is_prime:
+            primes.append(i)
+        sums.append(sums[-1] + i)
+    return ops.stack(primes), ops.stack(sums)
+
+
+def read_while_it_is_joined(n: Any) -> Any:
+    sums = [1]
+    for i in range(n):
+        sums += [sums[-1] * 2 + i]
+    return ops.stack(sums)
+
+
 def joined(n: Any) -> Any:
     found = []
     for i in range(n):
@@ -144,6 +166,7 @@ CASES: list[tuple[Callable[..., Any], Any]] = [
     *[(f, np.int32(n)) for f in (depth_first, gone_through) for n in (1, 7)],
     *[(f, np.int32(5)) for f in (items_by_number, columns_that_grow_on, joined)],
     (columns_that_grow_on, np.int32(3)),
+    *[(f, np.int32(12)) for f in (read_while_it_grows, read_while_it_is_joined)],
 ]
 
 
