@@ -6,6 +6,7 @@ import argparse
 import io
 import json
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -268,6 +269,20 @@ def test_as_a_program(files: Path) -> None:
     ended = subprocess.run([*program, "summary", "gone"], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.slow
+def test_a_server_ends_by_ctrl_c(files: Path) -> None:
+    served = ("serve", str(files / "m.laminar"), "--port", "0", "--json")
+    program = [sys.executable, "-m", "laminar", *served]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+        assert p.stdout is not None
+        assert p.stderr is not None
+        address = json.loads(p.stdout.readline())["address"]
+        assert post(address, {"inputs": X.tolist()})[0] == 200
+        p.send_signal(signal.SIGINT)
+        assert p.wait(20) == 130
+        assert not p.stderr.read()
 
 
 # Serving
