@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pkgutil
 import subprocess
 import sys
 
@@ -24,6 +25,14 @@ def test_all_names_that_files_list_are_there() -> None:
         assert not missing, "these have no line in laminar/ops/__init__.pyi"
         for name in names:
             assert getattr(ops, name) is getattr(module, name), homes[name]
+
+
+def test_a_new_file_has_its_lines() -> None:
+    homes = read_stub(f"{ops.__file__}i")
+    for file in pkgutil.iter_modules(ops.__path__):
+        module = importlib.import_module(f"laminar.ops.{file.name}")
+        missing = {*getattr(module, "__all__", ())} - homes.keys() - vars(ops.image).keys()
+        assert not missing, f"names of {file.name}.py without a line in laminar/ops/__init__.pyi"
 
 
 PROGRAM = """
