@@ -213,10 +213,10 @@ class _OpClasses(Mapping[str, Any]):
         return isinstance(name, str) and self.get(name) is not None
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names())
+        return (name for name in self._names() if name in self)
 
     def __len__(self) -> int:
-        return len(self._names())
+        return sum(1 for _ in self)
 
 
 set_recorder(record)
