@@ -31,6 +31,7 @@ from ..graph import (
     tensors_of,
     value_of,
 )
+from ..ops.control.structured import Ragged
 from ..ops.core.arrays import can_stand_for, to_array
 from ..ops.core.basic import identity, zeros_like
 from ..ops.core.cluster import ClusterBody, cluster_op, prepare_body
@@ -248,6 +249,8 @@ class ConcreteFunction:
             )
         for x, given in zip(self.inputs, arguments, strict=True):
             if given.dtype != x.dtype or not given.shape.is_compatible_with(x.shape):
+                if isinstance(given, EagerTensor) and isinstance(given.value, Ragged):
+                    continue  # what a loop keeps for its gradient has no one shape
                 kind = DTypeError if given.dtype != x.dtype else ShapeError
                 raise kind(
                     f"{self.name}: the argument {x.op.name!r} was traced as {x.spec}, "

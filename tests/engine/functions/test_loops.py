@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from laminar import engine as eng
+from laminar import ops
 from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from laminar.engine.graph import TensorSpec
 from laminar.engine.ops.array.join import concat
@@ -473,3 +474,27 @@ def test_lengths_that_differ_at_run_time() -> None:
     with pytest.raises(ShapeError, match="there are 2 iterations, and 3 slices"):
         run(np.ones(2, "float32"), np.ones(3, "float32"))
     assert float(run(np.ones(2, "float32"), np.ones(2, "float32"))) == 2.0
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_what_one_branch_of_an_iteration_keeps_for_a_tape_outside(jit_compile: bool) -> None:
+    """It is there in some of the iterations alone, so it has no one shape."""
+
+    def loss(x: Any) -> Any:
+        total = ops.sum(x) * 0.0
+        numbers: Any = ops.arange(4)
+        for i in numbers:
+            if i % 2 == 0:
+                total = total + ops.sum(ops.tanh(x * ops.cast(i, "float64")) ** 2)
+            else:
+                total = total + ops.sum(x)
+        return total
+
+    x = ops.convert_to_tensor(np.array([0.3, 0.1]))
+    slopes = []
+    for f in (loss, eng.function(loss, jit_compile=jit_compile)):
+        with eng.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        slopes.append(tape.gradient(y, x).numpy())
+    np.testing.assert_allclose(slopes[1], slopes[0], rtol=1e-9)
