@@ -57,6 +57,12 @@ class LowRank(Layer):
         found: Variable | None = getattr(self, f"_{self._main}", None)
         return found
 
+    def _laminar_checkpoint_children(self) -> dict[str, Any]:
+        """The variable of W is known by the name that the layer shows it by."""
+        hidden = f"_{self._main}"
+        found = super()._laminar_checkpoint_children()
+        return {self._main if name == hidden else name: part for name, part in found.items()}
+
     @property
     def _laminar_main_shape(self) -> tuple[int, ...]:
         """The shape of W."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import laminar
-from laminar import engine
+from laminar import engine, layers
 from laminar.engine import errors
 from laminar.engine.checkpoint import CheckpointReader, write_checkpoint
 from laminar.engine.saving import Checkpoint, CheckpointManager, Saver, restoration
@@ -319,3 +319,22 @@ def test_files_are_written_beside_what_follows(tmp_path: Path) -> None:
     path = Checkpoint(v=v).save(tmp_path / "own", background=writer)
     writer.wait()
     assert engine.latest_checkpoint(tmp_path) == path
+
+
+@pytest.mark.parametrize(
+    ("layer", "name"),
+    [
+        (layers.Dense(2), "kernel"),
+        (layers.Embedding(4, 2), "embeddings"),
+        (layers.Conv1D(2, 1), "kernel"),
+    ],
+)
+def test_a_layer_s_weight_has_the_name_that_it_is_shown_by(
+    layer: Any, name: str, tmp_path: Path
+) -> None:
+    """Whatever attribute holds it; checkpoints that are there name it so."""
+    layer.build((None, 3, 3) if isinstance(layer, layers.Conv1D) else (None, 3))
+    path = Checkpoint(layer=layer).save(tmp_path / "model.ckpt")
+    keys = [key for key, _ in engine.list_variables(path)]
+    assert any(f"layer/{name}/" in key or key.endswith(f"layer/{name}") for key in keys), keys
+    assert not any(f"/_{name}" in key for key in keys)
