@@ -77,7 +77,7 @@ class Watch:
             self.seen.append(f"{event} {args!r:.200}")
         elif event == "open" and isinstance(args[0], str):
             inside = os.path.abspath(args[0]).startswith(self.folder)
-            if args[0] == self.secret or not (inside or args[0].endswith(".py")):
+            if args[0] == self.secret or not (inside or args[0].endswith((".py", ".pyc"))):
                 self.seen.append(f"open {args[0]}")
 
 
