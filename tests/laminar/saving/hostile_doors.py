@@ -23,6 +23,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import laminar
 from laminar.engine.errors import LaminarError
 from laminar.models import model_from_json
 from laminar.saving import load_model
@@ -64,6 +65,8 @@ class Watch:
     )
 
     def __init__(self, folder: Path) -> None:
+        for name in dir(laminar.ops):  # what laminar loads by need is no doing of a file
+            getattr(laminar.ops, name)
         self.folder = os.fspath(folder)
         self.secret = os.path.join(self.folder, SECRET)
         self.seen: list[str] = []
@@ -77,7 +80,7 @@ class Watch:
             self.seen.append(f"{event} {args!r:.200}")
         elif event == "open" and isinstance(args[0], str):
             inside = os.path.abspath(args[0]).startswith(self.folder)
-            if args[0] == self.secret or not (inside or args[0].endswith((".py", ".pyc"))):
+            if args[0] == self.secret or not (inside or args[0].endswith(".py")):
                 self.seen.append(f"open {args[0]}")
 
 
