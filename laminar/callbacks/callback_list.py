@@ -148,6 +148,11 @@ class CallbackList:
         """Tell that a step of training begins."""
         self._tell_batch("on_train_batch_begin", batch, logs)
 
+    @property
+    def sees_batches(self) -> bool:
+        """Whether a callback wants to see the batch of each step."""
+        return bool(self._hearers_of("on_train_batch_data"))
+
     def on_train_batch_data(self, batch: int, data: Any) -> None:
         """Show the batch of a step of training, before the step."""
         for tell, _ in self._hearers_of("on_train_batch_data"):

@@ -135,12 +135,14 @@ class FitLoop:
         read: Callable[[], dict[str, Any]] = partial(dict, self._logs)
         step: Any = None
         backup = self._backup
+        are_shown = listeners.sees_batches
         for batch in passes.epoch():
             if step is None:
                 step = self._step_for(batch)
             if done % interval == 0:
                 listeners.on_train_batch_begin(done)
-            listeners.on_train_batch_data(done, batch)
+            if are_shown:
+                listeners.on_train_batch_data(done, batch)
             results = step(batch)
             done += 1
             read = partial(read_logs, results)
