@@ -249,8 +249,11 @@ class Master:
         if handle and message.drop:
             session.partial_steps.pop(handle, None)
             return Reply(reply)
+        tensors = [i for i, name in enumerate(message.fetch) if ":" in name]
+        found: Sequence[Any]
         if handle:
-            found = self._partial_step(session, handle).run(elements, feeds, values)
+            parts = self._partial_step(session, handle).run(elements, feeds, values)
+            found = [parts[i] for i in tensors]
         else:
             has_options = message.HasField("options")
             options = read_options(message.options) if has_options else None
@@ -262,9 +265,8 @@ class Master:
                 found = session.compute(elements, feeds, values, options, metadata)
             if metadata is not None:
                 write_metadata(reply.metadata, metadata)
-        tensors = [i for i, name in enumerate(message.fetch) if ":" in name]
         reply.fetch.extend(message.fetch[i] for i in tensors)
-        return Reply(reply, [found[i] for i in tensors])
+        return Reply(reply, list(found))
 
     def _check_new(self, request_id: int) -> None:
         """AlreadyExistsError for a request that has come before."""

@@ -108,8 +108,8 @@ class MasterSession(DirectSession):
         values: Sequence[Any],
         options: RunOptions | None = None,
         metadata: RunMetadata | None = None,
-    ) -> list[Any]:
-        """One step: what its plan gives for `elements`, None for an operation."""
+    ) -> Sequence[Any]:
+        """One step: what its plan gives for the tensors among `elements`."""
         if self._lost is not None:
             raise self._lost
         for element in elements:

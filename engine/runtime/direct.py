@@ -130,11 +130,8 @@ class DirectSession:
         metadata: RunMetadata | None = None,
     ) -> list[Any]:
         """One step: the values of `elements`, None for an operation."""
-        results = self.compute(elements, feeds, values, options, metadata)
-        return [
-            fetched(e, y) if isinstance(e, GraphTensor) else None
-            for e, y in zip(elements, results, strict=True)
-        ]
+        found = iter(self.compute(elements, feeds, values, options, metadata))
+        return [fetched(e, next(found)) if isinstance(e, GraphTensor) else None for e in elements]
 
     def compute(
         self,
@@ -143,8 +140,8 @@ class DirectSession:
         values: Sequence[Any],
         options: RunOptions | None = None,
         metadata: RunMetadata | None = None,
-    ) -> list[Any]:
-        """One step: what its plan gives for `elements`, None for an operation."""
+    ) -> Sequence[Any]:
+        """One step: what its plan gives for the tensors among `elements`."""
         if len(feeds) > 1:  # in whatever order they are given, they are the same signature
             order = sorted(range(len(feeds)), key=lambda i: (feeds[i].op.id, feeds[i].value_index))
             feeds, values = [feeds[i] for i in order], [values[i] for i in order]
@@ -156,12 +153,9 @@ class DirectSession:
             signature = self._prepared(key, elements, feeds, can_wait=not timeout)
         outer = self._captured()
         if options is None and not timeout:
-            results = signature.plan.run([*values, *outer], self._context)
-        else:
-            told = options or RunOptions()
-            results = self._run_watched(signature, [*values, *outer], told, metadata, timeout)
-        found = iter(results)
-        return [next(found) if isinstance(e, GraphTensor) else None for e in elements]
+            return signature.plan.run([*values, *outer], self._context)
+        told = options or RunOptions()
+        return self._run_watched(signature, [*values, *outer], told, metadata, timeout)
 
     def _prepared(
         self,
