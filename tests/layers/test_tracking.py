@@ -128,7 +128,7 @@ def test_variables_say_that_their_layer_is_frozen() -> None:
         def call(self, x: Any) -> Any:
             return self.norm(x) * self.scale
 
-    layer = Two()
+    layer = Two(name="two")
     layer.build((None, 3))
     order = [v.path for v in layer.weights]
     assert order[:2] == ["two/scale", "two/count"]
