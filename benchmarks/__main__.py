@@ -3,8 +3,9 @@
     python -m benchmarks --workload train-mlp --threads 1 2 --peers jax keras
 
 A peer may live in another environment: --python torch=/path/to/python. What a change does to
-laminar is told by --against ANOTHER_CHECKOUT --peers: both run in turns. The exit status is 1
-when a framework failed or computed something else than the others.
+laminar is told by --against ANOTHER_CHECKOUT --peers: both run in turns. With --busy COUNT other
+processes use the cores meanwhile. The exit status is 1 when a framework failed or computed
+something else than the others.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 from rich.console import Console
 
 from . import machine, report
+from .foreign_load import foreign_load
 from .isa import ISAS
 from .measurement import Result, measure
 from .processes import Framework, WorkerError, find
@@ -44,6 +46,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--python", nargs="+", type=interpreter, default=[], metavar="PEER=PATH")
     add("--against", type=Path, metavar="FOLDER", help="a checkout of laminar to compare with")
     add("--isa", choices=ISAS, help="keep all to these instructions, as if there were no others")
+    add("--busy", type=int, default=0, metavar="COUNT", help="processes that spin on the cores")
     add("--seconds", type=float, default=3.0, help="time for each framework and workload")
     add("--json", type=Path, metavar="FILE", help="write all that was measured")
     add("--smoke", action="store_true", help="only try everything out, laminar alone, tiny sizes")
@@ -51,6 +54,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     options.cores = options.cores or machine.usable_cores()
     if not 1 <= min(options.threads) <= max(options.threads) <= len(options.cores):
         parser.error(f"--threads: from 1 to {len(options.cores)}, each needs a core")
+    if options.busy < 0:
+        parser.error("--busy: must not be negative")
     if not options.seconds > 0:
         parser.error("--seconds: must be more than 0")
     if options.against is not None and not (options.against / "benchmarks").is_dir():
@@ -118,6 +123,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     peers = [] if options.smoke and options.peers is None else options.peers
     begun = datetime.now(UTC).replace(microsecond=0)
     about = machine.describe(options.isa)
+    if options.busy:
+        about["foreign processes"] = str(options.busy)
     frameworks = list(
         found_frameworks(peers, dict(options.python), options.isa, options.against, console)
     )
@@ -134,9 +141,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         place = f"{len(results) + 1} of {len(plan)}: {workload.name}, threads: {threads}"
         with console.status(place):
             cores = options.cores[:threads]
-            result = measure(
-                workload, taking_part, cores, seconds=options.seconds, tiny=options.smoke
-            )
+            with foreign_load(cores, options.busy):
+                result = measure(
+                    workload, taking_part, cores, seconds=options.seconds, tiny=options.smoke
+                )
         results.append(result)
         console.print(report.line(result), highlight=False)
         if options.json is not None:  # what is done stays, should a later one be interrupted

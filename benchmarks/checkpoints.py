@@ -2,6 +2,13 @@
 
 The files lie in a folder that is removed at the end. Each framework writes as it does by itself: a
 checkpoint of laminar is forced to the disk, what Keras and safetensors write is not.
+
+To load is to have all values in memory of the parameters' own, each byte touched once. A map of
+the file that nobody has read, which `safetensors.torch.load_file` gives by itself, is no load: a
+step of training would read the file then, and could not write to it. So safetensors' values are
+copied into parameters that are there, as `load_state_dict` does. Laminar besides compares the
+checksum of each array; it gives variables their values when all are right, so it reads into other
+memory than the variables have, and lets go of theirs.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from laminar.engine.compiler.codegen import driver
+from laminar.engine.compiler.codegen import driver_words
 from laminar.engine.compiler.kernels import Buffer, Code, Launch, Scratch, Word
 from laminar.engine.compiler.native.threads import Pool
 from laminar.engine.compiler.target.code_cache import address_of
@@ -82,16 +82,16 @@ class Prepared:
 
     def on(self, pool: Pool) -> Callable[[], None]:
         """What runs the launches on the threads of a pool, all at once."""
-        flags = driver.PARALLEL | driver.BARRIER
+        flags = driver_words.PARALLEL | driver_words.BARRIER
         addresses = [ctypes.cast(kernel, ctypes.c_void_p).value for kernel, _ in self._calls]
         table = np.array(
             [(a, words, flags, 0) for a, (_, words) in zip(addresses, self._calls, strict=True)],
             np.int64,
         )
-        plan = np.zeros(driver.PLAN_WORDS, np.int64)
-        plan[driver.NUM_KERNELS] = len(table)
-        plan[driver.KERNELS] = table.ctypes.data
-        plan[driver.POOL] = pool.address
+        plan = np.zeros(driver_words.PLAN_WORDS, np.int64)
+        plan[driver_words.NUM_KERNELS] = len(table)
+        plan[driver_words.KERNELS] = table.ctypes.data
+        plan[driver_words.POOL] = pool.address
         self._blocks += [table, plan]
         address = plan.ctypes.data
 

@@ -59,7 +59,7 @@ def as_tensors(element: Any) -> Any:
 
 def as_tensor(leaf: Any) -> Any:
     """A leaf of an element as a tensor."""
-    if type(leaf) is np.ndarray and leaf.dtype != object:
+    if type(leaf) is np.ndarray and leaf.dtype.kind not in "OSU":  # text is kept as bytes
         return EagerTensor(leaf)
     if leaf is None or hasattr(leaf, "as_numpy_iterator"):
         return leaf

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Any, Final, Self
 
+from laminar.engine.closing import Closing
 from laminar.engine.errors import InvalidArgumentError
 
 from .elements import as_tensors
@@ -16,7 +16,7 @@ from .stage import Cursor, Stage
 _VERSION: Final = 1
 
 
-class DatasetIterator(Iterator[Any]):
+class DatasetIterator(Iterator[Any], Closing):
     """One walk through a data set.
 
     Its threads and files are freed at the end, by `close`, at the end of a `with` block, and when
@@ -113,17 +113,6 @@ class DatasetIterator(Iterator[Any]):
         cursor, self._cursor = self._cursor, None
         if cursor is not None:
             cursor.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __del__(self) -> None:
         with contextlib.suppress(AttributeError):  # not made to the end

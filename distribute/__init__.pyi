@@ -1,6 +1,8 @@
 from . import resolvers as resolvers
+from .async_replicas import AsyncReplicas as AsyncReplicas
 from .cluster_spec import ClusterSpec as ClusterSpec
 from .connecting import connect_to_cluster as connect_to_cluster
+from .coordinator import Coordinator as Coordinator
 from .data_parallel import DataParallel as DataParallel
 from .multi_worker import MultiWorker as MultiWorker
 from .replica_device_setter import GreedyLoadBalancing as GreedyLoadBalancing
@@ -8,4 +10,5 @@ from .replica_device_setter import RoundRobin as RoundRobin
 from .replica_device_setter import replica_device_setter as replica_device_setter
 from .servers import Server as Server
 from .staleness import Staleness as Staleness
+from .sync_replicas import SyncReplicas as SyncReplicas
 from .wire import Credentials as Credentials

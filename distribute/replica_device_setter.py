@@ -4,7 +4,8 @@
         ...  # the model, as for one process
 
 Every worker of a between-graph training builds the same graph under the same rule, so that all of
-them mean the same variables. What takes a variable stays with it, so that servers apply updates.
+them mean the same variables. What takes a variable stays with it, so that servers apply updates,
+and so does what looks up rows of it, so that rows alone travel.
 
 Source: Abadi et al., "TensorFlow: large-scale machine learning on heterogeneous distributed
     systems", 2016, arXiv:1603.04467, section 7: parameters are state of the graph, placed by
@@ -20,6 +21,8 @@ from typing import Any, Final
 
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import DeviceSpec, Operation, TensorShape, as_dtype, resource
+from laminar.engine.ops.core.basic import const_op
+from laminar.engine.ops.core.registry import definition_of
 
 from .cluster_spec import ClusterSpec
 
@@ -163,10 +166,15 @@ class _Rule:
 
     def __call__(self, op: Operation) -> DeviceSpec | None:
         """Where an operation goes that is being made."""
+        if op.colocation:
+            return None
         if op.type in self._ps_ops:
             return self._server_for(op)
-        if any(x.dtype == resource for x in op.inputs):
-            return None  # it stays with what it takes
+        if op.definition is const_op or any(x.dtype == resource for x in op.inputs):
+            return None  # it stays with what takes it, or with what it takes
+        table = _table_of(op)
+        if table is not None:
+            return DeviceSpec(colocated_with=table.name)
         return self._worker
 
     def _server_for(self, op: Operation) -> DeviceSpec:
@@ -179,6 +187,15 @@ class _Rule:
                 f"there are {self._ps_tasks}"
             )
         return replace(self._ps, task=task)
+
+
+def _table_of(op: Operation) -> Operation | None:
+    """The variable whose rows an operation looks up, or whose values it hands on: those travel."""
+    while definition_of(op).row_gradient is not None and op.inputs:
+        op = op.inputs[0].op
+        if op.definition.read_only and op.inputs and op.inputs[0].dtype == resource:
+            return op.inputs[0].op
+    return None
 
 
 def _checked(num_tasks: int) -> int:

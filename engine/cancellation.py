@@ -1,4 +1,4 @@
-"""Cancellation: who is to be told when a step, or a session, gives up.
+"""Cancellation: who is notified when a step, or a session, gives up.
 
 State of a `CancellationManager`, guarded by `_lock`:
     _callbacks[token]: what runs when it is cancelled, once, outside of the lock;

@@ -101,15 +101,19 @@ class ShapeError(InvalidArgumentError):
     """A shape does not fit."""
 
 
-class DTypeError(LaminarError, TypeError):
+class DTypeError(LaminarError, TypeError, ValueError):
     """An element type does not fit."""
 
 
-class NotFoundError(LaminarError, KeyError):
+class NotFoundError(LaminarError, KeyError, ValueError):
     """A name, key or file does not exist."""
 
 
-class MissingFileError(LaminarError, FileNotFoundError):
+class UnknownClassError(NotFoundError, TypeError):
+    """A config names a class or function that nobody knows, or that no config makes."""
+
+
+class MissingFileError(LaminarError, FileNotFoundError, ValueError):
     """A file does not exist."""
 
 
@@ -117,7 +121,7 @@ class OutOfRangeError(LaminarError):
     """An input has come to its end."""
 
 
-class FailedPreconditionError(LaminarError, RuntimeError):
+class FailedPreconditionError(LaminarError, RuntimeError, ValueError):
     """The system is not in the state that the operation needs."""
 
 

@@ -118,6 +118,19 @@ def layer_path() -> str:
 
 
 @contextmanager
+def inside_scope(name: str | None) -> Iterator[None]:
+    """Put the paths of this block under `name`; one that ends in "/" and "" begin at the root."""
+    before = _path.names[:]
+    if not name or name.endswith("/"):
+        _path.names.clear()
+    _path.names += [part for part in (name or "").split("/") if part]
+    try:
+        yield
+    finally:
+        _path.names[:] = before
+
+
+@contextmanager
 def inside_layer(name: str) -> Iterator[None]:
     """Name the layer that the operations and errors of this block belong to."""
     _path.names.append(name)

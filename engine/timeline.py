@@ -13,6 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from .late import later
+
+# The recorder itself knows of callbacks and reports, and stands above the engine.
+trace: Callable[..., Any] = later("laminar.profiler.trace", "trace")
 CLOCK = getattr(time, "CLOCK_MONOTONIC", 1)  # its number, as the system knows it
 
 
@@ -69,7 +73,7 @@ class Timeline:
     """Events as they are recorded; any thread may add.
 
     Args:
-        run_plan: runs a plan, in a step's context on its feeds, and tells of its operations.
+        run_plan: runs a plan, in a step's context on its feeds, and records its operations.
 
     Attributes:
         start, end: when it began and ended.

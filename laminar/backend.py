@@ -42,5 +42,6 @@ def is_int_dtype(dtype: Any) -> bool:
 
 
 def result_type(*dtypes: Any) -> str:
-    """The element type of an expression of these types."""
-    return str(_result_type(*dtypes))
+    """The element type of an expression of these types; None and nothing are the default float."""
+    default = floatx()
+    return str(_result_type(*(default if d is None else d for d in dtypes or (None,))))

@@ -101,12 +101,21 @@ class TensorLayout:
     def __init__(self, axes: Sequence[str | None], device_mesh: DeviceMesh | None = None) -> None:
         self.axes = tuple(axes)
         self.device_mesh = device_mesh
+
+    @property
+    def device_mesh(self) -> DeviceMesh | None:
+        """The mesh; it may be set later, when it must have the axes."""
+        return self._mesh
+
+    @device_mesh.setter
+    def device_mesh(self, mesh: DeviceMesh | None) -> None:
         for axis in self.axes:
-            if device_mesh is not None and axis is not None and axis not in device_mesh.axis_names:
+            if mesh is not None and axis is not None and axis not in mesh.axis_names:
                 raise InvalidArgumentError(
                     f"TensorLayout: the mesh has no axis {axis!r}; "
-                    f"its axes are {', '.join(map(repr, device_mesh.axis_names))}"
+                    f"its axes are {', '.join(map(repr, mesh.axis_names))}"
                 )
+        self._mesh = mesh
 
     def __repr__(self) -> str:
         return f"<TensorLayout axes={self.axes}, device_mesh={self.device_mesh}>"

@@ -1,4 +1,8 @@
-"""Names for what the user did not name: "dense", "dense_1", ... as Keras counts them."""
+"""Names for what the user did not name: "dense", "dense_1", ... as Keras counts them.
+
+What belongs to a plain graph is counted there: a graph that is built again has the same names, so
+that it finds its values in a checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,16 @@ import re
 from typing import Any
 
 from laminar.engine import forks
+from laminar.engine.state.home import home_of_state
 
 _lock = forks.lock()
-_counts: dict[str, int] = {}
+
+
+class _Counts(dict[str, int]):
+    """How many names begin with each prefix."""
+
+
+_counts = _Counts()
 
 
 def to_snake_case(name: str) -> str:
@@ -21,9 +32,11 @@ def to_snake_case(name: str) -> str:
 def auto_name(prefix: str) -> str:
     """The prefix in snake case, with a number from the second on."""
     prefix = to_snake_case(prefix)
+    graph = home_of_state()
+    counts = _counts if graph is None else graph.attached(_Counts)
     with _lock:
-        count = _counts.get(prefix, 0)
-        _counts[prefix] = count + 1
+        count = counts.get(prefix, 0)
+        counts[prefix] = count + 1
     return f"{prefix}_{count}" if count else prefix
 
 

@@ -20,7 +20,7 @@ from laminar.engine.errors import (
     DataLossError,
     InvalidArgumentError,
     LaminarError,
-    NotFoundError,
+    UnknownClassError,
 )
 from laminar.engine.graph import DType, EagerTensor, Tensor, TensorShape, as_dtype
 from laminar.engine.ops.core.convert import convert_to_tensor
@@ -297,7 +297,7 @@ def deserialize_keras_object(
         module_objects: further names; they go before what other modules call so.
 
     Raises:
-        NotFoundError: the config names a class or function that is not known.
+        UnknownClassError: the config names a class or function that is not known.
         DataLossError: the config is not of the form that is written.
         InvalidArgumentError: `custom_objects` is no mapping.
     """
@@ -382,7 +382,10 @@ class _Reader:
         registered = config.get("registered_name") or kind
         cls = self._find(str(registered), kind, config.get("module"))
         if not isinstance(cls, type) or not hasattr(cls, "from_config"):
-            raise DataLossError(f"{kind!r} names {cls!r}, which cannot be made from a config")
+            raise UnknownClassError(
+                f"{kind!r} names {cls!r}, which cannot be made from a config",
+                remedy="give the class the methods get_config() and from_config()",
+            )
         inner = config["config"]
         if not isinstance(inner, dict):
             raise DataLossError(f"the config of {kind!r} must be a mapping, got {inner!r}")
@@ -400,12 +403,16 @@ class _Reader:
 
     def _find(self, registered: str, name: str, module: Any) -> Any:
         found = get_registered_object(registered, self.custom)
-        if found is None and isinstance(module, str):
-            found = builtin(name, module)
         if found is None:
-            found = self.module_objects.get(name)
-        if found is None:
-            found = _find_builtin(name, module)
+            found = builtin(name, module) if isinstance(module, str) else None
+            if found is None:
+                found = self.module_objects.get(name) or _find_builtin(name, module)
+            if found is not None and registered not in (name, f"laminar>{name}", "function"):
+                raise DataLossError(
+                    f"the config names {registered!r}, which nobody registered, and means the "
+                    f"built-in {name!r}",
+                    remedy="register the class, or take 'registered_name' out of the config",
+                )
         if found is None:
             raise unknown_name(name, module, self.custom)
         return found
@@ -454,11 +461,11 @@ def _near(name: str, custom: Iterable[str]) -> list[str]:
     return difflib.get_close_matches(name.rpartition(">")[2], known, 3)
 
 
-def unknown_name(name: str, module: Any, custom: Iterable[str]) -> NotFoundError:
+def unknown_name(name: str, module: Any, custom: Iterable[str]) -> UnknownClassError:
     """The error for a class or function that no table holds, with near names."""
     near = _near(name, custom)
     hint = f"did you mean {', '.join(near)}? Or " if near else ""
-    return NotFoundError(
+    return UnknownClassError(
         f"the config names {name!r}"
         + (f" of module {module!r}" if isinstance(module, str) else "")
         + ", which laminar does not know",

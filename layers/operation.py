@@ -10,6 +10,7 @@ from laminar.copying import Copied
 from laminar.engine.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
+    LaminarError,
     UnimplementedError,
 )
 from laminar.engine.functions import FuncGraph, converted_in_graph
@@ -127,6 +128,8 @@ class Operation(Copied):
             config = {key: deserialize_keras_object(value) for key, value in config.items()}
         try:
             return cls(**config)
+        except LaminarError:
+            raise
         except TypeError as cause:
             raise InvalidArgumentError(
                 f"{cls.__name__} cannot be made from its config: {cause}",

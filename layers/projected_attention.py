@@ -194,13 +194,17 @@ class ProjectedAttention(Layer):
         attention_mask: Tensor | None = None,
         training: bool | None = None,
         return_attention_scores: bool = False,
+        use_causal_mask: bool = False,
     ) -> tuple[Any, Any]:
         """The output of each head, and the weights if they are wanted or had to be made.
 
-        Where no key is allowed, all count the same; but nothing does when the weights are made,
-        for the caller or for dropout.
+        Override it for another kind of attention. `use_causal_mask` says that keys that come later
+        than a query do not count, beside what the mask says. Where no key is allowed, all count
+        the same; but nothing does when the weights are made, for the caller or for dropout.
         """
         rank = len(query.shape)
+        if use_causal_mask:
+            attention_mask = all_of(attention_mask, causal_mask(query, value))
         if self.dropout == 0 and not return_attention_scores and rank == 4:
             mask = self._for_scores(attention_mask, rank)
             y = ops.dot_product_attention(query, key, value, mask=mask, scale=self._scale)

@@ -36,11 +36,13 @@ class Tracked:
 
     _laminar_untracked: frozenset[str] = frozenset({"inbound_nodes", "outbound_nodes", "optimizer"})
 
+    _laminar_version = 0  # another one after each change of an attribute
     _laminar_own: list[Variable]
     _laminar_holders: dict[str, None]
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
+        self.__dict__["_laminar_version"] = self._laminar_version + 1
         if name.startswith("_laminar_") or name in self._laminar_untracked:
             return
         holders = self.__dict__.setdefault("_laminar_holders", {})
@@ -56,6 +58,7 @@ class Tracked:
     def __delattr__(self, name: str) -> None:
         value = self.__dict__.get(name)
         object.__delattr__(self, name)
+        self.__dict__["_laminar_version"] = self._laminar_version + 1
         if isinstance(value, Variable) and "_laminar_own" in self.__dict__:
             self._laminar_own = [v for v in self._laminar_own if v is not value]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -37,6 +38,25 @@ def trainable_changes() -> int:
     return _Changes.count
 
 
+P = ParamSpec("P")
+
+
+def _shape_first(make: Callable[P, Variable]) -> Callable[P, Variable]:
+    """Refuse add_weight("kernel", shape=...), as Keras 2 had it, before Python takes it apart."""
+
+    @functools.wraps(make)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> Variable:
+        if len(args) > 1 and isinstance(args[1], str):
+            layer: Any = args[0]
+            raise InvalidArgumentError(
+                f"{layer.name}: add_weight() takes the shape first, got {args[1]!r}",
+                remedy=f"write add_weight(shape=..., name={args[1]!r})",
+            )
+        return make(*args, **kwargs)
+
+    return checked
+
+
 class Weighted(Tracked):
     """The part of `Layer` that deals with weights."""
 
@@ -52,6 +72,7 @@ class Weighted(Tracked):
         """The dtype of the weights."""
         raise NotImplementedError
 
+    @_shape_first
     def add_weight(
         self,
         shape: Shape | int | None = None,
@@ -82,11 +103,6 @@ class Weighted(Tracked):
         Raises:
             ShapeError: a dimension is unknown.
         """
-        if isinstance(shape, str):  # add_weight("kernel", shape=...)
-            raise InvalidArgumentError(
-                f"{self.name}: add_weight() takes the shape first, got {shape!r}",
-                remedy=f"write add_weight(shape=..., name={shape!r})",
-            )
         full = TensorShape(() if shape is None else shape)
         if not full.is_fully_defined:
             raise ShapeError(

@@ -9,13 +9,13 @@ from laminar import ops
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 
-from .checks import decay_rate
-from .optimizer import LearningRate, Optimizer
+from .moments import MomentOptimizer
+from .optimizer import LearningRate
 from .options import Options
 from .scaling import root_quotient
 
 
-class Adam(Optimizer):
+class Adam(MomentOptimizer):
     """m and v are decaying averages of g and g**2, t counts from 1:
 
         m = beta_1 * m + (1 - beta_1) * g
@@ -46,11 +46,7 @@ class Adam(Optimizer):
         amsgrad: bool = False,
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(learning_rate, **options)
-        decay_rate(type(self).__name__, beta_1=beta_1, beta_2=beta_2)
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.epsilon = epsilon
+        super().__init__(learning_rate, beta_1, beta_2, epsilon, **options)
         self.amsgrad = amsgrad
 
     def build(self, variables: Sequence[Variable]) -> None:
@@ -76,10 +72,4 @@ class Adam(Optimizer):
         self.assign_sub(variable, root_quotient(rate * m, v, self.epsilon))
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "beta_1": self.beta_1,
-            "beta_2": self.beta_2,
-            "epsilon": self.epsilon,
-            "amsgrad": self.amsgrad,
-        }
+        return {**super().get_config(), "amsgrad": self.amsgrad}

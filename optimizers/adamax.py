@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
 
 from laminar import ops
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 
-from .checks import decay_rate
-from .optimizer import LearningRate, Optimizer
-from .options import Options
+from .moments import MomentOptimizer
 
 
-class Adamax(Optimizer):
+class Adamax(MomentOptimizer):
     """m is a decaying average of g, u a decaying maximum of abs(g), t counts from 1:
 
         m = beta_1 * m + (1 - beta_1) * g
@@ -32,20 +29,6 @@ class Adamax(Optimizer):
         algorithm 2.
     """
 
-    def __init__(
-        self,
-        learning_rate: LearningRate = 0.001,
-        beta_1: float = 0.9,
-        beta_2: float = 0.999,
-        epsilon: float = 1e-7,
-        **options: Unpack[Options],
-    ) -> None:
-        super().__init__(learning_rate, **options)
-        decay_rate("Adamax", beta_1=beta_1, beta_2=beta_2)
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.epsilon = epsilon
-
     def build(self, variables: Sequence[Variable]) -> None:
         if self.built:
             return
@@ -59,11 +42,3 @@ class Adamax(Optimizer):
         m = self.assign(m, self.beta_1 * m + (1 - self.beta_1) * gradient)
         u = self.assign(u, ops.maximum(self.beta_2 * u, ops.abs(gradient)))
         self.assign_sub(variable, learning_rate / (1 - self.beta_1**t) * m / (u + self.epsilon))
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "beta_1": self.beta_1,
-            "beta_2": self.beta_2,
-            "epsilon": self.epsilon,
-        }

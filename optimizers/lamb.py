@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
 
 from laminar import ops
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 
-from .checks import decay_rate
 from .clipping import norm
-from .optimizer import LearningRate, Optimizer
-from .options import Options
+from .moments import MomentOptimizer
 from .scaling import root_quotient
 
 
-class Lamb(Optimizer):
+class Lamb(MomentOptimizer):
     """Adam's averages m and v of one variable w, t counts from 1:
 
         r = m / (1 - beta_1**t) / (sqrt(v / (1 - beta_2**t)) + epsilon)
@@ -38,20 +36,6 @@ class Lamb(Optimizer):
 
     _laminar_elementwise: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        learning_rate: LearningRate = 0.001,
-        beta_1: float = 0.9,
-        beta_2: float = 0.999,
-        epsilon: float = 1e-7,
-        **options: Unpack[Options],
-    ) -> None:
-        super().__init__(learning_rate, **options)
-        decay_rate("Lamb", beta_1=beta_1, beta_2=beta_2)
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.epsilon = epsilon
-
     def build(self, variables: Sequence[Variable]) -> None:
         if self.built:
             return
@@ -69,14 +53,6 @@ class Lamb(Optimizer):
         v_hat = v / (1 - self.beta_2**t)
         r = root_quotient(m / (1 - self.beta_1**t), v_hat, self.epsilon)
         self.assign_sub(variable, learning_rate * _trust_ratio(variable.value, r) * r)
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "beta_1": self.beta_1,
-            "beta_2": self.beta_2,
-            "epsilon": self.epsilon,
-        }
 
 
 def _trust_ratio(w: Tensor, r: Tensor) -> Any:

@@ -29,7 +29,8 @@ class LossScaleOptimizer(Optimizer):
     `dynamic_growth_steps` finite steps in a row the scale doubles.
 
     Args:
-        inner_optimizer: does the updates; it holds the learning rate and all other arguments.
+        inner_optimizer: does the updates; it holds the learning rate and all other arguments, less
+            a fixed `loss_scale_factor`, which the scale takes the place of.
         initial_scale: the first scale.
         dynamic_growth_steps: how many finite steps before the scale doubles.
         name: by default made of the class name.
@@ -76,6 +77,7 @@ class LossScaleOptimizer(Optimizer):
         super().build(variables)
         self.step_counter = self._laminar_scalar("step_counter", 0, "int32")
         self.dynamic_scale = self._laminar_scalar("dynamic_scale", self.initial_scale, "float32")
+        self.inner_optimizer.loss_scale_factor = None  # it would divide once more
         if not self.inner_optimizer.built:
             self.inner_optimizer.build(variables)
 

@@ -128,9 +128,13 @@ class Muon(Optimizer):
         u = gradient + self.momentum * m if self.nesterov else m
         rows, columns = (int(size or 0) for size in variable.shape)
         u = self._orthogonal(u.T).T if rows > columns else self._orthogonal(u)
-        if self.rms_rate is not None:
-            rate = rate * (self.rms_rate * math.sqrt(max(rows, columns)))
-        self.assign_sub(variable, rate * u)
+        self.assign_sub(variable, rate * self.lr_adjust(u))
+
+    def lr_adjust(self, x: Any) -> Any:
+        """A step of shape (n, k) times rms_rate * sqrt(max(n, k)); as it is without `rms_rate`."""
+        if self.rms_rate is None:
+            return x
+        return x * (self.rms_rate * math.sqrt(max(x.shape)))
 
     def _orthogonal(self, x: Tensor) -> Any:
         """Repeat x = a x + (b S + c S**2) x with S = x x^T; x has no more rows than columns.

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 from laminar import ops
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 
-from .checks import decay_rate
-from .optimizer import LearningRate, Optimizer
-from .options import Options
+from .moments import MomentOptimizer
 from .scaling import root_quotient
 
 # Dozat, section 2.2: the momentum grows from beta_1 / 2 to beta_1 as 1 - 0.96 ** (t * 0.004) / 2.
 _GROWTH = 0.96
 
 
-class Nadam(Optimizer):
+class Nadam(MomentOptimizer):
     """Adam's averages m and v, with momentum u_t = beta_1 * (1 - 0.96**t / 2), t from 1:
 
         m_hat = u_(t+1) * m / (1 - u_1 * ... * u_(t+1)) + (1 - u_t) * g / (1 - u_1 * ... * u_t)
@@ -34,20 +32,6 @@ class Nadam(Optimizer):
 
     Source: Dozat, "Incorporating Nesterov momentum into Adam", 2016, algorithm 2.
     """
-
-    def __init__(
-        self,
-        learning_rate: LearningRate = 0.001,
-        beta_1: float = 0.9,
-        beta_2: float = 0.999,
-        epsilon: float = 1e-7,
-        **options: Unpack[Options],
-    ) -> None:
-        super().__init__(learning_rate, **options)
-        decay_rate("Nadam", beta_1=beta_1, beta_2=beta_2)
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.epsilon = epsilon
 
     def build(self, variables: Sequence[Variable]) -> None:
         if self.built:
@@ -83,11 +67,3 @@ class Nadam(Optimizer):
         m_hat = u_next * m / (1 - product * u_next) + (1 - u) * gradient / (1 - product)
         v_hat = v / (1 - self.beta_2**t)
         self.assign_sub(variable, root_quotient(learning_rate * m_hat, v_hat, self.epsilon))
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "beta_1": self.beta_1,
-            "beta_2": self.beta_2,
-            "epsilon": self.epsilon,
-        }

@@ -23,12 +23,14 @@ from laminar.engine.ops.core.dispatch import symbolic_graph
 from laminar.engine.ops.core.lattice import result_type
 from laminar.engine.source import warn
 from laminar.engine.state import GraphKeys, StatelessScope, Variable
+from laminar.engine.state.update_placement import stand_with_variables
 from laminar.serialization import deserialize_keras_object, serialize_keras_object
 from laminar.typing import TensorLike
 
 from .accumulation import Accumulation
 from .averages import Averages
 from .clipping import clip_by_global_norm, clip_by_norm, clip_by_value
+from .compiled_steps import CompiledSteps
 from .conditional import assign, assign_add, assign_sub
 from .groups import Groups
 from .options import check_options
@@ -115,6 +117,7 @@ class Optimizer(Averages, Accumulation, RowUpdates):
         self._laminar_averages_in_place = False
         self._laminar_groups: Groups | None = None
         self._laminar_group_changes = 0
+        self._laminar_steps = CompiledSteps()
         self._iterations = self._laminar_scalar("iteration", 0, "int32")
         self._learning_rate = self._laminar_as_learning_rate(learning_rate)
 
@@ -314,7 +317,9 @@ class Optimizer(Averages, Accumulation, RowUpdates):
             return self._iterations
         if global_step is None and name is None:
             return step
-        with step.graph.as_default(), step.graph.control_dependencies([step]):
+        # The count waits for the updates themselves: where they are may be where it is, too.
+        awaited = [step] if global_step is None else step.control_inputs
+        with step.graph.as_default(), step.graph.control_dependencies(awaited):
             return group(step if global_step is None else global_step.assign_add(1), name=name)
 
     def apply(
@@ -364,7 +369,7 @@ class Optimizer(Averages, Accumulation, RowUpdates):
             )
         if graph is not None and in_graph:
             return self._laminar_apply_in_graph(graph, grads, variables)
-        self._laminar_apply(grads, variables)
+        self._laminar_steps.apply(self, grads, variables)
         return None
 
     def stateless_apply(
@@ -454,7 +459,12 @@ class Optimizer(Averages, Accumulation, RowUpdates):
             self._laminar_apply(with_parts(grads, present), variables)
 
         function(step)(*parts_of(grads))
-        return group(*graph.operations[first:], name=self.name)
+        homes = {
+            id(kept.handle): v.op
+            for v in variables
+            for kept in (v, *self._laminar_slots_beside.get(id(v), ()))
+        }
+        return group(*stand_with_variables(graph.operations[first:], homes), name=self.name)
 
     def _laminar_apply(self, grads: Sequence[Tensor | None], variables: Sequence[Variable]) -> None:
         pairs = [(g, v) for g, v in zip(grads, variables, strict=True) if g is not None]

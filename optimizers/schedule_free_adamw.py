@@ -10,12 +10,13 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
 
-from .checks import decay_rate, is_used
-from .optimizer import LearningRate, Optimizer
+from .checks import is_used
+from .moments import MomentOptimizer
+from .optimizer import LearningRate
 from .options import Options
 
 
-class ScheduleFreeAdamW(Optimizer):
+class ScheduleFreeAdamW(MomentOptimizer):
     """Steps go from z, gradients are taken at y, between z and the average x of all z:
 
         v = beta_2 * v + (1 - beta_2) * g**2
@@ -50,8 +51,7 @@ class ScheduleFreeAdamW(Optimizer):
         warmup_steps: int = 0,
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(learning_rate, **options)
-        decay_rate(type(self).__name__, beta_1=beta_1, beta_2=beta_2)
+        super().__init__(learning_rate, beta_1, beta_2, epsilon, **options)
         if not is_used(beta_1):
             raise InvalidArgumentError(
                 f"{type(self).__name__}: beta_1 must be above 0: the average is found by it",
@@ -62,9 +62,6 @@ class ScheduleFreeAdamW(Optimizer):
                 f"{type(self).__name__}: warmup_steps must be a whole number of at least 0, "
                 f"got {warmup_steps!r}"
             )
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.epsilon = epsilon
         self.warmup_steps = warmup_steps
 
     def build(self, variables: Sequence[Variable]) -> None:
@@ -107,10 +104,4 @@ class ScheduleFreeAdamW(Optimizer):
         self.assign(variable, (1 - self.beta_1) * z + self.beta_1 * x)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "beta_1": self.beta_1,
-            "beta_2": self.beta_2,
-            "epsilon": self.epsilon,
-            "warmup_steps": self.warmup_steps,
-        }
+        return {**super().get_config(), "warmup_steps": self.warmup_steps}

@@ -14,6 +14,7 @@ from laminar.engine.graph import as_dtype, building
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.source import warn
 from laminar.engine.state import Variable
+from laminar.engine.state.update_placement import beside
 from laminar.initializers import InitializerLike
 from laminar.naming import auto_name
 from laminar.recorded import Recorded
@@ -26,7 +27,10 @@ class Slots(Recorded, Copied):
     `_variables[id(v)]` are its own ones, in the order in which they were made: the order of saved
     files. `_laminar_indices[id(v)]` is the position of the model variable `v` in
     `_trainable_variables`, `_laminar_slots_beside[id(v)]` what is kept for it in its shape.
+    `_laminar_version` is another one after each change of an attribute.
     """
+
+    _laminar_version = 0
 
     def __init__(self, name: str | None = None) -> None:
         self._variables: dict[int, Variable] = {}
@@ -55,6 +59,7 @@ class Slots(Recorded, Copied):
         if isinstance(value, Variable):  # the optimizer's own state, wherever it is kept
             self._laminar_track(value)
         super().__setattr__(name, value)
+        self.__dict__["_laminar_version"] = self._laminar_version + 1
 
     def _laminar_track(self, variable: Variable) -> None:
         if "_variables" not in vars(self):
@@ -122,14 +127,15 @@ class Slots(Recorded, Copied):
         name: str | None = None,
         initializer: InitializerLike = "zeros",
     ) -> Variable:
-        """Make a variable of the shape and dtype of a model variable, named after it."""
+        """Make a variable of the shape and dtype of a model variable, named after it, beside it."""
         path = reference_variable.path.replace("/", "_").replace(":", "_")
-        slot = self.add_variable(
-            reference_variable.shape,
-            initializer,
-            reference_variable.dtype,
-            name=f"{path}_{name or 'var'}",
-        )
+        with beside(reference_variable):
+            slot = self.add_variable(
+                reference_variable.shape,
+                initializer,
+                reference_variable.dtype,
+                name=f"{path}_{name or 'var'}",
+            )
         self._laminar_slots_beside.setdefault(id(reference_variable), []).append(slot)
         return slot
 

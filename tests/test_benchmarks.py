@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from benchmarks import fresh, machine, measurement, problems, processes, report, rows
+from benchmarks import fresh, machine, measurement, placements, problems, processes, report, rows
 from benchmarks.__main__ import START_SECONDS, expected, found_frameworks, main, parse
 from benchmarks.cases import ROOT
+from benchmarks.foreign_load import foreign_load
 from benchmarks.isa import keep_products
 from benchmarks.measurement import Entry, Result
 from benchmarks.processes import Framework, Worker, WorkerError
@@ -41,6 +44,17 @@ def test_smoke(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "tiny problems" in printed
     assert all(name in printed for name in WORKLOADS)
+
+
+def test_foreign_processes_spin_while_a_block_runs() -> None:
+    before = os.times()
+    with foreign_load(machine.usable_cores()[:1], 2):
+        time.sleep(0.2)
+    after = os.times()
+    used = after.children_user - before.children_user
+    assert used > 0.1  # of one core, between the two
+    with pytest.raises(SystemExit):
+        parse(["--busy", "-1"])
 
 
 def test_another_checkout_runs_in_turns_with_this_one(
@@ -322,3 +336,19 @@ def test_a_result_is_compared_from_end_to_end() -> None:
     between = y.copy()
     between[2] = 0
     assert rows.ends(y) not in (rows.ends(wrong), rows.ends(between))
+
+
+@pytest.mark.slow
+def test_placements(capsys: pytest.CaptureFixture[str]) -> None:
+    assert placements.main(["--units", "2", "--devices", "2", "--steps", "20"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["priority", "simulated", "learned"]
+    assert lines[0].endswith("on 1 of 2 devices")
+
+
+@pytest.mark.slow
+def test_a_step_with_a_parameter_server(capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks.parameter_servers import main as of_servers
+
+    assert of_servers(["--hidden", "8", "--steps", "2"]) == 0
+    assert "784-8-8-10, batch 128: laminar" in capsys.readouterr().out

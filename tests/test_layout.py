@@ -69,12 +69,13 @@ ENGINE_MAY_IMPORT = {
     "checkpoint": {"graph", "io"},
     "resources": {"io"},
     "ops": {"checkpoint", "graph", "io", "resources"},
-    "devices": {"graph", "ops"},
+    "cuda": {"graph", "ops"},
+    "devices": {"cuda", "graph", "ops"},
     "gradients": {"graph", "ops"},
     "passes": {"devices", "graph", "ops"},
     "state": {"graph", "io", "ops", "resources"},
     "saving": {"checkpoint", "graph", "io", "ops", "state"},
-    "runtime": {"devices", "graph", "ops", "passes"},
+    "runtime": {"devices", "graph", "io", "ops", "passes"},
     "compiler": {"graph", "io", "ops"},
     "summary": {"graph", "io", "ops", "resources", "runtime", "state"},
     "training": {
@@ -93,7 +94,9 @@ ENGINE_MAY_IMPORT = {
 # The doors inside of distribute: to rooms, and to files beside them.
 DISTRIBUTE_MAY_IMPORT = {"wire": set[str](), "cluster": {"cluster_spec", "proto", "wire"}}
 # The rooms of the compiler: each may import those before it.
-COMPILER_ROOMS = ("target", "ir", "schedule", "codegen", "kernels", "lower", "plan", "native")
+COMPILER_ROOMS = (
+    *("target", "ir", "schedule", "codegen", "kernels", "lower", "plan", "native", "cuda"),
+)
 # The files that import each other, with the reason.
 CIRCLES = {
     "a graph makes operations, which make tensors; each knows its graph": {

@@ -70,6 +70,15 @@ def test_a_few_backup_workers_pay() -> None:
     assert 1 <= best_backups(costs, 50, 6) <= 4
 
 
+@pytest.mark.parametrize(("workers", "speedup"), [(8, 7.3), (64, 58.0)])
+def test_what_was_reported_lies_between_waiting_and_not(workers: int, speedup: float) -> None:
+    """TensorFlow 1.0's announcement, 2017: Inception-v3 on 8 GPUs, and on 64 of several machines,
+    without saying how far workers waited for each other."""
+    alone = asynchronous(Costs(), 1).steps_per_second
+    waiting = synchronous(Costs(), workers).steps_per_second / alone
+    assert waiting < speedup < asynchronous(Costs(), workers).steps_per_second / alone
+
+
 def test_staleness_is_that_of_all_others() -> None:
     """Workers of one speed: between a worker's two ends, each of the others has one update."""
     found = asynchronous(replace(EVEN, spread=0.05), 50)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from laminar.engine import forks
+from laminar.engine.closing import Closing
 from laminar.engine.devices.scope import set_places_elsewhere
 from laminar.engine.errors import AbortedError, AlreadyExistsError
 from laminar.engine.graph import (
@@ -49,7 +50,7 @@ from .peers import LocalCall
 _lock = forks.lock()
 
 
-class Connection:
+class Connection(Closing):
     """The functions of this process on a cluster; see `laminar.distribute.connect_to_cluster`.
 
     `_session` is the session that functions run in now; another one is made when a task was
@@ -119,12 +120,6 @@ class Connection:
                 self._session = None
         if self._owns:
             self._server.stop()
-
-    def __enter__(self) -> Connection:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
 
 class _Current:

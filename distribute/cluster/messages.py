@@ -131,10 +131,21 @@ def write_config(to: Any, config: SessionConfig) -> None:
                 f"cluster has those of its servers",
                 remedy=f"give {name} to the servers: Server(..., config=SessionConfig({name}=...))",
             )
+    if not config.allow_growth:
+        raise InvalidArgumentError(
+            "SessionConfig.allow_growth is about the devices of this process, and a session on a "
+            "cluster has those of its servers",
+            remedy="give it to the servers: Server(..., config=SessionConfig(allow_growth=False))",
+        )
     if callable(config.lossy_transfers):
         raise InvalidArgumentError(
             "SessionConfig.lossy_transfers is a Python function, which does not travel",
             remedy="use True or False on a cluster",
+        )
+    if config.placement == "learned":
+        raise InvalidArgumentError(
+            "SessionConfig.placement 'learned' is for sessions of this process",
+            remedy="use 'simulated' on a cluster, or say where operations are",
         )
     to.allow_soft_placement = config.allow_soft_placement
     to.placement = config.placement

@@ -11,11 +11,13 @@ State of a `GrpcSession`:
 from __future__ import annotations
 
 import secrets
+import threading
 import weakref
 from collections.abc import Sequence
 from typing import Any
 
 from laminar.engine import forks
+from laminar.engine.cancellation import CancellationManager, scope_manager
 from laminar.engine.devices import DeviceList
 from laminar.engine.errors import (
     InternalError,
@@ -49,6 +51,38 @@ _CREATE_SECONDS = 630.0  # a master waits so long for its workers, and a little 
 _SLACK_SECONDS = 10.0  # the master ends a step that takes too long; only if it does not, we do
 
 SCHEME = "grpc"
+
+
+def _cancelled_call(
+    peer: Peer,
+    manager: CancellationManager,
+    method: str,
+    request: Any,
+    values: Sequence[Any],
+    *,
+    timeout_seconds: float,
+) -> Reply:
+    """Call a method; the call is given up when `manager` is cancelled."""
+    ended = threading.Event()
+    found: list[tuple[Reply | None, LaminarError | None]] = []
+
+    def done(reply: Reply | None, error: LaminarError | None) -> None:
+        found.append((reply, error))
+        ended.set()
+
+    cancel = peer.begin(method, request, values, timeout_seconds=timeout_seconds, done=done)
+    token = manager.register(lambda error: cancel())
+    if token is None:
+        cancel()
+    try:
+        ended.wait()
+    finally:
+        manager.deregister(token)
+    reply, error = found[0]
+    if error is not None:
+        raise manager.error or error
+    assert reply is not None
+    return reply
 
 
 def _address(target: str) -> str:
@@ -215,8 +249,13 @@ class GrpcSession:
     def _call(
         self, method: str, request: Any, values: Sequence[Any] = (), *, timeout_seconds: float
     ) -> Reply:
+        manager = scope_manager()
         try:
-            return self._master.call(method, request, values, timeout_seconds=timeout_seconds)
+            if manager is None:
+                return self._master.call(method, request, values, timeout_seconds=timeout_seconds)
+            return _cancelled_call(
+                self._master, manager, method, request, values, timeout_seconds=timeout_seconds
+            )
         except LaminarError as error:
             raise self._located(error) from error.__cause__
 

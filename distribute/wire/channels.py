@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from laminar.engine.closing import Closing
 from laminar.engine.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -66,7 +67,7 @@ class _Connection:
         return found
 
 
-class Channels:
+class Channels(Closing):
     """Connections to other tasks, made when they are first needed.
 
     Args:
@@ -254,12 +255,6 @@ class Channels:
             connection.channel.close()
         if movers is not None:
             movers.shutdown()
-
-    def __enter__(self) -> Channels:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _method(self, address: str, form: str, method: str) -> Any:
         with self._lock:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from laminar.engine.closing import Closing
 from laminar.engine.errors import CancelledError, LaminarError
 from laminar.engine.graph import TensorSpec
 from laminar.engine.runtime.rendezvous import Arrival, Receiver
@@ -21,7 +22,7 @@ from .tensor_link import Peer, Surroundings, Transfer, Wanted, deliver
 _FETCHERS = 4  # threads that fetch long tensors
 
 
-class TensorClient:
+class TensorClient(Closing):
     """Receives tensors from other tasks.
 
     Args:
@@ -110,12 +111,6 @@ class TensorClient:
         if fetchers is not None:
             fetchers.shutdown()
         self._pool.close()
-
-    def __enter__(self) -> TensorClient:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _fetch(self, work: Callable[[], None]) -> None:
         with self._lock:

@@ -97,6 +97,9 @@ class TensorService(Service):
         receive: `receive(step_id, key, done)` has `done` called with what arrives, now or later.
         incarnation: of this task; requests for another one are refused.
         task: such as "/job:worker/task:1", for errors.
+
+    Attributes:
+        sent_bytes: how many bytes of tensors other tasks have been given.
     """
 
     def __init__(self, receive: Receive, *, incarnation: int = 0, task: str = "") -> None:
@@ -106,6 +109,7 @@ class TensorService(Service):
         self._tickets: dict[bytes, tuple[_Link, _Entry]] = {}
         self._listener: LocalListener | None = None
         self._is_closed = False
+        self.sent_bytes = 0
 
     def end_step(self, step_id: int) -> None:
         """Forget what was sent of a step; who still waits for some of it gets an AbortedError."""
@@ -374,6 +378,8 @@ class TensorService(Service):
     ) -> tuple[bytes, int | None]:
         """The message that brings a tensor, or says where it is; the number of shared memory."""
         payload = DEAD if arrival.is_dead else payload_of(arrival.value)
+        with self._lock:
+            self.sent_bytes += len(payload.data)
         if len(payload.data) <= INLINE_BYTES:
             frame = frame_of(payload, step_id=entry.step_id, incarnation=self._incarnation)
             return numbered(links.TENSOR, number, frame), None

@@ -17,7 +17,7 @@ from ..ops.core.recording import paused
 from ..ops.math.cast import cast
 from ..state.tensor_array import TensorArray
 from ..tree import map_structure
-from .lists import GrowsError, TensorList, spec_of_items
+from .lists import Cells, GrowsError, TensorList, spec_of_items
 from .state import (
     Get,
     Set,
@@ -74,14 +74,16 @@ def _staged(
     kept: int,
 ) -> None:
     """Trace both branches, again where a list is to become one that can grow."""
+    made: set[int] = set()
     while True:
         try:
-            _traced(test, body, orelse, get, set_, names, kept)
+            _traced(test, body, orelse, get, set_, names, kept, made)
             return
         except GrowsError as grows:
             before = get()
             for place, spec in grows.specs.items():
                 before[place] = TensorList.of(before[place], spec)
+                made.add(place)
             set_(before)
 
 
@@ -93,8 +95,19 @@ def _traced(
     set_: Set,
     names: Sequence[str],
     kept: int,
+    made: set[int],
 ) -> None:
+    """Trace both branches.
+
+    Args:
+        test, body, orelse, get, set_, names, kept: as for `if_`.
+        made: the places of lists that were made for this condition: nothing else holds them.
+
+    Raises:
+        GrowsError: a list is to be made.
+    """
     before = get()
+    rebound: set[int] = set()
     for value in before:
         if isinstance(value, TensorList):
             _ = value.cells  # made here, for both branches
@@ -102,9 +115,19 @@ def _traced(
 
     def branch(run: Callable[[], None]) -> Callable[[], list[Any]]:
         def traced() -> list[Any]:
-            set_([copied(v) for v in before])
+            entered = [copied(v) for v in before]
+            set_(entered)
             run()
-            return get()
+            after = get()
+            for place, (a, b) in enumerate(zip(entered, after, strict=True)):
+                if b is not a and not are_same(b, before[place]):
+                    rebound.add(place)
+            return [
+                a.read_before(b.cells)
+                if isinstance(a, TensorList) and isinstance(b, TensorList)
+                else a
+                for a, b in zip(after, before, strict=True)
+            ]
 
         return traced
 
@@ -127,13 +150,16 @@ def _traced(
                     passed[place] = Undefined(name, f"has a value only in {where} of a condition")
                     continue
             if _grows(values):
-                if type(before[place]) is list:
+                home = before[place]
+                is_shared = place in rebound and place not in made
+                if type(home) is list or (isinstance(home, TensorList) and is_shared):
                     spec = spec_of_items(name, *values)
                     assert spec is not None, "one of them has items"
                     growing[place] = spec
                     continue
-                if isinstance(before[place], TensorList):
-                    values = [v.cells if isinstance(v, TensorList) else v for v in values]
+                if isinstance(home, TensorList):
+                    pairs = zip(graphs, values, strict=True)
+                    values = [_moved(graph, v, home) for graph, v in pairs]
             _check(name, values)
             values = _of_one_kind(graphs, values)
             for values_of, value in zip(joined, values, strict=True):
@@ -156,7 +182,8 @@ def _traced(
     values = list(passed)
     for place, name in enumerate(names):
         if name in found:
-            values[place] = put_back(before[place], found[name])
+            keeps = place not in rebound or isinstance(before[place], TensorList)
+            values[place] = put_back(before[place] if keeps else None, found[name])
     set_(values)
 
 
@@ -165,6 +192,12 @@ def _grows(values: Sequence[Any]) -> bool:
     if any(isinstance(v, TensorList) for v in values):
         return all(isinstance(v, TensorList) or type(v) is list for v in values)
     return all(type(v) is list for v in values) and len(values[0]) != len(values[1])
+
+
+def _moved(graph: FuncGraph, value: Any, home: TensorList) -> Cells:
+    with graph.as_default(), paused():
+        found = value if isinstance(value, TensorList) else TensorList.of(value, home.spec)
+        return found.moved_to(home.cells)
 
 
 def _check(name: str, values: Sequence[Any]) -> None:
@@ -193,6 +226,9 @@ def _of_one_kind(graphs: Sequence[FuncGraph], values: list[Any]) -> list[Any]:
     Python's own numbers change their type so, and `s = 0` before `s += x` is usual. So integers
     of two types are as those of one that holds both.
     """
+    if all(type(v) is list for v in values) and len(values[0]) == len(values[1]):
+        pairs = [_of_one_kind(graphs, list(pair)) for pair in zip(*values, strict=True)]
+        return [list(items) for items in zip(*pairs, strict=True)] if pairs else values
     if any(isinstance(v, list | tuple | dict | TensorArray) or v is None for v in values):
         return values
     tensors = []

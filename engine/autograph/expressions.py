@@ -116,6 +116,16 @@ class Expressions(ast.NodeTransformer):
                     return (getattr(owner[0], attr),) if hasattr(owner[0], attr) else None
         return None
 
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        """a[i] -> items(a)[i], to read and to bind, where a tensor may be i"""
+        text = ast.unparse(node.value)
+        self.generic_visit(node)
+        if _is_fixed(node.slice):
+            return node
+        self.changed = True
+        node.value = at(node.value, call("items", node.value, constant(text)))
+        return node
+
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         """assert a, b -> assert asserted(a, lambda: b), b"""
         if is_pythons(node.test):
@@ -150,6 +160,18 @@ class Expressions(ast.NodeTransformer):
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
         """Stays as it is."""
         return node
+
+
+def _is_fixed(index: ast.expr | None) -> bool:
+    """Whether an index is written out, or one of several axes, which no list has."""
+    match index:
+        case None | ast.Constant() | ast.Tuple():
+            return True
+        case ast.UnaryOp(operand=operand):
+            return _is_fixed(operand)
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            return all(map(_is_fixed, (lower, upper, step)))
+    return False
 
 
 def _names_a_value(node: ast.AST) -> bool:

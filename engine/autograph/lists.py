@@ -24,15 +24,18 @@ from ..ops.math.cast import cast
 from ..ops.math.compare import less, where
 from ..ops.state.tensor_array import tensor_array
 from ..state.tensor_array import TensorArray
-from ..tree import is_nested
+from ..tree import assert_same_structure, flatten, is_nested, map_structure
 
 _METHODS = "append, extend, pop, len(), and items by number"
 
 
 class Cells(NamedTuple):
-    """A list as what loops and conditions carry: its items, and how many of them count."""
+    """A list as what loops and conditions carry: its items, and how many of them count.
 
-    array: TensorArray
+    Where the items are tuples, or other nests of tensors, there is an array for each part.
+    """
+
+    array: Any
     size: Tensor
 
 
@@ -43,15 +46,15 @@ class GrowsError(Exception):
         specs: by the place of a variable, what is known of the items.
     """
 
-    def __init__(self, specs: dict[int, TensorSpec]) -> None:
+    def __init__(self, specs: dict[int, Any]) -> None:
         super().__init__(specs)
         self.specs = specs
 
 
 class TensorList:
-    """A list of tensors of one type, whose number is known at run time only.
+    """A list of tensors of one type, or of nests of them, whose number is known at run time only.
 
-    It stands for its items stacked, as `ops.stack` would give them.
+    It stands for its items stacked, as `ops.stack` would give them, if they are tensors.
 
     Args:
         before: its first items.
@@ -67,7 +70,7 @@ class TensorList:
         self._cells = cells
 
     @staticmethod
-    def of(items: Sequence[Any], spec: TensorSpec) -> TensorList:
+    def of(items: Sequence[Any] | TensorList, spec: Any) -> TensorList:
         """A list that can grow under conditions, in the graph that is being built."""
         made = TensorList(cells=_empty(spec))
         made.extend(items)
@@ -77,42 +80,75 @@ class TensorList:
     def cells(self) -> Cells:
         """The form that can change under conditions and in loops, made where it is asked for."""
         if self._cells is None:
-            whole = self.__laminar_tensor__()
-            array, _ = _empty(self.spec)
-            self._cells = Cells(array.unstack(whole), dim_of(whole, axis=0))
+            whole = self.stacked()
+            array = map_structure(lambda a, x: a.unstack(x), _empty(self.spec).array, whole)
+            self._cells = Cells(array, dim_of(flatten(whole)[0], axis=0))
         return self._cells
 
     @property
-    def spec(self) -> TensorSpec:
-        """What is known of an item."""
+    def spec(self) -> Any:
+        """What is known of an item, or of each part of it."""
         if self._cells is not None:
-            return self._cells.array.spec
-        first = convert_to_tensor(self._columns[0]).spec
-        return TensorSpec(None if first.shape.rank is None else first.shape[1:], first.dtype)
+            return map_structure(lambda array: array.spec, self._cells.array)
+
+        def of_rows(column: Any) -> TensorSpec:
+            found = convert_to_tensor(column).spec
+            return TensorSpec(None if found.shape.rank is None else found.shape[1:], found.dtype)
+
+        return map_structure(of_rows, self._columns[0])
 
     @property
     def count(self) -> Tensor:
         """How many items there are, int32."""
         if self._cells is not None:
             return self._cells.size
-        return dim_of(self.__laminar_tensor__(), axis=0)
+        return dim_of(flatten(self.stacked())[0], axis=0)
+
+    def stacked(self) -> Any:
+        """The items stacked, or each part of them."""
+        if self._cells is not None:
+            places = arange(0, self._cells.size)
+            return map_structure(lambda array: array.gather(places), self._cells.array)
+        joined = map_structure(lambda *columns: _interleaved(columns), *self._columns)
+        if not self._before:
+            return joined
+
+        def after(rows: Tensor, *before: Any) -> Tensor:
+            return concat([stack([convert_to_tensor(b, rows.dtype) for b in before]), rows], 0)
+
+        return map_structure(after, joined, *self._before)
 
     def __laminar_tensor__(self) -> Tensor:
-        if self._cells is not None:
-            return self._cells.array.gather(arange(0, self._cells.size))
-        columns = [convert_to_tensor(c) for c in self._columns]
-        found = columns[0]
-        if len(columns) > 1:
-            shape = columns[0].shape
-            joined = stack(columns, axis=1)
-            found = reshape(joined, [-1, *shape[1:]])
-        if self._before:
-            found = concat([stack([convert_to_tensor(b) for b in self._before]), found], 0)
-        return found
+        found = self.stacked()
+        if is_nested(found):
+            raise InvalidArgumentError(
+                f"a list of {_form(found)} is no tensor",
+                remedy="append to one list for each part, or loop over it",
+            )
+        return convert_to_tensor(found)
 
     def copy(self) -> TensorList:
         """A list of the same items, which changes by itself where one of the two is dropped."""
         return TensorList(self._before, self._columns, self._cells)
+
+    def is_in(self, home: Cells) -> bool:
+        """Whether its items are in the arrays of `home`."""
+        if self._cells is None:
+            return False
+        own, others = flatten(self._cells.array), flatten(home.array)
+        return [id(array.handle) for array in own] == [id(array.handle) for array in others]
+
+    def read_before(self, home: Cells) -> TensorList:
+        """A list of its items as they are, for `moved_to`, which may overwrite them."""
+        return self if self.is_in(home) else TensorList(columns=[self.stacked()])
+
+    def moved_to(self, home: Cells) -> Cells:
+        """Its items in the arrays of `home`, whose own nobody reads any more."""
+        if self.is_in(home):
+            return self.cells
+        whole, count = self.stacked(), self.count
+        places = arange(0, count)
+        return Cells(map_structure(lambda a, x: a.scatter(places, x), home.array, whole), count)
 
     def become(self, cells: Cells) -> None:
         """Have the items of another one."""
@@ -126,22 +162,24 @@ class TensorList:
         Raises:
             ShapeError, InvalidArgumentError: it has another shape or type.
         """
-        array, count = self.cells
-        self._cells = Cells(array.write(count, self._fitting(item)), add(count, 1))
+        count = self.cells.size
+        self._cells = Cells(self._written(count, item), add(count, 1))
 
     def extend(self, items: Iterable[Any]) -> None:
         """Add the items of a list, or the slices of a tensor."""
         if isinstance(items, TensorList | Tensor):
-            whole = convert_to_tensor(items)
+            whole = items.stacked() if isinstance(items, TensorList) else items
             array, count = self.cells
-            more = dim_of(whole, axis=0)
-            end = add(count, more)
-            self._cells = Cells(array.scatter(arange(count, end), whole), end)
+            assert_same_structure(array, whole)
+            end = add(count, dim_of(flatten(whole)[0], axis=0))
+            places = arange(count, end)
+            array = map_structure(lambda a, x: a.scatter(places, x), array, whole)
+            self._cells = Cells(array, end)
             return
         for item in items:
             self.append(item)
 
-    def pop(self, index: Any = -1) -> Tensor:
+    def pop(self, index: Any = -1) -> Any:
         """Take the last item away.
 
         Raises:
@@ -153,31 +191,52 @@ class TensorList:
                 remedy="stack it, and join the parts before and after the item",
             )
         array, count = self.cells
-        found = array.read(self._place(index))
+        found = self._read(index)
         self._cells = Cells(array, subtract(count, 1))
         return found
 
-    def __getitem__(self, index: Any) -> Tensor:
+    def __getitem__(self, index: Any) -> Any:
         is_one = isinstance(index, int) or (
             isinstance(index, Tensor) and index.shape.rank == 0 and not index.dtype.is_floating
         )
         if self._cells is None or not is_one:
-            return get_item(self.__laminar_tensor__(), index)
-        return self._cells.array.read(self._place(index))
+            return map_structure(lambda rows: get_item(rows, index), self.stacked())
+        return self._read(index)
 
     def __setitem__(self, index: Any, item: Any) -> None:
-        array, count = self.cells
-        self._cells = Cells(array.write(self._place(index), self._fitting(item)), count)
+        count = self.cells.size
+        self._cells = Cells(self._written(self._place(index), item), count)
 
     def __iadd__(self, items: Iterable[Any]) -> TensorList:
         self.extend(items)
         return self
 
-    def __add__(self, items: Iterable[Any]) -> NoReturn:
-        raise FailedPreconditionError(
-            "a list that grows with tensors is changed in place, and no other one is made of it",
-            remedy="write items.extend(more) for items = items + more",
-        )
+    def __add__(self, items: Iterable[Any]) -> TensorList:
+        found = TensorList.of(self, self.spec)
+        found.extend(items)
+        return found
+
+    def __radd__(self, items: Sequence[Any]) -> TensorList:
+        found = TensorList.of(items, self.spec)
+        found.extend(self)
+        return found
+
+    def _read(self, index: Any) -> Any:
+        array, place = self.cells.array, self._place(index)
+        return map_structure(lambda a: a.read(place), array)
+
+    def _written(self, place: Tensor, item: Any) -> Any:
+        """The arrays with an item."""
+        array = self.cells.array
+        if is_nested(array) or is_nested(item):
+            try:
+                assert_same_structure(array, item)
+            except InvalidArgumentError as cause:
+                raise ShapeError(
+                    f"a list that grows with tensors holds {_form(array)}, got {item!r}",
+                    remedy="append items of one form",
+                ) from cause
+        return map_structure(lambda a, x: a.write(place, _fitting(a.spec, x)), array, item)
 
     def _place(self, index: Any) -> Tensor:
         """The number of an item, counted from the start, which must be there."""
@@ -187,16 +246,6 @@ class TensorList:
         nowhere = convert_to_tensor(-1)  # which no array has
         return where(less(place, count), place, nowhere)
 
-    def _fitting(self, item: Any) -> Any:
-        spec = self.spec
-        tensor = item if isinstance(item, Tensor) else convert_to_tensor(item, spec.dtype)
-        if not spec.shape.is_compatible_with(tensor.shape) or tensor.dtype != spec.dtype:
-            raise ShapeError(
-                f"a list that grows with tensors holds {spec}, got {tensor.spec}",
-                remedy="append tensors of one type and shape",
-            )
-        return tensor
-
     def __len__(self) -> int:
         raise FailedPreconditionError(
             "the number of items that a loop has appended is known at run time only",
@@ -204,8 +253,13 @@ class TensorList:
         )
 
     def __iter__(self) -> Iterator[Any]:
-        self.__len__()
-        raise AssertionError  # __len__ has raised
+        raise FailedPreconditionError(
+            "how many items there are is known at run time only, and Python asks for each",
+            remedy="loop over them with for, or append to one list for each part and stack it",
+        )
+
+    def __repr__(self) -> str:
+        return f"<list of {_form(self.spec)}, of a length that tensors decide>"
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_") or not hasattr(list, name):
@@ -216,7 +270,35 @@ class TensorList:
         )
 
 
-def _empty(spec: TensorSpec) -> Cells:
+def _fitting(spec: TensorSpec, item: Any) -> Any:
+    tensor = item if isinstance(item, Tensor) else convert_to_tensor(item, spec.dtype)
+    if not spec.shape.is_compatible_with(tensor.shape) or tensor.dtype != spec.dtype:
+        raise ShapeError(
+            f"a list that grows with tensors holds {spec}, got {tensor.spec}",
+            remedy="append tensors of one type and shape",
+        )
+    return tensor
+
+
+def _interleaved(columns: Sequence[Any]) -> Tensor:
+    """The first of each column, then the second of each, ..."""
+    tensors = [convert_to_tensor(c) for c in columns]
+    if len(tensors) == 1:
+        return tensors[0]
+    return reshape(stack(tensors, axis=1), [-1, *tensors[0].shape[1:]])
+
+
+def _form(item: Any) -> str:
+    if not is_nested(item):
+        return "tensors"
+    return f"{type(item).__name__}s of {len(item)}"
+
+
+def _empty(spec: Any) -> Cells:
+    return Cells(map_structure(_empty_array, spec), convert_to_tensor(0))
+
+
+def _empty_array(spec: TensorSpec) -> TensorArray:
     handle, flow = apply(
         tensor_array,
         [convert_to_tensor(0)],
@@ -231,42 +313,64 @@ def _empty(spec: TensorSpec) -> Cells:
         },
         "list",
     )
-    array = TensorArray(
+    return TensorArray(
         spec.dtype, handle=handle, flow=flow, infer_shape=False, element_shape=spec.shape
     )
-    return Cells(array, convert_to_tensor(0))
 
 
-def spec_of_items(name: str, *lists: Any) -> TensorSpec | None:
-    """What is known of the items of lists together; None if there are none.
+def spec_of_items(name: str, *lists: Any) -> Any:
+    """What is known of the items of lists together, of each part of them; None if there are none.
 
     Raises:
-        InvalidArgumentError: they are no tensors of one type.
+        InvalidArgumentError: they are no tensors of one type, or nests of these of one form.
     """
-    specs: list[TensorSpec] = []
-    numbers: list[Any] = []
-    for items in lists:
-        if isinstance(items, TensorList):
-            specs.append(items.spec)
-            continue
-        for item in items:
-            if is_nested(item) or item is None:
-                raise InvalidArgumentError(
-                    f"{name!r} is a list that tensors decide the length of, and holds {item!r}",
-                    remedy="append tensors and numbers, to one list for each part",
-                )
-            if isinstance(item, Tensor):
-                specs.append(item.spec)
-            else:
-                numbers.append(item)
-    if not specs:
-        specs = [convert_to_tensor(item).spec for item in numbers]
-    if not specs:
+    held = [item for items in lists for item in _samples(items)]
+    if not held:
         return None
+    for item in held:
+        if not _is_of_tuples(item):
+            raise InvalidArgumentError(
+                f"{name!r} is a list that tensors decide about, and holds {item!r}",
+                remedy="append tensors, or tuples of them: what is not changed in its place",
+            )
+        try:
+            assert_same_structure(held[0], item)
+        except InvalidArgumentError as cause:
+            raise InvalidArgumentError(
+                f"{name!r} is a list that tensors decide about, and holds {held[0]!r} and {item!r}",
+                remedy="append items of one form: tensors, or tuples of as many",
+            ) from cause
+    return map_structure(lambda *parts: _spec_of(name, parts), *held)
+
+
+def _is_of_tuples(item: Any) -> bool:
+    if not is_nested(item):
+        return True
+    return isinstance(item, tuple) and all(map(_is_of_tuples, item))
+
+
+def _samples(items: Any) -> Sequence[Any]:
+    return [items.spec] if isinstance(items, TensorList) else items
+
+
+def _spec_of(name: str, parts: Sequence[Any]) -> TensorSpec:
+    if any(part is None for part in parts):
+        raise InvalidArgumentError(
+            f"{name!r} is a list that tensors decide about, and holds None",
+            remedy="append tensors and numbers",
+        )
+    kinds = (Tensor, TensorSpec)
+    specs = [
+        part if isinstance(part, TensorSpec) else part.spec
+        for part in parts
+        if isinstance(part, kinds)
+    ]
+    if not specs:
+        specs = [convert_to_tensor(part).spec for part in parts]
     if len({spec.dtype for spec in specs}) > 1:
         shown = " and ".join(sorted({str(spec.dtype) for spec in specs}))
         raise InvalidArgumentError(
-            f"{name!r} is a list that tensors decide the length of, and holds {shown}",
+            f"{name!r} is a list that tensors decide about, and holds {shown}",
             remedy="cast what is appended to one type",
         )
     return relaxed(specs)

@@ -3,6 +3,7 @@
 Of the variables that a body changes, each is one of:
     carried: it has a value that tensors can stand for; a Python number takes the type, and the
         shape, that the body gives it, an integer becomes a real number, and sizes may change;
+        a list of as many items as before is carried item by item;
     fixed: it holds another object, which must be the same after an iteration;
     local: it has no value before the loop, or none that is read: each iteration binds it anew.
 A list that grows is carried as its cells (lists.py).
@@ -23,7 +24,7 @@ from ..ops.array.shape import dim_of, reshape_op
 from ..ops.core.arrays import can_stand_for
 from ..ops.core.convert import convert_to_tensor
 from ..ops.math.cast import cast
-from ..tree import map_structure
+from ..tree import assert_same_structure, flatten, map_structure
 from .lists import Cells, TensorList, spec_of_items
 from .state import (
     UNBOUND,
@@ -70,6 +71,9 @@ class LoopState:
         self.carried: dict[str, Any] = {}
         self.appended: dict[str, list[Any]] = {}
         self._numbers: set[str] = set()
+        self._made: set[str] = set()  # lists of tensors that nothing but the loop holds
+        self._entered: list[Any] = []
+        self._rebound: set[str] = set()
         for name, value in zip(names[:kept], self._before, strict=False):
             if isinstance(value, TensorList):
                 self.carried[name] = value.cells
@@ -94,18 +98,26 @@ class LoopState:
         for place, (name, before) in enumerate(zip(self._names, self._before, strict=True)):
             if name in carried:
                 now = carried[name]
-                values.append(TensorList(cells=now) if isinstance(now, Cells) else now)
+                values.append(TensorList(cells=now) if isinstance(now, Cells) else copied(now))
             elif place >= self._kept or is_missing(before):
                 values.append(UNBOUND)
             else:
                 values.append(copied(before))
+        self._entered = values
         self._set(values)
 
     def leave(self, entered: dict[str, Any]) -> dict[str, Any]:
         """The carried variables after an iteration that began with `entered`."""
         found: dict[str, Any] = {}
         self.appended = {}
-        for name, before, after in zip(self._names, self._before, self._get(), strict=True):
+        now = self._get()
+        pairs = zip(self._names, self._entered, now, strict=True)
+        self._rebound = {name for name, a, b in pairs if a is not b}
+        for place, name in enumerate(self._names):
+            home, after = entered.get(name), now[place]
+            if isinstance(home, Cells) and isinstance(after, TensorList):
+                now[place] = after.read_before(home)
+        for name, before, after in zip(self._names, self._before, now, strict=True):
             if name in self.carried:
                 found[name] = self._carried(name, entered[name], after)
             elif is_missing(before):
@@ -129,8 +141,11 @@ class LoopState:
                 f"{self._who}: {label(name)} is None on some of the paths, and a tensor on others",
                 remedy="return a tensor on each path",
             )
-        if isinstance(after, TensorList):
-            return after.cells
+        if isinstance(entered, Cells) and isinstance(after, TensorList | list):
+            return self._moved(name, entered, after)
+        has_items = isinstance(self.carried[name], _Items)
+        if has_items and (isinstance(after, TensorList) or len(after) != len(entered)):
+            self._grow(name, self.list_before(name), after)
         is_a_number = name in self._numbers
         if is_a_number and after is entered:  # it stays Python's
             del self.carried[name]
@@ -154,6 +169,16 @@ class LoopState:
             raise AgainError
         return after
 
+    def _moved(self, name: str, entered: Cells, after: Any) -> Cells:
+        """A list, which may be another one than before, in the arrays that the loop carries."""
+        home = TensorList(cells=entered)
+        is_list = type(after) is list
+        found = TensorList.of(after, spec_of_items(name, home, after)) if is_list else after
+        assert isinstance(found, TensorList)
+        if not found.is_in(entered) and name not in self._made:
+            self._grow(name, self.list_before(name), found)
+        return found.moved_to(entered)
+
     def _first(self, name: str) -> Any:
         first = self.carried[name]
         return first.value if isinstance(first, _Typed) else first
@@ -171,6 +196,10 @@ class LoopState:
         if are_lists and len(after) > len(before) and are_same(before, after[: len(before)]):
             self.appended[name] = after[len(before) :]
             return
+        if are_lists and len(after) != len(before):
+            self._grow(name, before, after)
+        if are_lists and None not in flatten(after) and is_stageable(after):
+            self._carry_items(name, before, after)
         if before is None and is_stageable(after):
             raise NoValueYetError(
                 f"{self._who}: {label(name)} is None before the loop, and a tensor after an "
@@ -189,10 +218,20 @@ class LoopState:
             if names is None or name in names:
                 self._grow(name, self.list_before(name), items)
 
-    def _grow(self, name: str, before: list[Any], more: Any) -> None:
+    def _grow(self, name: str, before: Any, more: Any) -> None:
         spec = spec_of_items(name, before, more)
         assert spec is not None, "there is more"
+        self._made.add(name)
         self.carried[name] = _Growing(before, spec)
+        raise AgainError
+
+    def _carry_items(self, name: str, before: list[Any], after: list[Any]) -> None:
+        """Carry a list of as many items as before, each by itself."""
+        try:
+            assert_same_structure(before, after)
+        except InvalidArgumentError:
+            refuse_change(self._who, name, (before, after))
+        self.carried[name] = _Items(before, map_structure(_spec, after))
         raise AgainError
 
     def first_values(self) -> dict[str, Any]:
@@ -203,6 +242,8 @@ class LoopState:
                 value = map_structure(_zeros, value.specs)
             elif isinstance(value, _Growing):
                 value = self.carried[name] = TensorList.of(value.items, value.spec).cells
+            elif isinstance(value, _Items):
+                value = map_structure(_of_spec, value.items, value.specs)
             elif isinstance(value, _Typed):
                 value = _of_shape(cast(convert_to_tensor(value.value), value.dtype), value.shape)
             found[name] = value
@@ -213,7 +254,8 @@ class LoopState:
         values = []
         for place, (name, before) in enumerate(zip(self._names, self._before, strict=True)):
             if name in carried:
-                values.append(put_back(before, carried[name]))
+                original = None if name in self._rebound else before
+                values.append(put_back(original, carried[name]))
             elif name in lists:
                 values.append(lists[name])
             elif is_missing(before):
@@ -223,10 +265,10 @@ class LoopState:
                 values.append(before)
         self._set(values)
 
-    def list_before(self, name: str) -> list[Any]:
-        """The list that a variable holds before the loop."""
-        found: list[Any] = self._before[self._names.index(name)]
-        return found
+    def list_before(self, name: str) -> Any:
+        """The list that a variable holds before the loop; a copy, where it is bound to another."""
+        found = self._before[self._names.index(name)]
+        return copied(found) if name in self._rebound else found
 
 
 class _Zeros(NamedTuple):
@@ -238,8 +280,15 @@ class _Zeros(NamedTuple):
 class _Growing(NamedTuple):
     """A list that an iteration appends to, with what is known of all items."""
 
+    items: Any
+    spec: Any
+
+
+class _Items(NamedTuple):
+    """A list whose items an iteration changes, with what it makes of them."""
+
     items: list[Any]
-    spec: TensorSpec
+    specs: list[Any]
 
 
 class _Typed(NamedTuple):
@@ -248,6 +297,19 @@ class _Typed(NamedTuple):
     value: Any
     dtype: DType
     shape: TensorShape
+
+
+def _spec(leaf: Any) -> TensorSpec:
+    return convert_to_tensor(leaf).spec
+
+
+def _of_spec(leaf: Any, spec: TensorSpec) -> Any:
+    """A number as the kind of tensor that an iteration makes of it."""
+    if not is_number(leaf) or not spec.shape.is_fully_defined:
+        return leaf
+    if not can_stand_for(convert_to_tensor(leaf).dtype, spec.dtype):
+        return leaf  # the loop says that they differ
+    return broadcast_to(cast(convert_to_tensor(leaf), spec.dtype), spec.shape)
 
 
 def _of_shape(x: Tensor, shape: TensorShape) -> Tensor:

@@ -83,7 +83,7 @@ def for_(
     """for item in items: body(item); over a tensor of a graph, or a range of them, in the graph.
 
     Args:
-        items: what is gone through.
+        items: what is iterated over.
         stopped: whether the loop has been left, None if nothing leaves it.
         body, get, set_, names, kept: as for `while_`.
         reads: those of the names that the body reads, and not only to append to them.

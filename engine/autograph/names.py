@@ -6,6 +6,8 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from .syntax import PREFIX
+
 _SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 # Methods that change a list in place: what they do to a variable is an update of the variable.
 _CHANGING = {"append", "extend", "insert", "pop", "remove", "clear", "reverse"}
@@ -52,9 +54,21 @@ def changed_containers(nodes: Iterable[ast.AST]) -> set[str]:
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=method) if method in _CHANGING:
                 found.add(name)
-            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
-                found.add(name)
+            case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
+                found |= _container(value)
     return found
+
+
+def _container(node: ast.expr) -> set[str]:
+    """The variable in whose list, or list of lists, an item is: a, of a[i] or items(a, "a")[i]."""
+    match node:
+        case ast.Name(id=name):
+            return {name}
+        case ast.Subscript(value=value):
+            return _container(value)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr="items"), args=[value, _]):
+            return _container(value) if owner == PREFIX else set()
+    return set()
 
 
 def read_besides_appending(nodes: Iterable[ast.AST]) -> set[str]:

@@ -3,6 +3,7 @@
 from .calls import call as call
 from .conditions import choose as choose
 from .conditions import if_ as if_
+from .items import items as items
 from .logic import and_ as and_
 from .logic import asserted as asserted
 from .logic import chain as chain

@@ -15,6 +15,7 @@ from ..ops.core.convert import convert_to_tensor
 from ..ops.math.arithmetic import add, floor_divide, maximum, minimum, multiply, negative, subtract
 from ..ops.math.cast import cast
 from ..tree import map_structure
+from .lists import TensorList
 
 
 class Sequential:
@@ -61,7 +62,7 @@ class Sequential:
 
     def __iter__(self) -> Iterator[Any]:
         raise FailedPreconditionError(
-            "a range of tensors can be gone through by a `for` loop alone",
+            "a range of tensors can be iterated over by a `for` loop alone",
             remedy="write a for loop in a function that autograph converts",
         )
 
@@ -70,6 +71,8 @@ def as_sequential(items: Any) -> Sequential | None:
     """The sequence that tensors of a graph make; None for what Python goes through."""
     if isinstance(items, Sequential):
         return items
+    if isinstance(items, TensorList):
+        return Sequential(items.stacked(), items.count, _slice, False)
     if hasattr(items, "__laminar_tensor__"):
         items = items.__laminar_tensor__()
     if not isinstance(items, GraphTensor):

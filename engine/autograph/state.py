@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..errors import FailedPreconditionError, InvalidArgumentError
-from ..graph import GraphTensor, Tensor
+from ..graph import Tensor
 from ..ops.math.compare import greater
 from ..source import user_location
 from ..state.tensor_array import TensorArray
@@ -137,11 +137,6 @@ def is_stageable(value: Any) -> bool:
     )
 
 
-def holds_symbols(value: Any) -> bool:
-    """Whether tensors of a graph are in a structure."""
-    return any(isinstance(leaf, GraphTensor) for leaf in flatten(value))
-
-
 def copied(value: Any) -> Any:
     """Lists and dicts as copies, which a branch may change."""
     if isinstance(value, TensorList):
@@ -154,7 +149,7 @@ def copied(value: Any) -> Any:
 
 
 def are_same(a: Any, b: Any) -> bool:
-    """Whether two values are one object, or cannot be told apart."""
+    """Whether two values are one object, or cannot be distinguished."""
     if a is b:
         return True
     if type(a) is not type(b):

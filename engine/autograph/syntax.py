@@ -1,4 +1,4 @@
-"""Making pieces of syntax trees; what can be told of expressions without running them."""
+"""Making pieces of syntax trees; what is known of expressions without running them."""
 
 from __future__ import annotations
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 import os
 import struct
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import BufferedReader
 from itertools import pairwise
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 
+from ..closing import Closing
 from ..errors import (
     AbortedError,
     DataLossError,
@@ -23,15 +24,16 @@ from ..errors import (
     UnimplementedError,
 )
 from ..graph.dtypes import DType, string
-from ..io.crc32c import crc32c, fastest_crc32c, masked
+from ..io.crc32c import crc32c, masked
+from ..io.spans import Span, read_spans
 from ..io.wire import Kind, Message
 from .entries import Entry, Extents, ranges, read_entry, read_header
 from .files import NEXT, data_path, index_path, newest
 from .ordered_code import slice_key
 from .table import read_table
 
-_PIECE = 1 << 22  # bytes that are read and summed at a time: they stay in the cache
 _MOST_INDEX = 1 << 31  # bytes
+_LINE = 64  # bytes of a line of the cache
 _MOST_RENAMES = 4  # of files that are followed
 _OTHER = "take the prefix of a checkpoint: the name of its .index file without that ending"
 _KINDS = {"float32": "FLOAT", "float64": "DOUBLE", "float16": "HALF"}  # as TensorFlow names them
@@ -45,7 +47,7 @@ def _opened_newest(path: str) -> BufferedReader:
     return open(path, "rb")
 
 
-class CheckpointReader:
+class CheckpointReader(Closing):
     """The tensors of a checkpoint; a `with` block closes its files.
 
     Making it reads the index alone. It is not for several threads at once.
@@ -105,7 +107,6 @@ class CheckpointReader:
             if entry.size and not entry.slices:
                 places.append((entry.shard, entry.offset, entry.size))
         places.sort()
-        self._total = sum(size for *_, size in places)
         for (shard, offset, size), (other, begin, _) in pairwise(places):
             if shard == other and begin < offset + size:
                 raise self._damaged(f"two tensors share byte {begin} of data file {shard}")
@@ -160,15 +161,42 @@ class CheckpointReader:
             UnimplementedError: laminar does not have its type.
             InvalidArgumentError: the part reaches beyond the tensor.
         """
+        return self.read_all([(name, part)])[0]
+
+    def read_all(self, wanted: Sequence[tuple[str, Extents | None]]) -> list[Any]:
+        """The values of tensors and of parts of tensors, by their names; see `read`.
+
+        They are read side by side, which is quicker than one after the other.
+        """
+        pieces: dict[tuple[str, Extents | None], Entry] = {}  # what is stored, by what it is
+        for name, part in wanted:
+            entry = self.entry(name)
+            if part is not None:
+                ranges(part, entry.shape)
+            for extents in (part,) if part in entry.slices else entry.slices or (None,):
+                stored = entry if extents is None else self._slice(name, entry, extents)
+                pieces[name, extents] = stored
+            if entry.slices and part not in entry.slices:
+                self._check_parts(name, entry)
+        values = self._values(pieces)
+        found: list[Any] = []
+        given: set[tuple[str, Extents | None]] = set()
+        for key in wanted:
+            value = self._joined(*key, values)
+            found.append(value.copy() if key in given else value)  # each is its owner's alone
+            given.add(key)
+        return found
+
+    def _joined(
+        self, name: str, part: Extents | None, values: Mapping[tuple[str, Extents | None], Any]
+    ) -> Any:
+        """A tensor, or a part of it, from what was read."""
         entry = self.entry(name)
-        if part is None:
-            return self._parts(name, entry) if entry.slices else self._value(name, entry)
-        inside = ranges(part, entry.shape)
-        if part in entry.slices:
-            return self._value(name, self._slice(name, entry, part))
+        if (name, part) in values:
+            return values[name, part]
+        whole = self._put_together(name, entry, values) if entry.slices else values[name, None]
         # A view would keep all of it in memory.
-        whole = self._parts(name, entry) if entry.slices else self._value(name, entry)
-        return whole[inside].copy()
+        return whole if part is None else whole[ranges(part, entry.shape)].copy()
 
     def entry(self, name: str) -> Entry:
         """What the index says of a tensor; NotFoundError if there is none of that name."""
@@ -198,21 +226,24 @@ class CheckpointReader:
         except InvalidArgumentError as cause:
             raise self._damaged(f"{name!r}: {cause.message}") from cause
 
-    def _parts(self, name: str, entry: Entry) -> Any:
-        """The value of a tensor that is stored in parts."""
-        dtype = self._known(name, entry)
-        parts = {extents: self._slice(name, entry, extents) for extents in entry.slices}
-        stored = sum(math.prod(part.shape) for part in parts.values())
+    def _check_parts(self, name: str, entry: Entry) -> None:
+        """No memory is taken for more than the parts have."""
+        parts = [self._slice(name, entry, extents) for extents in entry.slices]
+        stored = sum(math.prod(part.shape) for part in parts)
         if stored != math.prod(entry.shape):
             raise self._damaged(
                 f"the parts of {name!r} have {stored} elements, it has {math.prod(entry.shape)}"
             )
-        values = {extents: self._value(name, part) for extents, part in parts.items()}
-        whole = np.empty(entry.shape, dtype.numpy)
+
+    def _put_together(
+        self, name: str, entry: Entry, values: Mapping[tuple[str, Extents | None], Any]
+    ) -> Any:
+        """The value of a tensor that is stored in parts."""
+        whole = np.empty(entry.shape, self._known(name, entry).numpy)
         seen = np.zeros(entry.shape, bool)
-        for extents, value in values.items():
+        for extents in entry.slices:
             place = ranges(extents, entry.shape)
-            whole[place] = value
+            whole[place] = values[name, extents]
             seen[place] = True
         if not seen.all():
             raise self._damaged(f"parts of {name!r} are missing")
@@ -225,30 +256,44 @@ class CheckpointReader:
             )
         return entry.dtype
 
-    def _value(self, name: str, entry: Entry) -> Any:
-        dtype = self._known(name, entry)
-        count = math.prod(entry.shape)
-        if dtype == string:
-            return self._strings(name, entry, count)
-        if entry.size != count * dtype.size:
-            raise self._damaged(f"{name!r} of {count} elements has {entry.size} bytes")
-        file = self._file(name, entry)
-        found = np.empty(entry.shape, dtype.numpy)
-        raw = found.reshape(-1).view(np.uint8).data
-        checksum = 0
-        extend = fastest_crc32c(self._total)
-        for start in range(0, entry.size, _PIECE):
-            piece = raw[start : start + _PIECE]
-            if file.readinto(piece) != len(piece):
-                raise self._damaged(f"the bytes of {name!r} end too early")
-            checksum = extend(piece, checksum)
-        self._verify(name, entry, checksum)
+    def _values(
+        self, pieces: Mapping[tuple[str, Extents | None], Entry]
+    ) -> dict[tuple[str, Extents | None], Any]:
+        """What is stored as it is."""
+        found: dict[tuple[str, Extents | None], Any] = {}
+        spans = {}
+        for key, entry in pieces.items():
+            name, _ = key
+            dtype = self._known(name, entry)
+            count = math.prod(entry.shape)
+            if dtype == string:
+                found[key] = self._strings(name, entry, count)
+                continue
+            if entry.size != count * dtype.size:
+                raise self._damaged(f"{name!r} of {count} elements has {entry.size} bytes")
+            file = self._file(name, entry)
+            # Native code reads to, and computes on, what begins at a line of the cache.
+            memory = np.empty(entry.size + _LINE, np.uint8)
+            start = -memory.ctypes.data % _LINE
+            raw = memory[start : start + entry.size]
+            found[key] = raw.view(dtype.numpy).reshape(entry.shape)
+            spans[key] = Span(file, entry.offset, raw.data)
+        try:
+            sums = read_spans([*spans.values()])
+        except OSError as cause:
+            raise DataLossError(f"{self.prefix} cannot be read: {cause.strerror}") from cause
+        for key, checksum in zip(spans, sums, strict=True):
+            if checksum is None:
+                raise self._damaged(f"the bytes of {key[0]!r} end too early")
+            self._verify(key[0], pieces[key], checksum)
         return found
 
     def _strings(self, name: str, entry: Entry, count: int) -> Any:
         if entry.size < count + 4:
             raise self._damaged(f"{name!r} of {count} strings has {entry.size} bytes")
-        data = self._file(name, entry).read(entry.size)
+        file = self._file(name, entry)
+        file.seek(entry.offset)
+        data = file.read(entry.size)
         lengths = Message(data, _LENGTHS)
         sizes = [lengths.varint() for _ in range(count)]
         start = lengths.position
@@ -277,7 +322,7 @@ class CheckpointReader:
         return newest(path, self._is_current(index_path(self.prefix) + NEXT))
 
     def _file(self, name: str, entry: Entry) -> BufferedReader:
-        """The data file of an entry, at its place; all of the entry is in it."""
+        """The data file of an entry; all of the entry is in it."""
         file = self._files.get(entry.shard)
         if file is None:
             file = self._files[entry.shard] = self._open(name, entry.shard)
@@ -287,7 +332,6 @@ class CheckpointReader:
                 f"{self.data_path(entry.shard)} has {end} bytes, {name!r} stands at {entry.offset} "
                 f"to {entry.offset + entry.size}"
             )
-        file.seek(entry.offset)
         return file
 
     def _open(self, name: str, shard: int) -> BufferedReader:
@@ -347,14 +391,3 @@ class CheckpointReader:
         for file in self._files.values():
             file.close()
         self._files = {}
-
-    def __enter__(self) -> CheckpointReader:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -180,7 +180,7 @@ def latest_checkpoint(
 
 
 def newest_first(state: CheckpointState) -> list[str]:
-    """The prefixes of those that are there; a warning tells of others."""
+    """The prefixes of those that are there; a warning names others."""
     newest = state.model_checkpoint_path
     others = [p for p in reversed(state.all_model_checkpoint_paths) if p != newest]
     found = []

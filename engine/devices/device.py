@@ -35,6 +35,7 @@ class Device:
         incarnation: a random number other than 0, new whenever the device is made.
         xp: the array library of its arrays. Those that are not NumPy's have `get()`, which copies
             them to the host, as cupy's do.
+        brings_inputs: whether its compiled clusters take host arrays, which they copy themselves.
         is_host: whether its memory is the host's, so that the host's arrays need no copy there.
         flops_per_second, bytes_per_second, launch_seconds: rough rates, for cost estimates.
     """
@@ -42,6 +43,7 @@ class Device:
     device_type: ClassVar[str]
     xp: Any
     is_host = False
+    brings_inputs = False
     flops_per_second = 2e10
     bytes_per_second = 1e10
     launch_seconds = 2e-6
@@ -106,6 +108,9 @@ class Device:
         """What a kernel made or state held, as a value of this device, and counted as such."""
         raise NotImplementedError
 
+    def reserve(self) -> None:
+        """Take memory now, up to the limit, instead of as it is needed, where that can be done."""
+
     def memory_stats(self) -> MemoryStats:
         """What it holds now."""
         raise NotImplementedError
@@ -165,6 +170,12 @@ class Device:
     def running(self) -> AbstractContextManager[Any]:
         """A block in which this thread works for the device."""
         return nullcontext()
+
+    def settle(self) -> None:
+        """Raise the error of a check that kernels asked for and nobody has looked at.
+
+        Waits for the device only where there are such checks.
+        """
 
     def synchronize(self) -> None:
         """Wait until all that was started on it is done."""

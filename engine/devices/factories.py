@@ -24,6 +24,7 @@ class DeviceFactory:
         default: how many a session has when it does not say; None for all.
         priority: where there is a choice, operations go to the type of the highest; a type below
             0, the CPU's is 0, gets only what is placed there by name.
+        memory_bytes: gives the memory of one, from its index; None where nobody can say.
         compiler: gives the one that all devices of the type share, None where there is none.
     """
 
@@ -31,6 +32,7 @@ class DeviceFactory:
     available: Callable[[], tuple[int, str]]
     default: int | None = None
     priority: int = -1
+    memory_bytes: Callable[[int], int] | None = None
     compiler: Callable[[], Compiler | None] = lambda: None
 
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import forks
+from ..cuda import loading
+from ..cuda.cupy_gpu import CupyGpu
 from ..errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ..graph import DeviceSpec, Operation
 from ..late import later
 from ..ops.core.cluster import Compiler
 from ..ops.core.registry import HOST_TYPE
-from . import cuda
 from .cpu import CpuDevice, num_cores
 from .device import Device
 from .factories import DeviceFactory, factories, loaded_once
@@ -32,6 +33,7 @@ def register_device(
     available: Callable[[], tuple[int, str]] = lambda: (1, ""),
     default: int | None = None,
     priority: int = -1,
+    memory_bytes: Callable[[int], int] | None = None,
     compiler: Callable[[], Compiler] | None = None,
 ) -> None:
     """Add a type of devices.
@@ -45,6 +47,8 @@ def register_device(
         priority: where there is a choice, operations go to the type of the highest. The CPU has 0,
             the GPU 100; a type below 0 gets only what is placed there by name, and takes part in
             the steps alone that name it, where nobody has asked for it by a count.
+        memory_bytes: gives the memory of a device, from its index, for limits that are shares of
+            it.
         compiler: gives what compiles the clusters of all its devices (see `Compiler` in
             engine/ops/core/cluster.py), when that is first needed; None: they run op by op.
 
@@ -58,7 +62,7 @@ def register_device(
         if found in factories:
             raise AlreadyExistsError(f"the device type {found!r} is registered already")
         load = {} if compiler is None else {"compiler": loaded_once(compiler)}
-        factories[found] = DeviceFactory(make, available, default, priority, **load)
+        factories[found] = DeviceFactory(make, available, default, priority, memory_bytes, **load)
     _devices.cache_clear()
 
 
@@ -224,7 +228,7 @@ def set_device_count(count: Mapping[str, int] | None = None) -> None:
 
 def local_devices(
     count: Mapping[str, int] | None = None,
-    limit_bytes: Mapping[str, int] | None = None,
+    limit_bytes: Mapping[str, int | float] | None = None,
 ) -> DeviceSet:
     """The devices of this process.
 
@@ -233,7 +237,8 @@ def local_devices(
     Args:
         count: how many of each type, as {"cpu": 2}; for other types as many as there are where
             nobody says, one CPU and all others. None: as `set_device_count` says.
-        limit_bytes: by type, the memory that each of its devices may hold.
+        limit_bytes: by type, the memory that each of its devices may hold, or as a float the share
+            of what it has.
 
     Raises:
         InvalidArgumentError: a count below 0, no CPU, or more devices than there are.
@@ -246,7 +251,7 @@ def task_devices(
     job: str,
     task: int,
     count: Mapping[str, int] | None = None,
-    limit_bytes: Mapping[str, int] | None = None,
+    limit_bytes: Mapping[str, int | float] | None = None,
 ) -> DeviceSet:
     """Devices of this process, made anew for a task of a cluster, and named after it.
 
@@ -260,11 +265,12 @@ def task_devices(
 
 
 _Numbers = tuple[tuple[str, int], ...]  # by type
+_Limits = tuple[tuple[str, int | float], ...]
 
 
 def _checked(
-    count: Mapping[str, int] | None, limit_bytes: Mapping[str, int] | None
-) -> tuple[_Numbers, _Numbers]:
+    count: Mapping[str, int] | None, limit_bytes: Mapping[str, int | float] | None
+) -> tuple[_Numbers, _Limits]:
     """Counts and limits of devices, by type."""
     counts = {kind.lower(): n for kind, n in (_process.count if count is None else count).items()}
     limits = {kind.lower(): n for kind, n in (limit_bytes or {}).items()}
@@ -279,18 +285,27 @@ def _checked(
                 f"device_count[{kind!r}] must be a number of devices, got {n!r}",
                 remedy="a session has one CPU at least" if kind == HOST_TYPE else None,
             )
-    for kind, n in limits.items():
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-            raise InvalidArgumentError(f"the memory limit of {kind!r} must be bytes, got {n!r}")
+    for kind, limit in limits.items():
+        is_share = isinstance(limit, float) and 0 < limit <= 1
+        if not is_share and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+            raise InvalidArgumentError(
+                f"the memory limit of {kind!r} must be bytes, or a share of its memory as a float "
+                f"up to 1.0, got {limit!r}"
+            )
+        if is_share and factories[kind].memory_bytes is None:
+            raise InvalidArgumentError(
+                f"the memory limit of {kind!r} is the share {limit!r} of what nobody knows",
+                remedy="give bytes",
+            )
     return tuple(sorted(counts.items())), tuple(sorted(limits.items()))
 
 
 @functools.cache
-def _devices(counts: _Numbers, limits: _Numbers) -> DeviceSet:
+def _devices(counts: _Numbers, limits: _Limits) -> DeviceSet:
     return _make_devices(counts, limits)
 
 
-def _make_devices(counts: _Numbers, limits: _Numbers) -> DeviceSet:
+def _make_devices(counts: _Numbers, limits: _Limits) -> DeviceSet:
     made: list[Device] = []
     missing: dict[str, str] = {}
     wanted, limit = dict(counts), dict(limits)
@@ -303,8 +318,21 @@ def _make_devices(counts: _Numbers, limits: _Numbers) -> DeviceSet:
             raise InvalidArgumentError(
                 f"device_count[{kind!r}] is {n}, and there are {most}", remedy=reason or None
             )
-        made.extend(factory.make(i, n, limit.get(kind)) for i in range(n))
+        made.extend(factory.make(i, n, _bytes(factory, limit.get(kind), i)) for i in range(n))
     return DeviceSet(made, missing)
+
+
+def _bytes(factory: DeviceFactory, limit: int | float | None, index: int) -> int | None:
+    """A limit in bytes."""
+    if not isinstance(limit, float):
+        return limit
+    assert factory.memory_bytes is not None
+    return int(limit * factory.memory_bytes(index))
+
+
+def num_available(device_type: str) -> int:
+    """How many devices of a type this machine has."""
+    return factories[device_type].available()[0] if device_type in factories else 0
 
 
 def list_devices(count: Mapping[str, int] | None = None) -> DeviceList:
@@ -329,12 +357,7 @@ def _make_cpu(index: int, count: int, limit_bytes: int | None) -> Device:
 
 
 def _make_gpu(index: int, count: int, limit_bytes: int | None) -> Device:
-    return GpuDevice(index, cuda.load()[0], limit_bytes=limit_bytes)
-
-
-def _num_gpus() -> tuple[int, str]:
-    cupy, reason = cuda.load()
-    return (0, reason) if cupy is None else (int(cupy.cuda.runtime.getDeviceCount()), "")
+    return GpuDevice(CupyGpu(index, loading.load()[0]), limit_bytes=limit_bytes)
 
 
 def prepare_compilers() -> None:
@@ -358,4 +381,11 @@ register_device(
     priority=0,
     compiler=later("laminar.engine.compiler", "NativeCompiler"),
 )
-register_device(GpuDevice.device_type, _make_gpu, available=_num_gpus, priority=100)
+register_device(
+    GpuDevice.device_type,
+    _make_gpu,
+    available=loading.num_gpus,
+    priority=100,
+    memory_bytes=loading.total_bytes,
+    compiler=later("laminar.engine.compiler.cuda", "CudaCompiler"),
+)

@@ -19,7 +19,7 @@ class RemoteDevice(Device):
     one version of laminar.
 
     Args:
-        attributes: what its process tells of it; the name is that of a device of a task.
+        attributes: as its process describes it; the name is that of a device of a task.
         is_client: whether it is where values come from and go to.
     """
 

@@ -18,7 +18,9 @@ from ..errors import (
 )
 from ..gradients.backprop import backpropagate
 from ..graph import (
+    DeviceTensor,
     DType,
+    EagerPlace,
     EagerTensor,
     Graph,
     GraphTensor,
@@ -231,6 +233,9 @@ class ConcreteFunction:
         if self._released != Released.count:
             self._check_captured()
         plan, captured, dtypes = direct
+        if type(plan) is PartitionedPlan:
+            feeds = [*map(value_of, arguments), *captured]
+            return list(plan.tensors(feeds, self._context, dtypes))
         found = plan.run([*map(value_of, arguments), *captured], self._context)
         return tensors_of(found, dtypes)
 
@@ -284,11 +289,15 @@ class ConcreteFunction:
         plan = self._plan(fetches)
         if self._released != Released.count:
             self._check_captured()
-        found = plan.run([_value(t) for t in (*arguments, *self.captured)], self._context)
+        given, dtypes = [*arguments, *self.captured], [t.dtype for t in fetches]
         place = stack.place
+        if isinstance(plan, PartitionedPlan):
+            made = plan.tensors(list(map(_value_where_it_lies, given)), self._context, dtypes)
+        else:
+            made = tensors_of(plan.run(list(map(_value, given)), self._context), dtypes)
         if place is None:
-            return tensors_of(found, [t.dtype for t in fetches])
-        return [place.tensor(y, t.dtype) for y, t in zip(found, fetches, strict=True)]
+            return list(made)
+        return [x if _lies_at(x, place) else place.tensor(x.value, x.dtype) for x in made]
 
     def _run_recorded(self, arguments: Sequence[Tensor]) -> list[Tensor]:
         inputs = [*arguments, *self.captured]
@@ -332,6 +341,7 @@ class ConcreteFunction:
         if found is None:
             inputs = [*self.inputs, *self.captured_inputs, *known]
             found = ConcreteFunction(self.graph, self.name, inputs, list(wanted))
+            found.compiled, found.machine = self.compiled, self.machine
             self._replays[key] = found
         return found
 
@@ -428,6 +438,7 @@ class _Backward:
         self.needed = [outer for outer, _ in pairs]
         inputs = [*dys, *(inner for _, inner in pairs)]
         self.function = ConcreteFunction(graph, graph.name, inputs, dxs)
+        self.function.compiled, self.function.machine = forward.compiled, forward.machine
 
     def __call__(self, dys: Sequence[Tensor], needed: Sequence[Tensor]) -> list[Tensor | None]:
         found: list[Tensor | None] = self.function.pack(self.function.call_flat([*dys, *needed]))
@@ -529,8 +540,21 @@ def _watch_variables(captured: Sequence[Tensor], handles: Sequence[Tensor]) -> N
 
 
 def _value(tensor: Tensor) -> Any:
+    """The value on the host, or the resource."""
+    return _eager(tensor).value
+
+
+def _value_where_it_lies(tensor: Tensor) -> Any:
+    return value_of(_eager(tensor))
+
+
+def _lies_at(tensor: Tensor, place: EagerPlace) -> bool:
+    return isinstance(tensor, DeviceTensor) and tensor.place is place
+
+
+def _eager(tensor: Tensor) -> EagerTensor:
     if isinstance(tensor, EagerTensor):
-        return tensor.value
+        return tensor
     raise FailedPreconditionError(
         f"{tensor!r} is symbolic, and the call runs outside of its graph",
         remedy="return the tensor from the function that made it",

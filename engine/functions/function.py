@@ -196,8 +196,8 @@ class Function:
         """What calls the function, with options for each run.
 
         Args:
-            options: a limit of time, and what is to be told.
-            run_metadata: receives what is told of the last run.
+            options: a limit of time, and what is recorded.
+            run_metadata: receives what was recorded of the last run.
 
         Raises:
             DeadlineExceededError: by the call, when the time is over; the function is usable after.

@@ -1,4 +1,4 @@
-"""Gradients of loops: the values of each iteration are kept, and gone through backwards by a Scan.
+"""Gradients of loops: the values of each iteration are kept, and a Scan takes them in reverse.
 
 For body(carry, x, constants) -> (carry, y) the backward body takes the gradient of the carry, that
 of this iteration's y, and what it needs of this iteration's values; it gives the gradient of the

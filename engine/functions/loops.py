@@ -171,7 +171,7 @@ def while_loop(
         The variables after the last iteration, nested as `loop_vars`.
 
     Raises:
-        DTypeError, ShapeError: `body` changes the type or shape of a variable; its name is told.
+        DTypeError, ShapeError: `body` changes the type or shape of a variable; the error names it.
         InvalidArgumentError: it returns another structure, or `cond` is not one bool.
     """
     several = isinstance(loop_vars, tuple | list)

@@ -226,7 +226,7 @@ class _Again:
 
 
 class _Reader:
-    """A recorder that keeps all it is told."""
+    """A recorder that keeps all applications."""
 
     def __init__(self) -> None:
         self.records: list[Record] = []
@@ -245,7 +245,7 @@ class _Writer:
     """A recorder that makes a script.
 
     While a graph is built, the tapes around it record what it does too, which costs nothing. On
-    values they do not, for they would keep them: they are told of what has effects alone. State:
+    values they do not, for they would keep them: they see only what has effects. State:
         _numbers: of the tensors, by id;
         _tensors: by number; holding them keeps the ids theirs;
         _made: the numbers of the outputs of entries;
@@ -290,7 +290,7 @@ class _Writer:
         self._records.append(record)
 
     def tell(self) -> None:
-        """Tell those outside of all that they have not been told of."""
+        """Pass on to those outside all that they have not seen."""
         for record in self._records if self._eager else ():
             for recorder in self._outer:
                 recorder.record(record)

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from ..errors import FailedPreconditionError, InvalidArgumentError, ShapeError
-from ..graph import Graph, GraphTensor, Tensor, building, resource
+from ..graph import INEXACT, Graph, GraphTensor, Tensor, building, resource
 from ..late import later
 from ..ops.array.axes import swapaxes
 from ..ops.array.creation import arange
@@ -28,6 +28,9 @@ from ..ops.math.compare import equal
 from ..tree import flatten, map_structure, pack_sequence_as
 from .backprop import AppliedOp, backpropagate, fill_unconnected, weights_of
 from .symbolic import carrier, path_to, source_tensor
+
+# The types of tensors through which gradients flow: those of handles go to their variables.
+_CARRY = INEXACT | {resource}
 
 # A loop, which stands above.
 _map_slices = later("laminar.engine.functions.loops", "map_slices")
@@ -101,11 +104,18 @@ class GradientTape:
 
     def record(self, record: Record) -> None:
         """Called for each application of an op in this thread."""
-        if not self.is_tracking(record.inputs):
+        tracked = self._tracked
+        for x in record.inputs:
+            if id(x) in tracked:
+                break
+        else:
             return
-        live = [y for y in record.outputs if y.dtype.is_differentiable or y.dtype == resource]
-        if live:
-            self._tracked.update(id(y) for y in live)
+        matters = False
+        for y in record.outputs:
+            if y.dtype in _CARRY:
+                tracked.add(id(y))
+                matters = True
+        if matters:
             self._records.append(record)
 
     def reset(self) -> None:
@@ -147,7 +157,7 @@ class GradientTape:
     def jacobian(self, target: Any, sources: Any, unconnected_gradients: str = "none") -> Any:
         """d target[i] / d source[j] for all elements, of shape target.shape + source.shape.
 
-        One backward pass for each element of `target`: a loop in Python on values at hand, one
+        One backward pass for each element of `target`: a loop in Python on eager values, one
         operation while a graph is built.
 
         Args:
@@ -243,7 +253,7 @@ class GradientTape:
         return ys, walk
 
     def _home(self) -> Graph | None:
-        """The graph (None: values at hand) that the tape records, around the one being built.
+        """The graph (None: eager values) that the tape records, around the one being built.
 
         A branch, the body of a loop or a function is traced without the tapes outside of it.
         """

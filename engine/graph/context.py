@@ -6,10 +6,12 @@ dependencies: it runs in the order in which it is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+from ..errors import InvalidArgumentError
+from ..source import inside_scope
 from ..tree import flatten
 from .default import building, get_default_graph
 from .graph import Graph
@@ -25,17 +27,25 @@ def graph_of(values: Iterable[Any]) -> Graph:
     return graph if isinstance(graph, Graph) else get_default_graph()
 
 
+@contextmanager
 def name_scope(
     name: str | None, default_name: str | None = None, values: Sequence[Any] = ()
-) -> AbstractContextManager[str]:
-    """Prefix the names of the operations made inside with `name/`.
+) -> Iterator[str]:
+    """Prefix the names of the operations, and the paths of the variables, made inside with `name/`.
 
     Args:
         name: the scope; one that ends in "/" is re-entered, "" leads to the root.
         default_name: used when `name` is None.
         values: tensors whose graph is meant when none is being built.
+
+    Raises:
+        InvalidArgumentError: the name is no string.
     """
-    return graph_of(values).name_scope(default_name if name is None else name)
+    name = default_name if name is None else name
+    if name is not None and not isinstance(name, str):
+        raise InvalidArgumentError(f"name_scope: a name is a string, got {name!r}")
+    with graph_of(values).name_scope(name) as scope, inside_scope(name):
+        yield scope
 
 
 def control_dependencies(controls: Any) -> AbstractContextManager[None]:

@@ -104,7 +104,8 @@ def _write_nodes(
         node.colocation.extend(_COLOCATED + name for name in op.colocation)
         if op.definition.label:
             write_value(node.attr[_LABEL], op.definition.label, lambda _: None)
-        if exact and (shapes := _set_shapes(op)) is not None:
+        is_merged = any(x.op.id > op.id for x in op.inputs)  # with what comes round a loop
+        if (exact or is_merged) and (shapes := _set_shapes(op, exact)) is not None:
             write_value(node.attr[_SHAPES], shapes, lambda _: None)
         for name, value in sorted(op.attrs.items()):
             if callable(value):
@@ -126,10 +127,25 @@ def _write_nodes(
                     ) from cause
 
 
-def _set_shapes(op: Operation) -> list[TensorShape] | None:
-    """The shapes of an operation's outputs, None where they are what the op says of them."""
-    specs, _ = op.definition.infer([x.spec for x in op.inputs], op.attrs)
-    return None if list(specs) == [y.spec for y in op.outputs] else [y.shape for y in op.outputs]
+def _set_shapes(op: Operation, exact: bool) -> list[TensorShape] | None:
+    """The shapes of an operation's outputs, None where they are what the op says of them.
+
+    Without `exact` they are written where less is known of them, which is no claim of the writer.
+    """
+    # A reader knows nothing of what comes round a loop, which is made after the operation.
+    specs, _ = op.definition.infer([x.spec for x in op.inputs if x.op.id < op.id], op.attrs)
+    shapes = [y.shape for y in op.outputs]
+    if shapes == [spec.shape for spec in specs]:
+        return None
+    return shapes if exact or _loosen(shapes, specs) else None
+
+
+def _loosen(shapes: Sequence[TensorShape], specs: Sequence[TensorSpec]) -> bool:
+    """Whether shapes say nothing that specs do not say."""
+    return all(
+        shape.is_compatible_with(spec.shape) and shape.merge_with(spec.shape) == spec.shape
+        for shape, spec in zip(shapes, specs, strict=True)
+    )
 
 
 def _input_name(x: GraphTensor) -> str:
@@ -150,7 +166,8 @@ class _Node:
     """A node that is about to be added, with its names resolved.
 
     `late` are the inputs that come round a loop, which are added when what makes them is there;
-    `shapes` those that were set beside what the op says of its outputs, None for none.
+    `shapes` those that were set beside what the op says of its outputs, None for none; unless they
+    are `exact`, they may only leave out what is known.
     """
 
     def __init__(
@@ -159,6 +176,7 @@ class _Node:
         definition: OpDefinition,
         attrs: dict[str, Any],
         shapes: Sequence[TensorShape] | None,
+        exact: bool,
     ) -> None:
         self.name: str = message.name
         self.message = message
@@ -166,6 +184,7 @@ class _Node:
         self.definition = definition
         self.attrs = attrs
         self.shapes = shapes
+        self.exact = exact
         self.inputs: list[tuple[str, int]] = []
         self.late: list[tuple[str, int]] = []
         self.controls: list[str] = []
@@ -195,6 +214,8 @@ class _Node:
             for spec, shape in zip(specs, self.shapes, strict=True)
         ):
             raise InvalidArgumentError(f"the shapes {list(self.shapes)} are not those of {specs}")
+        if not self.exact and not _loosen(self.shapes, specs):
+            raise InvalidArgumentError(f"the shapes {list(self.shapes)} say more than {specs}")
         return tuple(
             TensorSpec(shape, spec.dtype) for spec, shape in zip(specs, self.shapes, strict=True)
         )
@@ -369,8 +390,9 @@ def _read_nodes(graph_def: GraphDef, reading: _Reading) -> dict[str, _Node]:
             definition = reading.lookup(message.op)
             attrs = {key: read_value(message.attr[key], body) for key in sorted(message.attr)}
             definition = definition.labelled(str(attrs.pop(_LABEL, "")))
-            shapes = attrs.pop(_SHAPES, None) if reading.allow_internal else None
-            nodes[message.name] = _Node(message, definition, attrs, shapes)
+            shapes = attrs.pop(_SHAPES, None)
+            exact = reading.allow_internal
+            nodes[message.name] = _Node(message, definition, attrs, shapes, exact)
         except LaminarError as cause:
             raise _at(message, cause) from cause
     place = {name: i for i, name in enumerate(nodes)}

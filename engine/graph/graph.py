@@ -59,6 +59,7 @@ class Graph:
 
     def __init__(self) -> None:
         self._lock = forks.recursive_lock()
+        self.name = ""  # that of the function, of a graph that was traced
         self._operations: dict[str, Operation] = {}
         self._names: dict[str, int] = {}
         self._consumers: dict[int, list[Operation]] = {}

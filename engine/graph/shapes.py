@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from ..errors import ShapeError
 from ..late import later
-from .dimension import Dimension
 
 Dim: TypeAlias = int | None
 Axes: TypeAlias = int | Sequence[int]
@@ -213,8 +213,16 @@ class _UnknownShape(TensorShape):
 _UNKNOWN = _UnknownShape()
 
 
+def _is_dimension(value: Any) -> bool:
+    """Whether it is a Dimension, of which there are none before their module is loaded."""
+    module = sys.modules.get("laminar.engine.graph.dimension")
+    return module is not None and isinstance(value, module.Dimension)
+
+
 def _as_dim(value: Any) -> Dim:
-    if value is None or (type(value) is Dimension and value.value is None):
+    if value is None or (type(value) is int and value >= 0):
+        return value
+    if _is_dimension(value) and value.value is None:
         return None
     if isinstance(value, bool):
         raise ShapeError(f"a dimension is a whole number or None, got {value!r}")
@@ -232,7 +240,7 @@ def _as_dim(value: Any) -> Dim:
 def _is_shape(value: Any) -> bool:
     """Whether a list or tuple holds dimensions alone."""
     return isinstance(value, TensorShape) or all(
-        d is None or isinstance(d, Dimension) or (type(d) is int and d >= 0) for d in value
+        d is None or (type(d) is int and d >= 0) or _is_dimension(d) for d in value
     )
 
 

@@ -43,7 +43,7 @@ def spec_text(spec: TensorSpec) -> str:
 
 
 def operation_text(op: Operation) -> str:
-    """A line that tells of an operation alone: values have the names of what makes them."""
+    """A line for an operation alone: values have the names of what makes them."""
     return _line(op, _name, [])
 
 

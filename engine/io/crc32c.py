@@ -19,11 +19,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..late import later
+from .crc import CRC32C
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 Checksum: TypeAlias = Callable[[Bytes, int], int]  # of bytes, and of those before them
 
-_POLYNOMIAL = 0x82F63B78  # x^32 + x^28 + x^27 + ... + 1, lowest power in the highest bit
 _BLOCK = 1024  # bytes looked up at a time: its table, 1 MiB, stays in the second-level cache
 _SHORT = 32  # up to this many bytes, Python's own loop is quicker than NumPy's calls
 _MASK_DELTA = 0xA282EAD8
@@ -38,7 +38,7 @@ def _first_row() -> list[int]:
     for byte in range(256):
         crc = byte
         for _ in range(8):
-            crc = (crc >> 1) ^ (_POLYNOMIAL if crc & 1 else 0)
+            crc = (crc >> 1) ^ (CRC32C if crc & 1 else 0)
         row.append(crc)
     return row
 

@@ -19,9 +19,9 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+from ..closing import Closing
 from ..errors import DataLossError
 from . import wire
 from .places import make_folder
@@ -44,7 +44,7 @@ _numbers = itertools.count()
 
 
 class SessionStatus(enum.IntEnum):
-    """What a session tells of itself; what was written for later steps than its START is void."""
+    """The state of a session; what was written for later steps than its START is void."""
 
     STATUS_UNSPECIFIED = 0
     START = 1
@@ -212,7 +212,7 @@ def graph_message(nodes: Iterable[tuple[str, str, Iterable[str]]]) -> bytes:
     )
 
 
-class EventWriter:
+class EventWriter(Closing):
     """Appends events to a file of its own in a folder; a `with` block closes it.
 
     Args:
@@ -268,14 +268,3 @@ class EventWriter:
     def close(self) -> None:
         """Write what is left; a second call does nothing."""
         self._records.close()
-
-    def __enter__(self) -> EventWriter:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

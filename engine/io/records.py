@@ -14,9 +14,9 @@ import struct
 import threading
 import zlib
 from collections.abc import Iterator
-from types import TracebackType
 from typing import IO
 
+from ..closing import Closing
 from ..errors import (
     DataLossError,
     FailedPreconditionError,
@@ -131,7 +131,7 @@ class _Gzip(gzip.GzipFile):
             self._under.close()
 
 
-class RecordWriter:
+class RecordWriter(Closing):
     """Writes a record file; a `with` block closes it.
 
     Args:
@@ -202,19 +202,8 @@ class RecordWriter:
                 self._closed = True
                 self._file.close()
 
-    def __enter__(self) -> RecordWriter:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
-class RecordScanner(Iterator[bytes]):
+class RecordScanner(Iterator[bytes], Closing):
     """Iterates over the records of a file; a `with` block closes it, and so does its end.
 
     Args:
@@ -296,17 +285,6 @@ class RecordScanner(Iterator[bytes]):
     def close(self) -> None:
         """Free the file; iterating ends."""
         self._file.close()
-
-    def __enter__(self) -> RecordScanner:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def read_records(

@@ -1,4 +1,4 @@
-"""Room on the disk for a file, before its bytes are written."""
+"""What the system is told of a large file: how much room it needs, what it can write by now."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 _KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE of fallocate(2)
+_WRITE = 2  # SYNC_FILE_RANGE_WRITE of sync_file_range(2)
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FEW = 1 << 20  # bytes that are written as soon
 
@@ -28,6 +29,24 @@ def reserve(file: BinaryIO, size: int) -> None:
         return
     if fallocate(file.fileno(), _KEEP_SIZE, 0, size) and (code := ctypes.get_errno()) in _FULL:
         raise OSError(code, os.strerror(code))
+
+
+def begin_writing(file: BinaryIO, offset: int, size: int) -> None:
+    """Have the system write bytes of a file to the disk from now on, beside what else is done.
+
+    Who has it all written at the end waits for less. Where that fails, it is said there.
+    """
+    sync_file_range = _sync_file_range()
+    if sync_file_range is not None:
+        sync_file_range(file.fileno(), offset, size, _WRITE)
+
+
+@functools.cache
+def _sync_file_range() -> Callable[[int, int, int, int], int] | None:
+    found = getattr(ctypes.CDLL(None), "sync_file_range", None)
+    if found is not None:
+        found.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
+    return found
 
 
 @functools.cache

@@ -15,24 +15,28 @@ _DECLARED: Mapping[str, str] = {
     "ops.array.axes": "Transpose ExpandDims Squeeze",
     "ops.array.blocks": "SpaceToDepth DepthToSpace",
     "ops.array.broadcast": "BroadcastTo SumTo BroadcastToShape SumToShape",
+    "ops.array.by_vectors": (
+        "TransposeBy SwapAxes TileBy TileSumBy SliceBy UnsliceBy ReductionOrder FrontOrder"
+    ),
     "ops.array.creation": "Eye Range LinSpace OneHot",
-    "ops.array.diagonal": "DiagPart MatrixDiag BandPart",
+    "ops.array.diagonal": "DiagPart MatrixDiag BandPart BandPartBy",
+    "ops.array.first_occurrence": "FirstOccurrence",
     "ops.array.gather": "Gather GatherGrad GatherNd ScatterNd",
     "ops.array.index": "StridedSlice StridedSliceGrad",
     "ops.array.join": "Concat Split Stack Unstack",
-    "ops.array.padding": "Pad PadGrad",
+    "ops.array.padding": "Pad PadGrad PadBy PadSumBy",
     "ops.array.partition": "DynamicPartition DynamicStitch",
+    "ops.array.points": "GatherPoints ScatterPoints",
     "ops.array.rearrange": "Tile TileGrad Repeat RepeatGrad RepeatIndices Roll",
-    "ops.array.repeats": "FirstOccurrence",
     "ops.array.scatter": "TensorScatter IsLastWrite",
-    "ops.array.search": "NonZero SearchSorted FindSorted",
+    "ops.array.search": "ArgWhere NonZero SearchSorted FindSorted",
     "ops.array.segment": "SegmentSum SegmentProd SegmentMax SegmentMin SegmentSpread",
     "ops.array.shape": "Shape Dim Rank Size Reshape ReshapeToShape",
     "ops.array.shares": "Share JoinShares",
     "ops.array.slicing": "Slice SliceUpdate",
-    "ops.array.sort": "Sort ArgSort TopK InTopK Unique",
-    "ops.array.unique": "UniqueWithCounts",
-    "ops.control.dataflow": "Switch Merge Enter Exit NextIteration LoopCond",
+    "ops.array.sort": "Sort ArgSort TopK InTopK",
+    "ops.array.unique": "Unique UniqueWithCounts",
+    "ops.control.dataflow": "Switch Merge Enter Exit NextIteration LoopCond ControlTrigger",
     "ops.control.iterations": "JoinIterations SplitIterations",
     "ops.control.structured": (
         "Case StatefulCase While StatefulWhile Scan StatefulScan StackNew StackPush StackValues "
@@ -41,7 +45,7 @@ _DECLARED: Mapping[str, str] = {
     "ops.core.barrier": "Barrier",
     "ops.core.basic": "Const Placeholder Identity StopGradient NoOp ZerosLike OnesLike",
     "ops.core.call_frame": "_Arg _Retval",
-    "ops.core.checks": "CheckNumerics Assert",
+    "ops.core.checks": "CheckNumerics Assert EnsureShape",
     "ops.core.cluster": "Cluster",
     "ops.core.host": "HostFunction",
     "ops.core.placeholders": "PlaceholderWithDefault",
@@ -125,10 +129,17 @@ _DECLARED: Mapping[str, str] = {
     ),
     "ops.random.random_state": "RandomAdvance RandomFold",
     "ops.random.source": "RandomGenerator RandomNext",
+    "ops.sparse.sparse_cwise": "SparseBroadcast",
+    "ops.sparse.sparse_dense": "SparseToDense",
+    "ops.sparse.sparse_matmul": "SparseMatMul",
+    "ops.sparse.sparse_reduce": "SparseReduce SparseReduceSparse",
+    "ops.sparse.sparse_retention": "SparseResetShape SparseFillRows SparseGroups SparseUnion",
+    "ops.sparse.sparse_sets": "SparseSets SparseSetSize",
+    "ops.sparse.sparse_structure": "SparseOrder SparseReshape SparseConcat SparseSlice SparsePiece",
     "ops.state.accumulator": (
         "ConditionalAccumulator SparseConditionalAccumulator AccumulatorApplyGradient "
         "AccumulatorApplyRows AccumulatorTakeGradient AccumulatorTakeRows "
-        "AccumulatorNumAccumulated AccumulatorSetGlobalStep"
+        "AccumulatorNumAccumulated AccumulatorSetGlobalStep AccumulatorReset AccumulatorLeave"
     ),
     "ops.state.contents": "ResourceState SetResourceState",
     "ops.state.keyed_barrier": (
@@ -145,6 +156,7 @@ _DECLARED: Mapping[str, str] = {
         "Reader ReaderRead ReaderReadUpTo ReaderReset ReaderNumRecordsProduced "
         "ReaderNumWorkUnitsCompleted"
     ),
+    "ops.state.tensor_list": "TensorList TensorListPush TensorListPop",
     "ops.state.stack": "TensorStack TensorStackPush TensorStackPop TensorStackClose",
     "ops.state.staging": (
         "StagingArea StagePut StageGet StagePeek MapStagingArea MapStagePut MapStageGet "

@@ -98,7 +98,7 @@ def _computed(op: Operation, values: dict[int, Any]) -> list[Any] | None:
     try:
         with np.errstate(all="ignore"):
             result = definition.on_host()(*arrays, **op.attrs)
-    except Exception:  # it is told when the operation is run, with its name and line
+    except Exception:  # it is raised when the operation is run, with its name and line
         return None
     results = [result] if len(op.outputs) == 1 else list(result)
     return [as_array(r) for r in results]

@@ -69,7 +69,7 @@ def assign_frames(
 ) -> list[tuple[F, F]]:
     """The frame of each operation, and that of its outputs.
 
-    Operations are gone through as if they ran, the cycles of loops being cut behind NextIteration.
+    Operations are visited as if they ran, the cycles of loops being cut behind NextIteration.
 
     Args:
         operations: in any order.

@@ -40,6 +40,7 @@ from ..ops.control.dataflow import (
     enter,
     exit_loop,
     loop_cond,
+    loosen,
     merge,
     next_iteration,
     switch,
@@ -228,7 +229,7 @@ class _Writer:
         done = merge(ends, name=self._name(op))[0]
         self.done[op.id] = _one(done).op
         merged = [_one(merge(column)[0]) for column in zip(*results, strict=True)]
-        return [_loosened(y, spec) for y, spec in zip(merged, specs, strict=True)]
+        return [loosen(y, spec.shape) for y, spec in zip(merged, specs, strict=True)]
 
     # Loops
 
@@ -350,7 +351,7 @@ class _Frame:
             first = enter(start, self._name, parallel_iterations=self._parallel)
             merged = _one(merge([first])[0])
         self._anchor = self._anchor or merged.op
-        made = _Variable(_loosened(merged, spec))
+        made = _Variable(loosen(merged, spec.shape))
         self._variables.append(made)
         return made
 
@@ -433,12 +434,6 @@ def _blank(spec: TensorSpec) -> Any:
 
 def _cast(x: GraphTensor, like: GraphTensor) -> Tensor:
     return x if x.dtype == like.dtype else cast(x, like.dtype)
-
-
-def _loosened(tensor: GraphTensor, spec: TensorSpec) -> GraphTensor:
-    """A tensor of which no more is known than `spec` says: other values will come this way."""
-    tensor._spec = TensorSpec(spec.shape, tensor.dtype)
-    return tensor
 
 
 def _one(tensor: Tensor | None) -> GraphTensor:

@@ -1,9 +1,10 @@
 """Partition: cut a placed graph into one graph for each device, joined by Send and Recv.
 
 An edge within a device stays. A tensor that is used on another device is sent there once, whoever
-uses it: x -> Send | Recv -> users. A control edge becomes the transfer of an empty tensor:
-op -> Const -> Send | Recv -> Identity -> op. What is fed is a placeholder of each part that uses
-it. A constant that nobody has pinned is copied to where it is used. The given graph stays as it is.
+uses it: x -> Send | Recv -> users. The control edges from one device to an operation elsewhere
+become the transfer of an empty tensor: ops -> Const -> Send | Recv -> Identity -> op. What is fed
+is a placeholder of each part that uses it. A constant that nobody has pinned is copied to where it
+is used. The given graph stays as it is.
 
 Source: "TensorFlow: Large-Scale Machine Learning on Heterogeneous Distributed Systems", 2015,
     arXiv:1603.04467, section 3.2.2.
@@ -123,8 +124,8 @@ class _Cutting:
     """The parts while they are made.
 
     `_copies[location][op id]` is the copy of an operation; `_received[location][tensor id]` the
-    tensor that stands for one of another part; `_finished[location][op id]` the operation that has
-    run when one of another part has.
+    tensor that stands for one of another part; `_finished[location][op ids]` the operation that has
+    run when those of another part have.
     """
 
     def __init__(
@@ -144,7 +145,7 @@ class _Cutting:
         self._loops = PartLoops(operations, self._feeds)
         self._copies: dict[str, dict[int, Operation]] = {}
         self._received: dict[str, dict[int, GraphTensor]] = {}
-        self._finished: dict[str, dict[int, Operation]] = {}
+        self._finished: dict[str, dict[tuple[int, ...], Operation]] = {}
         self._crossings: list[_Crossing] = []
 
     def is_fed(self, t: GraphTensor) -> bool:
@@ -174,7 +175,7 @@ class _Cutting:
         found = copies.get(op.id)
         if found is None:
             inputs = [self.tensor(x, part) for x in op.inputs if not _goes_back(x)]
-            controls = [self._control(c, part) for c in op.control_inputs if c.id in self._known]
+            controls = self._controls(op, part)
             found = self._add(part, op.definition, inputs, op.attrs, op.name, op)  # type: ignore[arg-type]  # the table's only kind
             found.control_inputs.extend(dict.fromkeys(controls))
             for y, twin in zip(op.outputs, found.outputs, strict=True):
@@ -247,20 +248,45 @@ class _Cutting:
             ]
         return came
 
+    def _controls(self, op: Operation, part: Part) -> list[Operation]:
+        """What has run in a part when all that an operation waits for has."""
+        found = []
+        awaited: dict[str, list[Operation]] = {}  # by location, outside of loops
+        for control in op.control_inputs:
+            if control.id not in self._known:
+                continue
+            location = self._location(control)
+            if (
+                location == part.location
+                or self.is_copied_where_used(control)
+                or self._loops.frame(control) is not None
+            ):
+                found.append(self._control(control, part))
+            else:
+                awaited.setdefault(location, []).append(control)
+        found += [self._finish(ops, part) for ops in awaited.values()]
+        return found
+
     def _control(self, op: Operation, part: Part) -> Operation:
         """What has run in a part when an operation has."""
         if self._location(op) == part.location or self.is_copied_where_used(op):
             return self.operation(op, part)
+        return self._finish([op], part)
+
+    def _finish(self, ops: Sequence[Operation], part: Part) -> Operation:
+        """What has run in a part when operations of one other part have: one transfer for all."""
         finished = self._finished.setdefault(part.location, {})
-        found = finished.get(op.id)
+        key = tuple(op.id for op in ops)
+        found = finished.get(key)
         if found is None:
+            op = ops[-1]
             source = self.part(self._location(op))
             attrs = {"value": np.zeros(0, "float32"), "dtype": float32}
             dummy = self._add(source, const_op, (), attrs, f"_done_{op.name}", op)
-            dummy.control_inputs.append(self.operation(op, source))
+            dummy.control_inputs.extend(self.operation(c, source) for c in ops)
             came = self._pair(dummy.outputs[0], f"done_{op.name}", source, part, op)
             found = self._add(part, identity, [came], {}, f"_after_{op.name}", op)
-            finished[op.id] = found
+            finished[key] = found
         return found
 
     def _pair(

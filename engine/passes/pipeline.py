@@ -327,13 +327,13 @@ def _rewritten(entry: _Entry, step: StepGraph) -> StepGraph:
 class _Dumps:
     """Writes a step before the first pass and after each that changes it, if somebody asks for it.
 
-    `_name` is what people call the step: passes may leave another operation at its end; `_last` is
-    what was written last.
+    `_name` is that of the function that was traced, else of the operation at the end, where passes
+    may leave another one; `_last` is what was written last.
     """
 
     def __init__(self, step: StepGraph) -> None:
         ends = [*(y.op for y in step.fetches), *step.targets]
-        self._name = ends[0].name if ends else "nothing"
+        self._name = (ends[0].graph.name or ends[0].name) if ends else "nothing"
         self._last = ""
 
     def before(self, entry: _Entry, step: StepGraph) -> None:

@@ -262,7 +262,7 @@ def _replaced(
 def standing_with(op: Operation, present: Collection[str]) -> tuple[tuple[str, ...], str]:
     """What an operation is colocated with, and its device, where that is not all in the step.
 
-    What is not there may stand with others in its turn, and say where they are to be.
+    What is not there may itself be part of others, and say where they are to be.
     """
     found: dict[str, None] = {}
     device = op.device

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidArgumentError, LaminarError, ShapeError
+from ..errors import AbortedError, InvalidArgumentError, LaminarError, ShapeError
 from .batches import Array, Shape, show_shape
 from .waiting import Done, tell
 
-REDUCTIONS = ("MEAN", "SUM")
+REDUCTIONS = ("MEAN", "SUM", "MEAN_OF_ALL")
 
 
 class _Waiter:
@@ -35,17 +35,23 @@ class Accumulator:
     `_sum`: of `_count` arrays, None for none; an array of this object's own, added to in place;
     `_step`: what was computed from older values than of this step is dropped. It rises with each
         take; `_waiting`: the takes that have not been served, in order.
+    `_seen`: the replicas with numbers that have given for this step; `_given[replica]`: what of it
+        is not in the sum yet. It is added in the order of their numbers, so that the sum has the
+        same bits in whatever order they come: `_next` is the first whose turn has not been.
+        `_left`: the replicas that are done.
 
     Args:
         name: for errors.
         shape: of the arrays, None for unknown dimensions; None where nothing is known.
-        reduction: "MEAN" or "SUM".
+        reduction: "MEAN", "SUM", or "MEAN_OF_ALL": of rows, over all arrays, also those that do
+            not have a row.
     """
 
     def __init__(self, name: str, shape: Shape | None = None, reduction: str = "MEAN") -> None:
         if reduction not in REDUCTIONS:
             raise InvalidArgumentError(
-                f'accumulator {name!r}: the reduction must be "MEAN" or "SUM", got {reduction!r}'
+                f"accumulator {name!r}: the reduction must be one of {', '.join(REDUCTIONS)}, got "
+                f"{reduction!r}"
             )
         self.name = name
         self.shape = shape
@@ -55,6 +61,11 @@ class Accumulator:
         self._count = 0
         self._step = 0
         self._waiting: deque[_Waiter] = deque()
+        self._seen: set[int] = set()
+        self._given: dict[int, Any] = {}
+        self._next = 0
+        self._left: set[int] = set()
+        self._total: int | None = None  # how many replicas there are, once one has left
 
     # What is summed, by kind; called under the lock
 
@@ -65,6 +76,10 @@ class Accumulator:
         raise NotImplementedError
 
     def _take(self, divisor: int) -> Any:
+        raise NotImplementedError
+
+    def _drop(self) -> None:
+        """Forget the sum."""
         raise NotImplementedError
 
     # What users do
@@ -84,21 +99,73 @@ class Accumulator:
         with self._lock:
             self._step = max(self._step, step)
 
-    def apply(self, gradient: Any, local_step: int = 0) -> bool:
+    def reset(self, step: int) -> None:
+        """Begin anew at a step, which may be lower: what was added is dropped, who waits fails.
+
+        Replicas that had left are counted again.
+        """
+        error = AbortedError(f"accumulator {self.name!r} was begun anew, at step {step}")
+        with self._lock:
+            self._begin_anew()
+            self._drop()
+            self._left.clear()
+            self._step = step
+            ready = [(waiter.done, None, error) for waiter in self._waiting]
+            self._waiting.clear()
+        tell(ready)
+
+    def leave(self, replica: int, total: int) -> int:
+        """A replica of so many gives no more arrays: no take requires those that have left.
+
+        Gives how many have left.
+        """
+        with self._lock:
+            self._left.add(replica)
+            self._total = total
+            count = len(self._left)
+            ready = self._serve()
+        tell(ready)
+        return count
+
+    def apply(self, gradient: Any, local_step: int = 0, replica: int | None = None) -> bool:
         """Add one; False, and nothing is changed, when it was computed before the present step.
+
+        Of a replica with a number one is taken in each step, and of that step alone: what it gives
+        again after a failure counts once.
 
         Raises:
             ShapeError: it does not fit the others.
         """
         with self._lock:
+            if replica is not None:
+                self._left.discard(replica)
             if local_step < self._step:
                 return False
+            if replica is not None and (local_step > self._step or replica in self._seen):
+                return False
             self._check(gradient)
-            self._add(gradient)
+            if replica is None:
+                self._add(gradient)
+            else:
+                self._seen.add(replica)
+                self._given[replica] = gradient
+                self._add_given()
             self._count += 1
             ready = self._serve()
         tell(ready)
         return True
+
+    def _add_given(self) -> None:
+        """Add what it is the turn of."""
+        while self._next in self._seen or self._next in self._left:
+            self._next += 1
+        for replica in sorted(r for r in self._given if r < self._next):
+            self._add(self._given.pop(replica))
+
+    def _begin_anew(self) -> None:
+        self._count = self._next = 0
+        self._seen.clear()
+        self._given.clear()
 
     def take(self, required: int, done: Done) -> _Waiter | None:
         """Wait for `required` arrays; `done` gets their mean or sum, and counting starts anew.
@@ -128,13 +195,20 @@ class Accumulator:
 
     def _serve(self) -> list[tuple[Done, Any, LaminarError | None]]:
         ready: list[tuple[Done, Any, LaminarError | None]] = []
-        while self._waiting and self._count >= self._waiting[0].required:
+        while self._waiting and self._count >= self._required(self._waiting[0]):
             waiter = self._waiting.popleft()
-            divisor = self._count if self.reduction == "MEAN" else 1
+            for replica in sorted(self._given):
+                self._add(self._given[replica])
+            divisor = 1 if self.reduction == "SUM" else self._count
             ready.append((waiter.done, self._take(divisor), None))
-            self._count = 0
+            self._begin_anew()
             self._step += 1
         return ready
+
+    def _required(self, waiter: _Waiter) -> int:
+        if self._total is None:
+            return waiter.required
+        return max(1, min(waiter.required, self._total - len(self._left)))
 
     def __repr__(self) -> str:
         return f"accumulator {self.name!r}"
@@ -173,11 +247,14 @@ class DenseAccumulator(Accumulator):
             total = (total / divisor).astype(total.dtype, copy=False)
         return total
 
+    def _drop(self) -> None:
+        self._sum = None
+
 
 class SparseAccumulator(Accumulator):
     """Sums arrays of which single rows are given: (indices int64[n], values (n, ...)).
 
-    The mean of a row is over the arrays that have the row.
+    The mean of a row is over the arrays that have the row, or over all.
     """
 
     def __init__(self, name: str, shape: Shape | None = None, reduction: str = "MEAN") -> None:
@@ -221,7 +298,12 @@ class SparseAccumulator(Accumulator):
         self._indices, self._values = [], []
         values = np.zeros((len(indices), *joined.shape[1:]), joined.dtype)
         np.add.at(values, inverse, joined)
+        share: Any = divisor
         if self.reduction == "MEAN":
             share = counts.reshape(-1, *(1,) * (values.ndim - 1))
+        if self.reduction != "SUM":
             values = (values / share).astype(joined.dtype, copy=False)
         return indices, values
+
+    def _drop(self) -> None:
+        self._indices, self._values = [], []

@@ -2,8 +2,8 @@
 
 State of `Attempts`, guarded by `_lock`, as is the state that the attempts are about:
     _waiting: those who could not yet do what they want, in order of arrival. Nobody is among them
-        whom the state allows to go on.
-No lock is held while someone is told.
+        which the state allows to go on.
+No lock is held while someone is notified.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Attempts:
             return question()
 
     def _retry(self, first: _Waiter | None) -> list[tuple[Done, Any, LaminarError | None]]:
-        """Let those go on whom the state allows to, until nobody is left; who is to be told."""
+        """Let those go on that the state allows to, until none is left; gives whom to notify."""
         ready: list[tuple[Done, Any, LaminarError | None]] = []
         candidates = [*self._waiting] if first is None else [first]
         while candidates:

@@ -7,7 +7,7 @@ by `_lock`:
     _enqueues, _dequeues: those who wait, in order of arrival; the first is served first. The first
         dequeue keeps what it has got so far, and gives it back when it fails or is cancelled;
     _closed: nothing more is accepted. Enqueues that were waiting stay, until they are cancelled.
-No lock is held while someone is told.
+No lock is held while someone is notified.
 """
 
 from __future__ import annotations
@@ -312,7 +312,7 @@ class Queue:
     # Serving those who wait; called under the lock
 
     def _serve(self) -> list[tuple[Done, Any, LaminarError | None]]:
-        """Move elements as far as they go; who is to be told that it is done."""
+        """Move elements as far as they go; gives whom to notify that it is done."""
         ready: list[tuple[Done, Any, LaminarError | None]] = []
         while self._accept(ready) | self._hand_out(ready):
             pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from itertools import repeat
 from typing import Any
@@ -20,6 +21,8 @@ class Table:
         name: for errors.
         key_dtype, value_dtype: NumPy's; strings are objects.
         value_shape: of one value.
+        key_shape: of one key; () for all but keys that are vectors.
+        reserved: keys that cannot be used.
         fixed: whether it is filled once, by `initialize`, and never changed.
 
     `_entries` is None before a fixed table is initialised. Guarded by `_lock`.
@@ -32,12 +35,18 @@ class Table:
         value_dtype: np.dtype[Any],
         value_shape: tuple[int, ...] = (),
         *,
+        key_shape: tuple[int, ...] = (),
+        reserved: Array | None = None,
         fixed: bool = False,
     ) -> None:
         self.name = name
         self.key_dtype = key_dtype
         self.value_dtype = value_dtype
         self.value_shape = value_shape
+        self.key_shape = key_shape
+        self._reserved = frozenset[Any]()
+        if reserved is not None:
+            self._reserved = frozenset(self._items(reserved))
         self.fixed = fixed
         self.declared: Any = None  # what graphs say of it
         self._lock = threading.Lock()
@@ -90,7 +99,31 @@ class Table:
         return bool(np.array_equal(a, b)) if self.value_shape else bool(a == b)
 
     def _items(self, keys: Array) -> list[Any]:
-        return list(keys.ravel().tolist())
+        if self.key_shape:
+            items = [tuple(row) for row in keys.reshape(-1, math.prod(self.key_shape)).tolist()]
+        else:
+            items = list(keys.ravel().tolist())
+        if self._reserved and not self._reserved.isdisjoint(items):
+            bad = next(key for key in items if key in self._reserved)
+            raise InvalidArgumentError(
+                f"table {self.name!r}: {bad!r} is its empty or deleted key, and no key of an entry"
+            )
+        return items
+
+    def places(self, keys: Array) -> tuple[int, ...]:
+        """The shape of the array of keys, without that of one key.
+
+        Raises:
+            InvalidArgumentError: the keys have another shape.
+        """
+        rank = keys.ndim - len(self.key_shape)
+        if rank < 0 or keys.shape[rank:] != self.key_shape:
+            raise InvalidArgumentError(
+                f"table {self.name!r}: a key has shape {list(self.key_shape)}, "
+                f"got keys {list(keys.shape)}"
+            )
+        found: tuple[int, ...] = keys.shape[:rank]
+        return found
 
     def _values(self, values: Array) -> list[Any]:
         flat = values.reshape(-1, *self.value_shape)
@@ -98,11 +131,12 @@ class Table:
 
     def find(self, keys: Array, default: Array) -> Array:
         """The value of each key, `default` for those that are not there: keys.shape + one's."""
+        places = self.places(keys)
         items = self._items(keys)
         missing = default if self.value_shape else default.item()
         with self._lock:
             found = list(map(self._ready().get, items, repeat(missing)))
-        return self._collect(found).reshape(keys.shape + self.value_shape)
+        return self._collect(found).reshape(places + self.value_shape)
 
     def _collect(self, found: list[Any]) -> Array:
         out = np.empty((len(found), *self.value_shape), self.value_dtype)
@@ -113,10 +147,11 @@ class Table:
     def insert(self, keys: Array, values: Array) -> None:
         """Put entries in, or replace them."""
         self._change("inserted into")
-        if values.shape != keys.shape + self.value_shape:
+        places = self.places(keys)
+        if values.shape != places + self.value_shape:
             raise InvalidArgumentError(
                 f"table {self.name!r}: the keys have shape {list(keys.shape)}, so the values must "
-                f"have {list(keys.shape + self.value_shape)}, got {list(values.shape)}"
+                f"have {list(places + self.value_shape)}, got {list(values.shape)}"
             )
         entries = dict(zip(self._items(keys), self._values(values), strict=True))
         with self._lock:
@@ -148,8 +183,9 @@ class Table:
         """All keys and all values, in the order in which the keys came."""
         with self._lock:
             entries = dict(self._ready())
-        keys = np.empty(len(entries), self.key_dtype)
-        keys[:] = list(entries)
+        keys = np.empty((len(entries), *self.key_shape), self.key_dtype)
+        if entries:
+            keys[...] = np.reshape(np.array(list(entries), self.key_dtype), keys.shape)
         return keys, self._collect(list(entries.values()))
 
     def state(self) -> bytes:
@@ -169,7 +205,7 @@ class Table:
             raise damaged(f"table {self.name!r}")
         keys, values = elements[0]
         if (keys.dtype, values.dtype) != (self.key_dtype, self.value_dtype) or (
-            values.shape != keys.shape + self.value_shape
+            (keys.shape[1:], values.shape) != (self.key_shape, keys.shape[:1] + self.value_shape)
         ):
             raise damaged(f"table {self.name!r}")
         entries = dict(zip(self._items(keys), self._values(values), strict=True))

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 from ..errors import DeadlineExceededError, LaminarError
 
 Done: TypeAlias = Callable[[Any, LaminarError | None], None]
-# What became ready under a lock, to be told when it is released: (done, result, error).
+# What became ready under a lock, to be reported when it is released: (done, result, error).
 Ready: TypeAlias = Sequence[tuple[Done, Any, LaminarError | None]]
 
 
@@ -30,7 +30,7 @@ def tell(ready: Ready) -> None:
     for done, result, error in ready:
         try:
             done(result, error)
-        except BaseException as cause:  # told below, after the others
+        except BaseException as cause:  # raised below, after the others
             failure = failure or cause
     if failure is not None:
         raise failure

@@ -1,4 +1,4 @@
-"""What a session is told about its devices and how to use them."""
+"""The options of a session: its devices, and how to use them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..graph import DeviceSpec
 from ..passes.partition import Lossy
 from .options import check_timeout
 
-POLICIES = ("priority", "simulated")
+POLICIES = ("priority", "simulated", "learned")
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,20 @@ class SessionConfig:
     Attributes:
         device_count: how many devices of each type, as {"cpu": 2}: each of several CPUs has its
             share of the cores. Without a type: one CPU, all GPUs.
-        memory_limit_bytes: by type, what each of its devices may hold; placement respects it, and a
-            step that needs more raises ResourceExhaustedError.
+        memory_limit_bytes: by type, what each of its devices may hold, in bytes, or for a GPU the
+            share of its memory as a float; placement respects it, and a step that needs more raises
+            ResourceExhaustedError.
+        allow_growth: whether a GPU's memory is taken as it is needed; False takes it at once, up to
+            the limit, so that no other process does.
         allow_soft_placement: whether an operation goes elsewhere when the device that the program
             names does not exist or has no kernel for it; otherwise that is an error.
         placement: for operations that the program puts nowhere: "priority" takes the device of the
             highest type that has a kernel and room (a GPU before the CPU), "simulated" the one that
-            finishes first in a simulated step.
+            finishes first in a simulated step. "learned" begins with the simulated placement,
+            measures operations in the first runs of each set of fetches and feeds, searches for a
+            better one with these times, and keeps what has run fastest; it is for sessions of this
+            process.
+        placement_file: where "learned" keeps what it found, and looks for it first; None: nowhere.
         place_pruned_graph: whether only what a step runs is placed, when it is first run. False
             places the whole graph then, and again what has been added: each operation has one
             device, whichever step runs it, and one that has none anywhere is an error though no
@@ -63,13 +70,15 @@ class SessionConfig:
 
     Raises:
         InvalidArgumentError: the timeout is negative, or `jit_compile` or `placement` is none of
-            these.
+            these, or there is a `placement_file` without "learned".
     """
 
     device_count: Mapping[str, int] | None = None
-    memory_limit_bytes: Mapping[str, int] | None = None
+    memory_limit_bytes: Mapping[str, int | float] | None = None
+    allow_growth: bool = True
     allow_soft_placement: bool = False
     placement: str = "priority"
+    placement_file: str | None = None
     place_pruned_graph: bool = True
     log_device_placement: bool = False
     lossy_transfers: bool | Lossy = False
@@ -93,6 +102,11 @@ class SessionConfig:
         if self.placement not in POLICIES:
             raise InvalidArgumentError(
                 f"placement must be one of {', '.join(POLICIES)}, got {self.placement!r}"
+            )
+        if self.placement_file is not None and self.placement != "learned":
+            raise InvalidArgumentError(
+                f"placement_file is for what is learned, and placement is {self.placement!r}",
+                remedy='add placement="learned"',
             )
         if self.jit_compile not in (True, False, "auto"):
             raise InvalidArgumentError(

@@ -91,7 +91,7 @@ class CostModel:
         return _BUS_LATENCY_SECONDS + nbytes / _BUS_BYTES_PER_SECOND
 
     def take(self, node: CostNode) -> None:
-        """Add what a run tells of an operation."""
+        """Add what a run recorded of an operation."""
         kind = DeviceSpec.from_string(node.device).device_type or ""
         self.record(node.name, kind, node.seconds / node.executions, node.output_bytes)
 

@@ -3,13 +3,13 @@
 State of a `DataflowRun`, guarded by `_changed`:
     _state: what has arrived where (stepping.py);
     _ready: what can run and has not begun;
-    _costly: what of that is expensive, where there are threads to help (else all is in `_ready`).
-        It comes last: something expensive may wait for what is cheap, and then run beside it;
+    _costly: what of that is expensive. It comes last: something expensive may wait for what is
+        cheap, in another thread or, behind a Send, on another device, and then run beside it;
     _is_waiting: whether the thread that waits for the run has nothing to do;
     _outstanding: how many nodes are ready, running, or waiting for their kernels to end;
     _error: the first error; after it nothing begins any more;
     _helpers: how many threads of the pool work on this run, besides the one that waits for it.
-A node ends once: `_Done` of an asynchronous kernel sees to it.
+A node ends once: `_Done` of an asynchronous kernel ensures it.
 """
 
 from __future__ import annotations
@@ -128,9 +128,6 @@ class DataflowRun:
     def _add(self, items: Sequence[Runnable]) -> None:
         """Take what can run now; under the lock."""
         self._outstanding += len(items)
-        if self._pool is None:
-            self._ready.extend(items)
-            return
         for item in items:
             (self._costly if is_expensive(item.node.op) else self._ready).append(item)
 

@@ -30,9 +30,10 @@ from ..errors import CancelledError, InvalidArgumentError
 from ..graph import EagerTensor, Graph, GraphTensor, Operation, resource, string
 from ..passes import StepGraph, other_reads
 from .config import SessionConfig
+from .learned_placement import LearnedPlacements, LearningPlan, digest_of
 from .options import RunMetadata, RunOptions
 from .partial import DirectPartialStep
-from .partitioned import Machine, PartitionedPlan
+from .partitioned import Machine, PartitionedPlan, Proposal
 from .placement import Placement, all_on
 from .plan import Plan
 from .pool import InterOpThreads, inter_op_threads
@@ -53,22 +54,60 @@ class _Signature:
         runs_left: before it is compiled; 0 when that is done, or never will be.
     """
 
-    __slots__ = ("_elements", "_feeds", "_machine", "_plain", "plan", "runs_left")
+    __slots__ = (
+        "_elements",
+        "_feeds",
+        "_machine",
+        "_plain",
+        "_proposal",
+        "plan",
+        "runs_left",
+    )
 
     def __init__(
-        self, machine: Machine, elements: Sequence[Element], feeds: Sequence[GraphTensor]
+        self,
+        machine: Machine,
+        elements: Sequence[Element],
+        feeds: Sequence[GraphTensor],
+        learned: LearnedPlacements | None,
     ) -> None:
-        wish = machine.config.jit_compile
         self._machine = machine
         self._elements, self._feeds = elements, feeds
-        self.plan = self._made(compiled=wish is True)
+        self._proposal: Proposal | None = None
+        self._plain: Plan | PartitionedPlan | None = None
+        self.plan: Plan | PartitionedPlan | LearningPlan
+        if learned is None or not self._learns(learned):
+            self._begin()
+
+    def _begin(self) -> None:
+        wish = self._machine.config.jit_compile
+        self.plan = plan = self._made(compiled=wish is True)
+        self._plain = None if wish is True else plan
         self.runs_left = _COMPILED_RUN - 1 if wish == "auto" else 0
-        self._plain = None if wish is True else self.plan
+
+    def _learns(self, learned: LearnedPlacements) -> bool:
+        """Whether the first runs are to find out where the operations are best."""
+        machine = self._machine
+        digest = digest_of(self.step().operations, machine)
+        known = learned.get(digest)
+        if known is not None:
+            self._proposal = lambda problem: known
+            return False
+
+        def make(proposal: Proposal | None) -> Plan | PartitionedPlan:
+            return machine.proposed_plan(self.step(), proposal, compiled=False, optimize=False)
+
+        def done(proposal: Proposal) -> None:
+            self._proposal = proposal
+            self._begin()
+
+        self.plan, self.runs_left = LearningPlan(machine, digest, make, learned, done), 0
+        return self.plan.has_choice
 
     def compile(self) -> None:
         """Run native code from now on, where there is some."""
         self.runs_left = 0
-        if self.plan.gains_by_compiling:
+        if self.plain.gains_by_compiling:
             self.plan = self._made(compiled=True)
 
     @property
@@ -85,7 +124,10 @@ class _Signature:
         return StepGraph(tensors, self._feeds, targets, fed_too=other_reads(self._feeds))
 
     def _made(self, *, compiled: bool) -> Plan | PartitionedPlan:
-        return self._machine.plan(self.step(), compiled=compiled, optimize=compiled)
+        machine, proposal = self._machine, self._proposal
+        if proposal is None:
+            return machine.plan(self.step(), compiled=compiled, optimize=compiled)
+        return machine.proposed_plan(self.step(), proposal, compiled=compiled, optimize=compiled)
 
 
 class DirectSession:
@@ -108,6 +150,8 @@ class DirectSession:
         if self._pools:
             self._context.inter_op = self._pools[0]
         self._machine = machine or Machine(config)
+        is_learned = config.placement == "learned"
+        self._learned = LearnedPlacements(config.placement_file) if is_learned else None
         self._signatures: dict[Any, _Signature] = {}
         self._latest: _Signature | None = None
         self._lock = forks.lock()
@@ -174,7 +218,8 @@ class DirectSession:
             if found is None:
                 self._machine.place_graph(self._graph)
                 inner = [tensor for _, tensor in self._graph.captures.values()]
-                found = _Signature(self._machine, elements, [*feeds, *inner])
+                given = [*feeds, *inner]
+                found = _Signature(self._machine, elements, given, self._learned)
                 self._signatures[key] = self._latest = found
             elif found.runs_left == 1 and can_wait:
                 found.compile()
@@ -200,7 +245,9 @@ class DirectSession:
         step = self._context.step()
         if options.inter_op_pool:
             step.inter_op = self._pool(options.inter_op_pool)
-        plan = signature.plain if options.tells else signature.plan
+        plan = signature.plan
+        if options.tells or isinstance(plan, LearningPlan):
+            plan = signature.plain
         return run_watched(plan, values, step, self._machine, options, metadata, timeout)
 
     def _pool(self, number: int) -> InterOpThreads:

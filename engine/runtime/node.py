@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..graph import Operation
+from ..ops.core.late_checks import named
 from ..ops.core.registry import OpDef
 
 
@@ -47,6 +48,7 @@ class Node:
             kernel = definition.async_kernel
         elif device is not None:
             kernel = device.bind(definition)
+            kernel = kernel if device.is_host else named(op, kernel)
         elif definition.context_kernel is not None:
             kernel = definition.context_kernel
         else:

@@ -39,7 +39,7 @@ class RunOptions:
 
     @property
     def tells(self) -> bool:
-        """Whether operations are told of, so that they run one by one."""
+        """Whether operations are recorded, so that they run one by one."""
         return self.trace or self.output_partition_graphs
 
 

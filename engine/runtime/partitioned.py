@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from ..cancellation import CancellationManager
 from ..collector import few_full_passes
@@ -21,35 +23,42 @@ from ..devices import (
     with_types,
 )
 from ..errors import CancelledError, LaminarError
-from ..graph import DeviceSpec, Graph, Operation
+from ..graph import DeviceSpec, DType, EagerTensor, Graph, GraphTensor, Operation
 from ..ops.control.dataflow import STEERING
+from ..ops.core.cluster import cluster_op
 from ..ops.state.variable import fetched
 from ..passes import StepGraph, gains, prepare
 from ..passes.inner_graphs import CONTROL_FLOW, inner_operations
 from ..passes.order import in_order
 from ..passes.partition import Part, never_lossy, partition
 from ..passes.partition_receives import delay_receives
+from .colocation import Groups
 from .config import SessionConfig
 from .cost import CostModel, tensor_bytes
+from .fetched_tensor import Source, tensor_from
 from .placement import Placement, place
+from .placement_search import PlacementProblem
 from .plan import Plan
 from .pool import has_inter_op_threads
 from .rendezvous import Rendezvous, RendezvousKey
 from .step import StepContext
 from .workers import WORKERS
 
+# What is to stand where, by the names of operations; the rest as the policy says.
+Proposal = Callable[[PlacementProblem], Mapping[str, str]]
+
 
 class Machine:
     """The devices that a session or a function runs on, and how it uses them.
 
     Args:
-        config: what it is told.
+        config: its options.
         pools_cpus: whether native code for CPUs alone is one plan, all of whose kernels have the
             threads of all CPUs; otherwise each CPU works on its part, with its share of them.
         devices: there are these; None for those of this process.
 
     Attributes:
-        config: what it was told.
+        config: its options.
         placement: of the plan made last, None where there was no choice.
         devices: there are these; a step that does not name those of a type below priority 0, for
             which nobody asked, runs without them.
@@ -70,11 +79,25 @@ class Machine:
         self.devices = devices or local_devices(
             self.config.device_count, self.config.memory_limit_bytes
         )
+        if not self.config.allow_growth:
+            for device in self.devices:
+                device.reserve()
         self._asked = asked_types(self.config.device_count)
         self.costs = CostModel()
         self.placement: Placement | None = None
         self.settled: dict[str, str] = {}
         self._placed = (-1, -1)  # the version and edits of the graph that was placed as a whole
+
+    @property
+    def held(self) -> MutableMapping[str, str]:
+        """Of what is settled, that which a step has to find where it is.
+
+        A learned placement moves state between the CPUs of this process: that copies nothing.
+        """
+        if self.config.placement != "learned":
+            return self.settled
+        hosts = {d.name for d in self.devices if d.is_host}
+        return {name: place for name, place in self.settled.items() if place not in hosts}
 
     def devices_for(self, operations: Sequence[Operation]) -> DeviceSet:
         """The devices that take part in a step.
@@ -132,8 +155,15 @@ class Machine:
             ResourceExhaustedError: the devices' memory limits do not suffice.
             UnimplementedError: an operation has no kernel.
         """
+        return self.proposed_plan(step, None, compiled=compiled, optimize=optimize)
+
+    def proposed_plan(
+        self, step: StepGraph, proposal: Proposal | None, *, compiled: bool, optimize: bool
+    ) -> Plan | PartitionedPlan:
+        """As `plan`, with operations placed as `proposal` says where they may be there."""
         step.compiled = compiled
-        devices = StepDevices(self, self.devices_for(step.operations), compiled=compiled)
+        taking_part = self.devices_for(step.operations)
+        devices = StepDevices(self, taking_part, compiled=compiled, proposal=proposal)
         self.placement = None
         made = prepare(step, optimize=optimize or self.config.optimize, devices=devices)
         if made.parts is None:
@@ -145,7 +175,12 @@ class Machine:
     ) -> PartitionedPlan:
         """How to run a step that was cut, what each device does by its name."""
         parts = [
-            PartPlan(part, self.devices.named(name), compiled=devices.compiled)
+            PartPlan(
+                part,
+                self.devices.named(name),
+                compiled=devices.compiled,
+                is_alone=len(cut) == 1,
+            )
             for name, part in cut.items()
         ]
         return PartitionedPlan(parts, len(step.fetches), passed_on(step))
@@ -160,10 +195,18 @@ class StepDevices:
         compiled: whether parts run native code.
     """
 
-    def __init__(self, machine: Machine, devices: DeviceSet, *, compiled: bool) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        devices: DeviceSet,
+        *,
+        compiled: bool,
+        proposal: Proposal | None = None,
+    ) -> None:
         self.machine = machine
         self.devices = devices
         self.compiled = compiled
+        self._proposal = proposal
         self.placement = Placement()
 
     def have_choice(self, step: StepGraph) -> bool:
@@ -183,7 +226,15 @@ class StepDevices:
 
     def place(self, step: StepGraph) -> bool:
         """Choose a device for each operation; whether the step is to be cut."""
-        machine, config = self.machine, self.machine.config
+        machine, config, proposal = self.machine, self.machine.config, self._proposal
+
+        def choose(groups: Groups) -> Mapping[str, str]:
+            assert proposal is not None
+            return proposal(
+                PlacementProblem(step.operations, self.devices, groups, step.feeds, machine.costs)
+            )
+
+        held = machine.held
         found = self.placement = machine.placement = place(
             step.operations,
             self.devices,
@@ -192,8 +243,10 @@ class StepDevices:
             costs=machine.costs,
             policy=config.placement,
             soft=config.allow_soft_placement,
-            settled=machine.settled,
+            settled=held,
+            choose=None if proposal is None else choose,
         )
+        machine.settled |= held
         if config.log_device_placement:
             found.log()
         return len(found.used) > 1 or not all(d.is_plain for d in self.devices)
@@ -277,7 +330,9 @@ class _PartContext(StepContext):
 class PartPlan:
     """A part on its device, ready to run."""
 
-    def __init__(self, part: Part, device: Device, *, compiled: bool) -> None:
+    def __init__(
+        self, part: Part, device: Device, *, compiled: bool, is_alone: bool = False
+    ) -> None:
         self.part = part
         self.device = device
         self.fetches = [i for i, _ in part.fetches]
@@ -287,17 +342,32 @@ class PartPlan:
             part.step,
             compiled=compiled and device.compiler is not None,
             device=device,
-            is_part=True,
+            is_part=not is_alone,
+        )
+        self._stays = [device.brings_inputs and self._goes_to_clusters(x) for _, x in part.feeds]
+
+    def _goes_to_clusters(self, feed: GraphTensor) -> bool:
+        """Whether only clusters take a feed."""
+        return all(
+            op.definition is cluster_op
+            for op in self.plan.operations
+            if any(x is feed for x in op.inputs)
         )
 
-    def run(self, feeds: Sequence[Any], step: StepContext, rendezvous: Rendezvous) -> list[Any]:
-        """The part's fetches, as host arrays."""
+    def run(
+        self, feeds: Sequence[Any], step: StepContext, rendezvous: Rendezvous, *, reads: bool
+    ) -> list[Any]:
+        """The part's fetches: arrays of the host, if `reads`; else they stay where they are."""
         device = self.device
         with device.running():
-            given = [_brought(feeds[i], device) for i in self._feeds]
+            given = [
+                x if stays and isinstance(x, np.ndarray) else _brought(x, device)
+                for stays, x in zip(self._stays, (feeds[i] for i in self._feeds), strict=True)
+            ]
             context = _PartContext(step, device.xp, rendezvous, self._keys)
             found = self.plan.run(given, context)
-            return [device.get(v) if device.holds(v) else v for v in found]
+            device.settle()  # while updates can still be undone
+            return [device.get(v) if reads and device.holds(v) else v for v in found]
 
 
 def _brought(value: Any, device: Device) -> Any:
@@ -325,6 +395,9 @@ class PartitionedPlan:
         self.parts = list(parts)
         self._num_fetches = num_fetches
         self._passed = passed
+        self._sources = {
+            i: Source.of(x.op, part.device) for part in self.parts for i, x in part.part.fetches
+        }
         self.records = any(part.plan.records for part in self.parts)
 
     @property
@@ -343,13 +416,24 @@ class PartitionedPlan:
         Raises:
             LaminarError: a kernel failed: the first one that did. All parts have ended.
         """
+        return self._run(feeds, context, reads=True)
+
+    def tensors(
+        self, feeds: Sequence[Any], context: StepContext, dtypes: Sequence[DType]
+    ) -> list[EagerTensor]:
+        """As `run`, but gives tensors: what a GPU made lies there until somebody reads it."""
+        found = self._run(feeds, context, reads=False)
+        sources = map(self._sources.get, range(len(found)))
+        return list(map(tensor_from, sources, found, dtypes))
+
+    def _run(self, feeds: Sequence[Any], context: StepContext, *, reads: bool) -> list[Any]:
         if self.records and context.undo is None:
             with context.undoing() as recording:
-                return self.run(feeds, recording)
+                return self._run(feeds, recording, reads=reads)
         meeting = context.rendezvous or Rendezvous(part.device for part in self.parts)
         results: list[Any] = [None] * self._num_fetches
         for i, j in self._passed.items():
-            results[i] = feeds[j]
+            results[i] = fetched(feeds[j]) if reads else feeds[j]
         step = context.step()
         if step.cancellation.register(meeting.abort) is None:
             assert step.cancelled is not None
@@ -358,7 +442,8 @@ class PartitionedPlan:
 
         def run(part: PartPlan) -> None:
             try:
-                for i, value in zip(part.fetches, part.run(feeds, step, meeting), strict=True):
+                found = part.run(feeds, step, meeting, reads=reads)
+                for i, value in zip(part.fetches, found, strict=True):
                     results[i] = value
             except BaseException as error:  # it is raised in the caller's thread
                 barrier.report(error)

@@ -3,7 +3,7 @@
 The step is simulated, operation by operation as their inputs come to be there, and each group of
 operations that stand together (see colocation.py) gets its device when its first member's turn
 comes: by the policy "priority", the device of the highest type that has room; by "simulated", the
-one where the operation finishes first.
+one where the operation finishes first. What was learned (see learned_placement.py) comes before.
 
 State of the simulation: `_free_at[device]` is when a device has done what it was given,
 `_arrives[tensor, device]` when a tensor is there, `_held[device]` the known bytes that are alive.
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Collection, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 
 from ..devices import Device, DeviceSet
@@ -36,6 +36,8 @@ from .config import POLICIES
 from .cost import CostModel, Costs, known_bytes, tensor_bytes
 
 _log = logging.getLogger("laminar.placement")
+
+Choose = Callable[[Groups], Mapping[str, str]]
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,18 @@ class Placement:
         devices: by the operation's id.
         decisions: the same, in the order in which they were taken, with reasons.
         times: by the operation's id, when it starts and finishes in the simulation, in seconds.
+        has_choice: whether an operation could be on another device.
     """
 
     devices: dict[int, Device] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
     times: dict[int, tuple[float, float]] = field(default_factory=dict)
+    has_choice: bool = False
+
+    @property
+    def makespan(self) -> float:
+        """How long the simulated step takes, in seconds."""
+        return max((finish for _, finish in self.times.values()), default=0.0)
 
     @property
     def used(self) -> list[Device]:
@@ -86,6 +95,7 @@ def place(
     policy: str = "priority",
     soft: bool = False,
     settled: MutableMapping[str, str] | None = None,
+    choose: Choose | None = None,
 ) -> Placement:
     """Choose a device for each operation.
 
@@ -95,17 +105,22 @@ def place(
         fetches: tensors that are kept to the end of the step.
         feeds: tensors that are given.
         costs: of operations and transfers, by default estimated.
-        policy: "priority" or "simulated".
+        policy: "priority"; "simulated", or "learned", which is the same but for what `choose` says.
         soft: whether an operation goes elsewhere when its constraint cannot be met.
         settled: by the name of an operation that owns state, its device from now on; what is
             chosen here is added.
+        choose: gives, for the groups of this step, devices by the names of their owners; a group
+            that it does not name, or whose device is not feasible or full, is placed by the policy.
 
     Raises:
         InvalidArgumentError: no device can run an operation, or constraints contradict each other.
         ResourceExhaustedError: no device has room.
     """
     groups = Groups(operations, devices, feeds, soft=soft, settled=settled or {})
-    simulation = _Simulation(operations, devices, fetches, feeds, costs or CostModel(), policy)
+    chosen = {} if choose is None else choose(groups)
+    simulation = _Simulation(
+        operations, devices, fetches, feeds, costs or CostModel(), policy, chosen
+    )
     placement = simulation.run(groups)
     if settled is not None:
         for op in operations:
@@ -132,6 +147,7 @@ class _Simulation:
         feeds: Collection[GraphTensor],
         costs: Costs,
         policy: str,
+        chosen: Mapping[str, str],
     ) -> None:
         if policy not in POLICIES:
             raise InvalidArgumentError(
@@ -140,7 +156,8 @@ class _Simulation:
         self._operations = {op.id: op for op in operations}
         self._devices = devices
         self._costs = costs
-        self._greedy = policy == "simulated"
+        self._greedy = policy != "priority"
+        self._chosen = chosen
         self._fed = {id(t) for t in feeds}
         self._kept = {id(t) for t in fetches}
         self._free_at = {id(d): 0.0 for d in devices}
@@ -156,7 +173,7 @@ class _Simulation:
         waits: dict[int, int] = {}
         consumers: dict[int, list[int]] = {}
         for op in self._operations.values():
-            sources = self._sources(op)
+            sources = waits_for(op, self._fed, self._operations)
             waits[op.id] = len(sources)
             for i in sources:
                 consumers.setdefault(i, []).append(op.id)
@@ -178,30 +195,24 @@ class _Simulation:
             for j in consumers.get(i, ()):
                 waits[j] -= 1
                 if not waits[j]:
-                    at = max(self._finish[k] for k in self._sources(self._operations[j]))
+                    before = waits_for(self._operations[j], self._fed, self._operations)
+                    at = max(self._finish[k] for k in before)
                     heapq.heappush(ready, (at, j))
         return self._placement
-
-    def _sources(self, op: Operation) -> set[int]:
-        """What must run before; the edge back to the start of a loop does not count."""
-        found = {
-            x.op.id
-            for x in op.inputs
-            if id(x) not in self._fed and x.op.definition is not NEXT_ITERATION
-        }
-        found |= {c.id for c in op.control_inputs}
-        return found & self._operations.keys()
 
     def _choose(self, op: Operation, group: Group) -> tuple[Device, str]:
         candidates = [d for d in group.feasible if self._has_room(op, d)]
         if not candidates:
             raise self._no_room(op, group)
+        self._placement.has_choice |= len(candidates) > 1
         if len(candidates) == 1:
             return candidates[0], group.reason or self._only(group, candidates[0])
+        wish = self._chosen.get(group.owner.name)
+        for d in candidates:
+            if d.name == wish:
+                return d, f"{group.reason}chosen by measured steps"
         if not self._greedy:
             wanted = [d for d in candidates if priority_of(d.device_type) >= 0] or candidates
-            if not any(map(_computes, group.members)):
-                wanted = [d for d in wanted if d.is_host] or wanted
             return wanted[0], f"{group.reason}first of {len(candidates)} by priority"
         finish = {d.name: self._times(op, d)[1] for d in candidates}
         device = min(candidates, key=lambda d: finish[d.name])
@@ -294,9 +305,19 @@ class _Simulation:
         )
 
 
-def _computes(op: Operation) -> bool:
-    """Whether an operation is math, rather than a constant or a matter of integers alone."""
-    return any(t.dtype.is_differentiable for t in (*op.inputs, *op.outputs))
+def waits_for(op: Operation, fed: Collection[int], among: Mapping[int, Operation]) -> set[int]:
+    """What must run before an operation; the edge back to the start of a loop does not count.
+
+    Args:
+        op: the operation.
+        fed: ids of the tensors that are given.
+        among: the operations of the step, by id.
+    """
+    found = {
+        x.op.id for x in op.inputs if id(x) not in fed and x.op.definition is not NEXT_ITERATION
+    }
+    found |= {c.id for c in op.control_inputs}
+    return found & among.keys()
 
 
 def _state_bytes(op: Operation) -> int:

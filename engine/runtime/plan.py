@@ -68,6 +68,7 @@ class Plan:
         nodes: what runs, in an order in which it can.
         device: what binds the kernels, None for the plain CPU.
         feeds: the tensors that are given.
+        is_one_cluster: whether that is all it runs.
         records: whether it stores something in variables before something that may fail, which is
             recorded in `StepContext.undo`.
 
@@ -109,7 +110,10 @@ class Plan:
         self._fetches = [slots[id(t)] for t in fetches]
         self._settle(slots, fed, kept, PlanOptions(compiled, device))
         self._steers = any(n.waits or n.definition in STEERING for n in self.nodes)
-        self.records = self._record(running, any_order=self._steers or is_part)
+        self.is_one_cluster = len(self.nodes) == 1 and self.nodes[0].definition is cluster_op
+        # What runs op by op on another device than the host is told late of checks that failed.
+        is_late = device is not None and not device.is_host and not self.is_one_cluster
+        self.records = self._record(running, any_order=self._steers or is_part or is_late)
         self._walk = [_entry(node) for node in self.nodes]
         index = {op.id: i for i, op in enumerate(running)}
         index |= {member: index[op.id] for member, op in step.members.items()}
@@ -125,7 +129,7 @@ class Plan:
 
         self._lay_out = lay_out
         if self._steers:
-            _ = self.layout  # tells of frames that do not match
+            _ = self.layout  # raises for frames that do not match
         self._is_wide = is_worth_threads(running, fed)
         self._alone = self._only_cluster()
 

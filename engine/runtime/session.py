@@ -3,13 +3,13 @@
 A `Session` knows names, structures, feeds and defaults; its engine (targets.py) runs the steps.
 State of a `Session`:
     _engine: runs steps, None once the session is closed;
-    _sent: how many operations of the graph the engine has been told of; changed under `_lock`.
+    _sent: how many operations of the graph the engine has been given; changed under `_lock`.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
@@ -84,6 +84,11 @@ class Session:
         if graph is not None and not isinstance(graph, Graph):
             raise InvalidArgumentError(
                 f"Session: graph must be a Graph, got {graph!r}", remedy="Session(graph=graph)"
+            )
+        if config is not None and not isinstance(config, SessionConfig):
+            raise InvalidArgumentError(
+                f"Session: config must be a SessionConfig, got {type(config).__name__}",
+                remedy="SessionConfig(device_count={'cpu': 2}, ...)",
             )
         self.graph = graph or get_default_graph()
         self._engine: SessionEngine | None = make_engine(
@@ -370,7 +375,22 @@ def _as_mapping(feed_dict: Mapping[Any, Any] | None) -> Mapping[Any, Any]:
             f"Session: feed_dict must map tensors to values, got {type(feed_dict).__name__}",
             remedy="write {tensor: value, ...}",
         )
+    if any(isinstance(key, tuple) for key in feed_dict):
+        return dict(_each_part(feed_dict))
     return feed_dict
+
+
+def _each_part(feed_dict: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    """A tuple that is fed, such as SparseValues, by its parts."""
+    for key, value in feed_dict.items():
+        if not isinstance(key, tuple):
+            yield key, value
+        elif not isinstance(value, tuple | list) or len(value) != len(key):
+            raise InvalidArgumentError(
+                f"Session: {len(key)} values are expected for {key!r}, got {value!r}"
+            )
+        else:
+            yield from _each_part(dict(zip(key, value, strict=True)))
 
 
 def _fed(tensor: GraphTensor, value: Any) -> Any:

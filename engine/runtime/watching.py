@@ -1,4 +1,4 @@
-"""A run that is timed, limited or told about, as its `RunOptions` ask."""
+"""A run that is timed, limited or traced, as its `RunOptions` say."""
 
 from __future__ import annotations
 

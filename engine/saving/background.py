@@ -9,10 +9,10 @@ from collections.abc import Callable
 class BackgroundWriter:
     """Runs one job after the other in a thread; the process does not end before they have.
 
-    A job that failed is told of by the next call, whichever it is.
+    The error of a job that failed is raised by the next call, whichever it is.
     """
 
-    # _thread runs the last job; _error is what a job failed with that nobody has been told of. Both
+    # _thread runs the last job; _error is the error of a job that has not been raised yet. Both
     # are read and written by callers alone once the thread has ended.
 
     def __init__(self) -> None:

@@ -80,12 +80,17 @@ def _codec_of(value: Any) -> Codec | None:
     return next((c for c in _codecs.values() if isinstance(value, c.kind)), None)
 
 
-def collection_bytes(key: str, values: Sequence[Any]) -> bytes | None:
-    """The values of a collection as data; those that cannot be written are left out, aloud."""
+def collection_bytes(key: str, values: Sequence[Any], is_foreign: bool = False) -> bytes | None:
+    """The values of a collection as data; those that cannot be written are left out, aloud.
+
+    For TensorFlow (`is_foreign`) objects are bytes, and the key says of what.
+    """
     parts: dict[int, list[bytes]] = {}
     for value in values:
         own = _codec_of(value)
-        if own is not None:
+        if own is not None and is_foreign:
+            parts.setdefault(_BYTES, []).append(field(1, own.encode(value)))
+        elif own is not None:
             content = text(1, own.name) + field(2, own.encode(value))
             parts.setdefault(_ANY, []).append(field(1, content))
         elif isinstance(value, GraphTensor | Operation):
@@ -193,7 +198,7 @@ def _runner_bytes(runner: QueueRunner) -> bytes:
 
 
 def read_runner(data: bytes, graph: Graph, scope: str) -> QueueRunner:
-    """The queue runner that a QueueRunnerDef tells of."""
+    """The queue runner that a QueueRunnerDef describes."""
     message = Message(data, _KIND)
     names: dict[int, list[str]] = {1: [], 2: [], 3: [], 4: []}
     for number, wire in message.fields():

@@ -8,8 +8,8 @@
                   string method_name = 3}    TensorInfo {string name = 1}
 
 the numbers as in tensorflow/core/protobuf/meta_graph.proto; the graph is a GraphDef of laminar,
-whose ops are laminar's. One that TensorFlow wrote is read, too (tensorflow/). Nothing in it can
-run code.
+whose ops are laminar's. One that TensorFlow wrote is read, too, and one is written for it
+(tensorflow/). Nothing in it can run code.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from ..io import wire
 from ..io.atomic import atomic_write
 from ..io.wire import BYTES, Kind, Message
 from ..ops.core.graphs import import_graph_def
+from ..state import GraphKeys
 from .collections import collection_bytes, read_collection
 from .meta_graph_text import from_text, messages, to_text
 from .saver_def import SaverDef, in_scope
-from .tensorflow import TensorFlowGraph, graph_def_of
+from .tensorflow import TensorFlowGraph, graph_def_of, tensorflow_graph_of
 from .tensorflow.collections import read_tensorflow_collection
 
 _VERSION = "laminar 1"
@@ -77,19 +78,13 @@ class MetaGraph:
 
         Raises:
             ResourceExhaustedError: it would exceed 2 GiB.
-            UnimplementedError: it is TensorFlow's.
         """
-        if isinstance(self.graph_def, TensorFlowGraph):
-            raise UnimplementedError(
-                "a MetaGraph that TensorFlow wrote is not written again as it is",
-                remedy="import it into a graph, and export that",
-            )
         saver = b"" if self.saver_def is None else wire.field(3, self.saver_def.to_bytes())
         signatures = {name: _signature_bytes(s) for name, s in self.signatures.items()}
         data = b"".join(
             (
-                wire.field(1, wire.text(1, _VERSION)),
-                wire.field(2, self.graph_def.to_bytes()),
+                wire.field(1, _information(self.graph_def)),
+                wire.field(2, _graph_bytes(self.graph_def)),
                 saver,
                 _map(4, self.collections),
                 _map(5, signatures),
@@ -104,7 +99,7 @@ class MetaGraph:
 
     def to_text(self) -> str:
         """The text form, to be read and edited by people."""
-        return to_text(self.to_bytes())
+        return to_text(self.to_bytes(), isinstance(self.graph_def, TensorFlowGraph))
 
     @staticmethod
     def from_text(text: str) -> MetaGraph:
@@ -165,6 +160,20 @@ class MetaGraph:
             collections,
             signatures,
         )
+
+
+def _information(graph: GraphDef | TensorFlowGraph) -> bytes:
+    """Who wrote it."""
+    if isinstance(graph, TensorFlowGraph):
+        return wire.text(5, graph.version)
+    return wire.text(1, _VERSION)
+
+
+def _graph_bytes(graph: GraphDef | TensorFlowGraph) -> bytes:
+    if isinstance(graph, TensorFlowGraph):
+        data: bytes = graph.message.SerializeToString(deterministic=True)
+        return data
+    return graph.to_bytes()
 
 
 def _tensorflow_graph(data: bytes, version: str) -> TensorFlowGraph:
@@ -235,6 +244,7 @@ def export_meta_graph(
     signatures: Mapping[str, Signature] | None = None,
     clear_devices: bool = False,
     as_text: bool = False,
+    tensorflow: bool = False,
 ) -> MetaGraph:
     """A graph with its collections as data, and as a file.
 
@@ -247,17 +257,27 @@ def export_meta_graph(
         signatures: which tensors are inputs and outputs, by name.
         clear_devices: whether to leave out on which devices operations are placed.
         as_text: whether the file is text.
+        tensorflow: whether the operations are written as TensorFlow's, whose `import_meta_graph`
+            reads it then: those of dense layers, softmax losses, their gradients and updates, of
+            elementwise functions and reductions, and of savers. Randomness is TensorFlow's own.
 
     Raises:
         InvalidArgumentError: an attribute of an operation cannot be written.
+        UnimplementedError: TensorFlow's form of an operation is not known; it says of which.
         MissingFileError, PermissionDeniedError, ResourceExhaustedError: the file cannot be written.
     """
     graph = graph or get_default_graph()
-    graph_def = graph.as_graph_def()
+    graph_def: GraphDef | TensorFlowGraph
+    if tensorflow:
+        graph_def = tensorflow_graph_of(graph, messages().GraphDef())
+    else:
+        graph_def = graph.as_graph_def()
     if clear_devices:
         _clear_devices(graph_def)
-    keys = graph.collection_keys if collection_list is None else collection_list
-    written = {key: collection_bytes(key, graph.get_collection(key)) for key in keys}
+    # Objects that savers save are in the graph; a saver's own definition tells how.
+    every = [key for key in graph.collection_keys if key != GraphKeys.SAVEABLE_OBJECTS]
+    keys = every if collection_list is None else collection_list
+    written = {key: collection_bytes(key, graph.get_collection(key), tensorflow) for key in keys}
     collections = {key: data for key, data in written.items() if data is not None}
     found = MetaGraph(graph_def, saver_def, collections, dict(signatures or {}))
     if filename is not None:
@@ -266,9 +286,10 @@ def export_meta_graph(
     return found
 
 
-def _clear_devices(graph_def: GraphDef) -> None:
+def _clear_devices(graph_def: GraphDef | TensorFlowGraph) -> None:
     message = graph_def.message
-    for nodes in (message.node, *(function.node for function in message.function)):
+    functions = () if isinstance(graph_def, TensorFlowGraph) else message.function
+    for nodes in (message.node, *(function.node for function in functions)):
         for node in nodes:
             node.device = ""
 
@@ -326,7 +347,7 @@ def add_meta_graph(
         if clear_devices:
             graph_def = GraphDef.from_bytes(graph_def.to_bytes())
             _clear_devices(graph_def)
-        import_graph_def(graph_def, name=scope.rstrip("/"))
+        import_graph_def(graph_def, name=scope)  # that scope, though it is there
     known: dict[bytes, object] = {}
     values = {
         key: read_tensorflow_collection(key, data, graph, scope, known)

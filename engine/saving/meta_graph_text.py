@@ -18,11 +18,12 @@ def messages() -> Any:
     return meta_graph_pb2
 
 
-def to_text(data: bytes) -> str:
-    """The text of a MetaGraph of laminar in its binary form."""
+def to_text(data: bytes, is_foreign: bool) -> str:
+    """The text of a MetaGraph in its binary form, of laminar or (`is_foreign`) of TensorFlow."""
     from google.protobuf import text_format  # protobuf loads on first use
 
-    text: str = text_format.MessageToString(messages().MetaGraphDef.FromString(data))
+    kind = messages().TensorFlowMetaGraphDef if is_foreign else messages().MetaGraphDef
+    text: str = text_format.MessageToString(kind.FromString(data))
     return text
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from .. import forks
@@ -132,8 +132,13 @@ class Restoration:
                     waiting.append((child, item))
         variables = {n: v for n, v in new.items() if isinstance(v, Variable)}
         self._check(variables)
-        values = {n: self._read(n, VALUE) for n, v in variables.items() if v.graph is None}
-        states = {n: parse_json(self._read(n, STATE).item()) for n in new.keys() - variables.keys()}
+        eager = [n for n, v in variables.items() if v.graph is None]
+        values = dict(zip(eager, self._read(eager, VALUE), strict=True))
+        others = [*(new.keys() - variables.keys())]
+        states = {
+            n: parse_json(text.item())
+            for n, text in zip(others, self._read(others, STATE), strict=True)
+        }
         for number, value in values.items():
             _give(variables[number], value)
         for number, state in states.items():
@@ -156,8 +161,8 @@ class Restoration:
             if not variable.shape.is_compatible_with(entry.shape):
                 raise ShapeError(text, remedy="make the objects as they were when it was saved")
 
-    def _read(self, number: int, what: str) -> Any:
-        return self.reader.read(self.nodes[number].values[what])
+    def _read(self, numbers: Iterable[int], what: str) -> list[Any]:
+        return self.reader.read_all([(self.nodes[n].values[what], None) for n in numbers])
 
 
 def _takes(value: Any, node: Node) -> bool:

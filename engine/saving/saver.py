@@ -352,6 +352,7 @@ class Saver:
         clear_devices: bool = False,
         graph: Graph | None = None,
         as_text: bool = False,
+        tensorflow: bool = False,
     ) -> MetaGraph:
         """The graph, its collections and this saver as data; see `export_meta_graph`."""
         return export_meta_graph(
@@ -361,6 +362,7 @@ class Saver:
             collection_list=collection_list,
             clear_devices=clear_devices,
             as_text=as_text,
+            tensorflow=tensorflow,
         )
 
 
@@ -431,7 +433,7 @@ def import_meta_graph(
     """Add the graph of a MetaGraph, with its collections, to the default graph.
 
     Files of TensorFlow 1, binary or text, are read too: each node becomes an operation of its name.
-    (Random numbers are others than TensorFlow's; loops and calls of functions are refused.)
+    (Random numbers are others than TensorFlow's.)
 
     Args:
         meta_graph: what `export_meta_graph` gave, or the name of its file: "model-30.meta".

@@ -20,6 +20,7 @@ from .collections import GraphKeys as GraphKeys
 from .coordinator import Coordinator as Coordinator
 from .coordinator import LooperThread as LooperThread
 from .creation import variable_creator_scope as variable_creator_scope
+from .embedding_lookup import embedding_lookup as embedding_lookup
 from .initialization import create_global_step as create_global_step
 from .initialization import get_global_step as get_global_step
 from .initialization import global_variables as global_variables
@@ -40,13 +41,15 @@ from .input import string_input_producer as string_input_producer
 from .mutex import Mutex as Mutex
 from .parsing import FixedLenFeature as FixedLenFeature
 from .parsing import FixedLenSequenceFeature as FixedLenSequenceFeature
-from .parsing import SparseValues as SparseValues
 from .parsing import VarLenFeature as VarLenFeature
 from .parsing import parse_example as parse_example
 from .parsing import parse_sequence_example as parse_sequence_example
 from .parsing import parse_single_example as parse_single_example
 from .parsing import parse_single_sequence_example as parse_single_sequence_example
 from .partitioned import PartitionedVariable as PartitionedVariable
+from .partitioners import fixed_size_partitioner as fixed_size_partitioner
+from .partitioners import min_max_variable_partitioner as min_max_variable_partitioner
+from .partitioners import variable_axis_size_partitioner as variable_axis_size_partitioner
 from .queue_runner import QueueRunner as QueueRunner
 from .queue_runner import add_queue_runner as add_queue_runner
 from .queue_runner import start_queue_runners as start_queue_runners
@@ -82,6 +85,7 @@ from .staging import MapStagingArea as MapStagingArea
 from .staging import StagingArea as StagingArea
 from .stateless import StatelessScope as StatelessScope
 from .stateless import current_scope as current_scope
+from .tables import DenseHashTable as DenseHashTable
 from .tables import HashTable as HashTable
 from .tables import KeyValueTensorInitializer as KeyValueTensorInitializer
 from .tables import MutableHashTable as MutableHashTable
@@ -96,3 +100,14 @@ from .variable_scope import get_variable as get_variable
 from .variable_scope import get_variable_scope as get_variable_scope
 from .variable_scope import no_regularizer as no_regularizer
 from .variable_scope import variable_scope as variable_scope
+from .vocabulary import FastHashSpec as FastHashSpec
+from .vocabulary import HasherSpec as HasherSpec
+from .vocabulary import IdTableWithHashBuckets as IdTableWithHashBuckets
+from .vocabulary import StaticVocabularyTable as StaticVocabularyTable
+from .vocabulary import StrongHashSpec as StrongHashSpec
+from .vocabulary import TextFileIdTableInitializer as TextFileIdTableInitializer
+from .vocabulary import TextFileStringTableInitializer as TextFileStringTableInitializer
+from .vocabulary import index_table_from_file as index_table_from_file
+from .vocabulary import index_table_from_tensor as index_table_from_tensor
+from .vocabulary import index_to_string_table_from_file as index_to_string_table_from_file
+from .vocabulary import index_to_string_table_from_tensor as index_to_string_table_from_tensor

@@ -31,7 +31,8 @@ class _Accumulator(Handle):
         self.shape = TensorShape(shape)
         if reduction_type not in REDUCTIONS:
             raise InvalidArgumentError(
-                f'{name}: reduction_type must be "MEAN" or "SUM", got {reduction_type!r}'
+                f"{name}: reduction_type must be one of {', '.join(REDUCTIONS)}, got "
+                f"{reduction_type!r}"
             )
         attrs = {"dtype": self.dtype, "shape": self.shape, "reduction": reduction_type}
         super().__init__(op, attrs, name, shared_name)
@@ -56,12 +57,29 @@ class _Accumulator(Handle):
         with self.beside():
             return perform(ops.accumulator_set_global_step, [self.handle, step], {}, name)
 
+    def reset(self, new_global_step: Any, name: str | None = None) -> Operation | None:
+        """Begin anew at a step: what was added is dropped, and takes that wait fail."""
+        step = convert_to_tensor(new_global_step, int64)
+        with self.beside():
+            return perform(ops.accumulator_reset, [self.handle, step], {}, name)
+
+    def leave(self, replica: int, total: int, name: str | None = None) -> Tensor:
+        """One of `total` replicas gives no more gradients: no take requires it any more.
+
+        Gives how many have left, int32.
+        """
+        with self.beside():
+            attrs = {"replica": replica, "total": total}
+            return apply(ops.accumulator_leave, [self.handle], attrs, name)[0]
+
 
 class ConditionalAccumulator(_Accumulator):
     """Sums gradients, and gives their mean when enough have come.
 
     A gradient that was computed at an older step than the accumulator's is stale: it is dropped.
-    The step rises by one with each take.
+    The step rises by one with each take. Of a replica with a number one gradient is accepted in
+    each step, and of that step alone; sums go by their numbers, so that they have the same bits in
+    whatever order gradients come.
 
     Args:
         dtype: of the gradients.
@@ -83,15 +101,19 @@ class ConditionalAccumulator(_Accumulator):
             ops.conditional_accumulator, dtype, shape, shared_name, name, reduction_type
         )
 
-    def apply_grad(self, grad: Any, local_step: Any = 0, name: str | None = None) -> Tensor:
-        """Add a gradient computed at `local_step`; whether it was accepted.
+    def apply_grad(
+        self, grad: Any, local_step: Any = 0, name: str | None = None, *, replica: int = -1
+    ) -> Tensor:
+        """Add a gradient computed at `local_step`, by a replica from 0 on or by anybody; whether it
+        was accepted.
 
         Raises:
             ShapeError, DTypeError: it does not fit.
         """
         inputs = [convert_to_tensor(local_step, int64), as_tensor(grad, self.dtype)]
         with self.beside():
-            return apply(ops.accumulator_apply_gradient, [self.handle, *inputs], self._sum, name)[0]
+            attrs = {**self._sum, "replica": replica}
+            return apply(ops.accumulator_apply_gradient, [self.handle, *inputs], attrs, name)[0]
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
         """Wait for `num_required` gradients; their mean (or sum), and counting starts anew."""
@@ -124,6 +146,8 @@ class SparseConditionalAccumulator(_Accumulator):
         grad_values: Any,
         local_step: Any = 0,
         name: str | None = None,
+        *,
+        replica: int = -1,
     ) -> Tensor:
         """Add rows, grad_values[i] to row grad_indices[i]; whether they were accepted."""
         inputs = [
@@ -132,9 +156,8 @@ class SparseConditionalAccumulator(_Accumulator):
             as_tensor(grad_values, self.dtype),
         ]
         with self.beside():
-            return apply(
-                ops.accumulator_apply_rows, [self.handle, *inputs], {"dtype": self.dtype}, name
-            )[0]
+            attrs = {"dtype": self.dtype, "replica": replica}
+            return apply(ops.accumulator_apply_rows, [self.handle, *inputs], attrs, name)[0]
 
     def take_grad(self, num_required: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
         """Wait for `num_required` gradients; the rows' indices, int64 and sorted, and values."""

@@ -11,6 +11,7 @@ from ..ops.array.shape import reshape
 from ..ops.core.convert import convert_to_tensor
 from ..ops.io.parse import parse_examples
 from ..ops.io.parse_sequences import parse_sequences, parse_sparse_lists
+from ..ops.sparse.sparse_values import SparseValues
 
 
 class FixedLenFeature(NamedTuple):
@@ -55,20 +56,6 @@ class VarLenFeature(NamedTuple):
     """
 
     dtype: Any
-
-
-class SparseValues(NamedTuple):
-    """Values at places of an array that is empty elsewhere.
-
-    Attributes:
-        indices: int64 (n, axes), the place of each value.
-        values: (n).
-        dense_shape: int64 (axes), of the array.
-    """
-
-    indices: Tensor
-    values: Tensor
-    dense_shape: Tensor
 
 
 Feature: TypeAlias = FixedLenFeature | FixedLenSequenceFeature | VarLenFeature

@@ -42,7 +42,7 @@ class QueueRunner:
     """
 
     # _running[id(session)] is the number of threads at work for a session, and _errors what they
-    # failed with where no coordinator was told; guarded by _lock.
+    # failed with where there is no coordinator to report to; guarded by _lock.
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class QueueRunner:
 
         Args:
             sess: runs the operations.
-            coord: is asked whether to stop, is told of failures, and joins the threads.
+            coord: is asked whether to stop, is given failures, and joins the threads.
             daemon: whether the program may end while they run.
             start: whether to start them.
 
@@ -135,6 +135,10 @@ class QueueRunner:
                 thread.start()
         return threads
 
+    def run_once(self, sess: Session, enqueue_op: Operation) -> None:
+        """What a thread does again and again."""
+        sess.run(enqueue_op)
+
     def _fill(self, sess: Session, enqueue_op: Operation, coord: Coordinator | None) -> None:
         """What a thread does."""
         over = False
@@ -146,7 +150,7 @@ class QueueRunner:
         try:
             with stop, cancelled_with(step):
                 while coord is None or not coord.should_stop():
-                    sess.run(enqueue_op)
+                    self.run_once(sess, enqueue_op)
         except self.queue_closed_exception_types:
             over = True
         except Exception as error:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..ops.core.convert import convert_to_tensor
 from ..ops.io.sparse_rows import deserialize_many_sparse, serialize_sparse
-from .parsing import SparseValues
+from ..ops.sparse.sparse_values import SparseValues, as_sparse
 
 
 def pack_sparse(tensors: Any, many: bool) -> tuple[Any, Callable[[Any], Any]]:
@@ -41,7 +40,7 @@ def pack_sparse(tensors: Any, many: bool) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def _packed(x: SparseValues, many: bool) -> tuple[Any, Callable[[Any], SparseValues]]:
-    indices, values, shape = (convert_to_tensor(part) for part in x)
+    indices, values, shape = as_sparse("batch", x)
     axes = shape.shape[0] if shape.shape.rank == 1 else None
     rank = None if axes is None else axes - many
 

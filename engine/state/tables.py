@@ -5,6 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..errors import InvalidArgumentError
 from ..graph import (
     GraphTensor,
     Operation,
@@ -19,6 +22,7 @@ from ..ops.core.basic import group
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply
 from ..ops.core.effects import perform
+from ..ops.sparse.sparse_values import SparseValues
 from ..ops.state import table as ops
 from .collections import GraphKeys
 from .handles import Handle, as_tensor
@@ -72,6 +76,7 @@ class _Table(Handle):
         fixed: bool,
         shared_name: str | None,
         name: str,
+        reserved: Any = None,
     ) -> None:
         self.key_dtype = as_dtype(key_dtype)
         self.value_dtype = as_dtype(value_dtype)
@@ -82,6 +87,10 @@ class _Table(Handle):
             "value_shape": self.default_value.shape,
             "fixed": fixed,
         }
+        self.key_shape = ops.NO_AXES
+        if reserved is not None:
+            self.key_shape = TensorShape(reserved.shape[1:])
+            attrs |= {"key_shape": self.key_shape, "reserved": reserved}
         super().__init__(ops.hash_table, attrs, name, shared_name)
 
     @property
@@ -93,24 +102,27 @@ class _Table(Handle):
         """The shape of one value."""
         return self.default_value.shape
 
-    def lookup(self, keys: Any, name: str | None = None) -> Tensor:
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The value of each key, the default for those that are not there.
 
         Args:
-            keys: (...).
+            keys: (...), or sparse.
             name: of the operation.
 
         Returns:
-            (..., shape of a value).
+            (..., shape of a value); of sparse keys, sparse values at their places.
 
         Raises:
             FailedPreconditionError: the table is not initialised.
         """
+        if isinstance(keys, SparseValues):
+            return keys.with_values(self.lookup(keys.values, name))
         inputs = [self.handle, as_tensor(keys, self.key_dtype), self.default_value]
         with self.beside():
-            return apply(ops.table_find, inputs, self._types, name)[0]
+            attrs = {**self._types, "key_shape": self.key_shape}
+            return apply(ops.table_find, inputs, attrs, name)[0]
 
-    def __getitem__(self, keys: Any) -> Tensor:
+    def __getitem__(self, keys: Any) -> Any:
         return self.lookup(keys)
 
     def size(self, name: str | None = None) -> Tensor:
@@ -120,7 +132,7 @@ class _Table(Handle):
 
     def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
         """All keys, and the value of each."""
-        attrs = {**self._types, "value_shape": self.value_shape}
+        attrs = {**self._types, "value_shape": self.value_shape, "key_shape": self.key_shape}
         with self.beside():
             found = apply(ops.table_export, [self.handle], attrs, name)
         return found[0], found[1]
@@ -167,7 +179,7 @@ class HashTable(_Table):
                 inputs = [self.handle, keys, values]
                 made = perform(ops.table_initialize, inputs, self._types, f"{name}_initializer")
             else:
-                filename = convert_to_tensor(initializer.filename, string)
+                filename = as_tensor(initializer.filename, string)
                 attrs = {
                     "key_index": int(initializer.key_index),
                     "value_index": int(initializer.value_index),
@@ -194,6 +206,7 @@ class MutableHashTable(_Table):
         default_value: for keys that it does not have; its shape is that of all values.
         shared_name: the name under which sessions share it in a container.
         name: of the operation.
+        checkpoint: whether a Saver of a graph that is given no variables saves it.
     """
 
     def __init__(
@@ -203,8 +216,14 @@ class MutableHashTable(_Table):
         default_value: Any,
         shared_name: str | None = None,
         name: str = "mutable_hash_table",
+        checkpoint: bool = True,
     ) -> None:
         super().__init__(key_dtype, value_dtype, default_value, False, shared_name, name)
+        self._save_with_graph(checkpoint)
+
+    def _save_with_graph(self, checkpoint: bool) -> None:
+        if checkpoint and isinstance(self.handle, GraphTensor):
+            self.handle.graph.add_to_collection(GraphKeys.SAVEABLE_OBJECTS, self)
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation | None:
         """Put entries in, or replace them.
@@ -227,6 +246,71 @@ class MutableHashTable(_Table):
         inputs = [self.handle, as_tensor(keys, self.key_dtype)]
         with self.beside():
             return perform(ops.table_remove, inputs, {"key_dtype": self.key_dtype}, name)
+
+
+class DenseHashTable(MutableHashTable):
+    """A MutableHashTable with two keys that no entry may have, whose keys may be vectors.
+
+    Args:
+        key_dtype: integers or strings.
+        value_dtype: any type.
+        default_value: for keys that it does not have; its shape is that of all values.
+        empty_key, deleted_key: scalars, or vectors, as all keys then are; known when it is made,
+            and different.
+        initial_num_buckets: taken for TensorFlow's sake; the table grows as it needs to.
+        shared_name: the name under which sessions share it in a container.
+        name: of the operation.
+        checkpoint: as for MutableHashTable.
+
+    Raises:
+        InvalidArgumentError: the two keys are the same, or have different shapes. Run with one of
+            them as a key, an operation raises it, too.
+    """
+
+    def __init__(
+        self,
+        key_dtype: Any,
+        value_dtype: Any,
+        default_value: Any,
+        empty_key: Any,
+        deleted_key: Any,
+        initial_num_buckets: int | None = None,
+        shared_name: str | None = None,
+        name: str = "dense_hash_table",
+        checkpoint: bool = True,
+    ) -> None:
+        kind = as_dtype(key_dtype)
+        empty, deleted = (_known("DenseHashTable", k, kind) for k in (empty_key, deleted_key))
+        if empty.shape != deleted.shape or empty.ndim > 1 or (empty == deleted).all():
+            raise InvalidArgumentError(
+                "DenseHashTable: the empty and the deleted key are two scalars or vectors of one "
+                f"length, and differ; got {empty.tolist()} and {deleted.tolist()}"
+            )
+        buckets = initial_num_buckets
+        if buckets is not None and (buckets < 1 or buckets & (buckets - 1)):
+            raise InvalidArgumentError(
+                f"DenseHashTable: initial_num_buckets is a power of two, got {buckets}"
+            )
+        _Table.__init__(
+            self,
+            kind,
+            value_dtype,
+            default_value,
+            False,
+            shared_name,
+            name,
+            np.stack([empty, deleted]),
+        )
+        self._save_with_graph(checkpoint)
+
+
+def _known(who: str, value: Any, dtype: Any) -> Any:
+    """An array of a value that is known while the graph is built."""
+    if isinstance(value, GraphTensor):
+        if value.op.type != "Const":
+            raise InvalidArgumentError(f"{who}: expected a known key, got {value!r}")
+        return value.op.attrs["value"]
+    return convert_to_tensor(value, dtype).numpy()
 
 
 def tables_initializer(name: str = "init_all_tables") -> Operation:

@@ -462,7 +462,7 @@ class Variable(Operators, metaclass=CreatedByScopes):
                 recorder.watched_variable(handle)
         if graph is None and self._graph is not None:
             return self._read
-        return apply(variable.read_variable, (handle,), self._attrs)[0]
+        return variable.read(handle, self._shape, self._dtype)
 
     def graph_element(self, graph: Graph) -> GraphTensor:
         """The tensor that stands for it among the fetches and feeds of a graph."""

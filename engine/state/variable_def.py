@@ -1,7 +1,8 @@
 """Variables of a graph as data, and found again in a graph that was read.
 
     VariableDef {string variable_name = 1, string initializer_name = 2, string snapshot_name = 3,
-                 SaveSliceInfoDef save_slice_info_def = 4, string initial_value_name = 6,
+                 SaveSliceInfoDef save_slice_info_def = 4, bool is_resource = 5,
+                 string initial_value_name = 6,
                  bool trainable = 7,
                  string synchronization = 100, string aggregation = 101, bool autocast = 102}
     SaveSliceInfoDef {string full_name = 1, repeated int64 full_shape = 2,
@@ -31,6 +32,7 @@ def variable_bytes(variable: Variable) -> bytes:
             text(2, variable.initializer.name),
             text(3, variable.graph_element(handle.graph).name),
             b"" if variable.part_of is None else field(4, _part_bytes(variable.part_of)),
+            integer(5, 1),
             text(6, variable.initial_value.name),
             integer(7, int(variable.trainable)),
             text(100, variable.synchronization),

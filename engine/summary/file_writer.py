@@ -14,11 +14,11 @@ import time
 import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from types import TracebackType
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ..closing import Closing
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..graph import Graph, Tensor
 from ..io.events import Event, EventWriter, SessionLog
@@ -29,7 +29,7 @@ from .graph_messages import graph_bytes, metadata_bytes
 from .settings import asking
 
 
-class FileWriter:
+class FileWriter(Closing):
     """Writes summaries, graphs and what else TensorBoard shows to an event file of its own.
 
     What is added is buffered; all methods may be called from any thread. A `with` block closes it.
@@ -106,7 +106,7 @@ class FileWriter:
     def add_run_metadata(
         self, run_metadata: RunMetadata, tag: str, global_step: Any = None
     ) -> None:
-        """Write what a run told of its operations, for the graph's page.
+        """Write what a run recorded of its operations, for the graph's page.
 
         Raises:
             InvalidArgumentError: something was written under that tag before.
@@ -177,17 +177,6 @@ class FileWriter:
         summary_writing.sink.set(self)
         if step is not None:
             summary_writing.step.set(asking(step, int))
-
-    def __enter__(self) -> FileWriter:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def create_file_writer(

@@ -53,7 +53,7 @@ def _shape(shape: TensorShape) -> bytes:
 
 
 def metadata_bytes(metadata: RunMetadata) -> bytes:
-    """What a run tells of its operations, as a RunMetadata of TensorFlow's schema."""
+    """What a run recorded of its operations, as a RunMetadata of TensorFlow's schema."""
     devices = b""
     for device in metadata.step_stats:
         content = wire.text(1, device.device)

@@ -8,9 +8,9 @@
 The order of what happens: hooks' `begin`; the scaffold is finalized, which freezes the graph; the
 session is made, and its queue runners started; hooks' `after_create_session`; runs, with hooks'
 `before_run` and `after_run`; where a session is lost (AbortedError, UnavailableError) it is made
-again, and hooks are told; at the end hooks' `end`, then threads are stopped and the session closed.
-Leaving the block by OutOfRangeError or StopIteration is a normal end; by any other error `end` is
-not called.
+again, and hooks are notified; at the end hooks' `end`, then threads are stopped and the session
+closed. Leaving the block by OutOfRangeError or StopIteration is a normal end; by any other error
+`end` is not called.
 
 Source: TensorFlow 1, tf.train.MonitoredSession.
 """
@@ -58,7 +58,7 @@ class _CoordinatedCreator:
     def create_session(self) -> CoordinatedSession:
         """Another session."""
         session = self.session = self._creator.create_session()
-        # The end of the input is told, too: only the main thread knows whether it is the end.
+        # The end of the input is reported, too: only the main thread knows whether it is the end.
         coord = self.coord = Coordinator(clean_stop_exception_types=[])
         start_queue_runners(session, coord)
         made = CoordinatedSession(HookedSession(session, self._hooks), coord, self._grace)
@@ -135,6 +135,8 @@ class _MonitoredSession:
     def run_step_fn(self, step_fn: Callable[..., Any]) -> Any:
         """Call a function that runs parts of a step by itself.
 
+        Where the session is lost on the way, it is called again, in a new one.
+
         Args:
             step_fn: takes `step_context`, a `StepContext`: `step_context.session.run(...)` runs
                 without hooks, `step_context.run_with_hooks(...)` with them.
@@ -152,9 +154,13 @@ class _MonitoredSession:
                 remedy="def step_fn(step_context): ...",
             )
         wrapped = self._open()
-        session = self._creator.session
-        assert session is not None
-        return step_fn(StepContext(session, wrapped.run))
+
+        def step(sess: Any) -> Any:
+            session = self._creator.session
+            assert session is not None
+            return step_fn(StepContext(session, sess.run))
+
+        return wrapped.run_step(step) if isinstance(wrapped, RecoverableSession) else step(wrapped)
 
     def should_stop(self) -> bool:
         """Whether a hook or a thread has ended the training, or it is closed."""
@@ -297,7 +303,7 @@ def MonitoredTrainingSession(  # noqa: N802  # the field's name: it makes a sess
         save_summaries_secs: or after so many seconds.
         config: of the session.
         stop_grace_period_secs: how long threads may take to end.
-        log_step_count_steps: after so many steps their number in a second is told; None for never.
+        log_step_count_steps: after so many steps their number in a second is logged; None: never.
         max_wait_secs: how long the chief may take.
         save_checkpoint_steps: or after so many steps.
         summary_dir: where summaries are written, by default `checkpoint_dir`.

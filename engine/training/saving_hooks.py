@@ -30,7 +30,7 @@ _log = logging.getLogger("laminar")
 
 
 class CheckpointSaverListener:
-    """Is told of the checkpoints that a `CheckpointSaverHook` saves; derive from it."""
+    """Is notified of the checkpoints that a `CheckpointSaverHook` saves; derive from it."""
 
     def begin(self) -> None:
         """Called once, before the graph is finalized."""
@@ -55,7 +55,7 @@ class CheckpointSaverHook(SessionRunHook):
         saver: what saves; by default that of `scaffold`, or the one that the graph lists.
         checkpoint_basename: how the names of the files begin.
         scaffold: has the saver.
-        listeners: are told of each checkpoint.
+        listeners: are notified of each checkpoint.
         save_graph_def: whether the graph is written, too, as graph.txt and for TensorBoard.
 
     Raises:
@@ -278,7 +278,7 @@ class ProfilerHook(SessionRunHook):
 
 
 def trace_events(metadata: RunMetadata, shows_memory: bool = False) -> list[dict[str, Any]]:
-    """What a run tells of its operations, as trace events: one process for each device."""
+    """What a run recorded of its operations, as trace events: one process for each device."""
     events: list[dict[str, Any]] = []
     for pid, device in enumerate(metadata.step_stats):
         name = {"name": device.device}

@@ -36,7 +36,7 @@ class SessionRunValues(NamedTuple):
     Attributes:
         results: in the structure that the hook has asked for; None if it has asked for nothing.
         options: how it ran.
-        run_metadata: what it tells of itself.
+        run_metadata: what it recorded.
     """
 
     results: Any

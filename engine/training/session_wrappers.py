@@ -6,7 +6,7 @@ A monitored session is Recoverable(Coordinated(Hooked(session))).
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import AbortedError, FailedPreconditionError, InvalidArgumentError, UnavailableError
@@ -39,7 +39,7 @@ class WrappedSession:
         return graph
 
     def should_stop(self) -> bool:
-        """Whether there is nothing more to do; an error that shows is told by `run`."""
+        """Whether there is nothing more to do; an error that shows is raised by `run`."""
         if self._sess is None:
             return True
         if self._check_stop():
@@ -148,7 +148,7 @@ def _joined(
 
 
 def _merged(a: RunOptions | None, b: RunOptions) -> RunOptions:
-    """What both ask for: the longer time, and all that either wants to be told."""
+    """What both ask for: the longer time, and all that either wants recorded."""
     if a is None:
         return b
     return RunOptions(
@@ -174,8 +174,8 @@ class CoordinatedSession(WrappedSession):
         self._grace = stop_grace_period_secs
 
     def _check_stop(self) -> bool:
-        # A thread that lost its session makes the session begin anew: that is told at once.
-        # Other errors are told by `run` and `close`.
+        # A thread that lost its session makes the session begin anew: that is raised at once.
+        # Other errors are raised by `run` and `close`.
         try:
             self._coord.raise_requested_exception()
         except LOST:
@@ -243,6 +243,14 @@ class RecoverableSession(WrappedSession):
         self.close()
         self._sess = self._created()
 
+    def run_step(self, step: Callable[[Any], Any]) -> Any:
+        """What `step(session)` gives; where the session is lost, that of all of it in a new one."""
+        while True:
+            try:
+                return step(self._sess)
+            except LOST as error:
+                self._lose(error)
+
     def run(
         self,
         fetches: Any,
@@ -251,8 +259,4 @@ class RecoverableSession(WrappedSession):
         run_metadata: RunMetadata | None = None,
     ) -> Any:
         """As `Session.run`, in a new session where this one is lost."""
-        while True:
-            try:
-                return self._sess.run(fetches, feed_dict, options, run_metadata)
-            except LOST as error:
-                self._lose(error)
+        return self.run_step(lambda sess: sess.run(fetches, feed_dict, options, run_metadata))

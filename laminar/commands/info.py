@@ -24,6 +24,7 @@ _OPTIONAL = (
     ("safetensors", "safetensors", "files of safetensors (extra: safetensors)"),
     ("mpi4py", "mpi4py", "training over processes (extra: mpi)"),
     ("cupy", "cupy", "computing on GPUs (extra: gpu)"),
+    ("nvmath-python", "nvmath", "matrix products on GPUs by cuBLASLt (extra: gpu)"),
     ("google-crc32c", "google_crc32c", "quick checksums without the compiler"),
     ("tensorboard", "tensorboard", "looking at summaries"),
 )

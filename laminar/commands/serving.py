@@ -62,10 +62,12 @@ def server(options: argparse.Namespace) -> ThreadingHTTPServer:
     """A server that is bound to its address; `serve_forever()` answers.
 
     Raises:
-        InvalidArgumentError: it would listen to others without a certificate or a token.
+        InvalidArgumentError: it would listen to others without a certificate or a token, or the
+            certificate cannot be used.
         MissingFileError, DataLossError: there is no such file, or it is damaged.
     """
     token = _token(options)
+    context = _tls(options)
     model = open_model(options.file)
     handler = _handler(_Service(model, options.endpoint), token)
     try:
@@ -73,17 +75,29 @@ def server(options: argparse.Namespace) -> ThreadingHTTPServer:
     except OverflowError as cause:
         raise InvalidArgumentError(f"the port {options.port} is none: 0 to 65535") from cause
     found.daemon_threads = True
-    if options.certificate:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        try:
-            context.load_cert_chain(options.certificate, options.key)
-        except ssl.SSLError as cause:
-            found.server_close()
-            raise InvalidArgumentError(f"the certificate cannot be used: {cause}") from cause
+    if context is not None:
         found.socket = context.wrap_socket(
             found.socket, server_side=True, do_handshake_on_connect=False
         )
     return found
+
+
+def _tls(options: argparse.Namespace) -> ssl.SSLContext | None:
+    """What HTTPS needs; None for HTTP."""
+    if not options.certificate:
+        if options.key:
+            raise InvalidArgumentError(
+                "--key has no certificate", remedy="give --certificate too, or serve HTTP without"
+            )
+        return None
+    for path in (options.certificate, options.key or options.certificate):
+        check_file(path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(options.certificate, options.key)
+    except ssl.SSLError as cause:
+        raise InvalidArgumentError(f"the certificate cannot be used: {cause}") from cause
+    return context
 
 
 def _token(options: argparse.Namespace) -> bytes | None:
@@ -112,7 +126,7 @@ class _Service:
     def __init__(self, model: Any, endpoint: str | None) -> None:
         self._call: Callable[..., Any] = caller(model, endpoint)
         self._lock = threading.Lock() if isinstance(model, Model) else None
-        specs = model.inputs if isinstance(model, Model) else None
+        specs = getattr(model, "inputs", []) if isinstance(model, Model) else None
         if specs is None:
             name = endpoint or next(iter(model.endpoints))
             specs = flatten(model.endpoints[name].input_signature)

@@ -42,7 +42,7 @@ class Distiller(Model):
         teacher: Model,
         student: Model,
         distillation_losses: DistillationLoss | Sequence[DistillationLoss],
-        distillation_loss_weights: Sequence[float] | None = None,
+        distillation_loss_weights: float | Sequence[float] | None = None,
         student_loss_weight: float = 0.5,
         name: str = "distiller",
         **kwargs: Any,
@@ -58,7 +58,8 @@ class Distiller(Model):
         parts: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
         factors = [1.0] * len(parts)
         if distillation_loss_weights is not None:
-            factors = list(distillation_loss_weights)
+            weights: Any = distillation_loss_weights
+            factors = list(weights) if isinstance(weights, list | tuple) else [weights]
         if len(factors) != len(parts):
             raise InvalidArgumentError(
                 f"Distiller: {len(factors)} distillation_loss_weights for {len(parts)} losses",
@@ -223,7 +224,7 @@ def _check_models(teacher: Any, student: Any) -> None:
         if not isinstance(model, Model):
             raise InvalidArgumentError(f"Distiller: the {what} must be a Model, got {model!r}")
     for what in ("inputs", "outputs"):
-        pairs = zip(getattr(teacher, what), getattr(student, what), strict=False)
+        pairs = zip(getattr(teacher, what, ()), getattr(student, what, ()), strict=False)
         for ours, theirs in pairs:
             if not ours.shape.is_compatible_with(theirs.shape) or ours.dtype != theirs.dtype:
                 raise InvalidArgumentError(

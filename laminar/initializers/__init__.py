@@ -85,7 +85,21 @@ class RandomInitializer(Initializer):
         return {"seed": serialize_keras_object(self._given)}
 
 
-class RandomNormal(RandomInitializer):
+class _Normal(RandomInitializer):
+    """Numbers about a mean, with a standard deviation."""
+
+    def __init__(
+        self, mean: float = 0.0, stddev: float = 0.05, seed: SeedLike | None = None
+    ) -> None:
+        self.mean = mean
+        self.stddev = stddev
+        super().__init__(seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "mean": self.mean, "stddev": self.stddev}
+
+
+class RandomNormal(_Normal):
     """Normal numbers.
 
     Args:
@@ -94,21 +108,11 @@ class RandomNormal(RandomInitializer):
         seed: see `RandomInitializer`.
     """
 
-    def __init__(
-        self, mean: float = 0.0, stddev: float = 0.05, seed: SeedLike | None = None
-    ) -> None:
-        self.mean = mean
-        self.stddev = stddev
-        super().__init__(seed)
-
     def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
         return random.normal(shape, self.mean, self.stddev, dtype, self.seed)
 
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "mean": self.mean, "stddev": self.stddev}
 
-
-class TruncatedNormal(RandomInitializer):
+class TruncatedNormal(_Normal):
     """Normal numbers, drawn again where they lie more than two standard deviations off.
 
     Args:
@@ -117,18 +121,8 @@ class TruncatedNormal(RandomInitializer):
         seed: see `RandomInitializer`.
     """
 
-    def __init__(
-        self, mean: float = 0.0, stddev: float = 0.05, seed: SeedLike | None = None
-    ) -> None:
-        self.mean = mean
-        self.stddev = stddev
-        super().__init__(seed)
-
     def __call__(self, shape: Sequence[int], dtype: DTypeLike | None = None) -> Tensor:
         return random.truncated_normal(shape, self.mean, self.stddev, dtype, self.seed)
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "mean": self.mean, "stddev": self.stddev}
 
 
 class RandomUniform(RandomInitializer):

@@ -23,6 +23,7 @@ from laminar.tree import flatten, map_structure
 
 from ..quantizers import QuantizationLike
 from ..typing import PathLike
+from .compiled_calls import NOT_COMPILED, CompiledCalls, compiled_call
 from .network import Network, cut
 from .network_config import network_config, network_from_config
 from .quantizing import Filters, quantize_layers
@@ -46,6 +47,8 @@ class Model(Trainer):
         trainable: whether training changes its weights.
     """
 
+    _laminar_calls: CompiledCalls | None = None
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """`Model(inputs, outputs)` is a Functional."""
         if cls is Model and (args or "inputs" in kwargs or "outputs" in kwargs):
@@ -61,6 +64,29 @@ class Model(Trainer):
         if inputs is not None:
             self._laminar_network = cut(Network(inputs, outputs, who(self)))
             self.built = True
+
+    # Calling
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the outputs; on symbolic tensors, record the call and give symbolic ones.
+
+        Calls on values are compiled from the second one of a form on, where nothing but their speed
+        and the rounding of sums shows it (models/compiled_calls.py says when that is).
+        """
+        found = compiled_call(self, args, kwargs) if self._laminar_may_compile else NOT_COMPILED
+        return super().__call__(*args, **kwargs) if found is NOT_COMPILED else found
+
+    @property
+    def _laminar_may_compile(self) -> bool:
+        return type(self) is Functional
+
+    def _laminar_call_plainly(self, inputs: Any, training: bool | None) -> Any:
+        """A call as that of any layer."""
+        given = {} if training is None else {"training": training}
+        return super().__call__(inputs, **given)
+
+    def _laminar_not_copied(self, memo: dict[int, Any]) -> dict[str, Any]:
+        return {**super()._laminar_not_copied(memo), "_laminar_calls": None}
 
     # Layers
 
@@ -135,13 +161,22 @@ class Model(Trainer):
 
     @open_property
     def inputs(self) -> list[Any]:
-        """The symbolic inputs, flat."""
-        return list(self._laminar_network.inputs) if self._laminar_network else []
+        """The symbolic inputs, flat; AttributeError for a model that has none."""
+        return list(self._laminar_symbolic("inputs").inputs)
 
     @open_property
     def outputs(self) -> list[Any]:
-        """The symbolic outputs, flat."""
-        return list(self._laminar_network.outputs) if self._laminar_network else []
+        """The symbolic outputs, flat; AttributeError for a model that has none."""
+        return list(self._laminar_symbolic("outputs").outputs)
+
+    def _laminar_symbolic(self, what: str) -> Network:
+        """The network; AttributeError where there is none, so that hasattr() is false then."""
+        if self._laminar_network is None:
+            raise AttributeError(
+                f"{who(self)} has no {what}: it is no functional model, and no Sequential that is "
+                "built"
+            )
+        return self._laminar_network
 
     @open_property
     def input_shape(self) -> Any:

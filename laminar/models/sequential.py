@@ -194,6 +194,10 @@ class Sequential(Model):
         except NotImplementedError:  # a layer whose outputs are known when it computes them
             self._laminar_input_is_given = False
 
+    @property
+    def _laminar_may_compile(self) -> bool:
+        return type(self) is Sequential
+
     def call(self, inputs: Any, training: bool | None = None, mask: Any = None) -> Any:
         """Compute the outputs; without an Input, for any shape that the layers take."""
         if self._laminar_input_is_given:
@@ -223,13 +227,18 @@ class Sequential(Model):
     ) -> Self:
         """Make a model from what `get_config` gave."""
         if not isinstance(config, Mapping):
-            config = {"layers": config}
+            config = {"name": None, "layers": config}
+        if not {"name", "layers"} <= set(config):
+            raise InvalidArgumentError(
+                f"Sequential: a config has 'name' and 'layers', got {sorted(map(str, config))}",
+                remedy="give what get_config() gave",
+            )
         model = cls(
-            name=config.get("name"),
+            name=config["name"],
             **({"trainable": config["trainable"]} if "trainable" in config else {}),
         )
         with custom_object_scope(custom_objects or {}):
-            model._laminar_append(map(deserialize_keras_object, config.get("layers", ())))
+            model._laminar_append(map(deserialize_keras_object, config["layers"]))
         model._laminar_connect()
         shape = config.get("build_input_shape")
         if model._laminar_network is None and shape and _is_one_shape(shape):

@@ -10,9 +10,11 @@ from laminar.engine.graph import (
     FLOATING,
     INEXACT,
     DType,
+    EagerTensor,
     Tensor,
     as_dtype,
     bool_,
+    float32,
     int32,
 )
 from laminar.engine.ops.core.arrays import Defaults
@@ -28,7 +30,7 @@ Scalar = int | float | bool | complex
 
 def tensor(x: TensorLike, dtype: DType | None = None) -> Tensor:
     """`x` as a tensor, of `dtype` if one is given."""
-    if not isinstance(x, Tensor):
+    if type(x) is not EagerTensor and not isinstance(x, Tensor):
         x = convert_to_tensor(x, dtype)
     return x if dtype is None or x.dtype == dtype else cast(x, dtype)
 
@@ -36,7 +38,7 @@ def tensor(x: TensorLike, dtype: DType | None = None) -> Tensor:
 def floating(x: TensorLike) -> Tensor:
     """`x` as a tensor of a type with fractions: integers and bools become the default float."""
     x = tensor(x)
-    return x if x.dtype in INEXACT else cast(x, Defaults.floating)
+    return x if x.dtype is float32 or x.dtype in INEXACT else cast(x, Defaults.floating)
 
 
 def numeric(x: TensorLike) -> Tensor:
@@ -52,6 +54,8 @@ def boolean(x: TensorLike) -> Tensor:
 
 def pair(x1: TensorLike, x2: TensorLike) -> tuple[Tensor, Tensor]:
     """Two operands in their common type; a Python number takes the type of the tensor."""
+    if type(x1) is EagerTensor and type(x2) is EagerTensor and x1.dtype is x2.dtype:
+        return x1, x2
     if isinstance(x1, Tensor):
         if isinstance(x2, Tensor):
             if x1.dtype == x2.dtype:

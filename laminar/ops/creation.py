@@ -11,9 +11,9 @@ from laminar.engine.graph import Tensor, as_dtype, float64
 from laminar.engine.ops.array import creation as engine
 from laminar.engine.ops.array import diagonal as diagonals
 from laminar.engine.ops.array.axes import expand_dims
-from laminar.engine.ops.array.broadcast import broadcast_like, broadcast_to
+from laminar.engine.ops.array.broadcast import broadcast_like
 from laminar.engine.ops.array.rearrange import flip
-from laminar.engine.ops.array.shape import dim_of, reshape, split_shape
+from laminar.engine.ops.array.shape import dim_of, reshape
 from laminar.engine.ops.core import basic
 from laminar.engine.ops.math import arithmetic
 from laminar.engine.ops.math import elementary as mathematics
@@ -69,8 +69,7 @@ def array(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
 
 
 def _filled(shape: ShapeLike, value: TensorLike, dtype: DTypeLike | None) -> Tensor:
-    attribute, dims = split_shape(shape)
-    return broadcast_to(tensor(value, dtype_or_float(dtype)), attribute, dims)
+    return engine.full(shape, tensor(value, dtype_or_float(dtype)))
 
 
 @public

@@ -6,19 +6,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.graph import Tensor
+from laminar.engine.graph import Tensor, int32
 from laminar.engine.ops.array import padding as engine_padding
 from laminar.engine.ops.array.axes import transpose
 from laminar.engine.ops.array.index import get_item
+from laminar.engine.ops.array.join import concat
 from laminar.engine.ops.linalg.matmul import matmul
 from laminar.engine.ops.math.arithmetic import maximum, minimum, rint
 from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.compare import greater, where
 from laminar.engine.ops.nn import image as engine
 from laminar.engine.ops.nn.windows import per_axis
 
 from ..typing import DataFormat, Padding, TensorLike
 from .arguments import axes_of, floating, one_of, tensor
-from .layout import known_dims, on_batch
+from .creation import full
+from .layout import known_dims, on_batch, sizes
 from .patches import windows
 from .recording import public
 from .resampling import resampling_weights
@@ -73,23 +76,51 @@ def resize(
         raise InvalidArgumentError(f"resize: size must be (height, width), got {size!r}")
 
     def compute(x: Tensor) -> Tensor:
-        if crop_to_aspect_ratio or pad_to_aspect_ratio:
-            height, width = known_dims("resize", x, 1, 2)
-            # The height for this width, and the width for this height, in the new ratio.
-            fit = int(width * size[0] / size[1]), int(height * size[1] / size[0])
-            if crop_to_aspect_ratio:
-                inner = (max(min(height, fit[0]), 1), max(min(width, fit[1]), 1))
-                x = _cut(x, ((height - inner[0]) // 2, (width - inner[1]) // 2), inner)
-            else:
-                above = (max(height, fit[0]) - height) // 2
-                left = (max(width, fit[1]) - width) // 2
-                if above:
-                    left = 0
-                pads = [(0, 0), (above, above), (left, left), (0, 0)]
-                x = engine_padding.pad(x, pads, "constant", fill_value)
+        if crop_to_aspect_ratio:
+            x = _cropped_to(x, size)
+        elif pad_to_aspect_ratio:
+            x = _padded_to(x, size, fill_value)
         return engine.resize(x, tuple(size), interpolation=interpolation, antialias=antialias)
 
     return on_batch("resize", images, data_format, compute)
+
+
+def _in_ratio(x: Tensor, size: Sequence[int]) -> tuple[list[Any], list[Any]]:
+    """Height and width; and the height for this width, the width for this height, as `size` has it.
+
+    They are numbers, or scalar tensors where the shape of the images is not known.
+    """
+    height, width = sizes(x)[1:3]
+    rows, columns = (int(n) for n in size)
+    return [height, width], [width * rows // columns, height * columns // rows]
+
+
+def _larger(a: Any, b: Any) -> Any:
+    if isinstance(a, int) and isinstance(b, int):
+        return max(a, b)
+    return maximum(*(x if isinstance(x, Tensor) else tensor(x, int32) for x in (a, b)))
+
+
+def _cropped_to(x: Tensor, size: Sequence[int]) -> Tensor:
+    whole, fit = _in_ratio(x, size)
+    inner = [_larger(-_larger(-n, -f), 1) for n, f in zip(whole, fit, strict=True)]
+    begin = [(n - i) // 2 for n, i in zip(whole, inner, strict=True)]
+    return _cut(x, begin, inner)
+
+
+def _padded_to(x: Tensor, size: Sequence[int], fill_value: float) -> Tensor:
+    whole, fit = _in_ratio(x, size)
+    above, left = ((_larger(n, f) - n) // 2 for n, f in zip(whole, fit, strict=True))
+    if isinstance(above, int) and isinstance(left, int):
+        pads = [(0, 0), (above, above), (0, 0) if above else (left, left), (0, 0)]
+        return engine_padding.pad(x, pads, "constant", fill_value)
+    nothing = tensor(0, int32)
+    left = where(greater(tensor(above, int32), nothing), nothing, tensor(left, int32))
+    for axis, count in ((1, above), (2, left)):
+        shape = [count if i == axis else n for i, n in enumerate(sizes(x))]
+        border = full(shape, fill_value, x.dtype)
+        x = concat([border, x, border], axis)
+    return x
 
 
 def _cut(x: Tensor, begin: Sequence[int], size: Sequence[int]) -> Tensor:

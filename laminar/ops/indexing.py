@@ -10,6 +10,7 @@ from laminar.engine.graph import INTEGER, Tensor, int32
 from laminar.engine.ops.array import along, creation, gather, index, search
 from laminar.engine.ops.array import sort as engine
 from laminar.engine.ops.array.shape import dim_of, reshape, reshape_like
+from laminar.engine.ops.array.unique import unique as distinct
 from laminar.engine.ops.core.basic import zeros_like
 from laminar.engine.ops.math import arithmetic
 from laminar.engine.ops.math.cast import cast
@@ -219,7 +220,7 @@ def unique(
     Returns:
         The distinct ones, or a tuple of them and what was asked for.
     """
-    values, first, inverse, counts = engine.unique(tensor(x), axis)
+    values, first, inverse, counts = distinct(tensor(x), axis)
     place = 0 if axis is None else axis
     if size is not None:
         values = _sized(values, place, size, fill_value)

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
-from laminar.engine.graph import Tensor, canonical_axes
+from laminar.engine.graph import Tensor, canonical_axes, string
 from laminar.engine.ops.array import axes as _axes
 from laminar.engine.ops.array import broadcast as engine_broadcast
 from laminar.engine.ops.array import padding
 from laminar.engine.ops.array import rearrange as _array
 from laminar.engine.ops.array import shape as engine_shape
 from laminar.engine.ops.core.arrays import to_array
+from laminar.engine.ops.core.entries import known_value
 from laminar.engine.ops.math.bits import bitcast
 
 from ..typing import DTypeLike, ShapeLike, TensorLike
@@ -122,6 +123,8 @@ def squeeze(x: TensorLike, axis: Axes | None = None) -> Tensor:
 @public
 def broadcast_to(x: TensorLike, shape: ShapeLike) -> Tensor:
     """`x` repeated along axes of size 1 and new leading axes, to `shape`."""
+    if isinstance(shape, Tensor) and engine_shape.is_open(shape):
+        return engine_broadcast.broadcast_to_shape(tensor(x), shape)
     attribute, dims = engine_shape.split_shape(shape)
     return engine_broadcast.broadcast_to(tensor(x), attribute, dims)
 
@@ -215,7 +218,10 @@ def pad(
             f"pad: constant_values has a meaning for mode 'constant' only, the mode is {mode!r}"
         )
     x = tensor(x)
-    return padding.pad(x, _widths(pad_width), mode, _one_number(constant_values))
+    widths = known_value(pad_width)
+    if not isinstance(widths, Tensor):
+        widths = _widths(widths)
+    return padding.pad(x, widths, mode, _one_value(constant_values, x))
 
 
 def _widths(pad_width: Any) -> Any:
@@ -230,10 +236,13 @@ def _widths(pad_width: Any) -> Any:
     return widths.tolist()
 
 
-def _one_number(constant_values: Any) -> Any:
+def _one_value(constant_values: Any, x: Tensor) -> Any:
     if constant_values is None:
-        return 0
+        return "" if x.dtype == string else 0
     value = np.asarray(constant_values)
+    if x.dtype == string and value.size == 1 and value.dtype.kind in "USO":
+        found = value.item()
+        return found.decode() if isinstance(found, bytes) else str(found)
     if value.size != 1 or value.dtype.kind not in "biufc":
         raise InvalidArgumentError(
             f"pad: constant_values must be one number, got {constant_values!r}",

@@ -74,15 +74,15 @@ def logdet(x: TensorLike) -> Tensor:
 
 
 @public
-def top_k(x: TensorLike, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
+def top_k(x: TensorLike, k: int | Tensor, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """The k greatest elements along the last axis, and their int32 indices.
 
     Args:
         x: (..., n).
-        k: how many, at most n.
+        k: how many, at most n; a number, or a scalar tensor.
         sorted: from the greatest down; otherwise in the order of `x`.
     """
-    return sort.top_k(tensor(x), int(k), sorted)
+    return sort.top_k(tensor(x), k if isinstance(k, Tensor) else int(k), sorted)
 
 
 @public

@@ -165,7 +165,15 @@ def moments(
             "moments: statistics are shared by replicas in layers only",
             remedy="use BatchNormalization(synchronized=True)",
         )
-    return engine.moments(floating(x), axes, keepdims=keepdims)
+    x = floating(x)
+    mean, variance = engine.moments(x, axes, keepdims=keepdims)
+    if x.dtype == "float16":  # beyond 65504 it would be infinite
+        most = tensor(65504.0, x.dtype)
+        mean, variance = (
+            arithmetic.minimum(arithmetic.maximum(y, arithmetic.negative(most)), most)
+            for y in (mean, variance)
+        )
+    return mean, variance
 
 
 @public

@@ -149,13 +149,15 @@ def extract_sequences(x: TensorLike, sequence_length: int, sequence_stride: int)
         (..., stretches, sequence_length), stretches = 1 + (n - sequence_length) // sequence_stride.
 
     Raises:
-        ShapeError: n is unknown.
+        ShapeError: the number of axes is unknown.
     """
     x = tensor(x)
     known_rank("extract_sequences", x)
-    n = known_size("extract_sequences", x, -1)
-    count = max(0, 1 + (n - sequence_length) // sequence_stride)
-    starts = creation.arange(0, count * sequence_stride, sequence_stride, "int32")
+    n = sizes(x)[-1]  # a scalar tensor, where it is not known
+    end = n - sequence_length + 1
+    starts = creation.arange(
+        0, max(end, 0) if isinstance(n, int) else end, sequence_stride, "int32"
+    )
     within = creation.arange(sequence_length, dtype="int32")
     places = axes.expand_dims(starts, 1) + within
     return gather(x, places, -1)

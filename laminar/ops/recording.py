@@ -125,7 +125,12 @@ def public(fn: Callable[P, R]) -> PublicOp[P, R]:
 
     @functools.wraps(fn)
     def op(*args: Any, **kwargs: Any) -> Any:
-        found = _look(args)
+        for value in args:
+            if type(value) is not EagerTensor:
+                found = _look(args)
+                break
+        else:
+            found = _NOTHING
         if kwargs:
             found = max(found, _look(kwargs.values()))
         if found:

@@ -12,12 +12,14 @@ import stat
 import struct
 import zipfile
 import zlib
+from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from io import BufferedReader, FileIO
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
+from laminar.engine.closing import Closing
 from laminar.engine.errors import DataLossError, InvalidArgumentError, NotFoundError
 from laminar.engine.late import later
 
@@ -65,7 +67,78 @@ _DAMAGED = (
 )
 
 
-class ArchiveReader:
+class ModelReader(Closing):
+    """What a model file, or a folder of such files, holds: data, of which nothing is run.
+
+    Args:
+        name: of the file or folder, for messages.
+        limits: what it may ask for.
+    """
+
+    def __init__(self, name: str, limits: Limits) -> None:
+        self.name = name
+        self._limits = limits
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """The content of config.json: data, of which nothing was looked up or made."""
+        return self._json(CONFIG)
+
+    @cached_property
+    def metadata(self) -> dict[str, Any]:
+        """The content of metadata.json."""
+        return self._json(METADATA)
+
+    @property
+    def keras_version(self) -> int:
+        """The major version of Keras that wrote it; 3 where it does not say."""
+        version = self.metadata.get("keras_version")
+        found = re.match(r"\d{1,4}", version) if isinstance(version, str) else None
+        return int(found.group()) if found else 3
+
+    @property
+    @abstractmethod
+    def assets(self) -> list[str]:
+        """The names of the files under assets/, such as "layers/string_lookup/vocabulary.txt"."""
+
+    def asset(self, name: str) -> bytes:
+        """The content of one file under assets/.
+
+        Raises:
+            NotFoundError: there is none of that name.
+            DataLossError: it is damaged.
+        """
+        if name not in self.assets:
+            raise NotFoundError(
+                f"{self.name}: it has no asset {name!r}", remedy="`assets` lists their names"
+            )
+        return self._content(ASSETS + name, self._limits.max_bytes, "max_bytes")
+
+    @abstractmethod
+    def weights(self) -> WeightsReader:
+        """The weights; close the reader before this one.
+
+        Raises:
+            DataLossError: model.weights.h5 is damaged or hostile.
+        """
+
+    def verify(self) -> None:
+        """Wait until the weights have been compared with their checksum, where there is one.
+
+        Raises:
+            DataLossError: they differ; what was read of them is not to be used.
+        """
+
+    def _json(self, entry: str) -> dict[str, Any]:
+        content = self._content(entry, self._limits.max_text_bytes, "max_text_bytes")
+        return parse_object(content, f"{self.name}: {entry}", self._limits)
+
+    @abstractmethod
+    def _content(self, entry: str, most: int, limit: str) -> bytes:
+        """The content of an entry, which has at most `most` bytes, as `Limits.<limit>` says."""
+
+
+class ArchiveReader(ModelReader):
     """A model archive, open for reading.
 
     Opening checks the whole directory of the archive; the entries are read, and compared with their
@@ -83,8 +156,7 @@ class ArchiveReader:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, limits: Limits | None = None) -> None:
-        self.name = os.fspath(path)
-        self._limits = limits or Limits()
+        super().__init__(os.fspath(path), limits or Limits())
         self._check: Checksum | None = None
         with ExitStack() as stack:
             self._file = stack.enter_context(open_file(path))
@@ -93,40 +165,10 @@ class ArchiveReader:
             self._entries = self._check_entries()
             self._stack = stack.pop_all()
 
-    @cached_property
-    def config(self) -> dict[str, Any]:
-        """The content of config.json: data, of which nothing was looked up or made."""
-        return self._json(CONFIG)
-
-    @cached_property
-    def metadata(self) -> dict[str, Any]:
-        """The content of metadata.json."""
-        return self._json(METADATA)
-
-    @property
-    def keras_version(self) -> int:
-        """The major version of Keras that wrote the file; 3 where it does not say."""
-        version = self.metadata.get("keras_version")
-        found = re.match(r"\d{1,4}", version) if isinstance(version, str) else None
-        return int(found.group()) if found else 3
-
     @property
     def assets(self) -> list[str]:
         """The names of the files under assets/, such as "layers/string_lookup/vocabulary.txt"."""
         return [name.removeprefix(ASSETS) for name in self._entries if name.startswith(ASSETS)]
-
-    def asset(self, name: str) -> bytes:
-        """The content of one file under assets/.
-
-        Raises:
-            NotFoundError: there is none of that name.
-            DataLossError: it is damaged.
-        """
-        if ASSETS + name not in self._entries:
-            raise NotFoundError(
-                f"{self.name}: it has no asset {name!r}", remedy="`assets` lists their names"
-            )
-        return self._read(self._entries[ASSETS + name])
 
     def weights(self) -> WeightsReader:
         """The weights; close the reader before the archive.
@@ -159,17 +201,10 @@ class ArchiveReader:
             self._check.stop()
         self._stack.close()
 
-    def __enter__(self) -> ArchiveReader:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _json(self, entry: str) -> dict[str, Any]:
-        name = f"{self.name}: {entry}"
-        if self._entries[entry].file_size > self._limits.max_text_bytes:
-            raise beyond(f"{name}: it is too long", "max_text_bytes")
-        return parse_object(self._read(self._entries[entry]), name, self._limits)
+    def _content(self, entry: str, most: int, limit: str) -> bytes:
+        if self._entries[entry].file_size > most:
+            raise beyond(f"{self.name}: {entry}: it is too long", limit)
+        return self._read(self._entries[entry])
 
     def _open_zip(self) -> zipfile.ZipFile:
         most = max(_PIECE, _DIRECTORY_BYTES * self._limits.max_entries)
@@ -299,12 +334,17 @@ def write_archive(
         archive.writestr(_entry(CONFIG), format_object(config, CONFIG))
         _add(archive, file, _entry(WEIGHTS), lay_out(weights, names))
         for name, content in (assets or {}).items():
-            if not name.isprintable() or {"", ".", ".."} & set(name.split("/")) or "\\" in name:
-                raise InvalidArgumentError(
-                    f"write_archive: {name!r} cannot be the name of an asset",
-                    remedy="join non-empty printable names with single slashes",
-                )
+            check_asset_name(name)
             archive.writestr(_entry(ASSETS + name), content)
+
+
+def check_asset_name(name: str) -> None:
+    """InvalidArgumentError for what cannot be the name of a file under assets/."""
+    if not name.isprintable() or {"", ".", ".."} & set(name.split("/")) or "\\" in name:
+        raise InvalidArgumentError(
+            f"save: {name!r} cannot be the name of an asset",
+            remedy="join non-empty printable names with single slashes",
+        )
 
 
 def _add(

@@ -6,7 +6,6 @@ State: `_next` and `_last` are the first and the last segment that nobody has ta
 
 from __future__ import annotations
 
-import functools
 import sys
 import threading
 import zlib
@@ -20,11 +19,11 @@ Pieces = Callable[[int, int], Iterator[memoryview]]
 
 # Heavy: it brings the code generator, of which all is loaded before this part of it.
 _native = later("laminar.engine.compiler.native.checksums", "crc32")
+_combined = later("laminar.engine.io.crc", "combined")
+_CRC32 = 0xEDB88320  # the polynomial of ISO 3309
 _SEGMENT = 1 << 22  # bytes that one thread takes at a time
 _PIECE = 1 << 20  # and reads at a time from a file
 _MANY = 1 << 29  # bytes for which it pays to load the code generator
-_POLYNOMIAL = 0xEDB88320  # of CRC-32 (ISO 3309), the lowest power in the highest bit
-_ONE = 1 << 31  # the polynomial 1
 
 
 class Checksum:
@@ -57,9 +56,10 @@ class Checksum:
             self._thread.join()
         if self._error is not None:
             raise self._error
-        total = 0
-        for index in sorted(self._found):
-            total = combined(total, self._found[index], self._size(index))
+        first, *rest = sorted(self._found) or [0]
+        total = self._found.get(first, 0)
+        for index in rest:
+            total = _combined(total, self._found[index], self._size(index), _CRC32)
         return total
 
     def stop(self) -> None:
@@ -116,34 +116,3 @@ def _fastest(size: int) -> Callable[[memoryview, int], int]:
     if size < _SEGMENT or (size < _MANY and "laminar.engine.compiler" not in sys.modules):
         return zlib.crc32
     return _native
-
-
-def combined(first: int, second: int, length: int) -> int:
-    """The CRC-32 of two stretches of bytes from those of each; the second has `length` bytes.
-
-    A CRC is the rest of a polynomial over GF(2); to put `length` bytes after it is to multiply it
-    by x ** (8 * length).
-    """
-    return _product(_power(8 * length), first) ^ second
-
-
-@functools.lru_cache(maxsize=64)
-def _power(exponent: int) -> int:
-    """x ** exponent modulo the polynomial."""
-    power, square = _ONE, _ONE >> 1
-    while exponent:
-        if exponent & 1:
-            power = _product(power, square)
-        square = _product(square, square)
-        exponent >>= 1
-    return power
-
-
-def _product(a: int, b: int) -> int:
-    """a * b modulo the polynomial."""
-    product = 0
-    for bit in range(31, -1, -1):
-        if a >> bit & 1:
-            product ^= b
-        b = b >> 1 ^ (_POLYNOMIAL if b & 1 else 0)
-    return product

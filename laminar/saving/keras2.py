@@ -95,7 +95,7 @@ class _Upgrade:
         kind = _CLASSES.get(written, written)
         config = entry.get("config")
         if isinstance(config, list):  # a Sequential before Keras 2.2.3
-            config = {"layers": config}
+            config = {"name": None, "layers": config}
         if not isinstance(config, dict):
             raise DataLossError(f"the config of {kind!r} must be a mapping, got {config!r:.200}")
         nodes = entry.get("inbound_nodes")

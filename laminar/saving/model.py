@@ -16,6 +16,7 @@ from laminar.engine.errors import (
     InvalidArgumentError,
 )
 from laminar.engine.saving import BackgroundWriter
+from laminar.engine.source import warn
 from laminar.paths import file_name
 from laminar.serialization import checked_custom_objects, serialize_keras_object
 
@@ -29,6 +30,7 @@ from .flat import (
     write_safetensors,
     write_weights_checkpoint,
 )
+from .folder import is_model_folder, write_folder
 from .keras2_training import old_training
 from .legacy import LegacyFile, is_legacy, write_legacy
 from .legacy_restore import arrays_by_name, legacy_weights, restore_legacy, top_weights
@@ -53,33 +55,50 @@ def save_model(
     overwrite: bool = True,
     zipped: bool | None = None,
     include_optimizer: bool = True,
+    **kwargs: Any,
 ) -> None:
     """Write a model to a file: architecture, weights, and the state of the optimizer.
 
-    The file is there whole or not at all; an older file stays until the new one is complete.
+    The file is there whole or not at all; an older file stays until the new one is complete. A
+    model that has no weights yet is written without them, with a warning.
 
     Args:
         model: what to write.
         filepath: a name that ends in `.keras`, or in `.h5` for the older format, which has no
             vocabularies and no custom ways of saving.
         overwrite: whether an existing file is replaced; if not, a terminal is asked.
-        zipped: kept for Keras scripts; a `.keras` file is always an archive.
+        zipped: false writes the parts of a `.keras` file into a folder of that name.
         include_optimizer: whether to write how the model was compiled, and the optimizer's state.
 
     Raises:
-        InvalidArgumentError: another kind of file, a model without weights, or a part that has no
-            config.
+        InvalidArgumentError: another kind of file, a part that has no config, or an argument that
+            is not known.
         AlreadyExistsError: the file exists, `overwrite` is false, and there is nobody to ask.
     """
+    if kwargs:
+        raise InvalidArgumentError(
+            f"save: unknown arguments {', '.join(kwargs)}",
+            remedy="the format follows from the name: 'model.keras'",
+        )
     path = file_name(filepath, "save")
-    if not path.endswith((".keras", *_H5)) or path.endswith(_WEIGHTS) or zipped is False:
+    is_folder = zipped is False
+    if is_folder and path.endswith((".keras", *_H5)):
+        raise InvalidArgumentError(
+            f"save: with zipped=False a folder is written, which has no ending, got {path!r}",
+            remedy=f"save to {path.rpartition('.')[0]!r}",
+        )
+    if not is_folder and (not path.endswith((".keras", *_H5)) or path.endswith(_WEIGHTS)):
         raise InvalidArgumentError(
             f"save: the file must end in .keras, got {path!r}",
             remedy="save to 'model.keras', or use save_weights('model.weights.h5')",
         )
     if not _may_write(path, overwrite):
         return
-    _check_built(model, "save")
+    if not _is_built(model):
+        warn(
+            f"save: the model {model.name!r} has no weights yet, so the file will have none; call "
+            "the model on data, fit it, or build(input_shape) first"
+        )
     if path.endswith(_H5):
         _write_h5(model, path, include_optimizer)
         return
@@ -93,7 +112,8 @@ def save_model(
     if not include_optimizer:
         config.pop("compile_config", None)
         weights = {p: v for p, v in weights.items() if p.split("/")[0] != "optimizer"}
-    write_archive(path, config, metadata, weights, names=names, assets=assets_of(model))
+    write = write_folder if is_folder else write_archive
+    write(path, config, metadata, weights, names=names, assets=assets_of(model))
 
 
 def load_model(
@@ -108,7 +128,7 @@ def load_model(
     """Read a model from a `.keras` file, or a `.h5` file of Keras 2 or 3; nothing in it is run.
 
     Args:
-        filepath: the file.
+        filepath: the file, or the folder that `save(zipped=False)` wrote.
         custom_objects: classes and functions by the names that the file uses; for the code of a
             `Lambda` layer, which is not run, a function by the name of that layer.
         compile: whether to compile the model as it was, with the state of the optimizer.
@@ -121,17 +141,18 @@ def load_model(
 
     Raises:
         MissingFileError: there is no such file.
-        NotFoundError: the file names a class that is not known.
+        UnknownClassError: the file names a class that is not known.
         DataLossError: the file is damaged, truncated, hostile, or not a model.
     """
     path = file_name(filepath, "load_model")
-    if not path.endswith((".keras", *_H5)):
+    is_folder = is_model_folder(path)
+    if not path.endswith((".keras", *_H5)) and not is_folder:
         raise InvalidArgumentError(
             f"load_model: the file must end in .keras, got {path!r}",
             remedy="for weights alone, make the model and call model.load_weights(path)",
         )
     custom = checked_custom_objects("load_model", custom_objects)
-    load = load_legacy if _is_hdf5(path) else load_archive
+    load = load_legacy if not is_folder and _is_hdf5(path) else load_archive
     model, report = load(path, custom, compile, partial, limits or Limits())
     if partial:
         model.load_report = report
@@ -333,9 +354,13 @@ def _refuse_by_name(by_name: bool, path: str) -> None:
         )
 
 
-def _check_built(model: Any, who: str) -> None:
+def _is_built(model: Any) -> bool:
     parts = model._laminar_flatten_layers(include_self=False)
-    if not model.built and not (parts and all(part.built for part in parts)):
+    return model.built or bool(parts and all(part.built for part in parts))
+
+
+def _check_built(model: Any, who: str) -> None:
+    if not _is_built(model):
         raise InvalidArgumentError(
             f"{who}: the model {model.name!r} has no weights yet",
             remedy="call it on data, fit it, or build(input_shape) first",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from laminar.engine.closing import Closing
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.io.atomic import atomic_write
 
@@ -23,7 +24,7 @@ _GIB = 1 << 30
 _SUFFIX = ".weights.json"
 
 
-class ShardedReader:
+class ShardedReader(Closing):
     """The arrays of several weights files, found through their list.
 
     Args:
@@ -108,12 +109,6 @@ class ShardedReader:
     def close(self) -> None:
         """Close the files; arrays that were read stay."""
         self._stack.close()
-
-    def __enter__(self) -> ShardedReader:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _parse_map(content: dict[str, Any], owner: str) -> dict[str, list[str]]:

@@ -18,38 +18,46 @@ from laminar.optimizers import Optimizer
 _SKIPPED = frozenset({"inbound_nodes", "outbound_nodes", "history"})
 
 
-def stored_objects(root: Any, skipped: Iterable[Any] = ()) -> list[tuple[str, Any]]:
+def stored_objects(
+    root: Any, skipped: Iterable[Any] = (), *, are_nested: bool = True
+) -> list[tuple[str, Any]]:
     """What of `root` has variables of its own, with its path; each object once.
 
     Args:
         root: a model.
         skipped: objects that are left out, with what is in them alone; paths stay as they are.
+        are_nested: whether lists in lists are looked into; Keras before 3.15 did not.
     """
-    found: list[tuple[str, Any]] = []
-    _walk(root, "", found, {id(obj) for obj in skipped})
-    return found
+    walk = _Walk({id(obj) for obj in skipped}, are_nested)
+    walk.visit(root, "")
+    return walk.found
 
 
-def _walk(obj: Any, path: str, found: list[tuple[str, Any]], visited: set[int]) -> None:
-    if id(obj) in visited:
-        return
-    visited.add(id(obj))
-    found.append((path, obj))
-    for name, child in _children(obj):
-        _enter(child, f"{path}/{name}" if path else name, found, visited)
+class _Walk:
+    def __init__(self, visited: set[int], are_nested: bool) -> None:
+        self.found: list[tuple[str, Any]] = []
+        self._visited = visited
+        self._are_nested = are_nested
 
+    def visit(self, obj: Any, path: str) -> None:
+        if id(obj) in self._visited:
+            return
+        self._visited.add(id(obj))
+        self.found.append((path, obj))
+        for name, child in _children(obj):
+            self._enter(child, f"{path}/{name}" if path else name)
 
-def _enter(child: Any, path: str, found: list[tuple[str, Any]], visited: set[int]) -> None:
-    if isinstance(child, Layer | Optimizer):
-        _walk(child, path, found, visited)
-    elif isinstance(child, list | tuple | dict):
-        used: dict[str, int] = {}
-        for item in child.values() if isinstance(child, dict) else child:
-            if isinstance(item, Layer | Optimizer):
-                name = _numbered(to_snake_case(type(item).__name__), used)
-                _walk(item, f"{path}/{name}", found, visited)
-            elif isinstance(item, list | tuple | dict):
-                _enter(item, f"{path}/{_numbered('container', used)}", found, visited)
+    def _enter(self, child: Any, path: str) -> None:
+        if isinstance(child, Layer | Optimizer):
+            self.visit(child, path)
+        elif isinstance(child, list | tuple | dict):
+            used: dict[str, int] = {}
+            for item in child.values() if isinstance(child, dict) else child:
+                if isinstance(item, Layer | Optimizer):
+                    name = _numbered(to_snake_case(type(item).__name__), used)
+                    self.visit(item, f"{path}/{name}")
+                elif self._are_nested and isinstance(item, list | tuple | dict):
+                    self._enter(item, f"{path}/{_numbered('container', used)}")
 
 
 def _children(obj: Any) -> Iterator[tuple[str, Any]]:

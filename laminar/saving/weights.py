@@ -21,6 +21,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from laminar.engine.closing import Closing
 from laminar.engine.errors import (
     AlreadyExistsError,
     DataLossError,
@@ -58,7 +59,7 @@ class ArraySpec:
     dtype: np.dtype[Any]
 
 
-class WeightsReader(Mapping[str, Array]):
+class WeightsReader(Mapping[str, Array], Closing):
     """The arrays of a weights file by their path, read when they are asked for.
 
     `reader["layers/dense/vars/0"]` is a new NumPy array of the machine's byte order: integers,
@@ -162,12 +163,6 @@ class WeightsReader(Mapping[str, Array]):
     def close(self) -> None:
         """Close the file; arrays that were read stay."""
         self._stack.close()
-
-    def __enter__(self) -> WeightsReader:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _spec(self, array: StoredArray) -> ArraySpec:
         if array.element.kind is Kind.OPAQUE:

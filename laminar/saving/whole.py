@@ -24,7 +24,7 @@ from laminar.engine.errors import (
     DataLossError,
     InvalidArgumentError,
     LaminarError,
-    NotFoundError,
+    UnknownClassError,
 )
 from laminar.file_reading import FileReading, reading_file
 from laminar.layers.layer import Layer
@@ -34,6 +34,7 @@ from laminar.serialization import custom_object_scope, deserialize_keras_object,
 from laminar.utils import feature_space
 
 from .archive import ArchiveReader
+from .folder import FolderReader
 from .keras2 import modern_model, with_functions
 from .keras2_training import modern_training
 from .legacy import LegacyFile, is_legacy
@@ -79,7 +80,8 @@ def load_archive(
     limits: Limits,
 ) -> tuple[Any, LoadReport]:
     """The model in a `.keras` file, and what was loaded of it; see `load_model`."""
-    with ArchiveReader(path, limits=limits) as archive, archive.weights() as weights:
+    reader = FolderReader if os.path.isdir(path) else ArchiveReader
+    with reader(path, limits=limits) as archive, archive.weights() as weights:
         report = LoadReport(path)
         config = dict(archive.config)
         compiled = config.pop("compile_config", None) if compile else None
@@ -173,7 +175,7 @@ def _make(
     try:
         with reading_file(reading), blaming(path, LOADING_ERRORS):
             model = deserialize_keras_object(config, custom_objects)
-    except NotFoundError as error:
+    except UnknownClassError as error:
         raise _about_names(error, config, path, custom_objects, versions) from error
     if not isinstance(model, Layer):
         raise DataLossError(
@@ -214,7 +216,7 @@ def _compile(
         if partial:
             report.add("compile()", UNMADE, error.message)
             return
-        if isinstance(error, NotFoundError):
+        if isinstance(error, UnknownClassError):
             note = "; or compile=False, and compile it yourself"
             raise _about_names(error, config, path, custom_objects, "", note) from error
         raise type(error)(
@@ -229,18 +231,18 @@ def _about_names(
     custom_objects: Mapping[str, Any],
     versions: str,
     note: str = "",
-) -> NotFoundError:
+) -> UnknownClassError:
     """The error for classes that are not known: all of them, with the line that passes them."""
     found = unknown_names(config, custom_objects)
     if not found:
-        return NotFoundError(error.message, remedy=error.remedy)
+        return UnknownClassError(error.message, remedy=error.remedy)
     names = list(found)
     listed = ", ".join(map(repr, names))
     given = [*custom_objects, *names]
     line = ", ".join(f"{name!r}: {name.rpartition('>')[2]}" for name in given)
     near = [f"{name} may be {' or '.join(others)}" for name, others in found.items() if others]
     wrote = f" (written by {versions})" if versions else ""
-    return NotFoundError(
+    return UnknownClassError(
         f"{path}{wrote}: the config names {listed}, which laminar does not know",
         remedy=f"load_model({path!r}, custom_objects={{{line}}}){note}"
         + (f"; {'; '.join(near)}" if near else "")

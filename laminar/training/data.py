@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from laminar.datasets.dataset import Dataset
 from laminar.datasets.py_dataset import PyDataset
+from laminar.engine.closing import Closing
 from laminar.engine.errors import InvalidArgumentError, OutOfRangeError
 from laminar.engine.graph import Tensor
 from laminar.engine.state import Variable
@@ -27,7 +27,7 @@ from .streams import Iterated, Numbered, Stream, Walked
 Data = ArrayData | Stream
 
 
-class Epochs:
+class Epochs(Closing):
     """The batches of epoch after epoch. As a context it ends what runs for them.
 
     Args:
@@ -120,17 +120,6 @@ class Epochs:
         """End what runs for the data: threads, processes, files."""
         self._running = None
         self.data.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def peek(self) -> Batch | None:
         """The next batch, which stays the next one; None when there is none."""

@@ -62,7 +62,7 @@ class Step:
             return self._step(batch)
         tensors: list[EagerTensor] = []
         # As `_form` does; written here, for it runs in each step.
-        form = _form(batch, tensors)
+        form = batch_form(batch, tensors)
         if self._one_size or (self._least and self._are_few(batch)):
             form = self._form(batch, [])
         found = self._concrete.get(form)
@@ -132,7 +132,7 @@ class Step:
 
     def _form(self, batch: Any, tensors: list[EagerTensor]) -> Any:
         """What the trace for a batch depends on; its tensors are added to `tensors`."""
-        form = _form(batch, tensors)
+        form = batch_form(batch, tensors)
         if self._one_size:
             form = (form, size_of(batch))
         return (form, "few") if self._are_few(batch) else form
@@ -192,16 +192,16 @@ def prepare_step(step: Any, batch: Any, sizes: tuple[int, ...], num_steps: int |
         prepare(batch, sizes if size in sizes else (size,))
 
 
-def _form(value: Any, tensors: list[EagerTensor]) -> Any:
+def batch_form(value: Any, tensors: list[EagerTensor]) -> Any:
     """What a trace depends on; the tensors of `value` are added to `tensors`, as flattened."""
     if isinstance(value, EagerTensor):
         tensors.append(value)
         array = value_of(value)
         return array.dtype.num, array.shape[1:]
     if isinstance(value, dict):
-        return tuple([(key, _form(value[key], tensors)) for key in sorted(value)])
+        return tuple([(key, batch_form(value[key], tensors)) for key in sorted(value)])
     if isinstance(value, list | tuple):
-        return type(value), *[_form(part, tensors) for part in value]
+        return type(value), *[batch_form(part, tensors) for part in value]
     return None
 
 

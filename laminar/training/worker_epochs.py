@@ -129,9 +129,10 @@ class WorkerEpochs(Epochs):
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
-        traceback: TracebackType | None,
+        trace: TracebackType | None,
+        /,
     ) -> None:
         if error is not None:
             self._has_failed = True
             self._strategy.fail(error)
-        super().__exit__(kind, error, traceback)
+        super().__exit__(kind, error, trace)

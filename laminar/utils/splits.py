@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,22 +20,25 @@ def split_dataset(
     right_size: float | None = None,
     shuffle: bool = False,
     seed: int | None = None,
-) -> tuple[Any, Any]:
-    """Examples in two parts, such as one to train with and one to test with.
+    preferred_backend: str | None = None,
+) -> tuple[Dataset, Dataset]:
+    """Examples in two Datasets, such as one to train with and one to test with.
 
     Args:
-        dataset: an array, or a tuple, list or dict of arrays with one row for each example; or a
-            Dataset, whose elements are counted by walking through it if their number is unknown.
+        dataset: an array, or a tuple, list or dict of arrays with one row for each example; a
+            Dataset, whose elements are counted by walking through it if their number is unknown;
+            or the data set of another framework, which is read at once: something with numbered
+            elements, or that is iterated over.
         left_size: size of the first part: a number of examples, or a fraction between 0 and 1;
             None for all that is not in the second.
         right_size: the same for the second part.
         shuffle: whether the examples are taken in a random order.
         seed: of that order.
+        preferred_backend: kept for Keras scripts; what comes out are Datasets of laminar.
 
     Returns:
-        The two parts, in the structure of `dataset`: `(x, y), (x_test, y_test) =
-        split_dataset((x, y), left_size=0.8)`. Of a Dataset, two of them; with `shuffle` the order
-        is the same in each walk, so that the parts stay what they are.
+        The two parts; their elements are single examples in the structure of `dataset`. With
+        `shuffle` the order is the same in each walk, so that the parts stay what they are.
 
     Raises:
         InvalidArgumentError: no size, a size out of range, arrays of different lengths, or a
@@ -42,17 +46,37 @@ def split_dataset(
     """
     if isinstance(dataset, Dataset):
         return _split(dataset, left_size, right_size, shuffle, seed)
-    arrays = map_structure(np.asarray, dataset)
+    arrays = map_structure(np.asarray, _in_memory(dataset))
     total = _count_examples(flatten(arrays))
     left, right = _sizes(left_size, right_size, total)
     if shuffle:
         key = make_default_seed() if seed is None else seed
         order = np.random.Generator(np.random.Philox(key=[key, 0])).permutation(total)
         arrays = map_structure(lambda a: a[order], arrays)
-    return (
-        map_structure(lambda a: a[:left], arrays),
-        map_structure(lambda a: a[total - right :], arrays),
+    parts = slice(None, left), slice(total - right, None)
+    first, second = (
+        Dataset.from_tensor_slices(map_structure(lambda a: a[part], arrays))  # noqa: B023  # at once
+        for part in parts
     )
+    return first, second
+
+
+def _in_memory(dataset: Any) -> Any:
+    """Arrays as they are, lists as tuples; the elements of anything else one above the other."""
+    if isinstance(dataset, list):
+        return tuple(dataset)
+    if isinstance(dataset, tuple | Mapping) or hasattr(dataset, "__array__"):
+        return dataset
+    if hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__"):
+        rows = [dataset[i] for i in range(len(dataset))]
+    elif isinstance(dataset, Iterable):
+        rows = list(dataset)
+    else:
+        raise InvalidArgumentError(
+            f"split_dataset: expected arrays or a Dataset, got {dataset!r}",
+            remedy="pass NumPy arrays: one, or several as (x, y)",
+        )
+    return map_structure(lambda *parts: np.stack([np.asarray(p) for p in parts]), *rows)
 
 
 def _split(

@@ -483,3 +483,15 @@ def test_pipelines_written_for_tf_data() -> None:
         lambda x: Dataset.from_tensors(x), cycle_length=2, deterministic=True, name="i"
     )
     assert [int(x) for x in turns.as_numpy_iterator()] == [0, 1]
+
+
+@pytest.mark.parametrize("dtype", ["<U3", "S3", object])
+def test_text_is_bytes_whatever_array_it_comes_from(dtype: Any) -> None:
+    """Rows of an array that are picked at once are not of NumPy's own strings either."""
+    words = np.array(["a", "bcd", "e"], dtype)
+    whole, pairs = Dataset.from_tensor_slices(words), Dataset.from_tensor_slices({"w": words})
+    (first,) = whole.batch(3)
+    (second,) = pairs.batch(3).map(lambda row: row["w"])
+    for found in (first, second):
+        assert found.dtype == "string"
+        assert found.numpy().tolist() == [b"a", b"bcd", b"e"]

@@ -58,7 +58,7 @@ def not_an_input() -> None:
 
 
 def unbuilt_save(folder: Path) -> None:
-    laminar.Sequential([layers.Dense(1)]).save(folder / "m.keras")
+    laminar.Sequential([layers.Dense(1)]).save_weights(folder / "m.weights.h5")
 
 
 def truncated(folder: Path) -> None:

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -24,9 +25,10 @@ import pytest
 import laminar
 from laminar import engine, layers
 from laminar.commands import main, serving
+from laminar.distribute.certs import make_authority, make_certificate
 from laminar.engine import summary
 from laminar.engine.compiler.target import disk_cache
-from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.errors import InvalidArgumentError, LaminarError
 from laminar.utils.graph_view.page import tables_of
 
 X = np.random.default_rng(0).normal(size=(5, 3)).astype("float32")
@@ -173,9 +175,6 @@ def test_the_cache_is_cleared_and_nothing_else(
     assert ask("cache", "--clear", capsys=capsys)["files"] == 0
 
 
-PREDICT = ["predict", "{1}/m.keras", "--input", "{1}/x.npy"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -278,11 +277,14 @@ def test_a_server_ends_by_ctrl_c(files: Path) -> None:
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
         assert p.stdout is not None
         assert p.stderr is not None
-        address = json.loads(p.stdout.readline())["address"]
-        assert post(address, {"inputs": X.tolist()})[0] == 200
-        p.send_signal(signal.SIGINT)
-        assert p.wait(20) == 130
-        assert not p.stderr.read()
+        try:
+            address = json.loads(p.stdout.readline())["address"]
+            assert post(address, {"inputs": X.tolist()})[0] == 200
+            p.send_signal(signal.SIGINT)
+            assert p.wait(20) == 130
+            assert not p.stderr.read()
+        finally:
+            p.kill()
 
 
 # Serving
@@ -295,7 +297,8 @@ def answering(path: Path, **options: Any) -> Iterator[str]:
     thread = threading.Thread(target=found.serve_forever, args=(0.01,))
     thread.start()
     try:
-        yield f"http://127.0.0.1:{found.server_address[1]}"
+        scheme = "https" if given["certificate"] else "http"
+        yield f"{scheme}://127.0.0.1:{found.server_address[1]}"
     finally:
         found.shutdown()
         thread.join()
@@ -347,4 +350,37 @@ def test_a_server_asks_for_its_token(files: Path, tmp_path: Path) -> None:
         pytest.raises(InvalidArgumentError, match="16 characters"),
         answering(files / "m.laminar", token_file=str(secret)),
     ):
+        pass
+
+
+def test_a_server_answers_over_https(files: Path, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    make_authority(tmp_path)
+    make_certificate(tmp_path, "server")
+    pair = {"certificate": str(tmp_path / "server.pem"), "key": str(tmp_path / "server.key")}
+    body = json.dumps({"inputs": X.tolist()}).encode()
+    with answering(files / "m.keras", **pair) as address:
+        trusting = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+        request = urllib.request.Request(f"{address}/predict", body)
+        with urllib.request.urlopen(request, timeout=20, context=trusting) as reply:
+            found = json.loads(reply.read())["outputs"]
+        np.testing.assert_allclose(found, np.load(files / "expected.npy"), rtol=1e-6, atol=1e-6)
+        with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
+            urllib.request.urlopen(address, timeout=20, context=ssl.create_default_context())
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"key": "{0}/token"}, "no certificate"),
+        ({"certificate": "{0}/none.pem"}, r"none\.pem"),
+        ({"certificate": "{0}/token"}, "cannot be used"),
+    ],
+)
+def test_certificates_that_cannot_be_used(
+    given: dict[str, str], reason: str, files: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text("no certificate")
+    options = {name: path.format(tmp_path) for name, path in given.items()}
+    with pytest.raises(LaminarError, match=reason), answering(files / "m.keras", **options):
         pass

@@ -329,3 +329,49 @@ def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(UnimplementedError, match=r"pip install 'laminar\[onnx\]'"):
         chain((4,), layers.Dense(3)).export(tmp_path / "m.onnx", format="onnx")
     library_file.library.cache_clear()
+
+
+_ROWS = rng.normal(size=(BATCH, 4)).astype("float32")
+_WORDS = rng.integers(0, 10, (BATCH, 6)).astype("int32")
+
+
+def _there_and_back() -> Any:
+    embedding = layers.ReversibleEmbedding(10, 6)
+    x = layers.Input((6,), dtype="int32")
+    return laminar.Model(x, embedding(embedding(x), reverse=True))
+
+
+_QUANTIZED: dict[str, tuple[Any, Any]] = {
+    "dense": (lambda: chain((4,), layers.Dense(7, "relu"), layers.Dense(3)), _ROWS),
+    "einsum": (lambda: chain((4,), layers.EinsumDense("ab,bcd->acd", (2, 3))), _ROWS),
+    "embedding": (lambda: chain((6,), layers.Embedding(10, 5), dtype="int32"), _WORDS),
+    "reversible-embedding": (_there_and_back, _WORDS),
+}
+
+
+@pytest.mark.parametrize("mode", ["int8", "int4", "float8"])
+@pytest.mark.parametrize("name", list(_QUANTIZED))
+def test_quantized_layers(name: str, mode: str, tmp_path: Path) -> None:
+    """Products of bytes are exact; the file has a byte for each weight of 4 or 8 bits."""
+    if mode == "float8" and "embedding" in name:
+        pytest.skip("embeddings are not kept in float8")
+    make, x = _QUANTIZED[name]
+    model = make()
+    model.quantize(mode)
+    path = tmp_path / "m.onnx"
+    model.export(path, format="onnx", verbose=False)
+    (found,) = run(path, [x])
+    np.testing.assert_allclose(found, np.asarray(model(x)), rtol=1e-5, atol=1e-6)
+    if mode != "float8":
+        kinds = {
+            str(onnx.numpy_helper.to_array(t).dtype) for t in onnx.load(path).graph.initializer
+        }
+        assert "int8" in kinds
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint8"])
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_shifts(count: int, dtype: str) -> None:
+    given = np.array([-128, -7, -1, 0, 5, 127]).astype(dtype)
+    by = np.array(count, dtype)
+    check_function(lambda x: [ops.right_shift(x, by), ops.left_shift(x, by)], given)

@@ -467,3 +467,19 @@ def test_sixteen_bits_compute_places_in_more() -> None:
 def test_mistakes(make: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()
+
+
+@pytest.mark.parametrize("form", [{"crop_to_aspect_ratio": True}, {"pad_to_aspect_ratio": True}])
+@pytest.mark.parametrize("size", [(6, 4), (3, 8)])
+def test_resizing_in_a_model_of_images_of_any_size(
+    form: dict[str, bool], size: tuple[int, int]
+) -> None:
+    layer = layers.Resizing(*size, **form)  # type: ignore[arg-type]  # bools by name
+    inputs = layers.Input((None, None, 3))
+    outputs = layer(inputs)
+    assert tuple(outputs.shape) == (None, *size, 3)
+    model = laminar.Model(inputs, outputs)
+    for shape in ((2, 9, 7, 3), (2, 5, 12, 3), (1, 6, 6, 3)):
+        x = np.random.default_rng(0).normal(size=shape).astype("float32")
+        found = model.predict(x, verbose=0)
+        np.testing.assert_allclose(found, np.asarray(layer(x)), rtol=1e-5, atol=1e-6)

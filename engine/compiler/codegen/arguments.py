@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ...graph import DType
-from ..ir.program import Shape
 from ..target.code import Code
-from .function import Value
 
 
 @dataclass(frozen=True)
@@ -52,20 +49,3 @@ class Loops:
 
     code: Code
     words: tuple[WordSpec, ...]
-
-
-class Access:
-    """An affine place in memory, or an affine number, followed through the loops."""
-
-    def __init__(self, storage: int | None, strides: Shape, offset: int, dtype: DType) -> None:
-        self.storage = storage
-        self.strides = strides  # along the axes of the kernel
-        self.offset = offset
-        self.dtype = dtype
-        self.pointer = ""
-        self.steps: list[Value] = []  # along the joined axes
-
-    @property
-    def moves(self) -> bool:
-        """Whether it differs along the last axis."""
-        return bool(self.steps) and self.steps[-1].name != "0"

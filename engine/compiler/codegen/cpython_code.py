@@ -16,7 +16,7 @@ from ...graph import int32, int64
 from ..target import host
 from ..target.code import Code
 from ..target.llvm import vector_bytes
-from . import driver
+from . import driver_words
 from .abi import COUNT, DATA, ITEMS, RANK, SIZES, TYPE, at, field, pointer, put, word
 from .control import fold, replaced, when
 from .conversions import convert
@@ -88,11 +88,13 @@ def _call(module: Module) -> None:
         thread = fn.named(f"call ptr {at_word(CALL_LEAVE)}()")
         fn.line(f"call void {run}(ptr {plan}, ptr {items})")
         fn.line(f"call void {at_word(CALL_TAKE)}(ptr {thread})")
-        status = word(fn, plan, driver.STATUS)
+        status = word(fn, plan, driver_words.STATUS)
         number = fn.number(0)
-        (number,) = replaced(fn, status != driver.DONE, [number], lambda: [int_of(status)])
+        (number,) = replaced(fn, status != driver_words.DONE, [number], lambda: [int_of(status)])
         part = f"ptr {objects}, {first}, {first + results}"
-        (found,) = replaced(fn, status == driver.DONE, [number], lambda: [called(CALL_PART, part)])
+        (found,) = replaced(
+            fn, status == driver_words.DONE, [number], lambda: [called(CALL_PART, part)]
+        )
         return found
 
     def int_of(value: Value) -> Value:

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from ...graph import int32
 from ..ir.program import Pointwise, Reduce, View
 from ..ir.sizes import is_known
+from ..schedule.kernel_accesses import Access
 from ..schedule.unrolled_rows import is_short
 from ..target import host
-from .arguments import Access
 from .control import fold, loop, replaced, when
 from .conversions import convert
 from .function import Value
 from .loop_nest import LoopNest
 from .memory import address_at, first_lanes, prefetch
-from .operands import Spot
+from .operands import LoopPosition
 from .reductions import Combine
 from .scalars import write
 
@@ -39,7 +39,7 @@ class Row:
 
     def scalar(self) -> None:
         """A kernel of one element."""
-        self._elements(Spot(self, self.offsets, None, None, 0), self.kernel.statements, {})
+        self._elements(LoopPosition(self, self.offsets, None, None, 0), self.kernel.statements, {})
 
     def write(self) -> None:
         last = len(self.w.groups) - 1
@@ -73,7 +73,7 @@ class Row:
         full = [s for s in self.kernel.statements if not self._is_row(s)]
         if not self.kernel.axes:
             for start in starts:
-                self._elements(Spot(self, self.offsets, start, mask, lanes), full, {})
+                self._elements(LoopPosition(self, self.offsets, start, mask, lanes), full, {})
             return
         combines = [self._combine(s) for s in reduces]
         carried = [x for _ in starts for c in combines for x in c.neutral(fn, lanes)]
@@ -86,7 +86,7 @@ class Row:
                 found = []
                 at = 0
                 for start in starts:
-                    spot = Spot(self, offsets, start, mask, lanes)
+                    spot = LoopPosition(self, offsets, start, mask, lanes)
                     new = self._elements(spot, full, {})
                     for s, c in zip(reduces, combines, strict=True):
                         width = 1 + c.is_place
@@ -112,7 +112,7 @@ class Row:
         at = 0
         for start in starts:
             self.rows = {}
-            spot = Spot(self, self.offsets, start, mask, lanes)
+            spot = LoopPosition(self, self.offsets, start, mask, lanes)
             for s, c in zip(reduces, combines, strict=True):
                 width = 1 + c.is_place
                 self.rows[s.target.storage] = values[at + width - 1]
@@ -129,7 +129,7 @@ class Row:
     def _along(self) -> None:
         fn = self.fn
         self._prepare()
-        here = Spot(self, self.offsets, None, None, 0)
+        here = LoopPosition(self, self.offsets, None, None, 0)
         blocks = self._short_row()
         self._row_statements(here, 0)
         for phase in range(self.w.phases.count):
@@ -155,7 +155,7 @@ class Row:
                 self._store(here, s, found[-1])
             self._row_statements(here, phase + 1)
 
-    def _short_row(self) -> list[tuple[Spot, dict[int, Value]]]:
+    def _short_row(self) -> list[tuple[LoopPosition, dict[int, Value]]]:
         """The vectors of a row whose length is known and small, and what is known of each."""
         w, fn, lanes = self.w, self.fn, self.w.lanes
         last = len(w.groups) - 1
@@ -163,11 +163,11 @@ class Row:
             return []
         if not is_short(w.numbers[last], lanes, len(self.kernel.statements)):
             return []
-        found: list[tuple[Spot, dict[int, Value]]] = []
+        found: list[tuple[LoopPosition, dict[int, Value]]] = []
         for start in range(0, w.numbers[last], lanes):
             rest = w.numbers[last] - start
             mask = None if rest >= lanes else first_lanes(fn, fn.number(rest), lanes)
-            found.append((Spot(self, self.offsets, fn.number(start), mask, lanes), {}))
+            found.append((LoopPosition(self, self.offsets, fn.number(start), mask, lanes), {}))
         return found
 
     def _written_out(
@@ -176,7 +176,7 @@ class Row:
         full: Sequence[Pointwise | Reduce],
         reduces: Sequence[Reduce],
         combines: Sequence[Combine],
-        blocks: Sequence[tuple[Spot, dict[int, Value]]],
+        blocks: Sequence[tuple[LoopPosition, dict[int, Value]]],
     ) -> list[Value]:
         """One phase of a short row: what a vector has been found to be, later phases know too."""
         parts = []
@@ -192,7 +192,7 @@ class Row:
 
     def _given(
         self,
-        spot: Spot,
+        spot: LoopPosition,
         new: dict[int, Value],
         reduces: Sequence[Reduce],
         combines: Sequence[Combine],
@@ -259,7 +259,7 @@ class Row:
         def block(
             offsets: dict[int, Value], i: Value, values: list[Value], mask: Value | None, u: int
         ) -> list[Value]:
-            spot = Spot(self, offsets, i, mask, lanes, phase)
+            spot = LoopPosition(self, offsets, i, mask, lanes, phase)
             for access, place in ahead:
                 if u * lanes * access.dtype.size % host.LINE == 0:
                     prefetch(fn, address_at(fn, place, i, access.dtype.size))
@@ -312,7 +312,7 @@ class Row:
         """What the first phase reads, and where in the next row: to be fetched while there is time.
 
         The processor itself foresees what is read of a row, but only up to the end of a page. Where
-        rows are longer, fetching the next one would drive this one out of the nearest cache.
+        rows are longer, fetching the next one would drive this one out of the L1 cache.
         """
         w, fn = self.w, self.fn
         last = len(w.groups) - 1
@@ -335,7 +335,7 @@ class Row:
 
     def _prepare(self) -> None:
         """Load before the loops what stays the same in them."""
-        spot = Spot(self, self.offsets, None, None, 0)
+        spot = LoopPosition(self, self.offsets, None, None, 0)
         for s in self.kernel.statements:
             if not self._is_row(s):
                 for operand in s.operands:
@@ -349,7 +349,7 @@ class Row:
     def _combine(self, s: Reduce) -> Combine:
         return Combine(s.kind, self.w.program.dtype(s.operand))
 
-    def _row_statements(self, spot: Spot, ready: int | None) -> None:
+    def _row_statements(self, spot: LoopPosition, ready: int | None) -> None:
         """The statements on rows that can run after `ready` phases; all of them for None."""
         for s in self.kernel.statements:
             if not self._is_row(s) or (ready is not None and self.w.phases.of[id(s)] != ready):
@@ -361,7 +361,7 @@ class Row:
             self._store(spot, s, found)
 
     def _elements(
-        self, spot: Spot, statements: Sequence[Pointwise | Reduce], env: dict[int, Value]
+        self, spot: LoopPosition, statements: Sequence[Pointwise | Reduce], env: dict[int, Value]
     ) -> dict[int, Value]:
         """Compute full statements at a spot; gives the operand of each reduction by its id."""
         found: dict[int, Value] = {}
@@ -375,7 +375,7 @@ class Row:
             self._store(spot, s, value)
         return found
 
-    def value(self, spot: Spot, s: Pointwise, env: dict[int, Value]) -> Value:
+    def value(self, spot: LoopPosition, s: Pointwise, env: dict[int, Value]) -> Value:
         key = id(s)
         value = env.get(key)
         if value is None:
@@ -383,7 +383,7 @@ class Row:
             value = env[key] = self.fn.splat(write(self.fn, s.expression, values), spot.lanes)
         return value
 
-    def _store(self, spot: Spot, s: Pointwise | Reduce, value: Value) -> None:
+    def _store(self, spot: LoopPosition, s: Pointwise | Reduce, value: Value) -> None:
         if s.target.storage in self.w.stored:
             spot.store(self.w.target_access(s), self.fn.splat(value, spot.lanes))
 

@@ -27,7 +27,7 @@ class LoopWriter(LoopNest):
         """The code, for threads that share the work."""
         module = Module(self.vector_bytes)
         self.fn = fn = IRFunction(module, SYMBOL, [POINTER, "i64", "i64"])
-        self._begin(self._joined())
+        self._begin(self.joined())
         tid, nth = (Value(fn, fn.arguments[i], int64, 0) for i in (1, 2))
         outer_range, inner_range = self._shares(tid, nth)
         self._outermost(outer_range, inner_range)

@@ -6,18 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from ...graph import DType, int64
-from ..ir.kernel import Kernel, at_hand, fills, strides_over
-from ..ir.program import IndirectLoad, Iota, Operand, Pointwise, Reduce, Size, View, contiguous
+from ...graph import int64
+from ..ir.kernel import Kernel
+from ..ir.program import IndirectLoad, Operand, Size
 from ..schedule.buffer_assignment import BufferAssignment
-from ..schedule.phases import phases_of
+from ..schedule.kernel_accesses import KernelAccesses
 from ..schedule.unrolled_rows import lanes_of
-from .arguments import (
-    Access,
-    BufferWord,
-    NumberWord,
-    WordSpec,
-)
+from .arguments import BufferWord, NumberWord, WordSpec
 from .conversions import convert
 from .function import IRFunction, Value
 from .memory import address_at, load, load_pointer, room
@@ -25,7 +20,7 @@ from .memory import address_at, load, load_pointer, room
 Range: TypeAlias = tuple[Value, Value]
 
 
-class LoopNest:
+class LoopNest(KernelAccesses):
     """What all parts of a kernel's code know of it.
 
     Args:
@@ -43,107 +38,10 @@ class LoopNest:
     limits: dict[int, Range]
 
     def __init__(self, layout: BufferAssignment, kernel: Kernel, vector_bytes: int) -> None:
-        self.program = program = layout.program
-        self.kernel = kernel
-        self.stored = layout.stored | layout.rows
+        super().__init__(layout, kernel)
         self.vector_bytes = vector_bytes
-        self.made = {s.target.storage: s for s in kernel.statements}
-        self.partial = {
-            s.target.storage
-            for s in kernel.statements
-            if isinstance(s, Pointwise) and not fills(program, s.target)
-        }
-        self.accesses: dict[object, Access] = {}
         self.words: list[WordSpec] = []
-        self.phases = phases_of(kernel)
-        self.reloaded = self.phases.crossing & self.stored  # by later phases
-        self.rows = layout.rows & self.made.keys()
-        self.lanes = lanes_of(program, kernel, vector_bytes) if kernel.shape else 0
-        self._collect()
-
-    def _collect(self) -> None:
-        for statement in self.kernel.statements:
-            for operand in statement.operands:
-                self._collect_operand(operand)
-            target = statement.target
-            if target.storage in self.stored:
-                self.target_access(statement)
-                if target.storage in self.reloaded:
-                    self._access(self.program.whole(target.storage))
-
-    def _collect_operand(self, operand: Operand) -> None:
-        if isinstance(operand, IndirectLoad):
-            self._access(operand.view)
-            for index in operand.indices:
-                self._collect_operand(index)
-        elif isinstance(operand, Iota) or (isinstance(operand, View) and not self.is_here(operand)):
-            self._access(operand)
-
-    def is_here(self, view: View) -> bool:
-        """Whether a view is a value that the kernel makes for the very element."""
-        return (
-            view.storage in self.made
-            and view.storage not in self.partial
-            and at_hand(view, self.kernel)
-        )
-
-    def _access(self, operand: View | Iota) -> Access:
-        found = self.accesses.get(operand)
-        if found is None:
-            strides = strides_over(operand, self.kernel)
-            assert strides is not None
-            storage = operand.storage if isinstance(operand, View) else None
-            dtype = (
-                self.program.storages[operand.storage].dtype if isinstance(operand, View) else int64
-            )
-            if storage in self.rows:
-                found = self._row_access(storage, dtype)
-            else:
-                found = Access(storage, strides, operand.offset, dtype)
-            self.accesses[operand] = found
-        return found
-
-    def _row_access(self, storage: int, dtype: DType) -> Access:
-        """A row of this thread's own, which each row of the kernel takes in its turn."""
-        shape, axes = self.kernel.shape, self.kernel.axes or frozenset()
-        along = iter(contiguous(tuple(n for a, n in enumerate(shape) if a in axes)))
-        strides = tuple(next(along) if a in axes else 0 for a in range(len(shape)))
-        return Access(storage, strides, 0, dtype)
-
-    def target_access(self, statement: Pointwise | Reduce) -> Access:
-        target = statement.target
-        if target.storage in self.rows:
-            return self._access(self.program.whole(target.storage))
-        key = ("store", target)
-        found = self.accesses.get(key)
-        if found is None:
-            view = target
-            if isinstance(statement, Reduce) and statement.split is not None:
-                view = View(target.storage, target.shape[1:], target.strides[1:], target.offset)
-            strides = strides_over(view, self.kernel)
-            assert strides is not None
-            dtype = self.program.storages[target.storage].dtype
-            found = self.accesses[key] = Access(target.storage, strides, target.offset, dtype)
-        return found
-
-    def _joined(self) -> list[list[int]]:
-        """The axes, those that all accesses step over as over one put together."""
-        shape = self.kernel.shape
-        axes = self.kernel.axes or frozenset()
-        groups: list[list[int]] = []
-        for a in range(len(shape)):
-            if (
-                groups
-                and (a in axes) == (groups[-1][0] in axes)
-                and all(
-                    acc.strides[a - 1] == acc.strides[a] * shape[a]
-                    for acc in self.accesses.values()
-                )
-            ):
-                groups[-1].append(a)
-            else:
-                groups.append([a])
-        return groups
+        self.lanes = lanes_of(layout.program, kernel, vector_bytes) if kernel.shape else 0
 
     def _begin(self, groups: list[list[int]]) -> None:
         """Load the words; set `sizes`, `reduced` and the accesses' steps along joined axes."""

@@ -26,7 +26,7 @@ def room(fn: IRFunction, size: int) -> str:
 
 
 def prefetch(fn: IRFunction, pointer: str) -> None:
-    """Fetch a line into the nearest cache, to read it; any address will do."""
+    """Fetch a line into the L1 cache, to read it; any address will do."""
     fn.module.declarations["llvm.prefetch.p0"] = (
         "declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"
     )

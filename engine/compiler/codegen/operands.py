@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ...graph import bool_, int32, int64
 from ..ir.program import IndirectLoad, Iota, Literal, Operand, Pointwise, Size, View
-from .arguments import Access
+from ..schedule.kernel_accesses import Access
 from .conversions import convert
 from .function import Value
 from .loop_nest import LoopNest
@@ -27,12 +27,12 @@ class RowValues(Protocol):
     rows: dict[int, Value]
     fixed: dict[object, Value]
 
-    def value(self, spot: Spot, s: Pointwise, env: dict[int, Value]) -> Value:
+    def value(self, spot: LoopPosition, s: Pointwise, env: dict[int, Value]) -> Value:
         """What a map gives at a position; `env` has what is known there."""
         ...
 
 
-class Spot:
+class LoopPosition:
     """A position in the loops: one element (`lanes` 0), or a vector of them along the last axis."""
 
     def __init__(

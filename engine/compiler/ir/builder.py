@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,18 +17,20 @@ import numpy as np
 from ...errors import ShapeError
 from ...graph import Array, DType, bool_, float32, int32
 from .element_types import HALVES
+from .machine import HOST, Machine
 from .not_lowered import NotLoweredError
 from .program import (
+    Alias,
     Check,
     Fence,
     IndirectLoad,
     Iota,
     KernelCall,
+    KernelPlanner,
     Literal,
     Loop,
     LoopProgram,
     Operand,
-    Over,
     Pointwise,
     Reduce,
     Shape,
@@ -38,30 +41,30 @@ from .program import (
     contiguous,
 )
 from .recording_scalars import record, same
-from .sizes import is_known, shown, symbolic_size
+from .sizes import DerivedSize, is_known, shown, symbolic_size
 
 # A reduction over more is made of several parts, which can run at once.
 _PART_ROWS = 4096  # of columns that are added up
 _PART_ELEMENTS = 32768  # of everything into one number
 _PER_UNKNOWN = 256  # elements for each step of an unknown size
-# A part is at least that many bytes, and there are at most that many.
-_PART_BYTES = 1 << 16
-_MOST_PARTS = 16
 
 
 class Builder:
     """Adds statements to a program.
 
+    Args:
+        num_sizes: how many symbolic sizes there are.
+        machine: what the program is for.
+
     Attributes:
         program: what has been built.
-        derived: for each symbolic size made here, how its real value follows from other real ones.
     """
 
-    def __init__(self, num_sizes: int = 0) -> None:
+    def __init__(self, num_sizes: int = 0, machine: Machine = HOST) -> None:
         self.program = LoopProgram()
-        self.derived: list[Callable[[Callable[[int], int]], int]] = []
+        self.machine = machine
         self._num_sizes = num_sizes
-        self._numbers: dict[Any, int] = {}
+        self._derived: dict[DerivedSize, int] = {}
         self._shared: dict[Any, View] = {}
         self._loop_begins = 0  # the first storage of the innermost loop
         self._num_fences = 0
@@ -171,7 +174,7 @@ class Builder:
         source = self.program.halves.get(x.storage)
         if source is None or not source.is_contiguous:
             return None
-        self.program.spare.add(x.storage)
+        self.program.removable.add(x.storage)
         return x._replace(storage=source.storage, fence=x.fence or source.fence)
 
     def widened(self, x: Operand) -> Any:
@@ -246,20 +249,15 @@ class Builder:
 
     def _parts(self, size: int, row_bytes: int) -> int:
         """A symbolic size for the number of parts of `size` rows."""
+        machine = self.machine
+        return self.derive(NumParts(size, row_bytes, machine.part_bytes, machine.most_parts))
 
-        def parts(real: Callable[[int], int]) -> int:
-            rows = real(size)
-            wanted = rows * real(row_bytes) // _PART_BYTES
-            return max(1, min(_MOST_PARTS, wanted, rows))
-
-        return self.derive(parts, ("parts", size, row_bytes))
-
-    def derive(self, value: Callable[[Callable[[int], int]], int], key: Any) -> int:
-        """A symbolic size for a number that is computed from real sizes; one for equal keys."""
-        found = self._numbers.get(key)
+    def derive(self, size: DerivedSize) -> int:
+        """A symbolic size for a number that follows from others; one for equal ones."""
+        found = self._derived.get(size)
         if found is None:
-            self.derived.append(value)
-            found = self._numbers[key] = symbolic_size(self._num_sizes + len(self.derived) - 1)
+            found = self._derived[size] = symbolic_size(self._num_sizes + len(self._derived))
+            self.program.derived[found] = size
         return found
 
     def kernel_call(
@@ -267,32 +265,27 @@ class Builder:
         name: str,
         inputs: Sequence[Operand],
         outputs: Sequence[tuple[Shape, DType]],
-        plan: Callable[..., Any],
+        planner: KernelPlanner,
         *,
-        early: bool = False,
+        hoisted: bool = False,
         work: int = 0,
-        over: Over | None = None,
+        alias: Alias | None = None,
     ) -> list[View]:
-        """Kernels that are planned with real sizes: plan(real, target, inputs, outputs).
+        """Kernels that are planned with real sizes.
 
         Args:
             name: what it is.
             inputs: made contiguous.
             outputs: shapes and types.
-            plan: gives the launches, from the numbers of what goes in and out; see `KernelCall`.
+            planner: gives the launches.
             early: whether they run before all others that they do not need.
             work: the number of multiplications, if they take the time.
             over: the input whose memory the one output may take.
         """
         views = tuple(self.whole(x) for x in inputs)
         made = [self.storage(shape, dtype) for shape, dtype in outputs]
-        numbers = tuple(v.storage for v in views), tuple(v.storage for v in made)
-
-        def planned(real: Callable[[int], int], target: Any, **more: Any) -> Any:
-            return plan(real, target, *numbers, **more)
-
-        call = KernelCall(name, views, numbers[1], planned, early=early, work=work, over=over)
-        self._add(call)
+        writes = tuple(v.storage for v in made)
+        self._add(KernelCall(name, views, writes, planner, hoisted=hoisted, work=work, alias=alias))
         return made
 
     def once(self, key: Any, make: Callable[[], View]) -> View:
@@ -308,20 +301,15 @@ class Builder:
         views: Sequence[View],
         shape: Shape,
         dtype: DType,
-        plan: Callable[..., Any],
+        planner: KernelPlanner,
         *,
         work: int = 0,
         epilogue: bool = True,
     ) -> View:
         """As `kernel_call`, with one output, whose rows an `epilogue` may go on with."""
         made = self.storage(shape, dtype)
-        numbers = tuple(v.storage for v in views), (made.storage,)
-
-        def planned(real: Callable[[int], int], target: Any, **more: Any) -> Any:
-            return plan(real, target, *numbers, **more)
-
         rows = made.shape if epilogue else None
-        self._add(KernelCall(name, tuple(views), numbers[1], planned, rows, work))
+        self._add(KernelCall(name, tuple(views), (made.storage,), planner, rows, work))
         return made
 
     def check(self, fails: Operand) -> None:
@@ -409,6 +397,29 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
                     raise ShapeError(f"{' and '.join(map(shown, shapes))} do not broadcast")
                 found[a] = n
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class NumParts(DerivedSize):
+    """In how many parts `size` rows of so many bytes are reduced.
+
+    Attributes:
+        size: see above.
+        row_bytes: see above.
+        part_bytes: a part is at least so large.
+        most: there are at most so many.
+    """
+
+    size: int
+    row_bytes: int
+    part_bytes: int = field(repr=False)
+    most: int = field(repr=False)
+
+    def value(self, real: Callable[[int], int]) -> int:
+        """The number of parts."""
+        rows = real(self.size)
+        wanted = rows * real(self.row_bytes) // self.part_bytes
+        return max(1, min(self.most, wanted, rows))
 
 
 def _in_parts(shape: Shape, axes: tuple[int, ...]) -> bool:

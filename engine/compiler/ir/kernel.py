@@ -99,7 +99,7 @@ def strides_over(operand: View | Iota, kernel: Kernel) -> Shape | None:
     return None
 
 
-def at_hand(view: View, kernel: Kernel) -> bool:
+def is_same_element(view: View, kernel: Kernel) -> bool:
     """Whether a view of something made in the kernel is the element, or row, it is made for."""
     if view.storage in kernel.rows:
         return is_column(view, kernel)

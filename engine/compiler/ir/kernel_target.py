@@ -10,7 +10,7 @@ from ..target.host import is_arm
 from .launch import Buffer, Word
 
 
-class Stock(Protocol):
+class AvailableCode(Protocol):
     """The codes that are loaded, so that they need not be compiled."""
 
     def has(self, code: Code) -> bool:
@@ -27,15 +27,15 @@ class Target(NamedTuple):
     threads: how many threads there may be: each has scratch memory of its own.
     has_sizes: whether the same is going to be planned for other sizes: then a launch tells what
         they need.
-    stock: the only code to use; None: anything can be compiled.
-    anywhere: the values that may begin anywhere; all others begin at a line of the cache.
+    available: the only code to use; None: anything can be compiled.
+    unaligned: the values that may begin anywhere; all others begin at a line of the cache.
     """
 
     vector_bytes: int
     threads: int
     has_sizes: bool = False
-    stock: Stock | None = None
-    anywhere: frozenset[int] = frozenset()
+    available: AvailableCode | None = None
+    unaligned: frozenset[int] = frozenset()
 
     @property
     def registers(self) -> int:
@@ -52,6 +52,6 @@ class Target(NamedTuple):
         """Elements of a vector."""
         return self.vector_bytes // dtype.size
 
-    def may_be_beside(self, data: Word) -> bool:
-        """Whether memory may begin beside a line of the cache, as only a run knows."""
-        return isinstance(data, Buffer) and data.value in self.anywhere
+    def may_be_unaligned(self, data: Word) -> bool:
+        """Whether memory may begin anywhere in a line of the cache; only a run knows."""
+        return isinstance(data, Buffer) and data.value in self.unaligned

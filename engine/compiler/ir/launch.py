@@ -79,7 +79,7 @@ def codes_in(launches: Sequence[Launch]) -> tuple[Code, ...]:
 
 
 class Stream(NamedTuple):
-    """Memory that is gone through once, in step with the rows of a result."""
+    """Memory that is streamed once, in step with the rows of a result."""
 
     data: Word
     row_bytes: int

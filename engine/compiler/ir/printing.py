@@ -1,7 +1,7 @@
 """Loop programs and kernels as text, for people.
 
 A storage is a letter for its role and its number: x an input, v a variable, c a constant, w a
-window, t a temporary. It stands alone where it is gone through as it is, or broadcast as NumPy
+window, t a temporary. It stands alone where it is read as it is, or broadcast as NumPy
 does; else the element follows that is at place i, j, ... of what is computed.
 """
 
@@ -45,8 +45,9 @@ _AXES = "ijklpqrs"  # what the places along the first axes are called
 
 
 def program_text(program: LoopProgram) -> str:
-    """The storages of a program, its statements with what they came from, and what goes out."""
-    lines = [storage_text(program, n) for n in range(len(program.storages))]
+    """Derived sizes, storages, statements with what they came from, and what goes out."""
+    lines = [f"{shown_size(n)} = {size}" for n, size in program.derived.items()]
+    lines += [storage_text(program, n) for n in range(len(program.storages))]
     lines.extend(_statement_lines(program, program.statements))
     lines.extend(
         f"{name_of(program, n)} becomes {_operand(program, view)}"
@@ -86,7 +87,7 @@ def describe(
         program: where it belongs.
         kernel: what is described.
         stored: the storages that are in memory; others are in registers.
-        numbers: by the id() of a kernel, its number, which is told of those inside of it.
+        numbers: by the id() of a kernel, its number, which those inside of it show.
     """
     return "\n".join(_kernel_lines(program, kernel, stored, numbers or {}))
 
@@ -180,7 +181,16 @@ def _statement_text(program: LoopProgram, s: Statement) -> str:
 
 def _kernel_call_text(program: LoopProgram, s: KernelCall) -> str:
     made = ", ".join(_target(program, program.whole(n)) for n in s.writes)
-    return f"{made} = {s.name}({', '.join(_operand(program, x) for x in s.inputs)})"
+    given = [_operand(program, x) for x in s.inputs]
+    given += [f"{name}={_parameter(x)}" for name, x in s.planner.parameters().items()]
+    return f"{made} = {s.name}({', '.join(given)})"
+
+
+def _parameter(value: object) -> str:
+    """A parameter of a planner; numbers in it may be symbolic sizes."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_parameter, value))}]"
+    return shown_size(value) if type(value) is int else str(value)
 
 
 def _check_text(program: LoopProgram, s: Check) -> str:

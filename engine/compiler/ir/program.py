@@ -7,17 +7,20 @@ the program runs are symbolic sizes (see sizes.py), so that no decision can rest
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...errors import InternalError
 from ...graph import Array, DType
+from ..target.fingerprint import digest, encoded
 from .expression import Expression
-from .launch import Launch
-from .sizes import shown, shown_size
+from .kernel_target import Target
+from .launch import Buffer, Epilogue, Launch
+from .sizes import DerivedSize, shown, shown_size
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -120,7 +123,7 @@ class Storage:
     role: str = "temporary"
     value: Array | None = None
     window: Window | None = None
-    name: str = ""
+    name: str = field(default="", compare=False)
 
     @property
     def num_elements(self) -> int:
@@ -186,10 +189,8 @@ class KernelCall:
         name: what it is, for reading.
         inputs: the views it reads.
         writes: the storages it fills.
-        plan: launches for real sizes: plan(real, target) with `real` turning numbers into real
-            ones, and what kernels are for. Their buffers are numbered as the storages are.
-        shape: of its one output, if an epilogue may go on with rows of it that are finished; then
-            `plan` also takes epilogue=.
+        planner: gives the launches for real sizes.
+        shape: of its one output, if an epilogue may go on with rows of it that are finished.
         work: how many multiplications there are; 0 where memory takes the time.
         early: whether it runs before all that it does not need, so that others can join kernels
             which come before the place where its result is first used.
@@ -199,19 +200,66 @@ class KernelCall:
     name: str
     inputs: tuple[View, ...]
     writes: tuple[int, ...]
-    plan: Callable[..., Sequence[Launch]]
+    planner: KernelPlanner
     shape: Shape | None = None
     work: int = 0
-    early: bool = False
-    over: Over | None = None
+    hoisted: bool = False
+    alias: Alias | None = None
 
     @property
     def operands(self) -> tuple[Operand, ...]:
         """What it reads."""
         return self.inputs
 
+    def launches(
+        self, real: Callable[[int], int], target: Target, epilogue: Epilogue | None = None
+    ) -> Sequence[Launch]:
+        """What runs for real sizes; buffers are numbered as the storages are."""
+        outputs = tuple(Buffer(number) for number in self.writes)
+        return self.planner.plan(KernelArguments(self.inputs, outputs, real, target, epilogue))
 
-class Over(NamedTuple):
+
+class KernelArguments(NamedTuple):
+    """What the launches of a kernel call are planned for.
+
+    Attributes:
+        views: what it reads.
+        outputs: what it fills.
+        real: turns numbers of the program into those of a run.
+        target: what kernels are for.
+        epilogue: what is done to rows that are finished.
+    """
+
+    views: tuple[View, ...]
+    outputs: tuple[Buffer, ...]
+    real: Callable[[int], int]
+    target: Target
+    epilogue: Epilogue | None = None
+
+    @property
+    def inputs(self) -> tuple[Buffer, ...]:
+        """What it reads, of views that are whole storages."""
+        return tuple(Buffer(view.storage) for view in self.views)
+
+
+@dataclass(frozen=True)
+class KernelPlanner(ABC):
+    """Which kernels run for a call: a named rule and its parameters, the fields.
+
+    Planners are data, as the program around them: equal ones plan alike. Those fields are printed
+    that are no `field(repr=False)`.
+    """
+
+    @abstractmethod
+    def plan(self, arguments: KernelArguments) -> Sequence[Launch]:
+        """The launches for real sizes."""
+
+    def parameters(self) -> dict[str, Any]:
+        """The fields that tell more than the operands do."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.repr}
+
+
+class Alias(NamedTuple):
     """What a kernel call may write over, as it changes but a part of it.
 
     Attributes:
@@ -294,19 +342,22 @@ class LoopProgram:
         outputs: the views that go out.
         updates: variable storage -> the view that it holds at the end.
         labels: for a statement (by id), the operation or layer it came from.
-        places: symbolic sizes for places and sizes that whoever derives them answers for.
-        spare: storages that need not be made if nobody reads them.
+        places: derived sizes that are within bounds by construction; views with them are not
+            verified.
+        removable: storages that need not be made if nobody reads them.
         halves: storage of float32 -> the halves that it is a copy of.
+        derived: symbolic sizes made here, in order -> how they follow from others.
     """
 
     storages: list[Storage] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     outputs: list[View] = field(default_factory=list)
     updates: dict[int, View] = field(default_factory=dict)
-    labels: dict[int, str] = field(default_factory=dict)
+    labels: dict[int, str] = field(default_factory=dict, compare=False)
     places: set[int] = field(default_factory=set)
-    spare: set[int] = field(default_factory=set)
+    removable: set[int] = field(default_factory=set)
     halves: dict[int, View] = field(default_factory=dict)
+    derived: dict[int, DerivedSize] = field(default_factory=dict)
 
     def add(self, storage: Storage) -> int:
         """Number a storage."""
@@ -317,6 +368,15 @@ class LoopProgram:
         """A storage as it is."""
         shape = self.storages[number].shape
         return View(number, shape, contiguous(shape))
+
+    @property
+    def digest(self) -> str:
+        """The digest of all that decides what is computed, and how; names are for people.
+
+        Raises:
+            NoDigestError: a planner is not of laminar's own code.
+        """
+        return digest(encoded(self))
 
     def dtype(self, x: Operand) -> DType:
         """The element type of an operand."""

@@ -9,7 +9,9 @@ number computed from it by multiplication (and small additions) tells what it is
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 
 from .not_lowered import NotLoweredError
 
@@ -18,7 +20,7 @@ _MOST = 4096
 # What is larger holds a symbolic size.
 _LARGEST = 1 << 45
 
-_stand_ins: dict[int, int] = {}  # those that have been asked for, by their number
+_symbolic_sizes: dict[int, int] = {}  # those that have been asked for, by their number
 
 
 def symbolic_size(number: int) -> int:
@@ -29,7 +31,7 @@ def symbolic_size(number: int) -> int:
     Raises:
         NotLoweredError: there are too many of them.
     """
-    found = _stand_ins.get(number)
+    found = _symbolic_sizes.get(number)
     if found is not None:
         return found
     if number >= _MOST:
@@ -38,7 +40,7 @@ def symbolic_size(number: int) -> int:
     found = int.from_bytes(digest[:16], "big") | 1 << 127 | 1
     while not _is_prime(found):
         found += 2
-    _stand_ins[number] = found
+    _symbolic_sizes[number] = found
     return found
 
 
@@ -79,7 +81,7 @@ def shown_size(size: int) -> str:
         return str(size)
     if size < 0:
         return f"-{_as_factor(shown_size(-size))}"
-    for number, prime in sorted(_stand_ins.items()):
+    for number, prime in sorted(_symbolic_sizes.items()):
         rest = (size + prime // 2) % prime - prime // 2
         if is_known(rest) and size > prime // 2:
             factor = (size - rest) // prime
@@ -94,6 +96,24 @@ def shown_size(size: int) -> str:
 
 def _as_factor(text: str) -> str:
     return f"({text})" if " " in text else text
+
+
+@dataclass(frozen=True)
+class DerivedSize(ABC):
+    """A size that follows from others otherwise than by multiplication and addition: a named rule
+    and its parameters."""
+
+    @abstractmethod
+    def value(self, real: Callable[[int], int]) -> int:
+        """Its value, where `real` turns numbers of the program into those of a run.
+
+        Raises:
+            NotLoweredError: the program is not right for these sizes.
+        """
+
+    def __str__(self) -> str:
+        given = (f"{f.name}={shown_size(getattr(self, f.name))}" for f in fields(self) if f.repr)
+        return f"{type(self).__name__}({', '.join(given)})"
 
 
 class Sizes:
@@ -127,3 +147,11 @@ class Sizes:
             if abs(rest) < _LARGEST:
                 return self._decode((number - rest) // prime) * value + rest
         raise NotLoweredError(f"the number {number} depends on sizes in a way that is not known")
+
+
+def known_sizes(values: Sequence[int], derived: Iterable[DerivedSize]) -> list[int]:
+    """The real size for each symbolic one, with those that are derived from them, in order."""
+    known = list(values)
+    for size in derived:
+        known.append(size.value(Sizes(known).real))
+    return known

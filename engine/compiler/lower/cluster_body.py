@@ -13,6 +13,7 @@ from ...ops.state.variable import assign, assign_add, assign_sub, read_variable
 from ...ops.state.variable_rows import assign_rows
 from ..ir.builder import Builder
 from ..ir.element_types import check_computed
+from ..ir.machine import HOST, Machine
 from ..ir.not_lowered import NotLoweredError
 from ..ir.program import LoopProgram, Operand, Shape, Size, View
 from .operations import OperationLowering
@@ -35,18 +36,25 @@ class ClusterLowering:
         inputs: for each input that is an array, its storage.
     """
 
-    def __init__(self, body: ClusterBody, shapes: Sequence[Shape | int], num_sizes: int) -> None:
+    def __init__(
+        self,
+        body: ClusterBody,
+        shapes: Sequence[Shape | int],
+        num_sizes: int,
+        machine: Machine = HOST,
+    ) -> None:
         """Lower a body.
 
         Args:
             body: the operations.
             shapes: of each input; for a handle (), for a number that is a size, that number.
             num_sizes: how many symbolic sizes there are among the shapes.
+            machine: what the program is for.
 
         Raises:
             NotLoweredError: an operation has no native form for these shapes.
         """
-        self.builder = Builder(num_sizes)
+        self.builder = Builder(num_sizes, machine)
         self.program: LoopProgram = self.builder.program
         self.variables: dict[int, int] = {}
         self.inputs: dict[int, int] = {}

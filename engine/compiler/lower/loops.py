@@ -35,7 +35,7 @@ from ..ir.program import (
 )
 from .operations import OperationLowering
 from .rules.table import Lowered, known_size, lowers
-from .sink_reductions import sunk_reductions, without
+from .sink_reductions import reductions_to_sink, without
 
 LOOPS = frozenset({*structured.SCAN, *structured.WHILE})
 GRAPHS = frozenset({"body", "condition"})  # those of their attributes that are graphs
@@ -243,7 +243,7 @@ class _Scan:
         self.outputs = dict(zip(self.kept, whole.outputs[len(carried) :], strict=True))
         self.total = known_size(length)
         self.slices = range(carries, carries + slices)
-        self.sums = [] if self.total is None else sunk_reductions(whole, self.new, self.slices)
+        self.sums = [] if self.total is None else reductions_to_sink(whole, self.new, self.slices)
         late = {sum.carry for sum in self.sums}
         self.carried = [i for i in carried if i not in late]
         self.body = without(whole, self.sums)

@@ -21,7 +21,7 @@ from ..ir.program import Operand, View
 from .operations import OperationLowering
 
 
-class LateSum(NamedTuple):
+class SunkReduction(NamedTuple):
     """A carry that is added up after the loop.
 
     Attributes:
@@ -62,7 +62,9 @@ def _rows(b: Builder, x: Operand) -> View:
     return b.reshape(x, (math.prod(lead), columns))
 
 
-def sunk_reductions(body: ClusterBody, new: Mapping[int, int], slices: range) -> list[LateSum]:
+def reductions_to_sink(
+    body: ClusterBody, new: Mapping[int, int], slices: range
+) -> list[SunkReduction]:
     """The carries of a loop that can be added up after it.
 
     Args:
@@ -72,18 +74,18 @@ def sunk_reductions(body: ClusterBody, new: Mapping[int, int], slices: range) ->
     """
     uses = Counter([*body.outputs, *(v for step in body.steps for v in step.inputs)])
     makers = {step.outputs[0]: step for step in body.steps if len(step.outputs) == 1}
-    found = (_late_sum(body, i, v, uses, makers, slices) for i, v in new.items())
+    found = (_sunk_reduction(body, i, v, uses, makers, slices) for i, v in new.items())
     return [sum for sum in found if sum is not None]
 
 
-def _late_sum(
+def _sunk_reduction(
     body: ClusterBody,
     carry: int,
     result: int,
     uses: Counter[int],
     makers: Mapping[int, ClusterOp],
     slices: range,
-) -> LateSum | None:
+) -> SunkReduction | None:
     addition = makers.get(result)
     if addition is None or addition.definition is not add:
         return None
@@ -96,7 +98,7 @@ def _late_sum(
             if not _is_sum_of_rows(body, step) or not _differ(body, step.inputs, slices):
                 return None
             after = (step, *reversed(steps))
-            return LateSum(carry, step.inputs, after, tuple(constants), result)
+            return SunkReduction(carry, step.inputs, after, tuple(constants), result)
         if not step.definition.traits.linear:
             return None
         for v in step.inputs[1:]:
@@ -108,7 +110,7 @@ def _late_sum(
         target = step.inputs[0]
         if step.definition is sum_to_op and _differ(body, [target], slices):
             after = tuple(reversed(steps))
-            return LateSum(carry, (target,), after, tuple(constants), result)
+            return SunkReduction(carry, (target,), after, tuple(constants), result)
     return None
 
 
@@ -122,7 +124,7 @@ def _differ(body: ClusterBody, values: Sequence[int], slices: range) -> bool:
     return all(v in slices or v >= body.num_inputs for v in values)
 
 
-def without(body: ClusterBody, sums: Sequence[LateSum]) -> ClusterBody:
+def without(body: ClusterBody, sums: Sequence[SunkReduction]) -> ClusterBody:
     """The body of a loop without what is done after it; it gives the values for that instead."""
     if not sums:
         return body

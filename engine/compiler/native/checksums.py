@@ -23,9 +23,10 @@ from typing import Any
 import numpy as np
 
 from ...graph import uint64
+from ...io.crc import CRC32, CRC32C, power
 from ...io.crc32c import Bytes, portable_crc32c
 from ..codegen.control import fold
-from ..codegen.function import Module, Value
+from ..codegen.function import IRFunction, Module, Value
 from ..kernels.addressing import function, load, store
 from ..target import host, llvm
 from ..target.code import Code
@@ -34,11 +35,8 @@ from ..target.code_cache import address_of
 _log = logging.getLogger(__name__)
 
 _SYMBOL = "crc32_fold"
-# Polynomials, the lowest power in the highest bit.
-_CRC32 = 0xEDB88320  # ISO 3309
-_CRC32C = 0x82F63B78  # Castagnoli
 _ONES = 0xFFFF_FFFF
-_VECTORS = 4  # folded side by side, since each is a chain of products
+VECTORS = 4  # folded side by side, since each is a chain of products
 _SHORT = 1 << 12  # bytes; a call from Python costs as much as zlib takes for them
 
 # What multiplies pairs of 64 bits, by the bytes of a vector.
@@ -52,20 +50,20 @@ def crc32(data: Bytes, start: int = 0) -> int:
         data: contiguous bytes.
         start: the sum of what stands before them.
     """
-    return _sum(data, start, _CRC32, zlib.crc32)
+    return _sum(data, start, CRC32, zlib.crc32)
 
 
 def crc32c(data: Bytes, start: int = 0) -> int:
     """What `portable_crc32c(data, start)` gives."""
-    return _sum(data, start, _CRC32C, portable_crc32c)
+    return _sum(data, start, CRC32C, portable_crc32c)
 
 
 def _sum(data: Bytes, start: int, polynomial: int, by_table: Callable[[Bytes, int], int]) -> int:
-    width = _vector_bytes()
+    width = vector_bytes()
     kernel = _kernel(width, polynomial) if width and len(data) >= _SHORT else None
     if kernel is None:
         return by_table(data, start)
-    block = _VECTORS * width
+    block = VECTORS * width
     whole = len(data) // block * block
     source = np.frombuffer(data, np.uint8)
     rest = np.empty(block, np.uint8)
@@ -75,7 +73,7 @@ def _sum(data: Bytes, start: int, polynomial: int, by_table: Callable[[Bytes, in
 
 
 @functools.cache
-def _vector_bytes() -> int:
+def vector_bytes() -> int:
     """The widest vectors whose halves this processor multiplies; 0 if there are none."""
     features = {} if host.why_not() else llvm.host_features()
     if not features.get("pclmul"):
@@ -87,30 +85,31 @@ def _vector_bytes() -> int:
 def _kernel(width: int, polynomial: int) -> Any | None:
     """The kernel; None where the system lets nobody make code."""
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+    return kernel_of(Code(_SYMBOL, width, _text, (width, polynomial)), kind)
+
+
+def kernel_of(code: Code, kind: Callable[[int], Any]) -> Any | None:
+    """A kernel as a function of Python; None where the system lets nobody make code."""
     try:
-        code = Code(_SYMBOL, width, _text, (width, polynomial))
         return kind(address_of(code))
     except RuntimeError as error:
         _log.debug("checksums are made by tables: %s", error)
         return None
 
 
-def _text(width: int, polynomial: int) -> str:
-    """`void crc32_fold(data, size, start, out)`: `size` bytes, whole blocks, as one block."""
-    module = Module()
-    fn, (data, size, start, out) = function(module, _SYMBOL, 4)
+def folding(
+    fn: IRFunction, width: int, polynomial: int
+) -> Callable[[Sequence[Value], Sequence[Value]], list[Value]]:
+    """What takes the vectors of a block into those of all before it."""
     lanes = width // uint64.size
-    block = _VECTORS * width
+    block = VECTORS * width
     ahead = 8 * block + 32, 8 * block - 32
-    factors = [_power(bits, polynomial) << 1 for bits in ahead]
+    factors = [power(bits, polynomial) << 1 for bits in ahead]
     both = ", ".join(f"i64 {factors[i % 2]}" for i in range(lanes))
-    multiplier = f"<{lanes} x i64> <{both}>"
-    product = f"llvm.x86.{_PRODUCTS[width]}"
     kind = f"<{lanes} x i64>"
-    module.declarations[product] = f"declare {kind} @{product}({kind}, {kind}, i8 immarg)"
-
-    def vectors(at: Value) -> list[Value]:
-        return [load(fn, data + at + i * width, uint64, lanes) for i in range(_VECTORS)]
+    multiplier = f"{kind} <{both}>"
+    product = f"llvm.x86.{_PRODUCTS[width]}"
+    fn.module.declarations[product] = f"declare {kind} @{product}({kind}, {kind}, i8 immarg)"
 
     def moved(x: Value) -> Value:
         halves = [
@@ -119,8 +118,23 @@ def _text(width: int, polynomial: int) -> str:
         ]
         return halves[0] ^ halves[1]
 
+    return lambda before, block: [moved(x) ^ y for x, y in zip(before, block, strict=True)]
+
+
+def _text(width: int, polynomial: int) -> str:
+    """`void crc32_fold(data, size, start, out)`: `size` bytes, whole blocks, as one block."""
+    module = Module()
+    fn, (data, size, start, out) = function(module, _SYMBOL, 4)
+    lanes = width // uint64.size
+    block = VECTORS * width
+    kind = f"<{lanes} x i64>"
+    take_in = folding(fn, width, polynomial)
+
+    def vectors(at: Value) -> list[Value]:
+        return [load(fn, data + at + i * width, uint64, lanes) for i in range(VECTORS)]
+
     def body(at: Value, carried: Sequence[Value]) -> list[Value]:
-        return [moved(x) ^ y for x, y in zip(carried, vectors(at), strict=True)]
+        return take_in(carried, vectors(at))
 
     first, *others = vectors(fn.number(0))
     first = first ^ fn.instruction(
@@ -130,11 +144,3 @@ def _text(width: int, polynomial: int) -> str:
     for i, x in enumerate(carried):
         store(fn, x, out + i * width)
     return module.text()
-
-
-def _power(exponent: int, polynomial: int) -> int:
-    """x ** exponent modulo the polynomial."""
-    rest = 1 << 31  # the polynomial 1
-    for _ in range(exponent):
-        rest = rest >> 1 ^ (polynomial if rest & 1 else 0)
-    return rest

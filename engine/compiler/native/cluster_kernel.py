@@ -25,7 +25,7 @@ from ...ops.control.structured import WHILE
 from ...ops.core.cluster import ClusterBody, run_steps
 from ...ops.state.variable import Sharing, VariableStore
 from ...timeline import Recording, Timeline
-from ..codegen import driver
+from ..codegen import driver_words
 from ..codegen.cpython_code import OTHER_SHAPES
 from ..lower.cluster_body import variables_of
 from ..lower.loops import LOOPS
@@ -41,12 +41,12 @@ from ..target.code_cache import addresses_of
 from ..target.fingerprint import sources
 from ..target.thread_count import num_threads
 from . import heap
+from .call_context import BoundExecutable, CallContext, picker
 from .call_path import reads_structs
 from .cpython_calls import make_tensors_natively
 from .executable import Arena, Executable
 from .interrupts import run_cancellable
 from .kernel_times import seconds_of_launches
-from .ready import Place, Ready, picker
 from .traced_run import TracedKernels
 
 _log = logging.getLogger(__name__)
@@ -61,17 +61,16 @@ class NativeCluster:
     def __init__(self, body: ClusterBody) -> None:
         self._body = body
         self._lock = forks.lock()
-        # Where nobody runs: a call takes a place out, so calls at the same time each have memory of
-        # their own. It takes the one that was used last, which is nearest in cache.
-        self._places = [Place()]
-        self._kept: dict[Any, ExecutablePlan] = {}  # by the sizes and the number of threads
-        self._of_loaded_code: set[Any] = (
-            set()
-        )  # which of them do with what was loaded: loaded_code.py
-        self._recipes: PlanCache | None = None
-        # What runs on the reference kernels: everything, as the first sizes do, or some sizes.
+        # Those that no call uses: a call takes one out, so calls at the same time each have memory
+        # of their own. It takes the one that was used last, which is in cache.
+        self._contexts = [CallContext()]
+        self._plans: dict[Any, ExecutablePlan] = {}  # by the sizes and the number of threads
+        # Which of them use loaded code only: loaded_code.py.
+        self._of_loaded_code = set[Any]()
+        self._plan_cache: PlanCache | None = None
+        # What runs on the reference kernels: everything, or some sizes.
         self._refused = False
-        self._without: set[Any] = set()
+        self._refused_sizes: set[Any] = set()
         self.events: list[compile_log.Event] = []
         specs = body.specs[: body.num_inputs]
         self._data = [i for i, s in enumerate(specs) if s.dtype != resource]
@@ -89,11 +88,11 @@ class NativeCluster:
         if Recording.active is not None:
             return self._call_recorded(Recording.active, context, inputs)
         try:
-            place = self._places.pop()
+            call = self._contexts.pop()
         except IndexError:
-            place = Place()
+            call = CallContext()
         try:
-            ready = place.last
+            ready = call.last
             if ready is not None and ready.threads == num_threads():
                 if ready.is_plain:
                     found = ready.run([*self._arrays_of(inputs), *ready.places])
@@ -105,32 +104,32 @@ class NativeCluster:
             else:
                 found = OTHER_SHAPES
             if found == OTHER_SHAPES:
-                ready = self._ready_for(inputs, place)
+                ready = self._ready_for(inputs, call)
                 found = None if ready is None else self._run_locked(context, ready, inputs)
                 if type(found) is list:
                     return found
         finally:
-            self._places.append(place)
+            self._contexts.append(call)
         return self._without_native(context, inputs)
 
     def _call_recorded(self, timeline: Timeline, context: Any, inputs: Sequence[Any]) -> list[Any]:
-        """As a call, which a timeline is told of."""
+        """As a call; a timeline records it."""
         try:
-            place = self._places.pop()
+            call = self._contexts.pop()
         except IndexError:
-            place = Place()
+            call = CallContext()
         try:
-            ready = self._ready_for(inputs, place)
+            ready = self._ready_for(inputs, call)
             if ready is not None:
                 key, name = self._key(inputs), self._body.name
                 if ready.traced is None:
                     ready.traced = TracedKernels(ready.executable)
-                with ready.traced.told(timeline, self, key, name):
+                with ready.traced.recorded(timeline, self, key, name):
                     found = self._run_locked(context, ready, inputs)
                 if type(found) is list:
                     return found
         finally:
-            self._places.append(place)
+            self._contexts.append(call)
         return self._without_native(context, inputs)
 
     def _without_native(self, context: Any, inputs: Sequence[Any]) -> list[Any]:
@@ -145,18 +144,18 @@ class NativeCluster:
         key: Any = tuple(map(_shape_of, self._arrays_of(inputs)))
         return (*key, *(int(inputs[i]) for i in self._sizes)) if self._sizes else key
 
-    def _ready_for(self, inputs: Sequence[Any], place: Place) -> Ready | None:
+    def _ready_for(self, inputs: Sequence[Any], call: CallContext) -> BoundExecutable | None:
         """What is ready for inputs, made if it is not there; None if it cannot be made."""
         key = self._key(inputs)
-        ready = place.ready.get(key)
+        ready = call.ready.get(key)
         if ready is None or ready.threads != num_threads():
-            ready = self._prepare(key, place)
+            ready = self._prepare(key, call)
         if not self._sizes:  # a call looks at shapes alone
-            place.last = ready
+            call.last = ready
         return ready
 
     def _run_locked(
-        self, context: Any, ready: Ready, inputs: Sequence[Any]
+        self, context: Any, ready: BoundExecutable, inputs: Sequence[Any]
     ) -> list[Any] | int | None:
         """The outputs, or OTHER_SHAPES; None if the reference kernels are to run."""
         arrays = self._arrays_of(inputs)
@@ -176,7 +175,7 @@ class NativeCluster:
     def _run(
         self,
         context: Any,
-        ready: Ready,
+        ready: BoundExecutable,
         arrays: Sequence[Any],
         stores: Sequence[VariableStore],
     ) -> list[Any] | int | None:
@@ -184,7 +183,7 @@ class NativeCluster:
         found = self._call(context, ready, objects) if ready.is_long else ready.run(objects)
         if type(found) is list:
             return found
-        if found == driver.REFUSES:
+        if found == driver_words.REFUSES:
             if any(store.value is None for store in stores):
                 return None  # the reference kernels say which one is not initialised
             refused = ready.executable.refused.tolist()
@@ -199,11 +198,11 @@ class NativeCluster:
                 return found
         if found == OTHER_SHAPES:
             return OTHER_SHAPES
-        if found != driver.CHECK_FAILED:  # of which the reference kernels tell what is wrong
+        if found != driver_words.CHECK_FAILED:  # of which the reference kernels tell what is wrong
             fall_back(self._body.name, InternalError("the arrays cannot be used in place"))
         return None
 
-    def _call(self, context: Any, ready: Ready, objects: list[Any]) -> Any:
+    def _call(self, context: Any, ready: BoundExecutable, objects: list[Any]) -> Any:
         """Run an executable; a long one ends early when the step is cancelled."""
         if ready.is_long:
             return run_cancellable(context, ready.executable, objects)
@@ -211,36 +210,39 @@ class NativeCluster:
 
     # Making what a call needs
 
-    def _prepare(self, key: Any, place: Place) -> Ready | None:
+    def _prepare(self, key: Any, call: CallContext) -> BoundExecutable | None:
         """What calls with these shapes need; None when no code can be made for them."""
         with self._lock:
             if self._refused or any(0 in shape for shape in key if isinstance(shape, tuple)):
                 return None
-            if key in self._without:
+            if key in self._refused_sizes:
                 return None
             if self._loops and 0 in key:
                 return None  # no iterations
             try:
-                self._make_ready([key], place, uses_loaded=self._has_run())
+                self._make_ready([key], call, uses_loaded=self._has_run())
             except Exception as error:
-                if (key, num_threads()) in self._kept:  # there may be no memory for another place
+                if (
+                    key,
+                    num_threads(),
+                ) in self._plans:  # no memory for another context
                     fall_back(self._body.name, error)
                 else:
                     self._refuse(key, error)
                 return None
-            return place.ready[key]
+            return call.ready[key]
 
     def _has_run(self) -> bool:
         """Whether something is loaded that another plan can use."""
-        return any(count == num_threads() for _, count in self._kept)
+        return any(count == num_threads() for _, count in self._plans)
 
     def prepare(self, calls: Sequence[Sequence[tuple[int, ...]]]) -> None:
         """Make what calls on inputs of these shapes need.
 
         What all of them need is compiled together, and none is limited to less. Once something has
         run, this holds for the first call alone: the last batch of an epoch is one of many, and to
-        wait for its best kernels would take longer than they save. If making fails, each call will
-        see to itself.
+        wait for its best kernels would take longer than they save. If making fails, each call makes
+        what it needs.
         """
         if self._refused or self._sizes:
             return
@@ -248,18 +250,18 @@ class NativeCluster:
         if any(0 in shape for form in forms for shape in form):
             return
         try:
-            place = self._places.pop()
+            call = self._contexts.pop()
         except IndexError:
-            place = Place()
+            call = CallContext()
         with self._lock, contextlib.suppress(Exception):
-            threads, ready = num_threads(), place.ready
+            threads, ready = num_threads(), call.ready
             if self._has_run():
                 del forms[1:]
             known = {x for x in forms if x in ready and ready[x].threads == threads}
             missing = [x for x in forms if x not in known or (x, threads) in self._of_loaded_code]
             if missing:
-                self._make_ready(missing, place)
-        self._places.append(place)
+                self._make_ready(missing, call)
+        self._contexts.append(call)
 
     def kernels_of(self, key: Any) -> list[KernelRow]:
         """What each launch of a run for these sizes computes; none where that is not known.
@@ -268,7 +270,7 @@ class NativeCluster:
         """
         name = key, num_threads()
         with self._lock:
-            if name not in self._kept:
+            if name not in self._plans:
                 return []
             uses_loaded = name in self._of_loaded_code
             _, table, launched = self._specializations.explained(key, uses_loaded=uses_loaded)
@@ -282,15 +284,15 @@ class NativeCluster:
         disk does not tell.
         """
         with self._lock:
-            name = next((name for name in self._kept if name[1] == num_threads()), None)
+            name = next((name for name in self._plans if name[1] == num_threads()), None)
             if name is None:
                 return []
             key, threads = name
             uses_loaded = name in self._of_loaded_code
             found = self._specializations.explained(key, uses_loaded=uses_loaded)
             executable_plan, table, launched = found
-            places = [place.ready[key] for place in self._places if key in place.ready]
-            values = [store.value for store in places[0].stores] if places else []
+            bound = [call.ready[key] for call in self._contexts if key in call.ready]
+            values = [store.value for store in bound[0].stores] if bound else []
             is_known = len(values) == len(executable_plan.variables)
             if self._is_endless or not is_known or any(value is None for value in values):
                 return [table]
@@ -309,12 +311,14 @@ class NativeCluster:
         return [table.with_seconds(seconds)]
 
     @few_full_passes()
-    def _make_ready(self, keys: Sequence[Any], place: Place, *, uses_loaded: bool = False) -> None:
-        """Make executables for shapes, of loaded code alone where so told; the lock is held."""
+    def _make_ready(
+        self, keys: Sequence[Any], call: CallContext, *, uses_loaded: bool = False
+    ) -> None:
+        """Make executables for shapes, of loaded code alone if `uses_loaded`; the lock is held."""
         start = time.perf_counter()
         compile_log.begin()
         with compile_log.LongCompileNote(self._body.name):
-            found, reason = self._make(keys, place, uses_loaded)
+            found, reason = self._make(keys, call, uses_loaded)
         if not reason and any(made.fresh for made in compile_log.compiles()):
             reason = "products of other sizes have other tiles"
         if reason:
@@ -330,25 +334,25 @@ class NativeCluster:
                     executable.arena_bytes,
                 )
             )
-        place.ready.update(zip(keys, found, strict=True))
-        place.last = None  # which another may stand for now
+        call.ready.update(zip(keys, found, strict=True))
+        call.last = None  # another may be the one for these shapes now
 
     def _refuse(self, key: Any, error: Exception) -> None:
         """From now on the reference kernels run, for these sizes if others have native code."""
-        if self._kept:
-            self._without.add(key)
+        if self._plans:
+            self._refused_sizes.add(key)
         else:
             self._refused = True
         fall_back(self._body.name, error)
 
     def _make(
-        self, keys: Sequence[Any], place: Place, uses_loaded: bool
-    ) -> tuple[list[Ready], str]:
+        self, keys: Sequence[Any], call: CallContext, uses_loaded: bool
+    ) -> tuple[list[BoundExecutable], str]:
         """Executables for shapes, and why something had to be compiled, if it had."""
-        if self._recipes is None:
-            self._recipes = PlanCache(self._body)
-        store = self._recipes
-        reason = "" if self._kept else "first run"
+        if self._plan_cache is None:
+            self._plan_cache = PlanCache(self._body)
+        store = self._plan_cache
+        reason = "" if self._plans else "first run"
         threads = 0
         while threads != num_threads():  # which another thread may set meanwhile
             threads = num_threads()
@@ -374,17 +378,17 @@ class NativeCluster:
         )
         if reads_structs():
             make_tensors_natively()
-        if place.grow(max(executable_plan.arena_bytes for executable_plan in executable_plans)):
-            place.forget()  # what is asked for again moves to the new memory
+        if call.grow(max(executable_plan.arena_bytes for executable_plan in executable_plans)):
+            call.forget()  # what is asked for again moves to the new memory
         ready = []
         for key, executable_plan in zip(keys, executable_plans, strict=True):
             executable = Executable(
-                executable_plan, place.memory, threads, *self._forms(key, executable_plan)
+                executable_plan, call.memory, threads, *self._forms(key, executable_plan)
             )
-            ready.append(Ready(executable, threads))
+            ready.append(BoundExecutable(executable, threads))
         for key, executable_plan in planned:
             store.write(key, threads, executable_plan, uses_loaded=(key, threads) in loaded_code)
-        self._kept.update(zip(names, executable_plans, strict=True))
+        self._plans.update(zip(names, executable_plans, strict=True))
         self._of_loaded_code = self._of_loaded_code.difference(names) | loaded_code
         return ready, reason
 
@@ -392,8 +396,8 @@ class NativeCluster:
         self, store: PlanCache, name: tuple[Any, int], uses_loaded: bool
     ) -> tuple[ExecutablePlan, dict[str, bytes], bool] | None:
         """A plan that is kept, its object code, and whether it is of loaded code: that may be."""
-        if name in self._kept and (uses_loaded or name not in self._of_loaded_code):
-            return self._kept[name], {}, name in self._of_loaded_code
+        if name in self._plans and (uses_loaded or name not in self._of_loaded_code):
+            return self._plans[name], {}, name in self._of_loaded_code
         if dumps.folder() is None:
             for used_loaded in (False, True)[: 1 + uses_loaded]:
                 found = store.read(*name, uses_loaded=used_loaded)

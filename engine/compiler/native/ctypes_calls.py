@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen import driver
+from ..codegen import driver_words
 from ..codegen.abi import DATA, FLAGS, REFERENCES, TYPE
 from ..codegen.cpython_code import OTHER_SHAPES
 from . import heap
@@ -37,7 +37,7 @@ class CtypesPlan:
     ) -> None:
         self._run = _RUN(run)
         self._plan = plan
-        self._status = ctypes.c_int64.from_address(plan + 8 * driver.STATUS)
+        self._status = ctypes.c_int64.from_address(plan + 8 * driver_words.STATUS)
         self._given = list(given)
         self._results = list(results)
         self._first = num_arrays - len(results)
@@ -58,7 +58,7 @@ class CtypesPlan:
             _describe(objects, i, words)
         self._run(self._plan, self._address)
         status = self._status.value
-        return objects[self._first :] if status == driver.DONE else status
+        return objects[self._first :] if status == driver_words.DONE else status
 
 
 def _describe(objects: list[Any], i: int, words: np.ndarray[Any, Any]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...graph import Array
-from ..codegen import driver
+from ..codegen import driver_words
 from ..plan.executable_plan import ExecutablePlan, driver_codes
 from ..target import host
 from ..target.code_cache import addresses_of
@@ -62,21 +62,21 @@ class Executable:
         self.executable_plan = executable_plan
         self.results = results
         self._arena = memory
-        self._plan = np.zeros(driver.PLAN_WORDS, np.int64)
+        self._plan = np.zeros(driver_words.PLAN_WORDS, np.int64)
         self._memory = _at_addresses(executable_plan, memory, self._plan)
         base: int = self._memory.ctypes.data
         addresses, kernels, wants = (base + 8 * place for place in executable_plan.places)
-        self._plan[driver.NUM_ADDRESSES], self._plan[driver.NUM_KERNELS], num_arrays = (
+        self._plan[driver_words.NUM_ADDRESSES], self._plan[driver_words.NUM_KERNELS], num_arrays = (
             executable_plan.counts
         )
-        self._plan[driver.NUM_ARRAYS] = num_arrays
-        self._plan[driver.WANTS] = wants
-        self._plan[driver.ADDRESSES] = addresses
-        self._plan[driver.KERNELS] = kernels
-        self._plan[driver.ARRAY_TYPE] = id(np.ndarray)
-        self._plan[driver.CANCELLABLE] = executable_plan.cancellable
+        self._plan[driver_words.NUM_ARRAYS] = num_arrays
+        self._plan[driver_words.WANTS] = wants
+        self._plan[driver_words.ADDRESSES] = addresses
+        self._plan[driver_words.KERNELS] = kernels
+        self._plan[driver_words.ARRAY_TYPE] = id(np.ndarray)
+        self._plan[driver_words.CANCELLABLE] = executable_plan.cancellable
         self.refused = np.zeros(num_arrays, np.int64)
-        self._plan[driver.REFUSED] = self.refused.ctypes.data
+        self._plan[driver_words.REFUSED] = self.refused.ctypes.data
         self.address: int = self._plan.ctypes.data
         run, share, *_ = addresses_of(driver_codes(is_parallel=False))
         self._alone = callable_plan(run, self.address, num_arrays, given, results)
@@ -98,15 +98,15 @@ class Executable:
 
     def place(self, objects: list[Any]) -> Any:
         """Take arrays as `run` does, and run nothing; gives what `run` gives."""
-        self._plan[driver.NUM_KERNELS] = 0
+        self._plan[driver_words.NUM_KERNELS] = 0
         try:
             return self._alone(objects)
         finally:
-            self._plan[driver.NUM_KERNELS] = self.num_kernels
+            self._plan[driver_words.NUM_KERNELS] = self.num_kernels
 
     def kernel_rows(self) -> Array:
         """The table of kernels that a run reads: code, words, flags and check of each."""
-        start, width = self.executable_plan.places[1], driver.ROW_WORDS
+        start, width = self.executable_plan.places[1], driver_words.ROW_WORDS
         return self._memory[start : start + width * self.num_kernels].reshape(-1, width)
 
     def launches(self) -> list[tuple[int, int]]:
@@ -120,11 +120,11 @@ class Executable:
 
     def cancel(self, error: object = None) -> None:
         """Let the run stop as soon as it can, if it is long: then it fails."""
-        self._plan[driver.CANCELLED] = 1
+        self._plan[driver_words.CANCELLED] = 1
 
     def go_on(self) -> None:
         """Forget that something was cancelled."""
-        self._plan[driver.CANCELLED] = 0
+        self._plan[driver_words.CANCELLED] = 0
 
     @property
     def run(self) -> Callable[[list[Any]], Any]:
@@ -139,7 +139,7 @@ class Executable:
             return self._alone(objects)
         try:
             if threads is not self._pool:
-                self._plan[driver.POOL], self._pool = threads.address, threads
+                self._plan[driver_words.POOL], self._pool = threads.address, threads
             return self._shared(objects)
         finally:
             threads.lock.release()

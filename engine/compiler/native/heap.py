@@ -1,4 +1,4 @@
-"""Memory for results, which the C library hands out."""
+"""Memory for results, from the C library's allocator."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from ..codegen.driver import CHECK_FAILED
+from ..codegen.driver_words import CHECK_FAILED
 from .executable import Executable
 
 

@@ -2,8 +2,9 @@
 
 A pool is made when a plan is first worth it; a device that has a share of the cores has a pool of
 its own (see `thread_share`). Its threads wait for work without Python's lock: they
-spin for a moment, then sleep. A plan that finds the pool in use runs on its caller alone, with the
-same bits.
+look for some for a moment, then sleep. What a thread does not come to do, because other processes
+use its core, the others do (codegen/shares.py). A plan that finds the pool in use runs on its
+caller alone, with the same bits.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ import threading
 
 import numpy as np
 
+from ...blas import set_blas_threads
 from ...errors import InvalidArgumentError
 from ...ops.core.cluster import thread_share
-from ..codegen import driver
+from ..codegen import driver_words
 from ..codegen.driver import POOL_FUNCTIONS, driver_code
 from ..target.code_cache import addresses_of, native
-from ..target.thread_count import available_cores, num_threads, set_count
+from ..target.thread_count import available_cores, host_threads, num_threads, set_count
 
 _START = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _WAKE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_WORKER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+_WORKER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
 
 
 class Pool:
@@ -33,8 +35,8 @@ class Pool:
     def __init__(self, num_threads: int) -> None:
         self.num_threads = num_threads
         self.lock = threading.Lock()
-        self._words = np.zeros(driver.POOL_WORDS, np.int64)
-        self._words[driver.THREADS] = num_threads
+        self._words = np.zeros(driver_words.pool_words(num_threads), np.int64)
+        self._words[driver_words.THREADS] = num_threads
         self.address: int = self._words.ctypes.data
         start, wake, worker = addresses_of([native(driver_code(f)) for f in POOL_FUNCTIONS])
         self._start, self._wake, self._worker = _START(start), _WAKE(wake), _WORKER(worker)
@@ -48,7 +50,7 @@ class Pool:
         atexit.register(self.close)
 
     def _live(self, number: int) -> None:
-        self._worker(self.address, number, 0)
+        self._worker(self.address, number)
 
     def run(self, plan: int) -> None:
         """Run a plan on all threads; `lock` is held."""
@@ -58,7 +60,7 @@ class Pool:
         """End the threads; `lock` is kept, so whoever holds the pool runs without it."""
         atexit.unregister(self.close)
         self.lock.acquire()
-        self._words[driver.QUIT] = 1
+        self._words[driver_words.QUIT] = 1
         self._wake(self.address)
         for thread in self._threads:
             thread.join(timeout=5)
@@ -89,7 +91,8 @@ _pools = _Pools()
 def set_threads(n: int | None) -> None:
     """Let native code use `n` threads; None: one for each core that the process may use.
 
-    Results do not depend on it.
+    So many has NumPy's OpenBLAS, too; where native code has threads, for large products alone.
+    What native code computes does not depend on it.
 
     Raises:
         InvalidArgumentError: n is not between 1 and 1024.
@@ -101,7 +104,9 @@ def set_threads(n: int | None) -> None:
         )
     with _pools.lock:
         old, _pools.by_owner = _pools.by_owner, {}
-        set_count(n or available_cores())
+        count = n or available_cores()
+        set_count(count)
+        set_blas_threads(count, count)
     for pool in old.values():
         pool.close()
 
@@ -118,6 +123,7 @@ def pool() -> Pool | None:
             found = _pools.by_owner.get(owner)
             if found is None:
                 found = _pools.by_owner[owner] = Pool(count)
+                set_blas_threads(1, host_threads())
     return found
 
 

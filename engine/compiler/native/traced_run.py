@@ -40,7 +40,7 @@ class TracedKernels:
         self._others[:, 1] = self._words.ctypes.data + np.arange(count) * 8 * TRACE_WORDS
 
     @contextmanager
-    def told(self, timeline: Timeline, cluster: Any, key: Any, name: str) -> Iterator[None]:
+    def recorded(self, timeline: Timeline, cluster: Any, key: Any, name: str) -> Iterator[None]:
         """A block in which a run of the executable, which nobody else may run, is recorded."""
         self._times.fill(0)
         self._rows[:] = self._others

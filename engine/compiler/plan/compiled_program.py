@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ..codegen.arguments import Loops
 from ..codegen.loop_kernel import LoopWriter
 from ..ir.kernel import Kernel
-from ..ir.sizes import Sizes
+from ..ir.sizes import Sizes, known_sizes
 from ..schedule.buffer_assignment import BufferAssignment, in_order, live_ranges
 
 
@@ -16,10 +16,10 @@ def changed_in_part(kernel: Kernel, place: Mapping[int, int]) -> dict[int, int]:
     """The storages that a kernel changes in place, but for most of it: how many elements it has
     to do with."""
     call = kernel.call
-    if call is None or call.over is None:
+    if call is None or call.alias is None:
         return {}
     (made,) = call.writes
-    table, changed = call.over
+    table, changed = call.alias
     return {table: 0, made: changed} if place[made] == place[table] else {}
 
 
@@ -28,20 +28,12 @@ class CompiledProgram:
 
     Args:
         layout: the program.
-        derived: see Builder.
         vector_bytes: of the host's vectors.
         name: of the cluster, for reports.
     """
 
-    def __init__(
-        self,
-        layout: BufferAssignment,
-        derived: Sequence[Callable[[Callable[[int], int]], int]],
-        vector_bytes: int,
-        name: str,
-    ) -> None:
+    def __init__(self, layout: BufferAssignment, vector_bytes: int, name: str) -> None:
         self.layout = layout
-        self.derived = tuple(derived)
         self.name = name
         self.kernels = list(in_order(layout.kernels))
         self.loops: list[Loops | None] = []
@@ -61,7 +53,7 @@ class CompiledProgram:
         return live_ranges(self.layout)
 
     @functools.cached_property
-    def anywhere(self) -> frozenset[int]:
+    def unaligned(self) -> frozenset[int]:
         """The storages that may begin anywhere: what the user gives, and constants.
 
         Variables begin at lines of the cache, as the arena does.
@@ -97,7 +89,4 @@ class CompiledProgram:
 
     def known_sizes(self, values: Sequence[int]) -> list[int]:
         """The real size for each symbolic one, with those that are derived from them."""
-        known = list(values)
-        for derive in self.derived:
-            known.append(derive(Sizes(known).real))
-        return known
+        return known_sizes(values, self.layout.program.derived.values())

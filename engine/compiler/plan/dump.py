@@ -10,6 +10,7 @@ from ..ir.program import LoopProgram
 from ..schedule.buffer_assignment import BufferAssignment, in_order
 from ..target import llvm
 from ..target.code import Code
+from ..target.fingerprint import NoDigestError
 from .kernel_table import MOST_OPERATIONS, KernelTable, joined
 
 # The files with the IR of a kernel, by folder: another batch size has the same kernels.
@@ -43,7 +44,15 @@ def dump_program(name: str, program: LoopProgram) -> None:
     """Write a loop program."""
     if folder() is not None:
         what = f"the loop program of {name}: what is computed for each element, on which memory"
-        dump(f"{name}.loops.txt", program_text(program), what)
+        dump(f"{name}.loops.txt", program_text(program) + _digest_line(program), what)
+
+
+def _digest_line(program: LoopProgram) -> str:
+    """The digest of a program, if there is one: where it is equal, so are the kernels."""
+    try:
+        return f"digest {program.digest}\n"
+    except NoDigestError:
+        return ""
 
 
 def dump_kernels(name: str, layout: BufferAssignment) -> None:

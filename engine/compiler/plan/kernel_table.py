@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...text_table import aligned
-from ..codegen import driver
+from ..codegen import driver_words
 from ..ir.kernel import Kernel
 from ..ir.launch import codes_in
 from ..ir.program import IndirectLoad, Operand, Pointwise, Reduce, View
@@ -15,7 +15,7 @@ from ..kernels.gemm.microkernel import tile_of
 from ..schedule.cost import instructions
 from ..target.code import Code
 from .compiled_program import CompiledProgram, changed_in_part
-from .launches import Planned, all_of
+from .launches import PlannedLaunch, all_of
 
 _MOST_NAMES = 8  # of functions in a row
 MOST_OPERATIONS = 3  # of a layer in a row
@@ -146,10 +146,10 @@ class KernelTable:
 
 
 def kernel_table(
-    structure: CompiledProgram,
+    compiled: CompiledProgram,
     sizes: Sequence[int],
     real: Callable[[int], int],
-    launches: Sequence[Planned],
+    launches: Sequence[PlannedLaunch],
     unused: Collection[int],
     arena_bytes: int,
     places: Mapping[str, str],
@@ -157,7 +157,7 @@ def kernel_table(
     """The table of a plan.
 
     Args:
-        structure: its kernels.
+        compiled: its kernels.
         sizes: the real sizes of the symbolic ones.
         real: gives the real size of any.
         launches: of the kernels.
@@ -165,16 +165,16 @@ def kernel_table(
         arena_bytes: of its memory.
         places: the user's line for each operation.
     """
-    by_kernel: dict[int, list[Planned]] = {}
+    by_kernel: dict[int, list[PlannedLaunch]] = {}
     for planned in all_of(launches):
         by_kernel.setdefault(planned.kernel, []).append(planned)
     rows = []
-    for number, (kernel, depth, runs) in enumerate(_nested(structure.layout.kernels, real)):
+    for number, (kernel, depth, runs) in enumerate(_nested(compiled.layout.kernels, real)):
         made = by_kernel.get(number, [])
         runs_code = [x.launch._replace(others=()) for x in made if kernel.check is None]
         codes = codes_in(runs_code)
-        labels = structure.labels(kernel)
-        read, written = _bytes_of(structure, kernel, real, unused)
+        labels = compiled.labels(kernel)
+        read, written = _bytes_of(compiled, kernel, real, unused)
         rows.append(
             KernelRow(
                 number=number,
@@ -183,16 +183,16 @@ def kernel_table(
                 operations=labels,
                 lines=tuple(dict.fromkeys(places[x] for x in labels if x in places)),
                 what=_what(kernel, real),
-                sizes=_sizes_of(structure, kernel, real),
+                sizes=_sizes_of(compiled, kernel, real),
                 read_bytes=read,
                 written_bytes=written,
                 flops=_flops(kernel, real),
                 tile=next((f"{t.height} x {t.width}" for t in map(tile_of, codes) if t), ""),
-                is_parallel=any(x.flags & driver.PARALLEL for x in made),
+                is_parallel=any(x.flags & driver_words.PARALLEL for x in made),
                 codes=codes,
             )
         )
-    return KernelTable(structure.name, tuple(sizes), tuple(rows), arena_bytes)
+    return KernelTable(compiled.name, tuple(sizes), tuple(rows), arena_bytes)
 
 
 def joined(labels: Sequence[str], most: int | None = None) -> str:
@@ -247,12 +247,12 @@ def _what(kernel: Kernel, real: Callable[[int], int]) -> str:
     return " ".join(parts) or "copy"
 
 
-def _sizes_of(structure: CompiledProgram, kernel: Kernel, real: Callable[[int], int]) -> str:
+def _sizes_of(compiled: CompiledProgram, kernel: Kernel, real: Callable[[int], int]) -> str:
     def shape(sizes: Sequence[int]) -> str:
         return f"[{', '.join(str(real(n)) for n in sizes)}]"
 
     if kernel.call is not None:
-        storages = structure.layout.program.storages
+        storages = compiled.layout.program.storages
         given = ", ".join(shape(x.shape) for x in kernel.call.inputs)
         return f"{given} -> {', '.join(shape(storages[n].shape) for n in kernel.call.writes)}"
     if kernel.check is not None or kernel.loop is not None:
@@ -270,12 +270,12 @@ def _flops(kernel: Kernel, real: Callable[[int], int]) -> int:
 
 
 def _bytes_of(
-    structure: CompiledProgram, kernel: Kernel, real: Callable[[int], int], unused: Collection[int]
+    compiled: CompiledProgram, kernel: Kernel, real: Callable[[int], int], unused: Collection[int]
 ) -> tuple[int, int]:
     """What a kernel reads that others have made, and what it fills."""
     if kernel.loop is not None:
         return 0, 0
-    layout, storages = structure.layout, structure.layout.program.storages
+    layout, storages = compiled.layout, compiled.layout.program.storages
     own = kernel.writes
     part = changed_in_part(kernel, layout.place)
     read: dict[View, int] = {}

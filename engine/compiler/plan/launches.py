@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..codegen import driver
+from ..codegen import driver_words
 from ..codegen.arguments import BufferWord, ModeWord, NumberWord, PartWord, WordSpec
 from ..codegen.driver import driver_code
 from ..ir.kernel import Kernel, strides_over
@@ -32,7 +32,7 @@ _CALL_SECONDS, _SECONDS = 5e-8, 5e-5
 _LONG_SECONDS = 0.02
 
 
-class Planned(NamedTuple):
+class PlannedLaunch(NamedTuple):
     """A launch.
 
     Attributes:
@@ -50,15 +50,15 @@ class Planned(NamedTuple):
     kernel: int
     result: int | None = None
     loop: Loop | None = None
-    repeated: tuple[Planned, ...] = ()
+    repeated: tuple[PlannedLaunch, ...] = ()
     is_cancellable: bool = False
 
 
 class Launches:
-    """Makes the launches of a structure for real sizes.
+    """Makes the launches of a compiled program for real sizes.
 
     Args:
-        structure: the code.
+        compiled: the code.
         real: gives the real size of a symbolic size.
         target: what kernels are for.
 
@@ -70,15 +70,15 @@ class Launches:
     """
 
     def __init__(
-        self, structure: CompiledProgram, real: Callable[[int], int], target: Target
+        self, compiled: CompiledProgram, real: Callable[[int], int], target: Target
     ) -> None:
-        self._structure = structure
-        self._layout = structure.layout
+        self._compiled = compiled
+        self._layout = compiled.layout
         self._program = self._layout.program
         self._real = real
-        self._target = target._replace(anywhere=structure.anywhere)
-        self._numbers = {id(kernel): k for k, kernel in enumerate(structure.kernels)}
-        self.ranges = structure.ranges
+        self._target = target._replace(unaligned=compiled.unaligned)
+        self._numbers = {id(kernel): k for k, kernel in enumerate(compiled.kernels)}
+        self.ranges = compiled.ranges
         self._bytes: dict[int, int] = {}
         self.unused: set[int] = set()
         kernels = self._layout.kernels
@@ -86,7 +86,7 @@ class Launches:
         free = itertools.takewhile(lambda kernel: not self._writes_variables(kernel), kernels)
         self.free = {self._numbers[id(kernel)] for kernel in free} if self.is_long else set[int]()
 
-    def make(self) -> list[Planned]:
+    def make(self) -> list[PlannedLaunch]:
         """The launches of all kernels."""
         return _with_barriers(self._launches(self._layout.kernels, 1))
 
@@ -108,7 +108,7 @@ class Launches:
         load = 0.0
         if kernel.call is not None:
             load = self._real(kernel.call.work) / _PARALLEL_WORK
-        for number in self._structure.touched[self._numbers[id(kernel)]]:
+        for number in self._compiled.touched[self._numbers[id(kernel)]]:
             load += self.num_bytes(number) / _PARALLEL_BYTES
         return load
 
@@ -119,7 +119,7 @@ class Launches:
         *,
         is_inside: bool = False,
         is_cancellable: bool = False,
-    ) -> list[Planned]:
+    ) -> list[PlannedLaunch]:
         """The launches in order; loop kernels get their words as launches too.
 
         Args:
@@ -128,37 +128,34 @@ class Launches:
             is_inside: whether that is in a loop.
             is_cancellable: whether loops among them can end between their iterations.
         """
-        found: list[Planned] = []
+        found: list[PlannedLaunch] = []
         loads = [self._load(kernel) * (_NEAR if is_inside else 1) for kernel in kernels]
         is_worth_it = sum(load for load in loads if load >= 1) * times >= _WAKING
         for kernel, load in zip(kernels, loads, strict=True):
-            flags = driver.PARALLEL if is_worth_it and load >= 1 else 0
+            flags = driver_words.PARALLEL if is_worth_it and load >= 1 else 0
             k = self._numbers[id(kernel)]
-            loops = self._structure.loops[k]
+            loops = self._compiled.loops[k]
             if kernel.call is not None:
-                more: dict[str, Any] = {}
-                if kernel.call.shape is not None:
-                    more["epilogue"] = None
-                    if loops is not None:
-                        words = self._loop_words(loops.words)
-                        result = self._scratch_word(kernel.call, words, k)
-                        streams = self.streams(kernel)
-                        more["epilogue"] = Epilogue(loops.code, words, streams, result)
-                planned = kernel.call.plan(self._real, self._target, **more)
+                epilogue = None
+                if loops is not None:
+                    words = self._loop_words(loops.words)
+                    result = self._scratch_word(kernel.call, words, k)
+                    epilogue = Epilogue(loops.code, words, self.streams(kernel), result)
+                planned = kernel.call.launches(self._real, self._target, epilogue)
                 self._note_unused(kernel.call, planned)
-                found.extend(Planned(launch, flags, k) for launch in planned)
+                found.extend(PlannedLaunch(launch, flags, k) for launch in planned)
             elif kernel.check is not None:
-                flags = driver.CHECK | (driver.SETTLE if is_inside else 0)
-                found.append(Planned(_nothing(), flags, k, kernel.check.view.storage))
+                flags = driver_words.CHECK | (driver_words.SETTLE if is_inside else 0)
+                found.append(PlannedLaunch(_nothing(), flags, k, kernel.check.view.storage))
             elif kernel.loop is not None:
                 found.append(self._loop(kernel, kernel.loop, is_cancellable or k in self.free))
             else:
                 assert loops is not None
                 words = self._loop_words(loops.words)
-                found.append(Planned(Launch(loops.code, words), flags, k))
+                found.append(PlannedLaunch(Launch(loops.code, words), flags, k))
         return found
 
-    def _loop(self, kernel: Kernel, loop: Loop, is_cancellable: bool) -> Planned:
+    def _loop(self, kernel: Kernel, loop: Loop, is_cancellable: bool) -> PlannedLaunch:
         """A loop with its launches."""
         k, times = self._numbers[id(kernel)], self._times(loop)
         code = driver_code("loop")
@@ -166,15 +163,17 @@ class Launches:
         inside: dict[str, Any] = {"is_inside": True, "is_cancellable": is_cancellable}
         launches = self._launches(kernel.test, times, **inside)
         if loop.stop is not None:
-            flags = driver.STOP | driver.SETTLE
-            launches.append(Planned(_nothing(), flags, k, loop.stop.storage))
+            flags = driver_words.STOP | driver_words.SETTLE
+            launches.append(PlannedLaunch(_nothing(), flags, k, loop.stop.storage))
         launches += self._launches(kernel.body, times, **inside)
-        flags = driver.PARALLEL if any(x.flags & driver.PARALLEL for x in launches) else 0
-        is_cancellable = is_cancellable and loop.count is not None  # else its test sees to that
+        flags = (
+            driver_words.PARALLEL if any(x.flags & driver_words.PARALLEL for x in launches) else 0
+        )
+        is_cancellable = is_cancellable and loop.count is not None  # else its test does that
         if loop.has_checks or is_cancellable:
-            flags |= driver.CHECK
+            flags |= driver_words.CHECK
         repeated = tuple(_with_barriers(launches, is_inside=True))
-        made = Planned(Launch(code, ()), flags, k, None, loop, repeated)
+        made = PlannedLaunch(Launch(code, ()), flags, k, None, loop, repeated)
         return made._replace(is_cancellable=is_cancellable)
 
     def _times(self, loop: Loop) -> int:
@@ -270,21 +269,23 @@ class Launches:
         return int(real(spec.outer) < _FEW_ROWS < real(spec.inner))
 
 
-def _with_barriers(launches: Sequence[Planned], *, is_inside: bool = False) -> list[Planned]:
+def _with_barriers(
+    launches: Sequence[PlannedLaunch], *, is_inside: bool = False
+) -> list[PlannedLaunch]:
     """The same, with threads meeting before and after what they share, and before they look."""
     found = []
     for i, planned in enumerate(launches):
         flags = planned.flags
         # In a loop the first one comes after the last one.
         others = launches[i + 1 :] or (launches if is_inside else [])
-        follows = bool(others) and others[0].flags & driver.PARALLEL
-        if follows or flags & (driver.PARALLEL | driver.CHECK | driver.STOP):
-            flags |= driver.BARRIER
+        follows = bool(others) and others[0].flags & driver_words.PARALLEL
+        if follows or flags & (driver_words.PARALLEL | driver_words.CHECK | driver_words.STOP):
+            flags |= driver_words.BARRIER
         found.append(planned._replace(flags=flags))
     return found
 
 
-def all_of(launches: Sequence[Planned]) -> list[Planned]:
+def all_of(launches: Sequence[PlannedLaunch]) -> list[PlannedLaunch]:
     """With those that loops repeat."""
     return [inner for x in launches for inner in (x, *all_of(x.repeated))]
 

@@ -1,7 +1,7 @@
 """PlanCache on disk: a plan that was made once is read, not made again.
 
 An executable plan is looked up by all that decides about it: what a cluster computes, the sizes,
-the processor and its second cache, the number of threads, and the source code of the compiler. A
+the processor and its L2 cache, the number of threads, and the source code of the compiler. A
 file holds the executable plan and the object code of its functions; disk_cache.py says whether its
 content can be trusted.
 """
@@ -33,7 +33,7 @@ _PLAIN = (
     *("places", "counts", "arena_bytes", "outputs", "variables", "is_parallel", "is_long"),
     "cancellable",
 )
-# That a process keeps for one body: a program may come by many. Plans of loaded code are short.
+# That a process keeps for one body: a program may meet many sizes. Plans of loaded code are short.
 _MOST_SIZES = 8
 _MOST_OF_LOADED = 64
 _MOST_BYTES = 1 << 22  # of constants; what holds more is not kept
@@ -57,8 +57,8 @@ class PlanCache:
     def _name(self, sizes: Any, threads: int, uses_loaded: bool) -> str:
         vector = llvm.vector_bytes()
         # What is read may use the matrix unit, which this process must have asked for. Blocks are
-        # as large as the second cache lets them be; object code does not depend on that.
-        machine = f"{llvm.identity(vector)} {vector} {host.second_cache()}"
+        # as large as the L2 cache lets them be; object code does not depend on that.
+        machine = f"{llvm.identity(vector)} {vector} {host.l2_cache()}"
         identity = f"{machine} {threads} {pair_unit()}"
         return digest(identity, sources(), self._digest, repr(sizes), str(uses_loaded)) + _SUFFIX
 
@@ -110,7 +110,7 @@ def _digest(body: ClusterBody) -> str:
     """The digest of what a body computes.
 
     Raises:
-        NoDigestError: it cannot be told.
+        NoDigestError: there is none.
     """
     for definition in {step.definition.type: step.definition for step in body.steps}.values():
         if not decides(definition):
@@ -127,7 +127,7 @@ def attributes(definition: OpDef, attrs: Mapping[str, Any]) -> str:
     """The attributes of an operation as text, as far as native code depends on them.
 
     Raises:
-        NoDigestError: that cannot be told.
+        NoDigestError: an attribute has no digest.
     """
     rule = LOWERINGS.get(definition.type)
     if rule is not None and rule.ignores_attributes:
@@ -152,7 +152,7 @@ def decides(definition: OpDef) -> bool:
 def _encoded(
     executable_plan: ExecutablePlan, contents: Mapping[str, bytes], labels: Sequence[str]
 ) -> bytes:
-    """An executable plan as bytes; operations are told of by their number."""
+    """An executable plan as bytes; operations are written as their numbers."""
     numbers = {label: i for i, label in reversed(list(enumerate(labels)))}
     header = {
         **{name: getattr(executable_plan, name) for name in _PLAIN},

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import InternalError
 from ...graph import Array
-from ..codegen import driver
+from ..codegen import driver_words
 from ..ir.kernel_target import Target
 from ..ir.launch import Buffer, Scratch, Word, is_block
 from ..ir.program import Loop
@@ -25,7 +25,7 @@ from ..target.thread_count import num_threads
 from .compiled_program import CompiledProgram
 from .executable_plan import ARENA, MEMORY, PLAN, ExecutablePlan, driver_codes
 from .kernel_table import KernelTable, kernel_table
-from .launches import Launches, Planned, all_of
+from .launches import Launches, PlannedLaunch, all_of
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ _Base: TypeAlias = "int | _Constant | Code"
 
 
 class Planner:
-    """Plans a structure for real sizes.
+    """Plans a compiled program for real sizes.
 
     Args:
-        structure: the code.
+        compiled: the code.
         values: the real sizes of the symbolic sizes.
         externals: storage -> its place in the table of arrays, of those that come with each run.
         wants: for each array of the table, what it must be.
@@ -53,20 +53,20 @@ class Planner:
 
     def __init__(
         self,
-        structure: CompiledProgram,
+        compiled: CompiledProgram,
         values: Sequence[int],
         externals: dict[int, int],
         wants: Sequence[int],
         target: Target,
     ) -> None:
-        self._structure = structure
-        self._layout = structure.layout
+        self._compiled = compiled
+        self._layout = compiled.layout
         self._program = self._layout.program
         self._externals = externals
         self._wants = wants
         self._values = values
-        self._real = structure.sizes(values).real
-        self._launches = Launches(structure, self._real, target)
+        self._real = compiled.sizes(values).real
+        self._launches = Launches(compiled, self._real, target)
         # State: blocks of words, one after the other; what words are relative to, by place; the
         # words that the driver fills in; those that loops move on, by window: their places, and how
         # far into the window they are; which operations each function is for.
@@ -76,13 +76,13 @@ class Planner:
         self._moving: dict[int, list[tuple[int, int]]] = {}
         self._labels: dict[Code, tuple[str, ...]] = {}
         # The thread whose words are added; of what each has for itself, how far apart that is.
-        self._planned: list[Planned] = []
+        self._planned: list[PlannedLaunch] = []
 
     def plan(self, variables: Sequence[int]) -> ExecutablePlan:
         """The executable plan; `variables` are the inputs of the cluster that are variables."""
         launches = self._planned = self._launches.make()
         self._place_arena(launches)
-        is_parallel = any(launch.flags & driver.PARALLEL for launch in launches)
+        is_parallel = any(launch.flags & driver_words.PARALLEL for launch in launches)
         kernels = self._table(launches, None)
         patches = len(self._words)
         for place, array, offset in self._patches:
@@ -118,8 +118,8 @@ class Planner:
     def table(self, places: Mapping[str, str]) -> KernelTable:
         """What the kernels compute; `places` has the user's line for each operation."""
         return kernel_table(
-            self._structure,
-            self._structure.known_sizes(self._values),
+            self._compiled,
+            self._compiled.known_sizes(self._values),
             self._real,
             self._planned,
             self._launches.unused,
@@ -149,7 +149,7 @@ class Planner:
 
     # Memory
 
-    def _place_arena(self, launches: Sequence[Planned]) -> None:
+    def _place_arena(self, launches: Sequence[PlannedLaunch]) -> None:
         ranges: dict[object, tuple[int, int]] = {}
         ranges.update(
             (n, r) for n, r in self._launches.ranges.items() if n not in self._launches.unused
@@ -176,7 +176,7 @@ class Planner:
             raise InternalError(f"storage {number} has no place of its own")
         return self._offsets[number], ARENA
 
-    def _table(self, launches: Sequence[Planned], thread: int | None) -> int:
+    def _table(self, launches: Sequence[PlannedLaunch], thread: int | None) -> int:
         """Add a table of kernels, as one thread or all of them take it; gives its place."""
         blocks = [
             self._block(x.launch.words, x.kernel)
@@ -193,15 +193,15 @@ class Planner:
             self._put(planned.flags)
             if planned.result is not None:
                 self._put(*self._address(planned.result))
-            elif planned.flags & driver.CHECK:
-                self._put(8 * (block + driver.LOOP_FAILED), MEMORY)
+            elif planned.flags & driver_words.CHECK:
+                self._put(8 * (block + driver_words.LOOP_FAILED), MEMORY)
             else:
                 self._put(0)
         return start
 
-    def _loop_block(self, loop: Loop, planned: Planned, thread: int | None) -> int:
+    def _loop_block(self, loop: Loop, planned: PlannedLaunch, thread: int | None) -> int:
         """Add the words of a loop, and what each thread takes; gives their place."""
-        count = num_threads() if planned.flags & driver.PARALLEL else 1
+        count = num_threads() if planned.flags & driver_words.PARALLEL else 1
         parts = [
             self._loop_part(loop, planned, i) if thread in (None, i) else None for i in range(count)
         ]
@@ -213,14 +213,14 @@ class Planner:
                 self._put(8 * part, MEMORY)
         start = len(self._words)
         self._put(0, PLAN)
-        self._put(driver.ENDLESS if loop.count is None else self._real(loop.count))
+        self._put(driver_words.ENDLESS if loop.count is None else self._real(loop.count))
         self._put(8 * table, MEMORY)
         self._put(0)
         self._put(planned.is_cancellable)
         self._put(0)
         return start
 
-    def _loop_part(self, loop: Loop, planned: Planned, thread: int) -> int:
+    def _loop_part(self, loop: Loop, planned: PlannedLaunch, thread: int) -> int:
         """Add what a thread takes of a loop: its kernels, and what it moves on."""
         self._moving.update((number, []) for number in loop.windows)
         kernels = self._table(planned.repeated, thread)
@@ -233,7 +233,7 @@ class Planner:
                 self._put(8 * place, MEMORY)
                 self._put_address(window.base, self._real(window.offset) * size + offset)
                 self._put(self._real(window.step) * size)
-        count = (len(self._words) - moves) // driver.MOVE_WORDS
+        count = (len(self._words) - moves) // driver_words.MOVE_WORDS
         start = len(self._words)
         self._put(8 * kernels, MEMORY)
         self._put(len(planned.repeated))
@@ -258,7 +258,7 @@ class Planner:
     def _name(self, code: Code, k: int) -> None:
         """Note which operations a function is for."""
         if code not in self._labels:
-            self._labels[code] = self._structure.labels(self._structure.kernels[k])
+            self._labels[code] = self._compiled.labels(self._compiled.kernels[k])
 
     def _block(self, words: Sequence[Word], k: int) -> int:
         """Add a block of words, after those that it points to; gives the place of the first."""
@@ -285,7 +285,7 @@ class Planner:
 
 
 def _scratch_of(words: Sequence[Word]) -> list[Scratch]:
-    """The memory of its own that a block of words tells of, or one that it points to."""
+    """The scratch memory among a block of words, or those that it points to."""
     found = []
     for word in words:
         if is_block(word):

@@ -1,9 +1,9 @@
 """Reshapes that part a size which was joined of others: (batch * 12, 3) to (batch, 12, 3).
 
 By itself nothing says that the first size is a multiple of 12, so such an operation cannot be tried
-alone as others are (supported_ops.py). Here the sizes of a graph's tensors are told as numbers made
-of symbolic sizes (sizes.py) for what is unknown of its inputs: the ops' own shape rules carry them
-on.
+alone as others are (supported_ops.py). Here the sizes of a graph's tensors are written as numbers
+made of symbolic sizes (sizes.py) for what is unknown of its inputs: the ops' own shape rules carry
+them on.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Shapes:
     """The specs of tensors with numbers for unknown sizes, and the numbers that are sizes.
 
     Attributes:
-        _own: the operations that are gone through.
+        _own: the operations that are visited.
         _specs: by the tensor's id.
         _numbers: the values of scalars that are sizes, by the tensor's id.
     """

@@ -174,7 +174,7 @@ def _can_lower(op: Operation) -> bool | None:
         lowering = ClusterLowering(body, shapes, 1)
         layout = assign_buffers(lowering.program, lowering.builder.copy)
         lowering.program.verify()
-        CompiledProgram(layout, lowering.builder.derived, llvm.vector_bytes(), op.type)
+        CompiledProgram(layout, llvm.vector_bytes(), op.type)
     except NOT_COMPILABLE:
         return False
     except Exception as error:

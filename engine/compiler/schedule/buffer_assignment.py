@@ -6,7 +6,8 @@ import bisect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..ir.kernel import Kernel, at_hand, fills, is_column, squeezed
+from ..ir.kernel import Kernel, fills, is_column, is_same_element, squeezed
+from ..ir.machine import HOST, Machine
 from ..ir.program import (
     IndirectLoad,
     KernelCall,
@@ -19,13 +20,13 @@ from ..ir.program import (
 from ..ir.recording_scalars import same
 from ..target import host
 from ..target.llvm import vector_bytes
-from .dead_stores import drop_unread
 from .fusion import fuse
 from .in_place import overwrite
 from .phases import last_use, moment, phases_of
-from .sink_casts import read_halves
-from .small_updates import small_updates_late
-from .spilled_rows import kept_for_later, rows_on_the_stack
+from .remove_dead_stores import remove_dead_stores
+from .sink_casts import sink_casts
+from .sink_updates import sink_updates
+from .spilled_rows import spilled_values, stack_rows
 from .unrolled_rows import has_short_rows
 
 # What is needed for a short time meets few others: they are listed for so many kernels together.
@@ -50,20 +51,23 @@ class BufferAssignment:
     rows: set[int]
 
 
-def assign_buffers(program: LoopProgram, copy: Callable[[View], View]) -> BufferAssignment:
+def assign_buffers(
+    program: LoopProgram, copy: Callable[[View], View], machine: Machine = HOST
+) -> BufferAssignment:
     """The kernels of a program and where its values live.
 
     Args:
         program: its outputs and updates get memory of their own.
         copy: adds a copy of a view to the program.
+        machine: what it is for.
     """
     _own_outputs(program, copy)
-    drop_unread(program)
-    kernels = read_halves(program, fuse(program))
+    remove_dead_stores(program)
+    kernels = sink_casts(program, fuse(program), machine)
     place = {n: n for n in range(len(program.storages))}
     checked = max((k for k, kernel in enumerate(kernels) if _has_checks(kernel)), default=-1)
     _update_in_place(program, kernels, program.updates, place, checked)
-    kernels = small_updates_late(program, kernels, place)
+    kernels = sink_updates(program, kernels, place)
     for loop in loops_in(kernels):
         assert loop.loop is not None
         _update_in_place(program, loop.body, loop.loop.carried, place, -1)
@@ -73,14 +77,14 @@ def assign_buffers(program: LoopProgram, copy: Callable[[View], View]) -> Buffer
     kept = {
         number
         for kernel in along
-        if not has_short_rows(program, kernel, vector_bytes())
-        for number in kept_for_later(kernel, stored)
+        if not machine.recomputes and not has_short_rows(program, kernel, vector_bytes())
+        for number in spilled_values(kernel, stored)
     }
     stored |= kept
     for part in parts:
         _share_products(program, part, stored, place)
     overwrite(program, kernels, stored, kept, place)
-    rows = {n for kernel in along for n in rows_on_the_stack(program, kernel, kept, place)}
+    rows = {n for kernel in along for n in stack_rows(program, kernel, kept, place)}
     return BufferAssignment(program, kernels, stored - rows, place, rows)
 
 
@@ -163,9 +167,9 @@ def _may_overwrite(kernel: Kernel, number: int, variable: int, stored: Collectio
     Of what it makes, `stored` is in memory in any case.
     """
     (writer,) = (s for s in kernel.all_statements if number in s.writes)
-    if isinstance(writer, KernelCall) and writer.over is not None:
+    if isinstance(writer, KernelCall) and writer.alias is not None:
         return [v.storage for v in writer.inputs].count(variable) == (
-            writer.over.storage == variable
+            writer.alias.storage == variable
         )
     if not isinstance(writer, Pointwise | Reduce):
         return False  # the statements behind it read later
@@ -178,9 +182,9 @@ def _may_overwrite(kernel: Kernel, number: int, variable: int, stored: Collectio
     if variable in gathered:
         return False
     if kernel.axes is None:
-        return all(at_hand(v, kernel) for v in (writer.target, *views))
+        return all(is_same_element(v, kernel) for v in (writer.target, *views))
     is_on_rows = writer.target.storage in kernel.rows
-    covers = is_column if is_on_rows or not kernel.is_along else at_hand
+    covers = is_column if is_on_rows or not kernel.is_along else is_same_element
     if not all(covers(v, kernel) for v in (writer.target, *views)):
         return False
     if kernel.is_along:
@@ -273,7 +277,7 @@ def live_ranges(layout: BufferAssignment) -> dict[int, tuple[int, int]]:
             ranges[number] = min(begin, first), max(end, last)
 
     for k, kernel in enumerate(order):
-        # Each thread reads the result of a check when it comes by, some late.
+        # Each thread reads the result of a check when it gets there, some late.
         last = len(order) if kernel.check is not None else k
         if kernel.loop is not None:
             last = k + len(list(in_order([*kernel.test, *kernel.body])))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..ir.kernel import Kernel, at_hand, fills, squeezed
+from ..ir.kernel import Kernel, fills, is_same_element, squeezed
 from ..ir.program import (
     Check,
     Fence,
@@ -30,7 +30,7 @@ from ..ir.program import (
     View,
     views_of,
 )
-from .hoist_checks import checks_first
+from .hoist_checks import hoist_checks
 
 # More streams of memory in one loop than this cost more than they save.
 _MOST_VIEWS = 24
@@ -72,7 +72,7 @@ class _Fuser:
         self.going_out = {v.storage for v in outside}
 
     def run(self) -> list[Kernel]:
-        for statement in checks_first(self.statements):
+        for statement in hoist_checks(self.statements):
             self._place(statement)
         self._release(list(self.waiting))
         return self.kernels
@@ -348,7 +348,7 @@ class _Fuser:
                     continue
                 if isinstance(operand, IndirectLoad) and view not in inner:
                     return False  # some other element
-                if view.storage in partial or not at_hand(view, kernel):
+                if view.storage in partial or not is_same_element(view, kernel):
                     return False
                 if view.storage in kernel.rows and kernel.split is not None:
                     return False  # only a part

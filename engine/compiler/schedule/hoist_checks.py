@@ -20,7 +20,7 @@ from ..ir.program import (
 )
 
 
-def checks_first(statements: Sequence[Statement]) -> list[Statement]:
+def hoist_checks(statements: Sequence[Statement]) -> list[Statement]:
     """The checks, and what they need, before all else: a run that stops has changed nothing.
 
     So do the kernels that are early, and numbers made of sizes alone, which all can then join that
@@ -83,4 +83,4 @@ def _of_sizes(
 def _is_early(s: Statement) -> bool:
     if isinstance(s, Loop):
         return s.has_checks
-    return isinstance(s, Check) or (isinstance(s, KernelCall) and s.early)
+    return isinstance(s, Check) or (isinstance(s, KernelCall) and s.hoisted)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from ..ir.kernel import Kernel, at_hand, fills, strides_over
+from ..ir.kernel import Kernel, fills, is_same_element, strides_over
 from ..ir.program import IndirectLoad, LoopProgram, Pointwise, View, contiguous, views_of
 from .phases import Phases, last_use, moment, phases_of
 
@@ -56,7 +56,8 @@ def overwrite(
     for k, kernel in enumerate(kernels):
         last.update((view.storage, k) for view in kernel.views)
         if kernel.loop is not None or kernel.check is not None:
-            # Iterations come back to what they use, and threads look at a check when they come by.
+            # Iterations come back to what they use, and threads look at a check when they get
+            # there.
             fixed |= {view.storage for view in kernel.views} | kernel.writes
     fixed |= {place[n] for n in fixed}
     num_writes = Counter(n for k in kernels for s in k.all_statements for n in s.writes)
@@ -122,7 +123,7 @@ def _ended_by(
             and known.is_free(number)
             and known.is_free(root)
             and known.are_alike(number, target)
-            and _is_at_hand(number, kernel)
+            and _reads_same_element(number, kernel)
             and last_use(number, kernel, phases, known.stored) <= now
         ):
             yield root
@@ -137,13 +138,13 @@ def _whole_maps(kernel: Kernel, known: _Places) -> Iterator[Pointwise]:
             and s.target.storage in known.stored
             # Zeros below it would be written while what they overwrite is needed.
             and known.num_writes[s.target.storage] == 1
-            and at_hand(s.target, kernel)
+            and is_same_element(s.target, kernel)
             and fills(known.program, s.target)
         ):
             yield s
 
 
-def _is_at_hand(number: int, kernel: Kernel) -> bool:
+def _reads_same_element(number: int, kernel: Kernel) -> bool:
     """Whether a kernel reads each element of a storage only for the same element."""
     for s in kernel.statements:
         for operand in s.operands:

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from ...graph import bfloat16, float32
 from ..ir.kernel import Kernel
+from ..ir.machine import HOST, Machine
 from ..ir.program import (
     IndirectLoad,
     LoopProgram,
@@ -28,9 +29,11 @@ from ..ir.recording_scalars import record, same
 from ..target.llvm import converts_halves, vector_bytes
 
 
-def read_halves(program: LoopProgram, kernels: Sequence[Kernel]) -> list[Kernel]:
+def sink_casts(
+    program: LoopProgram, kernels: Sequence[Kernel], machine: Machine = HOST
+) -> list[Kernel]:
     """The kernels without the copies of halves that none needs any more."""
-    copies = _copies(program, kernels)
+    copies = _copies(program, kernels, machine)
     for kernel in kernels:
         others = {n: half for n, half in copies.items() if n not in kernel.writes}
         if not others.keys().isdisjoint(view.storage for view in kernel.views):
@@ -44,7 +47,7 @@ def read_halves(program: LoopProgram, kernels: Sequence[Kernel]) -> list[Kernel]
     return [kernel for kernel in kernels if kernel.all_statements]
 
 
-def _copies(program: LoopProgram, kernels: Sequence[Kernel]) -> dict[int, View]:
+def _copies(program: LoopProgram, kernels: Sequence[Kernel], machine: Machine) -> dict[int, View]:
     """The copies that need not be in memory, and the halves that they have the values of."""
     written = Counter(number for kernel in kernels for number in kernel.writes)
     kept = {view.storage for view in (*program.outputs, *program.updates.values())}
@@ -60,13 +63,13 @@ def _copies(program: LoopProgram, kernels: Sequence[Kernel]) -> dict[int, View]:
         and written[number] == 1
         and written[half.storage] <= 1  # it keeps its value
         and half.is_contiguous
-        and _is_cheap(program.storages[half.storage])
+        and _is_cheap(program.storages[half.storage], machine)
     }
 
 
-def _is_cheap(half: Storage) -> bool:
+def _is_cheap(half: Storage, machine: Machine) -> bool:
     """Whether widening takes no time to speak of."""
-    return half.dtype == bfloat16 or converts_halves(vector_bytes())
+    return half.dtype == bfloat16 or bool(machine.halves) or converts_halves(vector_bytes())
 
 
 def _on_halves(

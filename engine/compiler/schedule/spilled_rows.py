@@ -2,7 +2,7 @@
 
 Most of what a later phase asks for is computed again there. What takes more than a few instructions
 is kept: at its place in what the kernel writes there in the end (`in_place.py`), in a row on the
-stack, which each row of the kernel takes in its turn, or in memory like what other kernels need.
+stack, which the rows of the kernel reuse, or in memory like what other kernels need.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ..ir.sizes import is_known
 from .cost import instructions
 from .phases import phases_of
 
-# To keep a value takes two instructions, and room near the processor.
+# To keep a value takes a store and a load, and room in the L1 cache.
 _CHEAP = 4
-# What one kernel may keep on the stack: with the row itself that is about what the nearest cache
-# holds.
+# What one kernel may keep on the stack: with the row itself that is about the size of
+# an L1 cache.
 _ROOM = 1 << 15
 
 
-def kept_for_later(kernel: Kernel, stored: Collection[int]) -> set[int]:
+def spilled_values(kernel: Kernel, stored: Collection[int]) -> set[int]:
     """What is not computed again in later phases, besides what is in memory in any case."""
     made = {
         s.target.storage: s
@@ -53,7 +53,7 @@ def kept_for_later(kernel: Kernel, stored: Collection[int]) -> set[int]:
     return kept
 
 
-def rows_on_the_stack(
+def stack_rows(
     program: LoopProgram, kernel: Kernel, kept: Collection[int], place: Mapping[int, int]
 ) -> set[int]:
     """What is kept a row at a time: what has no place, while there is room."""

@@ -142,7 +142,7 @@ def _load(natives: Sequence[Native], contents: Mapping[str, bytes]) -> None:
         _contents[key] = content
         seconds[key] = time.perf_counter() - start
 
-    compile_pool.make_all(missing, make)
+    compile_pool.compile_all(missing, make)
     fresh = set(missing)
     for key, (first, *_) in wanted.items():
         label = "+".join(first.labels) or first.symbol

@@ -6,7 +6,7 @@ import sys
 import threading
 from typing import NamedTuple
 
-# A compile that takes longer is told of while it runs.
+# A compile that takes longer is reported while it runs.
 _LONG_SECONDS = 1.0
 
 

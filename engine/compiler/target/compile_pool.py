@@ -90,7 +90,7 @@ class Helper:
         return found
 
 
-def make_all(keys: Sequence[str], make: Callable[[str, Compile], None]) -> None:
+def compile_all(keys: Sequence[str], make: Callable[[str, Compile], None]) -> None:
     """Make what belongs to each key, several at once.
 
     Args:

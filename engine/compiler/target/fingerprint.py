@@ -7,10 +7,12 @@ from it is not looked up, but made anew.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import sys
 from collections.abc import Callable, Iterable
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +64,15 @@ def encoded(value: Any) -> str:
         return _array(np.asarray(value))
     if isinstance(value, TensorShape):  # one of unknown rank is of a class of its own
         return _shape(value)
-    if isinstance(value, tuple) and is_own(kind):  # a NamedTuple
-        return f"{kind.__module__}.{kind.__qualname__}{_sequence(value)}"
+    if is_own(kind):
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        if isinstance(value, tuple):  # a NamedTuple
+            return name + _sequence(value)
+        if isinstance(value, Enum):
+            return f"{name}.{value.name}"
+        if dataclasses.is_dataclass(value):
+            fields = [f.name for f in dataclasses.fields(value) if f.compare]
+            return name + _sequence(getattr(value, field) for field in fields)
     if callable(value) and is_own(value):
         return f"{value.__module__}.{value.__qualname__}"
     raise NoDigestError(f"{kind.__name__} has no digest")
@@ -111,4 +120,5 @@ _ENCODERS: dict[type, Callable[[Any], str]] = {
     tuple: _sequence,
     list: lambda x: "list" + _sequence(x),
     dict: lambda x: "dict" + _sequence(x.items()),
+    set: lambda x: "set(" + ",".join(sorted(map(encoded, x))) + ")",
 }

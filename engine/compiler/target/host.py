@@ -10,14 +10,14 @@ from pathlib import Path
 
 # Bytes of a line of a cache. Memory for vectors begins at one, so none of them is in two lines.
 LINE = 64
-# The first cache keeps so many lines that are a multiple of so many bytes apart, or some more.
+# The L1 cache keeps so many lines that are a multiple of so many bytes apart, or some more.
 _WAYS = 8
 _WAY_BYTES = 4096
 _X86 = frozenset({"x86_64", "amd64"})
 _ARM = frozenset({"aarch64", "arm64"})
 _PROCESSORS = Path("/sys/devices/system/cpu")
-# The second cache where nobody says how large it is: few processors have less.
-_SECOND_CACHE = 1 << 20
+# The L2 cache where nobody says how large it is: few processors have less.
+_L2_CACHE = 1 << 20
 _UNITS = {"K": 1 << 10, "M": 1 << 20}
 
 
@@ -37,13 +37,13 @@ def is_linux() -> bool:
 
 
 @functools.cache
-def second_cache() -> int:
-    """Bytes of the second cache that a core has for itself, of the core that has least.
+def l2_cache() -> int:
+    """Bytes of the L2 cache that a core has for itself, of the core that has least.
 
     A cache that cores share, as small ones do, is shared out.
     """
     if not is_linux():
-        return _SECOND_CACHE
+        return _L2_CACHE
     found = []
     for level in _PROCESSORS.glob("cpu[0-9]*/cache/index[0-9]/level"):
         try:
@@ -51,7 +51,7 @@ def second_cache() -> int:
                 found.append(_share(level.parent))
         except (OSError, ValueError):  # a core that goes, or an entry that says nothing
             continue
-    return min(found, default=_SECOND_CACHE)
+    return min(found, default=_L2_CACHE)
 
 
 def whole_lines(num_bytes: int) -> int:
@@ -59,14 +59,14 @@ def whole_lines(num_bytes: int) -> int:
     return -(-num_bytes // LINE) * LINE
 
 
-def lines_in_first_cache(stride: int) -> int:
-    """How many lines that are so many bytes apart the first cache keeps."""
+def lines_in_l1_cache(stride: int) -> int:
+    """How many lines that are so many bytes apart the L1 cache keeps."""
     return _WAYS * (_WAY_BYTES // math.gcd(stride, _WAY_BYTES))
 
 
-def in_second_cache(share: float) -> int:
-    """The bytes of a share of the second cache."""
-    return int(second_cache() * share)
+def in_l2_cache(share: float) -> int:
+    """The bytes of a share of the L2 cache."""
+    return int(l2_cache() * share)
 
 
 def _share(cache: Path) -> int:

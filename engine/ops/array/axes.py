@@ -17,8 +17,11 @@ from ...graph import (
     canonical_axes,
     canonical_axis,
 )
+from ..core.entries import known_value
 from ..core.registry import Grads, define
 from ..core.traits import Traits, Work, same_entries
+from .by_vectors import swap_axes, transpose_by
+from .open_axis import from_front, is_open_axis, to_front
 from .shape import reshape_like
 
 
@@ -52,9 +55,12 @@ def _transpose_grad(op: OpView, dy: Tensor) -> Grads:
     return (transpose(dy, [order.index(axis) for axis in range(len(order))]),)
 
 
-def transpose(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
-    """`x` with its axes in the order `axes`, or reversed."""
+def transpose(x: Tensor, axes: Any = None) -> Tensor:
+    """`x` with its axes in the order `axes`, or reversed; a tensor may tell the order."""
     rank = x.shape.rank
+    axes = known_value(axes)
+    if isinstance(axes, Tensor):
+        return transpose_by(x, axes)
     if axes is None:
         if rank is None:
             return transpose_op(x, axes=None)
@@ -78,7 +84,9 @@ def _known_rank(who: str, x: Tensor) -> int:
 
 def swapaxes(x: Tensor, axis1: int, axis2: int) -> Tensor:
     """`x` with two axes exchanged."""
-    rank = _known_rank("swapaxes", x)
+    if x.shape.rank is None:
+        return swap_axes(x, axis1=axis1, axis2=axis2)
+    rank = len(x.shape)
     order = list(range(rank))
     a, b = (canonical_axis("swapaxes", axis, rank) for axis in (axis1, axis2))
     order[a], order[b] = b, a
@@ -125,6 +133,8 @@ def _expand_dims_grad(op: OpView, dy: Tensor) -> Grads:
 
 def expand_dims(x: Tensor, axis: Axes) -> Tensor:
     """`x` with a new axis of size 1 at each place `axis` of the result."""
+    if is_open_axis(axis):
+        return from_front(_expand_dims(x, axis=(0,)), x, axis, more=1)
     return _expand_dims(x, axis=tuple(axis) if isinstance(axis, Sequence) else (axis,))
 
 
@@ -168,6 +178,8 @@ def _from_front(axis: tuple[int, ...], rank: int) -> tuple[int, ...]:
 
 def squeeze(x: Tensor, axis: Axes | None = None) -> Tensor:
     """`x` without the axes `axis`, or without all axes of size 1."""
+    if is_open_axis(axis):
+        return _squeeze(to_front(x, axis), axis=(0,))
     if axis is None:
         return _squeeze(x, axis=None)
     return _squeeze(x, axis=tuple(axis) if isinstance(axis, Sequence) else (axis,))

@@ -22,6 +22,7 @@ from ...graph import (
     broadcast_shapes,
     canonical_axis,
     float32,
+    string,
 )
 from ..core.arrays import computing_dtype
 from ..core.basic import constant
@@ -32,30 +33,32 @@ from ..core.naming import call_named
 from ..core.promotion import promote
 from ..core.registry import Grads, define, no_gradient
 from ..core.traits import Traits
-from ..math.arithmetic import multiply, subtract
+from ..math.arithmetic import add, divide, multiply, subtract
 from ..math.cast import cast
-from ..math.compare import less
+from ..math.compare import equal, less, where
 from ..math.reduce import reduce_max
 from .axes import expand_dims, moveaxis
-from .broadcast import broadcast_to, sum_to
-from .shape import dims_of, runtime_shape, split_shape
+from .broadcast import broadcast_to, broadcast_to_shape, sum_to
+from .shape import dims_of, is_open, runtime_shape, split_shape
 
 
 def full(shape: Any, value: Any, dtype: Any = None) -> Tensor:
     """A tensor of `shape` with `value` everywhere.
 
     Args:
-        shape: ints or scalar integer tensors.
+        shape: ints or scalar integer tensors, or a vector of them all.
         value: a scalar, or anything that broadcasts to `shape`.
         dtype: element type; by default that of `value`.
     """
+    if is_open(shape):
+        return broadcast_to_shape(convert_to_tensor(value, dtype), shape)
     attribute, dims = split_shape(shape)
     return broadcast_to(convert_to_tensor(value, dtype), attribute, dims)
 
 
 def zeros(shape: Any, dtype: Any = float32) -> Tensor:
-    """A tensor of `shape` with 0 everywhere."""
-    return full(shape, 0, dtype)
+    """A tensor of `shape` with 0 everywhere, False or ""."""
+    return full(shape, "" if as_dtype(dtype) == string else 0, dtype)
 
 
 def ones(shape: Any, dtype: Any = float32) -> Tensor:
@@ -207,7 +210,7 @@ def linspace(
     Args:
         start: the first value; a number or a tensor.
         stop: the last value, or the one after it without `endpoint`; broadcasts with `start`.
-        num: how many values.
+        num: how many values; a number, or a scalar tensor.
         endpoint: whether `stop` is the last value.
         dtype: element type; by default that of `start` and `stop` together, made floating.
         axis: the place of the new axis.
@@ -216,7 +219,24 @@ def linspace(
         InvalidArgumentError: `num` is negative.
     """
     first, last = promote(start, stop, floating=True)
+    num = known_value(num)
+    if isinstance(num, Tensor):
+        return _spaced(first, last, num, endpoint, dtype, axis)
     y = moveaxis(_linspace(first, last, num=num, endpoint=endpoint), 0, axis)
+    return y if dtype is None else cast(y, dtype)
+
+
+def _spaced(
+    start: Tensor, stop: Tensor, num: Tensor, endpoint: bool, dtype: Any, axis: int
+) -> Tensor:
+    """As `linspace`, of a number of values that a run knows."""
+    places = cast(arange(num), start.dtype)
+    parts = cast(subtract(num, convert_to_tensor(int(endpoint), num.dtype)), start.dtype)
+    least = convert_to_tensor(1, start.dtype)
+    fractions = divide(places, where(less(parts, least), least, parts))
+    first, last = (expand_dims(x, -1) for x in (start, stop))
+    y = add(first, multiply(subtract(last, first), fractions))
+    y = moveaxis(y, -1, axis)
     return y if dtype is None else cast(y, dtype)
 
 
@@ -246,16 +266,21 @@ def _one_hot_kernel(xp: Any, indices: Array, *, depth: int, axis: int, dtype: st
 _one_hot.grad(no_gradient)
 
 
-def one_hot(indices: Tensor, depth: int, axis: int = -1, dtype: Any = float32) -> Tensor:
+def one_hot(indices: Tensor, depth: Any, axis: int = -1, dtype: Any = float32) -> Tensor:
     """Each index as a vector with 1 at the index and 0 elsewhere.
 
     Args:
         indices: integers, any shape; those outside 0 ... depth - 1 give zeros alone.
-        depth: the length of the vectors.
+        depth: the length of the vectors; a number, or a scalar tensor.
         axis: the place of the new axis.
         dtype: element type; "bool" gives True and False.
     """
-    return _one_hot(indices, depth=depth, axis=axis, dtype=as_dtype(dtype))
+    size = known_value(depth)
+    if not isinstance(size, Tensor):
+        return _one_hot(indices, depth=int(size), axis=axis, dtype=as_dtype(dtype))
+    # The classes stand along the last axis, and move to their place.
+    hot = equal(expand_dims(indices, -1), arange(cast(size, indices.dtype)))
+    return cast(hot if axis == -1 else moveaxis(hot, -1, axis), dtype)
 
 
 def sequence_mask(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import InvalidArgumentError, ShapeError
-from ...graph import DENSE, Array, Dim, OpView, Tensor, TensorSpec, canonical_axes
+from ...graph import DENSE, INTEGER, Array, Dim, OpView, Tensor, TensorSpec, canonical_axes
+from ..core.convert import convert_to_tensor
+from ..core.entries import known_value
 from ..core.registry import Grads, define
 from .axes import transpose
 from .shape import dims_of, runtime_shape
@@ -52,7 +54,10 @@ def _diag_part_grad(op: OpView, dy: Tensor) -> Grads:
 
 @define("MatrixDiag", dtypes={"x": DENSE})
 def _matrix_diag(
-    x: TensorSpec, *dims: TensorSpec, offset: int, shape: tuple[Dim, Dim] | None
+    x: TensorSpec,
+    *dims: TensorSpec,
+    offset: int = 0,
+    shape: tuple[Dim, Dim] | None = None,
 ) -> TensorSpec:
     """Matrices of zeros but for y[..., r, r + offset] = the elements of x[..., :], by rising r.
 
@@ -158,6 +163,31 @@ def _band_part_grad(op: OpView, dy: Tensor) -> Grads:
     return (_band_part(dy, **op.attrs),)
 
 
+@define("BandPartBy", dtypes={"x": DENSE, "bounds": INTEGER}, same_dtype=False)
+def band_part_by(x: TensorSpec, *bounds: TensorSpec) -> TensorSpec:
+    """As BandPart, of how many diagonals stay below the main one, and above: -1 for all."""
+    _matrix_dims("BandPartBy", x)
+    return x
+
+
+@band_part_by.reference
+def _band_part_by_kernel(xp: Any, x: Array, *bounds: Array) -> Array:
+    below, above = (int(n) for n in bounds)
+    if min(below, above) < -1:
+        raise InvalidArgumentError(f"band_part: -1 is for all diagonals, got {below}, {above}")
+    low, high = None if below == -1 else -below, None if above == -1 else above
+    return _band_part_kernel(xp, x, low=low, high=high)
+
+
+@band_part_by.grad
+def _band_part_by_grad(op: OpView, dy: Tensor) -> Grads:
+    return band_part_by(dy, *op.inputs[1:]), None, None
+
+
+def _band_by(x: Tensor, *bounds: Any) -> Tensor:
+    return band_part_by(x, *(convert_to_tensor(n) for n in bounds))
+
+
 def tril(x: Tensor, k: int = 0) -> Tensor:
     """`x` with zeros above diagonal `k` of its last two axes."""
     return _band_part(x, low=None, high=k)
@@ -168,17 +198,21 @@ def triu(x: Tensor, k: int = 0) -> Tensor:
     return _band_part(x, low=k, high=None)
 
 
-def band_part(x: Tensor, num_lower: int, num_upper: int) -> Tensor:
+def band_part(x: Tensor, num_lower: Any, num_upper: Any) -> Tensor:
     """`x` with zeros outside a band around the main diagonal of its last two axes.
 
     Args:
         x: at least two axes.
-        num_lower: how many diagonals below the main one stay; -1 for all.
+        num_lower: how many diagonals below the main one stay; -1 for all. A number, or a scalar
+            tensor.
         num_upper: how many above it stay; -1 for all.
 
     Raises:
         InvalidArgumentError: a number below -1.
     """
+    num_lower, num_upper = known_value(num_lower), known_value(num_upper)
+    if isinstance(num_lower, Tensor) or isinstance(num_upper, Tensor):
+        return _band_by(x, num_lower, num_upper)
     if min(num_lower, num_upper) < -1:
         raise InvalidArgumentError(
             f"band_part: expected numbers of diagonals, or -1 for all, got {num_lower}, {num_upper}"

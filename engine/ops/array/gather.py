@@ -23,11 +23,14 @@ from ...graph import (
     broadcast_shapes,
     canonical_axis,
 )
+from ..core.convert import convert_to_tensor
 from ..core.registry import Grads, define
 from ..core.traits import Traits
-from .join import unstack
+from .join import stack, unstack
+from .open_axis import from_front, is_open_axis, to_front
+from .points import gather_points, scatter_points
 from .positions import checked, rows_of, scatter_new
-from .shape import dims_of, runtime_shape, split_shape
+from .shape import runtime_shape, sizes_of, split_shape, static_shape
 
 
 def check_index_types(who: str, indices: Sequence[TensorSpec]) -> None:
@@ -95,7 +98,7 @@ def _gather_kernel(xp: Any, x: Array, indices: Array, *, axis: int, batch_dims: 
 @gather_op.grad
 def _gather_grad(op: OpView, dy: Tensor) -> Grads:
     x, indices = op.inputs
-    shape, dims = dims_of(x)
+    shape, dims = sizes_of(x)
     return gather_grad(dy, indices, *dims, shape=shape, **op.attrs), None
 
 
@@ -104,11 +107,14 @@ def gather_grad(
     dy: TensorSpec,
     indices: TensorSpec,
     *dims: TensorSpec,
-    shape: tuple[Dim, ...],
+    shape: tuple[Dim, ...] | None,
     axis: int,
     batch_dims: int,
 ) -> TensorSpec:
-    """Zeros of `shape`, and dy added where Gather read; equal indices add up."""
+    """Zeros of `shape`, and dy added where Gather read; equal indices add up.
+
+    `dims` are the unknown dimensions; all in a vector, if `shape` is None.
+    """
     return TensorSpec(shape, dy.dtype)
 
 
@@ -118,7 +124,7 @@ def _gather_grad_kernel(
     dy: Array,
     indices: Array,
     *dims: Array,
-    shape: tuple[Dim, ...],
+    shape: tuple[Dim, ...] | None,
     axis: int,
     batch_dims: int,
 ) -> Array:
@@ -149,6 +155,9 @@ def gather(x: Tensor, indices: Tensor, axis: int = 0, batch_dims: int = 0) -> Te
         InvalidArgumentError: an index is out of range.
         ShapeError: the batch axes differ, or `axis` stands among them.
     """
+    if is_open_axis(axis) and not batch_dims and indices.shape.rank is not None:
+        found = gather_op(to_front(x, axis), indices, axis=0, batch_dims=0)
+        return from_front(found, x, axis, count=indices.shape.rank)
     if axis < 0:
         if x.shape.rank is None:
             raise ShapeError(
@@ -185,14 +194,14 @@ def _gather_nd_kernel(xp: Any, x: Array, *indices: Array) -> Array:
 @_gather_nd.grad
 def _gather_nd_grad(op: OpView, dy: Tensor) -> Grads:
     x, *indices = op.inputs
-    shape, dims = dims_of(x)
+    shape, dims = sizes_of(x)
     dx = _scatter_nd(dy, *indices, *dims, num_indices=len(indices), shape=shape)
     return (dx, *(None for _ in indices))
 
 
 @define("ScatterNd", dtypes={"updates": NUMERIC}, traits=Traits(size_inputs=True))
 def _scatter_nd(
-    updates: TensorSpec, *rest: TensorSpec, num_indices: int, shape: tuple[Dim, ...]
+    updates: TensorSpec, *rest: TensorSpec, num_indices: int, shape: tuple[Dim, ...] | None
 ) -> TensorSpec:
     """y of `shape`, zero, with y[indices[0], indices[1], ...] += updates; repeats add up.
 
@@ -226,10 +235,10 @@ def check_updates(
 
 @_scatter_nd.reference
 def _scatter_nd_kernel(
-    xp: Any, updates: Array, *rest: Array, num_indices: int, shape: tuple[Dim, ...]
+    xp: Any, updates: Array, *rest: Array, num_indices: int, shape: tuple[Dim, ...] | None
 ) -> Array:
     full = runtime_shape(shape, rest[num_indices:])
-    rows = rows_of(xp, "ScatterNd", full, rest[:num_indices])
+    rows = rows_of(xp, "ScatterNd", full, [xp.asarray(i) for i in rest[:num_indices]])
     return scatter_new(xp, full, num_indices, rows, updates)
 
 
@@ -256,8 +265,10 @@ def gather_nd(x: Tensor, indices: Tensor) -> Tensor:
 
     Raises:
         InvalidArgumentError: an index is out of range.
-        ShapeError: k is unknown or more than the axes of `x`.
+        ShapeError: k is more than the axes of `x`.
     """
+    if not indices.shape.rank or not indices.shape[-1]:  # unknown, or no axis at all
+        return gather_points(x, indices)
     return _gather_nd(x, *coordinates("gather_nd", indices))
 
 
@@ -289,6 +300,9 @@ def scatter_nd(indices: Tensor, updates: Tensor, shape: Any) -> Tensor:
         InvalidArgumentError: an index is out of range.
         ShapeError: the updates do not fit.
     """
+    if not indices.shape.rank or not indices.shape[-1]:  # unknown, or no axis at all
+        sizes = shape if isinstance(shape, Tensor) else stack([*map(convert_to_tensor, shape)])
+        return scatter_points(updates, indices, sizes, static=static_shape(sizes))
     attribute, dims = split_shape(shape)
     index = coordinates("scatter_nd", indices)
     return _scatter_nd(updates, *index, *dims, num_indices=len(index), shape=attribute)

@@ -27,15 +27,18 @@ from ...graph import (
     TensorSpec,
     bool_,
     canonical_axis,
+    int64,
 )
+from ..core.basic import constant
 from ..core.convert import convert_to_tensor
 from ..core.entries import known_value
 from ..core.registry import Grads, define
 from ..core.traits import Entries, Traits, Work
 from .axes import moveaxis, transpose
 from .gather import gather, gather_along
+from .join import concat
 from .search import nonzero
-from .shape import dims_of, runtime_shape
+from .shape import reshape, runtime_shape, shape_of, sizes_of
 
 # (begin, end, step), each an int, None, or "?" for the first two; or an int, "?", "new", "..."
 Entry = int | str | tuple[Any, Any, int | None]
@@ -144,25 +147,26 @@ def _strided_slice_kernel(xp: Any, x: Array, *values: Array, index: tuple[Entry,
 @strided_slice.grad
 def _strided_slice_grad(op: OpView, dy: Tensor) -> Grads:
     x, *values = op.inputs
-    shape, dims = dims_of(x)
+    shape, dims = sizes_of(x)
     dx = _strided_slice_grad_op(dy, *values, *dims, index=op.attrs["index"], shape=shape)
     return (dx, *(None for _ in values))
 
 
 @define("StridedSliceGrad", dtypes={"dy": DENSE}, traits=Traits(linear=True, size_inputs=True))
 def _strided_slice_grad_op(
-    dy: TensorSpec, *values: TensorSpec, index: tuple[Entry, ...], shape: tuple[Dim, ...]
+    dy: TensorSpec, *values: TensorSpec, index: tuple[Entry, ...], shape: tuple[Dim, ...] | None
 ) -> TensorSpec:
     """dx of `shape`, zero but for dx[index] = dy.
 
-    `values` are those of StridedSlice, then one for each None in `shape`.
+    `values` are those of StridedSlice, then one for each None in `shape`; a vector of all sizes, if
+    it is None.
     """
     return TensorSpec(shape, dy.dtype)
 
 
 @_strided_slice_grad_op.reference
 def _strided_slice_grad_kernel(
-    xp: Any, dy: Array, *values: Array, index: tuple[Entry, ...], shape: tuple[Dim, ...]
+    xp: Any, dy: Array, *values: Array, index: tuple[Entry, ...], shape: tuple[Dim, ...] | None
 ) -> Array:
     where_, taken = _python_index(index, values)
     dx = xp.zeros(runtime_shape(shape, values[taken:]), dy.dtype)
@@ -193,6 +197,8 @@ def get_item(x: Any, index: Any) -> Tensor:
         ShapeError: more indices than axes, or a mask of another shape.
     """
     tensor = convert_to_tensor(x)
+    if tensor.shape.rank is None and isinstance(index, Tensor) and index.dtype in INTEGER:
+        return gather(tensor, index)
     items = _Items(tensor)
     for item in index if isinstance(index, tuple) else (index,):
         items.add(item)
@@ -353,4 +359,24 @@ def boolean_mask(x: Tensor, mask: Tensor, axis: int = 0) -> Tensor:
     Raises:
         ShapeError: `mask` does not have the shape of the axes it stands for.
     """
+    if x.shape.rank is None:
+        return _mask_of_unknown(x, mask, axis)
     return get_item(x, (slice(None),) * canonical_axis("boolean_mask", axis, x.ndim) + (mask,))
+
+
+def _mask_of_unknown(x: Tensor, mask: Tensor, axis: int) -> Tensor:
+    """As `boolean_mask`, of a tensor whose number of axes a run knows: they are made one first."""
+    if axis < 0 or mask.shape.rank is None:
+        raise ShapeError(
+            f"boolean_mask: the number of axes of the mask must be known, and the axis be counted "
+            f"from the front, where that of x is not: x is {x.spec}, mask is {mask.spec}"
+        )
+    sizes = shape_of(x, dtype=int64)
+    whole = constant([-1], int64)
+    before, after = (
+        strided_slice(sizes, index=((None, axis, None),)),
+        strided_slice(sizes, index=((axis + len(mask.shape), None, None),)),
+    )
+    flat = reshape(x, concat([before, whole, after]))
+    (places,) = nonzero(reshape(mask, [-1]))
+    return gather(flat, places, axis=axis)

@@ -15,9 +15,9 @@ from ..math.arithmetic import add
 from ..math.cast import cast, cast_op
 from ..math.compare import equal, less, where
 from .creation import arange
+from .first_occurrence import first_occurrence, sum_repeats
 from .gather import gather_grad, gather_op
 from .join import concat
-from .repeats import first_occurrence, sum_repeats
 from .shape import dim_of, reshape
 
 

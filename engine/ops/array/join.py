@@ -10,6 +10,7 @@ from ...graph import ANY, Array, Dim, OpView, Tensor, TensorShape, TensorSpec, c
 from ..core.basic import zeros_like
 from ..core.registry import Grads, define
 from ..core.traits import Entries, Traits
+from .open_axis import from_front, is_open_axis, to_front
 from .shape import dim_of, runtime_shape
 
 
@@ -85,6 +86,8 @@ def concat(xs: Sequence[Tensor], axis: int = 0) -> Tensor:
         ShapeError: they differ in another axis.
         DTypeError: they differ in element type.
     """
+    if is_open_axis(axis) and xs:
+        return from_front(concat_op(*(to_front(x, axis) for x in xs), axis=0), xs[0], axis)
     return concat_op(*xs, axis=axis)
 
 
@@ -154,6 +157,8 @@ def split(x: Tensor, sizes: int | Sequence[Any], axis: int = 0) -> tuple[Tensor,
     Raises:
         ShapeError: the pieces do not add up to the axis.
     """
+    if is_open_axis(axis):
+        return tuple(from_front(part, x, axis) for part in split(to_front(x, axis), sizes))
     if isinstance(sizes, int):
         if sizes < 1:
             raise InvalidArgumentError(f"Split: expected at least one piece, got {sizes}")
@@ -200,6 +205,8 @@ def stack(xs: Sequence[Tensor], axis: int = 0) -> Tensor:
         ShapeError: their shapes differ.
         DTypeError: they differ in element type.
     """
+    if is_open_axis(axis) and xs:
+        return from_front(stack_op(*xs, axis=0), xs[0], axis, more=1)
     return stack_op(*xs, axis=axis)
 
 
@@ -244,6 +251,8 @@ def unstack(x: Tensor, num: int | None = None, axis: int = 0) -> tuple[Tensor, .
     Raises:
         ShapeError: `num` is left out and the size of the axis is unknown, or it differs.
     """
+    if is_open_axis(axis):
+        return unstack(to_front(x, axis), num)
     if num is None:
         known = None if x.shape.rank is None else x.shape[canonical_axis("Unstack", axis, x.ndim)]
         if known is None:

@@ -149,7 +149,7 @@ def _stitch_kernel(*arrays: Array, count: int) -> Array:
 def _stitch_grad(op: OpView, dy: Tensor) -> Grads:
     count = op.attrs["count"]
     indices, data = op.inputs[:count], op.inputs[count:]
-    # What a later row has replaced gets no gradient: each row is told which one it shows.
+    # What a later row has replaced gets no gradient: each row finds which one it shows.
     own, start = [], convert_to_tensor(0, "int64")
     for index in indices:
         size = size_of(index)

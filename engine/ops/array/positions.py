@@ -9,6 +9,9 @@ from typing import Any
 from ...errors import InvalidArgumentError
 from ...graph import Array
 from ..core.arrays import computing_dtype
+from ..core.late_checks import require
+from ..core.registry import HOST
+from .runs import combined_by_row
 
 
 def checked(xp: Any, who: str, indices: Array, size: int, axis: int) -> Array:
@@ -19,17 +22,24 @@ def checked(xp: Any, who: str, indices: Array, size: int, axis: int) -> Array:
     """
     if indices.size == 0:
         return indices.astype(xp.int64)
-    low, high = int(indices.min()), int(indices.max())
-    if low < -size or high >= size:
+
+    def out_of_range() -> InvalidArgumentError:
         bad = (indices < -size) | (indices >= size)
         position = tuple(int(i[0]) for i in xp.nonzero(bad.reshape((*bad.shape, 1))))[:-1]
-        raise InvalidArgumentError(
+        return InvalidArgumentError(
             f"{who}: index {int(indices[position])} at position {list(position)} is out of range "
             f"for axis {axis} of size {size}",
             remedy=f"use indices from {-size} to {size - 1}" if size else None,
         )
-    indices = indices.astype(xp.int64, copy=False)
-    return xp.where(indices < 0, indices + size, indices) if low < 0 else indices
+
+    low, high = indices.min(), indices.max()
+    require(xp, (low >= -size) & (high < size), out_of_range)
+    places = indices.astype(xp.int64, copy=False)
+    if xp is not HOST:  # where nobody has looked yet
+        places = xp.clip(places, -size, size - 1)
+    elif low >= 0:
+        return places
+    return xp.where(places < 0, places + size, places)
 
 
 def rows_of(xp: Any, who: str, shape: Sequence[int], indices: Sequence[Array]) -> Array:
@@ -66,10 +76,16 @@ def write(xp: Any, into: Array, rows: Array, updates: Array, mode: str) -> Array
         into: the array to change, whose memory is the kernel's own.
         rows: which row each update goes to.
         updates: the values.
-        mode: "update", "add", "mul", "max" or "min". Updates of one row are applied in their order.
+        mode: "update", "add", "mul", "div", "max" or "min". Updates of one row are applied in their
+            order.
     """
+    if xp is not HOST:
+        return _written(xp, into, rows, updates, mode)
     if mode == "update":
         into[rows] = updates
+        return into
+    if mode == "div":
+        xp.divide.at(into, rows, updates)
         return into
     ufunc = {"add": xp.add, "mul": xp.multiply, "max": xp.maximum, "min": xp.minimum}[mode]
     wide = into.astype(computing_dtype(xp, into), copy=False) if mode in ("add", "mul") else into
@@ -78,6 +94,23 @@ def write(xp: Any, into: Array, rows: Array, updates: Array, mode: str) -> Array
     flat = rows if width == 1 else (rows[:, None] * width + xp.arange(width)).reshape(-1)
     ufunc.at(wide.reshape(-1), flat, updates.astype(wide.dtype, copy=False).reshape(-1))
     return wide.astype(into.dtype, copy=False)
+
+
+def _written(xp: Any, into: Array, rows: Array, updates: Array, mode: str) -> Array:
+    """As `write`, without atomics, which apply updates of one row in any order."""
+    dtype = computing_dtype(xp, into) if mode in ("add", "mul", "div") else into.dtype
+    wide, updates = into.astype(dtype, copy=False), updates.astype(dtype, copy=False)
+    combine = {
+        "update": lambda first, second: second,
+        "add": xp.add,
+        "mul": xp.multiply,
+        "div": xp.multiply,  # of the divisors
+        "max": xp.maximum,
+        "min": xp.minimum,
+    }[mode]
+    found, is_named = combined_by_row(xp, updates, rows, len(into), combine)
+    changed = wide / found if mode == "div" else combine(wide, found)
+    return xp.where(is_named[:, None], changed, wide).astype(into.dtype, copy=False)
 
 
 def scatter_new(xp: Any, shape: Sequence[int], axes: int, rows: Array, updates: Array) -> Array:

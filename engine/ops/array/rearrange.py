@@ -24,11 +24,17 @@ from ...graph import (
 )
 from ..core.arrays import computing_dtype
 from ..core.convert import convert_to_tensor
+from ..core.entries import known_value
 from ..core.registry import Grads, define, no_gradient
+from ..math.arithmetic import mod, subtract
+from ..math.cast import cast
 from .axes import expand_dims
+from .by_vectors import as_vector, tile_by
+from .creation import arange
 from .gather import gather
-from .index import strided_slice
-from .shape import dim_of, dims_of, reshape, reshape_like, runtime_shape, split_shape
+from .index import get_item, strided_slice
+from .open_axis import from_front, is_open_axis, like, to_front
+from .shape import dim_of, dims_of, is_open, reshape, reshape_like, runtime_shape, split_shape
 
 
 @define("Tile", dtypes={"x": ANY})
@@ -98,8 +104,11 @@ def tile(x: Tensor, multiples: Any) -> Tensor:
     Args:
         x: any tensor.
         multiples: how often along each axis, ints or scalar integer tensors. Missing ones in front
-            are 1; `x` gets new axes in front when there are more than it has.
+            are 1; `x` gets new axes in front when there are more than it has. Of a tensor whose
+            number of axes is unknown, one for each axis.
     """
+    if is_open(multiples) or x.shape.rank is None:
+        return tile_by(x, as_vector(multiples))
     times, dims = split_shape(multiples)
     times = (1,) * (x.ndim - len(times)) + times
     if len(times) > x.ndim:
@@ -210,9 +219,28 @@ def repeat(x: Tensor, repeats: Any, axis: int | None = None) -> Tensor:
 
 def flip(x: Tensor, axis: Axes | None = None) -> Tensor:
     """`x` with the order of its elements reversed along `axis`, or along all axes."""
+    if is_open_axis(axis):
+        return like(from_front(flip(to_front(x, axis), 0), x, axis), x)
+    if x.shape.rank is None and axis is not None:
+        places = {axis} if isinstance(axis, int) else set(axis)
+        if min(places, default=0) < 0:
+            raise ShapeError(f"flip: axes from the end need a known number of them, x is {x.spec}")
+        last = max(places, default=-1) + 1
+        return strided_slice(
+            x, index=tuple((None, None, -1 if i in places else None) for i in range(last))
+        )
     axes = canonical_axes("flip", range(x.ndim) if axis is None else axis, x.ndim)
     index = tuple((None, None, -1 if i in axes else None) for i in range(x.ndim))
     return strided_slice(x, index=index) if axes else x
+
+
+def _roll_by(x: Tensor, shift: Tensor, axes: Sequence[int]) -> Tensor:
+    """As `roll`, by numbers that a run knows: a scalar, or one for each axis."""
+    for k, axis in enumerate(axes):
+        by = shift if shift.shape.rank == 0 else get_item(shift, k)
+        size = cast(dim_of(x, axis=axis), by.dtype)
+        x = gather(x, mod(subtract(arange(size), by), size), axis)
+    return x
 
 
 @define("Roll")
@@ -249,6 +277,9 @@ def roll(x: Tensor, shift: int | Sequence[int], axis: Axes | None = None) -> Ten
     if axis is None:
         return reshape_like(roll(reshape(x, [-1]), shift, 0), x)
     axes = tuple(axis) if isinstance(axis, Sequence) else (axis,)
+    shift = known_value(shift)
+    if isinstance(shift, Tensor):
+        return _roll_by(x, shift, axes)
     shifts = tuple(shift) if isinstance(shift, Sequence) else (shift,) * len(axes)
     if len(shifts) != len(axes):
         raise InvalidArgumentError(f"roll: {len(shifts)} shifts for {len(axes)} axes")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...errors import InvalidArgumentError, ShapeError
-from ...graph import DENSE, REAL, STRING, Array, Tensor, TensorSpec, int32, int64
+from ...graph import DENSE, REAL, STRING, Array, Tensor, TensorShape, TensorSpec, int32, int64
 from ..core.arrays import in_order
 from ..core.registry import define, no_gradient
 from .join import one_or_all
@@ -38,37 +40,71 @@ def nonzero(x: Tensor) -> tuple[Tensor, ...]:
     return _nonzero.many(x)
 
 
+@define("ArgWhere", dtypes=DENSE)
+def argwhere(x: TensorSpec) -> TensorSpec:
+    """The coordinates, int64 (n, axes), of the elements that are not 0, in row order."""
+    return TensorSpec([None, x.shape.rank], int64)
+
+
+@argwhere.reference
+def _argwhere_kernel(xp: Any, x: Array) -> Array:
+    if not x.ndim:
+        return xp.zeros((int(bool(x)), 0), xp.int64)
+    return xp.stack(xp.nonzero(x), axis=-1).astype(xp.int64, copy=False)
+
+
+argwhere.grad(no_gradient)
+
+
 @define("SearchSorted", dtypes=REAL)
 def _search_sorted(sequence: TensorSpec, values: TensorSpec, *, side: str) -> TensorSpec:
     """For each value v the int32 place i at which it would be inserted into the sorted sequence.
 
     side "left": sequence[i - 1] < v <= sequence[i]; "right": sequence[i - 1] <= v < sequence[i].
+    A sequence (b..., n) with values (b..., m) is searched row by row.
     """
     if side not in ("left", "right"):
         raise InvalidArgumentError(f'SearchSorted: side must be "left" or "right", got {side!r}')
-    if sequence.shape.rank not in (1, None):
+    if sequence.shape.rank == 0:
+        raise ShapeError(f"SearchSorted: the sorted sequence must have an axis, got {sequence}")
+    if sequence.shape.rank in (1, None):
+        return TensorSpec(values.shape, int32)
+    rows = TensorShape(sequence.shape[:-1])
+    if values.shape.rank is not None and not (
+        len(values.shape) == len(sequence.shape) and rows.is_compatible_with(values.shape[:-1])
+    ):
         raise ShapeError(
-            f"SearchSorted: the sorted sequence must be a vector, got {sequence}",
-            remedy="search each row on its own",
+            f"SearchSorted: each row of the sorted sequences {sequence} needs a row of values, "
+            f"got {values}"
         )
     return TensorSpec(values.shape, int32)
 
 
 @_search_sorted.reference
 def _search_sorted_kernel(xp: Any, sequence: Array, values: Array, *, side: str) -> Array:
-    found = xp.searchsorted(in_order(xp, sequence), in_order(xp, values), side=side)
-    return found.astype(xp.int32)
+    sequence, values = in_order(xp, sequence), in_order(xp, values)
+    if sequence.ndim == 1:
+        return xp.searchsorted(sequence, values, side=side).astype(xp.int32)
+    if sequence.shape[:-1] != values.shape[:-1]:
+        raise ShapeError(
+            f"SearchSorted: {list(sequence.shape[:-1])} rows of sorted sequences, and "
+            f"{list(values.shape[:-1])} rows of values"
+        )
+    places = xp.empty(values.shape, xp.int32)
+    for row in np.ndindex(values.shape[:-1]):
+        places[row] = xp.searchsorted(sequence[row], values[row], side=side)
+    return places
 
 
 _search_sorted.grad(no_gradient)
 
 
 def searchsorted(sequence: Tensor, values: Tensor, side: str = "left") -> Tensor:
-    """The place of each value in a sorted vector, int32.
+    """The place of each value in a sorted vector, or in that of its row, int32.
 
     Args:
-        sequence: (n,), ascending.
-        values: any shape, dtype of `sequence`.
+        sequence: (n,), or (b..., n), ascending along the last axis.
+        values: any shape, dtype of `sequence`; (b..., m) for several rows.
         side: "left" for the first place that keeps the order, "right" for the last.
     """
     return _search_sorted(sequence, values, side=side)

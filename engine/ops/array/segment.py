@@ -32,6 +32,7 @@ from ..math.compare import equal, where
 from ..math.elementary import divide_no_nan
 from ..math.reduce import reduce_max
 from .join import concat
+from .runs import combined_by_row
 from .shape import dims_of, reshape, runtime_shape, split_shape
 
 
@@ -58,21 +59,6 @@ def _in_order(xp: Any, rows: Array, ids: Array, size: int, is_sorted: bool) -> t
         return rows, ids
     order = xp.argsort(ids, kind="stable")
     return rows[order], ids[order]
-
-
-def _combine_runs(xp: Any, rows: Array, ids: Array, combine: Callable[..., Array]) -> Array:
-    """In the last row of each run of equal ids, all rows of the run combined.
-
-    A segmented scan in log2(rows) steps: Hillis and Steele, "Data parallel algorithms", CACM 29
-    (1986). Ids are sorted, so two equal ones have only equal ones between them.
-    """
-    step = 1
-    while step < len(ids):
-        joined = (ids[step:] == ids[:-step]).reshape(-1, *[1] * (rows.ndim - 1))
-        later = xp.where(joined, combine(rows[:-step], rows[step:]), rows[step:])
-        rows = xp.concatenate([rows[:step], later])
-        step *= 2
-    return rows
 
 
 def _segment_op(
@@ -114,12 +100,11 @@ def _segment_op(
     ) -> Array:
         (size,) = runtime_shape((num_segments,), dims)
         wide = data.astype(computing_dtype(xp, data), copy=False)
-        rows, ids = _in_order(xp, wide, ids, size, is_sorted)
-        rows = _combine_runs(xp, rows, ids, getattr(xp, ufunc))
-        last = xp.concatenate([ids[1:] != ids[:-1], xp.ones(min(1, len(ids)), bool)])
-        y = results(xp, data, size)
-        y[ids[last]] = rows[last].astype(data.dtype, copy=False)
-        return y
+        found, is_named = combined_by_row(
+            xp, wide, ids, size, getattr(xp, ufunc), is_sorted=is_sorted
+        )
+        is_named = is_named.reshape(-1, *[1] * (data.ndim - 1))
+        return xp.where(is_named, found.astype(data.dtype, copy=False), results(xp, data, size))
 
     @op.kernel("cpu")
     def with_numpy(

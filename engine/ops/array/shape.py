@@ -26,7 +26,7 @@ from ...graph import (
     int32,
     int64,
 )
-from ..core.entries import taken_entries
+from ..core.entries import known_entries, taken_entries
 from ..core.registry import Grads, define, no_gradient
 from ..core.traits import Traits, Work, same_entries
 
@@ -95,8 +95,13 @@ def _size_kernel(xp: Any, x: Array) -> Array:
 size_of.grad(no_gradient)
 
 
-def runtime_shape(shape: Sequence[Dim], dims: Sequence[Any]) -> tuple[int, ...]:
-    """`shape` with its unknown dimensions filled from `dims`; for kernels."""
+def runtime_shape(shape: Sequence[Dim] | None, dims: Sequence[Any]) -> tuple[int, ...]:
+    """`shape` with its unknown dimensions filled from `dims`; for kernels.
+
+    Where not even the number of axes was known, `dims` is one vector of all dimensions.
+    """
+    if shape is None:
+        return tuple(int(n) for n in dims[0])
     if not dims:
         return tuple(shape)  # type: ignore[arg-type]  # nothing unknown
     given = iter(dims)
@@ -112,6 +117,11 @@ def dims_of(x: Tensor) -> tuple[tuple[Dim, ...], list[Tensor]]:
         )
     shape = tuple(x.shape)
     return shape, [dim_of(x, axis=i) for i, d in enumerate(shape) if d is None]
+
+
+def sizes_of(x: Tensor) -> tuple[tuple[Dim, ...] | None, list[Tensor]]:
+    """As `dims_of`; where not even the number of axes is known, None, and all in one vector."""
+    return (None, [shape_of(x)]) if x.shape.rank is None else dims_of(x)
 
 
 def split_shape(shape: Any) -> tuple[tuple[Dim, ...], list[Tensor]]:
@@ -136,6 +146,27 @@ def split_shape(shape: Any) -> tuple[tuple[Dim, ...], list[Tensor]]:
     return tuple(attribute), dims
 
 
+def static_shape(sizes: Any) -> TensorShape:
+    """What a tensor or array of sizes says while the graph is built."""
+    if isinstance(sizes, np.ndarray):
+        return TensorShape(sizes.tolist())
+    known = known_entries(sizes)
+    if known is not None:
+        return TensorShape(known)
+    length = sizes.shape[0] if sizes.shape.rank == 1 else None
+    return TensorShape(None if length is None else [None] * length)
+
+
+def is_open(x: Any) -> bool:
+    """Whether it is a tensor of which neither entries are known nor how many there are."""
+    return (
+        isinstance(x, Tensor)
+        and x.shape.rank != 0
+        and (x.shape.rank is None or x.shape[0] is None)
+        and known_entries(x) is None
+    )
+
+
 def _whole(entry: Any) -> int:
     """A dimension as an int; nothing is rounded on the way."""
     value = getattr(entry, "value", entry)
@@ -157,7 +188,10 @@ def _entries(shape: Any) -> list[Any]:
     if shape.shape.rank == 0:
         return [shape]
     if shape.shape.rank != 1 or shape.shape[0] is None:
-        raise InvalidArgumentError(f"a shape is a vector of known length, got {shape!r}")
+        whole = taken_entries(shape)
+        if whole is None or None in whole:
+            raise InvalidArgumentError(f"a shape is a vector of known length, got {shape!r}")
+        return list(whole)
     known = taken_entries(shape) or [None] * shape.shape[0]
     return [shape[i] if n is None else n for i, n in enumerate(known)]
 
@@ -221,7 +255,9 @@ def _reshape_to_shape_grad(op: OpView, dy: Tensor) -> Grads:
 
 
 def reshape(x: Tensor, shape: Any) -> Tensor:
-    """`x` under another shape; entries may be ints, one -1, and scalar tensors."""
+    """`x` under another shape; entries may be ints, one -1, and scalar tensors, or all a vector."""
+    if is_open(shape):
+        return reshape_to_shape(x, shape)
     attribute, dims = split_shape(shape)
     if attribute == x.shape and x.shape.is_fully_defined:
         return x

@@ -10,7 +10,8 @@ from ...graph import ANY, Array, Dim, OpView, Tensor, TensorSpec
 from ..core.basic import zeros_like
 from ..core.registry import Grads, define
 from ..core.traits import Traits, Work
-from .shape import dims_of, runtime_shape, split_shape
+from .by_vectors import as_vector, slice_by
+from .shape import dims_of, is_open, runtime_shape, split_shape
 
 
 def _check_rank(who: str, x: TensorSpec, *places: Sequence[Dim]) -> None:
@@ -125,6 +126,8 @@ def slice_at(x: Tensor, begin: Any, size: Any) -> Tensor:
         InvalidArgumentError: the block does not lie inside `x`.
         ShapeError: not one number for each axis.
     """
+    if is_open(begin) or is_open(size):
+        return slice_by(x, as_vector(begin), as_vector(size))
     begins, first = split_shape(begin)
     sizes, second = split_shape(size)
     return _slice(x, *first, *second, begin=begins, size=sizes)

@@ -1,4 +1,4 @@
-"""Order: sort, argsort, the k greatest, distinct values, median and quantiles.
+"""Order: sort, argsort, the k greatest.
 
 NaN counts as greater than every number. Equal elements keep their order, unless said otherwise.
 """
@@ -14,7 +14,6 @@ from ...graph import (
     INTEGER,
     REAL,
     Array,
-    Dim,
     OpView,
     Tensor,
     TensorShape,
@@ -25,8 +24,11 @@ from ...graph import (
 )
 from ..core.arrays import in_order
 from ..core.basic import zeros_like
+from ..core.entries import known_value
 from ..core.registry import Grads, define, no_gradient
-from .along import put_along_axis
+from ..math.cast import cast
+from .along import put_along_axis, take_along_axis
+from .index import get_item
 
 _ORDERED = REAL | BOOLEAN
 
@@ -158,7 +160,7 @@ def _top_k_grad(op: OpView, dvalues: Tensor | None, dindices: Tensor | None) -> 
     return (put_along_axis(zeros_like(op.inputs[0]), op.outputs[1], dvalues, -1, "add"),)
 
 
-def top_k(x: Tensor, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
+def top_k(x: Tensor, k: Any, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """The k greatest elements along the last axis, and their int32 indices.
 
     Args:
@@ -166,8 +168,14 @@ def top_k(x: Tensor, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
         k: how many, at most n.
         sorted: from the greatest down; otherwise in the order in which they stand in `x`.
 
-    Of equal elements those with the lower index are taken, and stand, first.
+    Of equal elements those with the lower index are taken, and stand, first. `k` may be a scalar
+    tensor.
     """
+    k = known_value(k)
+    if isinstance(k, Tensor):
+        order = argsort(x, -1, descending=True)
+        chosen = get_item(order, (..., slice(None, k)))
+        return take_along_axis(x, chosen, -1), cast(chosen, int32)
     values, indices = _top_k.many(x, k=k, sorted=sorted)
     return values, indices
 
@@ -219,59 +227,3 @@ def in_top_k(targets: Tensor, predictions: Tensor, k: int) -> Tensor:
         ShapeError: there is not one target for each row.
     """
     return _in_top_k(targets, predictions, k=k)
-
-
-@define("Unique", dtypes=_ORDERED)
-def _unique(
-    x: TensorSpec, *, axis: int | None
-) -> tuple[TensorSpec, TensorSpec, TensorSpec, TensorSpec]:
-    """The distinct elements of x, or slices along `axis`, in rising order.
-
-    Outputs: they; the index of the first of each; for each element of x the index of its equal
-    among the distinct ones; how often each occurs. The indices and counts are int32; their number
-    is known at run time only.
-    """
-    some = TensorSpec([None], int32)
-    if axis is None:
-        return TensorSpec([None], x.dtype), some, TensorSpec(x.shape, int32), some
-    if x.shape.rank is None:
-        return TensorSpec(None, x.dtype), some, some, some
-    place = canonical_axis("Unique", axis, len(x.shape))
-    dims: list[Dim] = list(x.shape)
-    size, dims[place] = dims[place], None
-    return TensorSpec(dims, x.dtype), some, TensorSpec([size], int32), some
-
-
-@_unique.reference
-def _unique_kernel(xp: Any, x: Array, *, axis: int | None) -> tuple[Array, ...]:
-    comparable = in_order(xp, x)
-    values, first, inverse, counts = xp.unique(
-        comparable,
-        return_index=True,
-        return_inverse=True,
-        return_counts=True,
-        axis=axis,
-        equal_nan=False,
-    )
-    inverse = inverse.reshape(x.shape if axis is None else (x.shape[axis],))
-    return values.astype(x.dtype, copy=False), *(
-        i.astype(xp.int32) for i in (first, inverse, counts)
-    )
-
-
-_unique.grad(no_gradient)
-
-
-def unique(x: Tensor, axis: int | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The distinct elements of `x`, or its distinct slices along `axis`, in rising order.
-
-    Args:
-        x: real numbers or bools.
-        axis: the axis whose slices are compared; None compares all elements.
-
-    Returns:
-        The distinct ones; the index of the first occurrence of each; the index, for each element
-        (shaped like `x`) or slice, of its equal among the distinct ones; the counts.
-    """
-    values, first, inverse, counts = _unique.many(x, axis=axis)
-    return values, first, inverse, counts

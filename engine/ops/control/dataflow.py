@@ -29,6 +29,7 @@ from ...graph import (
     Operation,
     OpView,
     Tensor,
+    TensorShape,
     TensorSpec,
     as_dtype,
     int32,
@@ -118,6 +119,19 @@ def _loop_cond(x: TensorSpec) -> TensorSpec:
 def _loop_cond_kernel(xp: Any, x: Any) -> Any:
     return x
 
+
+@define("ControlTrigger", dtypes={}, takes_dead=True)
+def control_trigger() -> tuple[TensorSpec, ...]:
+    """Runs once all that it waits for has run or is dead: it joins what follows conditions."""
+    return ()
+
+
+@control_trigger.effect
+def _control_trigger_kernel(context: Any) -> tuple[Any, ...]:
+    return ()
+
+
+control_trigger.grad(no_gradient)
 
 SWITCH, MERGE, ENTER, EXIT, NEXT_ITERATION = _switch, _merge, _enter, _exit, _next_iteration
 LOOP_COND = _loop_cond
@@ -213,6 +227,15 @@ def next_iteration(data: Any, *, name: str | None = None) -> Tensor:
 def loop_cond(pred: Any, *, name: str | None = None) -> Tensor:
     """`pred`, marked as what decides whether a loop goes on."""
     return _loop_cond(pred, name=name)
+
+
+def loosen(merged: GraphTensor, shape: TensorShape) -> GraphTensor:
+    """What a Merge gave, of which no more is known than `shape`: other values will come this way.
+
+    For who builds a loop; nothing may have taken the tensor yet.
+    """
+    merged._spec = TensorSpec(shape, merged.dtype)
+    return merged
 
 
 def close_loop(merged: Tensor, back: Tensor) -> None:

@@ -246,8 +246,8 @@ def _scan_rule(
 
     The inputs are the first values of the `carries`, then the `slices` xs, which are sliced along
     their first axis, then what stays as it is. Outputs: the last carries, and the stacked y, both
-    in the order of xs, which is gone through from the end if `reverse`. `size` is `length` if it is
-    known.
+    in the order of xs, which is iterated over from the end if `reverse`. `size` is `length` if it
+    is known.
     """
     item = [
         TensorSpec(None if s.shape.rank is None else s.shape[1:], s.dtype)

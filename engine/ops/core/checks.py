@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...errors import InvalidArgumentError
-from ...graph import BOOLEAN, INEXACT, Array, OpView, Tensor, TensorSpec
+from ...errors import InvalidArgumentError, ShapeError
+from ...graph import ANY, BOOLEAN, INEXACT, Array, OpView, Tensor, TensorShape, TensorSpec
+from .convert import convert_to_tensor
+from .late_checks import require
 from .registry import Grads, define, no_gradient
 
 
@@ -19,15 +21,18 @@ def _check_numerics(x: TensorSpec, *, message: str) -> TensorSpec:
 @_check_numerics.reference
 def _check_numerics_kernel(xp: Any, x: Array, *, message: str) -> Array:
     good = xp.isfinite(x)
-    if not bool(xp.all(good)):
+
+    def not_finite() -> InvalidArgumentError:
         bad = int(x.size - xp.count_nonzero(good))
         nans = int(xp.count_nonzero(xp.isnan(x)))
         place = tuple(int(i) for i in xp.unravel_index(int(xp.argmin(good)), x.shape))
-        raise InvalidArgumentError(
+        return InvalidArgumentError(
             f"{message}: {nans} NaN and {bad - nans} infinite of {x.size} numbers, "
             f"the first is {x[place]} at {place}",
             remedy="check the input data, lower the learning rate, or clip the gradients",
         )
+
+    require(xp, xp.all(good), not_finite)
     return x
 
 
@@ -59,9 +64,11 @@ def assert_op(condition: TensorSpec, *data: TensorSpec, message: str, summarize:
 
 @assert_op.reference
 def _assert_kernel(xp: Any, condition: Array, *data: Array, message: str, summarize: int) -> Array:
-    if not bool(xp.all(condition)):
+    def failed() -> InvalidArgumentError:
         shown = "".join(f"\n  {_summary(x, summarize)}" for x in data)
-        raise InvalidArgumentError(f"Assert: {message}{shown}")
+        return InvalidArgumentError(f"Assert: {message}{shown}")
+
+    require(xp, xp.all(condition), failed)
     return condition
 
 
@@ -91,3 +98,30 @@ def check(
         InvalidArgumentError: at run time, if an element is false.
     """
     return assert_op(condition, *data, message=message, summarize=summarize)
+
+
+@define("EnsureShape", dtypes=ANY)
+def _ensure_shape(x: TensorSpec, *, shape: TensorShape) -> TensorSpec:
+    """`x` itself, once it is known to have the shape, as far as that is given."""
+    return TensorSpec(TensorShape(shape).merge_with(x.shape), x.dtype)
+
+
+@_ensure_shape.reference
+def _ensure_shape_kernel(xp: Any, x: Array, *, shape: TensorShape) -> Array:
+    if not TensorShape(shape).is_compatible_with(x.shape):
+        raise ShapeError(f"EnsureShape: expected {TensorShape(shape)}, got {list(x.shape)}")
+    return x
+
+
+@_ensure_shape.grad
+def _ensure_shape_grad(op: OpView, dy: Tensor) -> Grads:
+    return (dy,)
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """`x` itself, of a shape that is checked: while the graph is built, and when it is run.
+
+    Raises:
+        ShapeError: it has another one.
+    """
+    return _ensure_shape(convert_to_tensor(x), name=name, shape=TensorShape(shape))

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ... import ops
-from ...graph import ANY, GraphTensor, Operation, TensorSpec
+from ...graph import ANY, Array, GraphTensor, Operation, TensorSpec
 from ..state.variable import VariableStore, one_lock
 from .dispatch import as_array
+from .late_checks import named, settle
 from .registry import OpDef, PlanOptions, define, definition_of, no_gradient
 
 
@@ -62,6 +63,13 @@ class ClusterDevice(Protocol):
     @property
     def compiler(self) -> Compiler | None:
         """Who compiles what runs there."""
+
+    @property
+    def brings_inputs(self) -> bool:
+        """Whether clusters get host arrays as they are, which they copy there themselves."""
+
+    def put(self, array: Array) -> Any:
+        """A host array copied there."""
 
     @property
     def is_plain(self) -> bool:
@@ -177,12 +185,15 @@ def run_steps(context: Any, *inputs: Any, body: ClusterBody) -> list[Any]:
 def _run_steps(context: Any, inputs: Sequence[Any], body: ClusterBody) -> list[Any]:
     values: list[Any] = [None] * len(body.specs)
     shadows: dict[int, tuple[VariableStore, VariableStore]] = {}
+    device = body.device
     for i, x in enumerate(inputs):
         if isinstance(x, VariableStore):
             x.check_owner()
             shadow = VariableStore(x.name, x.value_or_none())
             shadow.reshaped = x.reshaped
             _, x = shadows.setdefault(id(x), (x, shadow))
+        elif device is not None and device.brings_inputs and isinstance(x, np.ndarray):
+            x = device.put(x)  # once, not by each step that takes it
         values[i] = x
     rows = zip(body.steps, body.kernels, body.drops, strict=True)
     for step, (kernel, needs_context), drops in rows:
@@ -200,6 +211,8 @@ def _run_steps(context: Any, inputs: Sequence[Any], body: ClusterBody) -> list[A
                 values[i] = y
         for i in drops:
             values[i] = None
+    if context is not None:
+        settle(context.xp)  # before anything changes
     with one_lock([store for store, _ in shadows.values()]):
         for store, shadow in shadows.values():
             store.value = shadow.value
@@ -216,6 +229,8 @@ def _kernel(step: ClusterOp, device: ClusterDevice | None) -> tuple[Callable[...
         return op.prepared(step.attrs, [True] * len(step.outputs), options), True
     else:
         kernel = device.bind(op)
+        if step.operation is not None:
+            kernel = named(step.operation, kernel)
     return functools.partial(kernel, **step.attrs), op.context_kernel is not None
 
 

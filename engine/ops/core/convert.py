@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ... import ops
 from ...graph import DType, EagerTensor, Literal, Tensor, as_dtype, building, stack
 from .arrays import to_array
@@ -29,7 +31,10 @@ def convert_to_tensor(
     if name is not None:
         named: Tensor = ops.naming.call_named(name, convert_to_tensor, value, dtype, copy=copy)
         return named
-    wanted = None if dtype is None else as_dtype(dtype)
+    wanted = dtype if dtype is None or type(dtype) is DType else as_dtype(dtype)
+    kind = type(value)
+    if kind is float or kind is int:
+        return _tensor(*to_array(value, wanted))
     if type(value) is EagerTensor and (wanted is None or value.dtype == wanted):
         return value
     as_tensor = getattr(value, "__laminar_tensor__", None)  # a variable gives its value
@@ -41,7 +46,11 @@ def convert_to_tensor(
         return ops.cast.cast(value, wanted)
     if isinstance(value, list | tuple) and _holds_tensor(value):
         return _stacked(value, wanted)
-    array, dtype = to_array(value, wanted, copy=copy)
+    return _tensor(*to_array(value, wanted, copy=copy))
+
+
+def _tensor(array: np.ndarray[Any, Any], dtype: DType) -> Tensor:
+    """An array as a tensor of where the thread computes."""
     graph = building()
     if graph is not None:
         return Literal(array, dtype, graph)

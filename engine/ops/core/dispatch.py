@@ -23,20 +23,21 @@ from ...graph import (
     GraphTensor,
     Literal,
     Tensor,
+    building,
     resource,
     stack,
     value_of,
 )
 from ...late import later
 from .convert import convert_to_tensor
-from .kernels import ByType, hush, restore
+from .kernels import hush, restore
 from .recording import notify, recorders
 from .registry import HOST, HOST_TYPE, OpDef, lookup
 
 if TYPE_CHECKING:
     from ...cancellation import CancellationManager
 
-# For kernels that can be told to stop.
+# For kernels that can be cancelled.
 _manager = later("laminar.engine.cancellation", "CancellationManager")
 _scope_manager = later("laminar.engine.cancellation", "scope_manager")
 _ndarray = np.ndarray
@@ -51,7 +52,7 @@ class EagerContext:
 
     @functools.cached_property
     def cancellation(self) -> CancellationManager:
-        """What to register with to be told that it is to stop: by default, nobody is told."""
+        """What to register with to be notified of cancellation: by default, nobody is."""
         found: CancellationManager = _manager()
         return found
 
@@ -81,20 +82,25 @@ def apply(
     Raises:
         LaminarError: what the op's rule or kernel refuses.
     """
-    items = stack.items
-    graph = items[-1] if items else None
-    on_host = graph is None  # and perhaps all inputs lie there, which is common
-    tensors = []
-    for x in inputs:
-        if type(x) is not EagerTensor:
-            x = x if isinstance(x, Tensor) else convert_to_tensor(x)
+    if not stack.items and stack.place is None:
+        for x in inputs:
             if type(x) is not EagerTensor:
-                on_host = False
-        tensors.append(x)
+                break
+        else:  # all lie on the host, which is common
+            outputs, full = compute_on_host(op, inputs, attrs)
+            if recorders.active:
+                notify(op, inputs, full, outputs)
+            return outputs
+    return _apply_anywhere(op, inputs, attrs, name)
+
+
+def _apply_anywhere(
+    op: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any], name: str | None
+) -> tuple[Tensor, ...]:
+    graph = building()
+    tensors = [x if isinstance(x, Tensor) else convert_to_tensor(x) for x in inputs]
     outputs: Sequence[Tensor]
-    if on_host and stack.place is None:
-        outputs, full = compute_on_host(op, tensors, attrs)
-    elif graph is None and (graph := symbolic_graph(op.type, tensors)) is None:
+    if graph is None and (graph := symbolic_graph(op.type, tensors)) is None:
         place = _place_for(tensors)
         compute = compute_on_host if place is None else place.compute
         outputs, full = compute(op, tensors, attrs)
@@ -104,7 +110,7 @@ def apply(
         tensors, outputs, full = list(inside), node.outputs, node.attrs
     if recorders.active:
         notify(op, tensors, full, outputs)
-    return outputs
+    return tuple(outputs)
 
 
 OpDef.applied = apply  # the table knows nothing of graphs and values
@@ -144,43 +150,36 @@ def compute_on_host(
 ) -> tuple[tuple[Tensor, ...], Mapping[str, Any]]:
     """The outputs of an op of tensors whose values lie on the host, and its full attributes."""
     specs, full = op.infer_eager(tensors, attrs)
-    result = run_kernel(op, list(map(value_of, tensors)), full)
+    kernel = op.host_kernel or _host_kernel(op)
+    result = run_bound(op, kernel, list(map(value_of, tensors)), full)
     if len(specs) == 1:
-        return (EagerTensor(as_array(result), specs[0].dtype),), full
+        if type(result) is not _ndarray:
+            result = as_array(result)
+        return (EagerTensor(result, specs[0].dtype),), full
     return tuple(
-        EagerTensor(as_array(r), s.dtype) for r, s in zip(result, specs, strict=True)
+        [EagerTensor(as_array(r), s.dtype) for r, s in zip(result, specs, strict=True)]
     ), full
 
 
-def run_kernel(op: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """Compute an op on host arrays; what NumPy refuses becomes an error that names the op."""
-    before = hush()
-    try:
-        if op.context_kernel is not None:
-            return op.context_kernel(EAGER, *arrays, **attrs)
-        if op.async_kernel is not None:
-            return wait_for(op.async_kernel, arrays, attrs)
-        kernel = op.kernels.get(HOST_TYPE)
-        if kernel is not None:
-            if type(kernel) is ByType:
-                kernel = op.on_host()
-            return kernel(*arrays, **attrs)
-        if op.reference_kernel is None:
-            raise InternalError(f"{op.type} has no kernel")
-        return op.reference_kernel(HOST, *arrays, **attrs)
-    except LaminarError:
-        raise
-    except Exception as cause:
-        kind, message = ops.failures.kernel_failure(op.type, arrays, cause)
-        raise kind(message) from cause
-    finally:
-        restore(before)
+def _host_kernel(op: OpDef) -> Callable[..., Any]:
+    """What computes an op on arrays of the host; it is found once."""
+    found: Callable[..., Any]
+    if op.context_kernel is not None:
+        found = functools.partial(op.context_kernel, EAGER)
+    elif op.async_kernel is not None:
+        found = functools.partial(_wait_for, op.async_kernel)
+    elif HOST_TYPE not in op.kernels and op.reference_kernel is None:
+        raise InternalError(f"{op.type} has no kernel")
+    else:
+        found = op.on_host()
+    op.host_kernel = found
+    return found
 
 
 def run_bound(
     op: OpDef, kernel: Callable[..., Any], arrays: Sequence[Any], attrs: Mapping[str, Any]
 ) -> Any:
-    """As `run_kernel`, on arrays of a device, which has bound the kernel."""
+    """Compute an op on arrays; what their library refuses becomes an error that names the op."""
     before = hush()
     try:
         return kernel(*arrays, **attrs)
@@ -226,7 +225,7 @@ class Completion:
         return self._result
 
 
-def wait_for(kernel: Callable[..., None], arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+def _wait_for(kernel: Callable[..., None], *arrays: Any, **attrs: Any) -> Any:
     """Run an asynchronous kernel eagerly, and wait for its result in this thread."""
     done, context = Completion(), EagerContext()
     context.cancellation = _manager(_scope_manager())

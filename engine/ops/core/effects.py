@@ -88,8 +88,8 @@ def wait(
     Args:
         context: of the step; when it is cancelled, so is what waits.
         done: of the kernel.
-        start: begins; gives what can be cancelled, None when it has told already.
-        finish: makes the kernel's outputs of what was told.
+        start: begins; gives what can be cancelled, None when it has called back already.
+        finish: makes the kernel's outputs of what was called back with.
     """
     if context.cancelled is not None:
         done.fail(context.cancelled)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ... import ops
 from ...graph import (
     NUMERIC,
     Array,
     DType,
+    EagerTensor,
     OpView,
     Tensor,
     TensorSpec,
     bfloat16,
     broadcast_shapes,
     float16,
+    float32,
+    float64,
+    stack,
 )
-from .registry import Gradient, Grads, OpDef, no_gradient, register
+from .kernels import hush, restore
+from .recording import notify, recorders
+from .registry import HOST, HOST_TYPE, Gradient, Grads, OpDef, no_gradient, register
 from .scalars import array_scalars
 from .traits import Traits
 
@@ -26,6 +35,99 @@ _NO_TRAITS = Traits()
 # Half-precision types are computed in float32 and rounded once: NumPy's own half loops are slow,
 # and each step of an expression would round.
 _HALVES = frozenset(d.numpy for d in (float16, bfloat16))
+# Types that a Python number takes without a further look, if it is no larger than this.
+_FLOATS: dict[DType | None, np.dtype[Any]] = {d: d.numpy for d in (float32, float64)}
+_SMALL = 60000.0
+_ndarray = np.ndarray
+
+
+class _Direct(NamedTuple):
+    """What an op does with values of one type on the host.
+
+    Attributes:
+        scalar: its expression, or another function of `s` and arrays.
+        s: what evaluates the expression.
+        dtype: the type of the result.
+    """
+
+    scalar: Callable[..., Any]
+    s: Any
+    dtype: DType
+
+
+class ElementwiseOp(OpDef):
+    """An op that treats every element alike.
+
+    Of values of one type on the host, NumPy itself finds the shape of the result: a call of such
+    goes straight to the expression. What NumPy refuses goes the way of all ops (`apply`), which
+    says what is wrong.
+    """
+
+    own_kernel: Callable[..., Any] | None = None  # the reference kernel made of the expression
+
+    def forget_host_kernel(self) -> None:
+        super().forget_host_kernel()
+        self._direct: dict[DType | None, _Direct] = {}
+
+    def __call__(self, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
+        """Compute the output, or add the operation to the graph being built."""
+        if not attrs and name is None:
+            output = self.directly(*inputs) if len(inputs) == len(self.input_names) < 3 else None
+            if output is not None:
+                return output
+        return self._apply(inputs, attrs, name)
+
+    def directly(self, x: Any, y: Any = None) -> EagerTensor | None:
+        """The output for one or two tensors, None where the op goes the way of all.
+
+        `y` may be a Python number.
+        """
+        if type(x) is not EagerTensor or stack.items or stack.place is not None:
+            return None
+        found = self._direct.get(x._dtype)
+        if found is None:
+            return None
+        scalar, s, dtype = found
+        if y is not None and (type(y) is not EagerTensor or y._dtype is not x._dtype):
+            kind = _FLOATS.get(x._dtype)
+            if kind is None or type(y) is not float or not -_SMALL < y < _SMALL:
+                return None
+            y = EagerTensor(np.array(y, kind), x._dtype)
+        before = hush()
+        try:
+            value = scalar(s, x._value) if y is None else scalar(s, x._value, y._value)
+        except Exception:
+            return None
+        finally:
+            restore(before)
+        if type(value) is not _ndarray:  # NumPy's scalars, of arrays of rank 0
+            value = np.asarray(value)
+        output = EagerTensor(value, dtype)
+        if recorders.active:
+            notify(self, (x,) if y is None else (x, y), self.defaults, (output,))
+        return output
+
+    def _apply(self, inputs: Sequence[Any], attrs: Mapping[str, Any], name: str | None) -> Tensor:
+        """As any op does; calls like this one go straight from now on, where they can."""
+        (output,) = OpDef.applied(self, inputs, attrs, name)
+        if type(output) is EagerTensor and not attrs:
+            dtypes = {x.dtype if type(x) is EagerTensor else None for x in inputs}
+            (dtype, *more) = dtypes
+            if dtype is not None and not more:
+                self._learn(dtype, output.dtype)
+        return output
+
+    def _learn(self, dtype: DType, result: DType) -> None:
+        kernel, scalar = self.reference_kernel, self.scalar
+        if HOST_TYPE in self.kernels or kernel is not self.own_kernel:
+            return
+        assert kernel is not None
+        assert scalar is not None
+        is_half = dtype.numpy in _HALVES
+        compute, s = (kernel, HOST) if is_half else (scalar, array_scalars(HOST))
+        if self.defaults:
+            compute = functools.partial(compute, **self.defaults)
+        self._direct[dtype] = _Direct(compute, s, result)
 
 
 def elementwise(
@@ -37,7 +139,7 @@ def elementwise(
     dtypes: Collection[DType] = NUMERIC,
     result: DType | Callable[[DType], DType] | None = None,
     traits: Traits = _NO_TRAITS,
-) -> OpDef:
+) -> ElementwiseOp:
     """Define an op that applies `scalar` to the elements of its broadcast inputs.
 
     Args:
@@ -62,7 +164,7 @@ def elementwise(
 
     rule.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # names of inputs and attributes
     rule.__doc__ = doc
-    op = OpDef(type, rule, dtypes=dtypes, traits=traits)
+    op = ElementwiseOp(type, rule, dtypes=dtypes, traits=traits)
     op.scalar = scalar
 
     @op.reference
@@ -74,6 +176,7 @@ def elementwise(
             return y.astype(half) if y.dtype == xp.float32 else y
         return scalar(s, *arrays, **attrs)
 
+    op.own_kernel = op.reference_kernel
     if grad is None:
         op.grad(no_gradient)
     elif len(op.input_names) == 1:
@@ -90,4 +193,5 @@ def elementwise(
                 for i, dx in enumerate(dxs)
             ]
 
-    return register(op)
+    register(op)
+    return op

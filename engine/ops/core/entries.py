@@ -78,7 +78,7 @@ def _computed(x: GraphTensor, definition: OpDef, depth: int) -> list[Dim] | None
         arrays.append(array.reshape(()) if i.shape.rank == 0 else array)
     try:
         return _few(kernel(HOST, *arrays, **op.attrs))
-    except Exception:  # it is told when the operation is run, with its name and line
+    except Exception:  # it is raised when the operation is run, with its name and line
         return None
 
 

@@ -1,4 +1,4 @@
-"""What people are told of a kernel that fails: its operation, what it was given, their line."""
+"""The error of a kernel that fails: its operation, what it was given, their line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def located(op: Operation, arguments: Sequence[Any], cause: BaseException) -> La
 def kernel_failure(
     who: str, arrays: Sequence[Any], cause: Exception
 ) -> tuple[type[LaminarError], str]:
-    """The class and the message of the error that tells of a kernel's exception."""
+    """The class and the message of the error for a kernel's exception."""
     got = ", ".join(describe(a) for a in arrays)
     kind = ResourceExhaustedError if isinstance(cause, MemoryError) else InvalidArgumentError
     return kind, f"{who}({got}): {cause}"

@@ -70,7 +70,13 @@ def result_type(*values: Any) -> DType:
     else:
         for name in names:
             if name not in _ABOVE:
-                raise DTypeError(f"{name} does not mix with {', '.join(sorted(names - {name}))}")
+                raise DTypeError(
+                    f"{name} does not mix with {', '.join(sorted(names - {name}))}",
+                    remedy="convert the text to numbers first: string_to_number for digits, "
+                    "layers.StringLookup or layers.TextVectorization for words"
+                    if name == "string"
+                    else None,
+                )
         found = _join(frozenset(names))
     if found == "int":
         return Defaults.integer

@@ -10,11 +10,14 @@ from ..linalg import matmul as linalg
 from ..math import arithmetic, compare, complex_numbers, elementary
 from ..math.cast import cast
 from .convert import convert_to_tensor
+from .elementwise import ElementwiseOp
 from .promotion import promote
-from .registry import OpDef
 
 
-def _compare(op: OpDef, x: Any, y: Any) -> Tensor:
+def _compare(op: ElementwiseOp, x: Any, y: Any) -> Tensor:
+    z = op.directly(x, y)
+    if z is not None:
+        return z
     x, y = convert_to_tensor(x), convert_to_tensor(y)
     return op(x, y) if string in (x.dtype, y.dtype) else op(*promote(x, y))
 
@@ -24,19 +27,23 @@ class TensorOperators:
 
     @staticmethod
     def add(x: Any, y: Any) -> Tensor:
-        return arithmetic.add(*promote(x, y))
+        z = arithmetic.add.directly(x, y)
+        return arithmetic.add(*promote(x, y)) if z is None else z
 
     @staticmethod
     def subtract(x: Any, y: Any) -> Tensor:
-        return arithmetic.subtract(*promote(x, y))
+        z = arithmetic.subtract.directly(x, y)
+        return arithmetic.subtract(*promote(x, y)) if z is None else z
 
     @staticmethod
     def multiply(x: Any, y: Any) -> Tensor:
-        return arithmetic.multiply(*promote(x, y))
+        z = arithmetic.multiply.directly(x, y)
+        return arithmetic.multiply(*promote(x, y)) if z is None else z
 
     @staticmethod
     def true_divide(x: Any, y: Any) -> Tensor:
-        return arithmetic.divide(*promote(x, y, floating=True))
+        z = arithmetic.divide.directly(x, y)
+        return arithmetic.divide(*promote(x, y, floating=True)) if z is None else z
 
     @staticmethod
     def floor_divide(x: Any, y: Any) -> Tensor:

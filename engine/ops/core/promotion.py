@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...graph import INEXACT, NUMERIC, DType, EagerTensor, Tensor
+from ...graph import INEXACT, NUMERIC, DType, EagerTensor, Tensor, float32
 from ..math.cast import cast
 from .convert import convert_to_tensor
 from .lattice import result_type, to_floating
@@ -14,12 +14,17 @@ def promote(*values: Any, floating: bool = False) -> tuple[Tensor, ...]:
     """The values as tensors of their common dtype; with `floating`, of one that has fractions."""
     if len(values) == 2:
         x, y = values
+        if type(x) is not EagerTensor and hasattr(x, "__laminar_tensor__"):
+            x = convert_to_tensor(x)
+        if type(y) is not EagerTensor and hasattr(y, "__laminar_tensor__"):
+            y = convert_to_tensor(y)
         dtype = _plain_type(x, y) or _plain_type(y, x)
         if dtype is not None and (not floating or dtype.is_differentiable):
             return (
                 x if type(x) is EagerTensor else convert_to_tensor(x, dtype),
                 y if type(y) is EagerTensor else convert_to_tensor(y, dtype),
             )
+        values = x, y
     known = [
         v if isinstance(v, bool | int | float | complex) else convert_to_tensor(v) for v in values
     ]
@@ -40,5 +45,5 @@ def _plain_type(x: Any, y: Any) -> DType | None:
     if kind is EagerTensor:
         return dtype if y.dtype is dtype else None
     if kind is float:
-        return dtype if dtype in INEXACT else None
+        return dtype if dtype is float32 or dtype in INEXACT else None
     return dtype if kind is int and dtype in NUMERIC else None

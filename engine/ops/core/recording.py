@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from ...graph import Tensor
@@ -20,8 +21,12 @@ class Record(NamedTuple):
     outputs: tuple[Tensor, ...]
 
 
+# `Record(...)` of its fields, in half the time.
+_record = partial(tuple.__new__, Record)
+
+
 class Recorder(Protocol):
-    """Something that is told of each application."""
+    """Something that is notified of each application."""
 
     def is_tracking(self, tensors: Iterable[Tensor]) -> bool:
         """Whether applications to these tensors matter to it."""
@@ -55,6 +60,6 @@ def notify(
     definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any], outputs: Sequence[Tensor]
 ) -> None:
     """Tell the recorders of this thread of an application."""
-    record = Record(definition, tuple(inputs), attrs, tuple(outputs))
+    record: Record = _record((definition, tuple(inputs), attrs, tuple(outputs)))
     for recorder in recorders.active:
         recorder.record(record)

@@ -77,7 +77,7 @@ class KernelContext(Protocol):
 
     @property
     def cancellation(self) -> CancellationManager:
-        """What to register with to be told of that."""
+        """What to register with to be notified of that."""
 
     @property
     def frame_iter(self) -> tuple[int, int]:
@@ -102,11 +102,12 @@ class OpDef:
         stateful: whether it reads or changes something besides its inputs and their resources.
         read_only: whether it only reads the resources among its inputs.
         takes_dead: whether it runs even if an input is dead (see runtime/frames.py).
-        tagged: whether its kernel is told which iteration of which loop it runs in.
+        tagged: whether its kernel receives the iteration and the loop that it runs in.
         traits: what passes and compilers may know of it (see traits.py).
         scalar: for elementwise ops, the expression of one element (see elementwise.py).
         label: of the kernels that compute it; "" but for what `labelled` gives.
         kernels: by device type, the functions that compute it; `reference` serves every other type.
+        host_kernel: the function of the host's arrays and attributes; dispatch.py finds it.
         applied: what a call of any op is; dispatch.py sets it.
     """
 
@@ -141,6 +142,7 @@ class OpDef:
         self.context_kernel: Callable[..., Any] | None = None
         self.async_kernel: Callable[..., None] | None = None
         self.prepared: Preparation | None = None
+        self.host_kernel: Callable[..., Any] | None = None
         self.gradient: Gradient | None = None
         self.row_gradient: Callable[..., Any] | None = None
         self.inner_row_gradient: Callable[..., Any] | None = None
@@ -181,6 +183,7 @@ class OpDef:
         """
         self._check_free("a reference kernel", self.reference_kernel, replace)
         self.reference_kernel = self._checked(fn, 1)
+        self.forget_host_kernel()
         return fn
 
     def kernel(
@@ -208,6 +211,7 @@ class OpDef:
             kernel = self._checked(fn, 0)
             self.kernels.add(kernel, device_type.lower(), dtypes, label, replace=replace)
             self._labelled.clear()
+            self.forget_host_kernel()
             return fn
 
         return register
@@ -226,8 +230,13 @@ class OpDef:
             found.label, found.kernels = label, self.kernels.labelled(label)
             found.scalar = found.prepared = found.reference_kernel = None
             found.context_kernel = found.async_kernel = None
+            found.forget_host_kernel()
             self._labelled[label] = found
         return found
+
+    def forget_host_kernel(self) -> None:
+        """Have it found again: kernels have changed."""
+        self.host_kernel = None
 
     def _checked(self, kernel: Callable[..., Any], leading: int) -> Callable[..., Any]:
         """A kernel whose results are checked; of laminar's own, the tests know what they give."""
@@ -246,6 +255,7 @@ class OpDef:
         """Register `fn(context, *arrays, **attrs)`, a kernel that needs the machine's state."""
         self._check_free("a kernel with effects", self.context_kernel, replace)
         self.context_kernel = self._checked(fn, 1)
+        self.forget_host_kernel()
         return fn
 
     def asynchronous(self, fn: F, *, replace: bool = False) -> F:
@@ -256,6 +266,7 @@ class OpDef:
         """
         self._check_free("an asynchronous kernel", self.async_kernel, replace)
         self.async_kernel = fn
+        self.forget_host_kernel()
         return fn
 
     def prepare(self, fn: Preparation) -> Preparation:
@@ -472,7 +483,7 @@ def define(
         stateful: whether it reads or changes something besides its inputs and their resources.
         read_only: whether it only reads the resources among its inputs.
         takes_dead: whether it runs even if an input is dead.
-        tagged: whether its kernel is told which iteration of which loop it runs in.
+        tagged: whether its kernel receives the iteration and the loop that it runs in.
         traits: what passes and compilers may know of it (see traits.py).
     """
 

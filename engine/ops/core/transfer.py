@@ -10,9 +10,12 @@ from typing import Any
 from ...graph import ANY, Array, TensorShape, TensorSpec, as_dtype, float32, uint16
 from ..control.dataflow import DEAD
 from .registry import define, no_gradient
+from .traits import Traits, Work
+
+_HANDED_ON = Traits(work=Work.NONE)
 
 
-@define("Send", dtypes=ANY, stateful=True, takes_dead=True, tagged=True)
+@define("Send", dtypes=ANY, stateful=True, takes_dead=True, tagged=True, traits=_HANDED_ON)
 def send(
     x: TensorSpec,
     *,
@@ -43,7 +46,7 @@ def _send_kernel(
 send.grad(no_gradient)
 
 
-@define("Recv", stateful=True, tagged=True)
+@define("Recv", stateful=True, tagged=True, traits=_HANDED_ON)
 def recv(
     *,
     shape: TensorShape,

@@ -125,9 +125,9 @@ def _restore_kernel(
         parts = [checkpoint.parse_slice(text) for text in _texts(slices)]
         for name, part, dtype, shape in zip(names, parts, dtypes, wanted, strict=True):
             check_fit(reader, name, dtype, part and part[0], shape if part is None else None)
-        found = [
-            reader.read(name, part and part[1]) for name, part in zip(names, parts, strict=True)
-        ]
+        found = reader.read_all(
+            [(name, part and part[1]) for name, part in zip(names, parts, strict=True)]
+        )
     return _outputs([v if v.dtype == object else context.xp.asarray(v) for v in found])
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...errors import ShapeError
 from ...graph import FLOATING, Array, TensorSpec, int8
 from ..core.registry import define, no_gradient
@@ -43,6 +45,13 @@ def few_bits_matmul(
 few_bits_matmul.grad(no_gradient)
 
 
+def whole_numbers(w: Array, columns: int, xp: Any = np) -> Array:
+    """The numbers of a matrix that has two of 4 bits in each byte, a byte for each."""
+    unsigned = w.view(xp.uint8) ^ 0x88
+    pairs = xp.stack([unsigned & 15, unsigned >> 4], axis=-1)
+    return pairs.reshape(w.shape[0], -1)[:, :columns].astype(xp.int8) - xp.int8(8)
+
+
 @few_bits_matmul.reference
 def _few_bits_kernel(
     xp: Any,
@@ -54,11 +63,7 @@ def _few_bits_kernel(
     group_size: int | None,
 ) -> Array:
     wide = xp.float32 if x.dtype.itemsize < 4 else x.dtype
-    numbers = w
-    if bits == 4:
-        unsigned = w.view(xp.uint8) ^ 0x88
-        pairs = xp.stack([unsigned & 15, unsigned >> 4], axis=-1)
-        numbers = pairs.reshape(w.shape[0], -1)[:, :columns].astype(xp.int8) - xp.int8(8)
+    numbers = whole_numbers(w, columns, xp) if bits == 4 else w
     matrix = numbers.astype(wide)
     if groups:
         scale, zero = groups

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ...errors import UnimplementedError
@@ -40,7 +41,7 @@ def _lu_kernel(xp: Any, x: Array) -> tuple[Array, Array, Array]:
     """
     rows, columns = x.shape[-2:]
     steps = min(rows, columns)
-    count = int(xp.prod(xp.asarray(x.shape[:-2], xp.int64)))
+    count = math.prod(x.shape[:-2])
     a = x.reshape((count, rows, columns)).copy()
     pivots = xp.zeros((count, steps), xp.int32)
     order = xp.broadcast_to(xp.arange(rows, dtype=xp.int32), (count, rows)).copy()

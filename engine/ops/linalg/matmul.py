@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from ... import ops
 from ...errors import ShapeError
 from ...graph import NUMERIC, Array, OpView, Tensor, TensorShape, TensorSpec, broadcast_shapes
+from ...late import later
 from ..core.arrays import computing_dtype
-from ..core.registry import Grads, define
+from ..core.registry import HOST, Grads, define
 from ..math.arithmetic import conjugate
+
+# So many multiplications are worth all threads, whose wait for more work slows down what follows.
+_many_threads = later("laminar.engine.blas", "many_threads")
+_LARGE = 1 << 29
 
 
 @define("MatMul", dtypes=NUMERIC)
@@ -49,7 +55,9 @@ def _matmul_kernel(xp: Any, a: Array, b: Array, *, transpose_a: bool, transpose_
     rows, matrix = a.astype(wide, copy=False), b.astype(wide, copy=False)
     if b.ndim == 2 < a.ndim and a.size:
         rows = rows.reshape(-1, a.shape[-1])  # one product, not one for each matrix of a
-    c = xp.matmul(rows, matrix).astype(a.dtype, copy=False)
+    large = xp is HOST and rows.size * matrix.shape[-1] > _LARGE
+    with _many_threads() if large else nullcontext():
+        c = xp.matmul(rows, matrix).astype(a.dtype, copy=False)
     return c.reshape(*a.shape[:-1], b.shape[-1]) if rows.ndim < a.ndim else c
 
 

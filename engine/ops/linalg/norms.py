@@ -47,14 +47,13 @@ def norm(
         ShapeError: neither one nor two axes.
     """
     if axis is None and ord is None:
-        axes = tuple(range(x.ndim))
-    else:
-        axes = canonical_axes("norm", range(x.ndim) if axis is None else axis, x.ndim)
-        if len(axes) not in (1, 2):
-            raise ShapeError(
-                f"norm: expected one axis for vectors or two for matrices, got {axes} of {x.spec}",
-                remedy="give axis=",
-            )
+        return euclidean_norm(x, None, keepdims)
+    axes = canonical_axes("norm", range(x.ndim) if axis is None else axis, x.ndim)
+    if len(axes) not in (1, 2):
+        raise ShapeError(
+            f"norm: expected one axis for vectors or two for matrices, got {axes} of {x.spec}",
+            remedy="give axis=",
+        )
     if ord is None or (ord == 2 and len(axes) == 1) or (ord == "fro" and len(axes) == 2):
         return euclidean_norm(x, axes, keepdims)
     if len(axes) == 1 and not isinstance(ord, str):

@@ -13,8 +13,7 @@ from ...graph import (
     Tensor,
 )
 from ..core.basic import zeros_like
-from ..core.elementwise import elementwise
-from ..core.registry import OpDef
+from ..core.elementwise import ElementwiseOp, elementwise
 from ..core.traits import Traits
 
 
@@ -38,7 +37,7 @@ def _times_twice(dy: Tensor, x: Tensor) -> Tensor:
     return multiply(multiply(dy, x), x)
 
 
-add: OpDef = elementwise(
+add: ElementwiseOp = elementwise(
     "Add",
     "z = x + y; for bool, x or y.",
     scalar=lambda s, x, y: x + y,
@@ -46,14 +45,14 @@ add: OpDef = elementwise(
     dtypes=DENSE,
     traits=Traits(commutative=True, on_sizes=operator.add),
 )
-subtract: OpDef = elementwise(
+subtract: ElementwiseOp = elementwise(
     "Sub",
     "z = x - y.",
     scalar=lambda s, x, y: x - y,
     grad=lambda op, dz: (dz, negative(dz)),
     traits=Traits(on_sizes=operator.sub),
 )
-multiply: OpDef = elementwise(
+multiply: ElementwiseOp = elementwise(
     "Mul",
     "z = x * y; for bool, x and y.",
     scalar=lambda s, x, y: x * y,
@@ -64,7 +63,7 @@ multiply: OpDef = elementwise(
     dtypes=DENSE,
     traits=Traits(commutative=True, on_sizes=operator.mul),
 )
-divide: OpDef = elementwise(
+divide: ElementwiseOp = elementwise(
     "Div",
     "z = x / y.",
     scalar=lambda s, x, y: x / y,
@@ -74,13 +73,13 @@ divide: OpDef = elementwise(
     ),
     dtypes=INEXACT,
 )
-floor_divide: OpDef = elementwise(
+floor_divide: ElementwiseOp = elementwise(
     "FloorDiv",
     "z = floor(x / y); an integer divided by 0 gives 0.",
     scalar=lambda s, x, y: x // y,
     dtypes=REAL,
 )
-mod: OpDef = elementwise(
+mod: ElementwiseOp = elementwise(
     "FloorMod",
     "z = x - floor(x / y) * y: the remainder with the sign of y.",
     scalar=lambda s, x, y: s.floor_mod(x, y),
@@ -90,7 +89,7 @@ mod: OpDef = elementwise(
     ),
     dtypes=REAL,
 )
-fmod: OpDef = elementwise(
+fmod: ElementwiseOp = elementwise(
     "TruncMod",
     "z = x - trunc(x / y) * y: the remainder with the sign of x.",
     scalar=lambda s, x, y: s.trunc_mod(x, y),
@@ -101,65 +100,65 @@ fmod: OpDef = elementwise(
     dtypes=REAL,
 )
 # Not commutative: max(-0.0, 0.0) is the first or the second of them.
-maximum: OpDef = elementwise(
+maximum: ElementwiseOp = elementwise(
     "Maximum",
     "z = max(x, y); NaN if either is. Where they are equal the gradient goes to x.",
     scalar=lambda s, x, y: s.max(x, y),
     grad=lambda op, dz: _choose(ops.compare.greater_equal(*op.inputs), dz),
     dtypes=REAL,
 )
-minimum: OpDef = elementwise(
+minimum: ElementwiseOp = elementwise(
     "Minimum",
     "z = min(x, y); NaN if either is. Where they are equal the gradient goes to x.",
     scalar=lambda s, x, y: s.min(x, y),
     grad=lambda op, dz: _choose(ops.compare.less_equal(*op.inputs), dz),
     dtypes=REAL,
 )
-negative: OpDef = elementwise(
+negative: ElementwiseOp = elementwise(
     "Neg",
     "y = -x.",
     scalar=lambda s, x: -x,
     grad=lambda op, dy: (negative(dy),),
 )
-absolute: OpDef = elementwise(
+absolute: ElementwiseOp = elementwise(
     "Abs",
     "y = |x|. The slope at 0 is 0.",
     scalar=lambda s, x: s.abs(x),
     grad=lambda op, dy: (multiply(dy, sign(op.inputs[0])),),
     dtypes=REAL,
 )
-sign: OpDef = elementwise(
+sign: ElementwiseOp = elementwise(
     "Sign",
     "y = -1, 0 or 1 as x is negative, 0 or positive.",
     scalar=lambda s, x: s.sign(x),
     dtypes=REAL,
 )
-floor: OpDef = elementwise(
+floor: ElementwiseOp = elementwise(
     "Floor", "The greatest integer <= x.", scalar=lambda s, x: s.floor(x), dtypes=REAL
 )
-ceil: OpDef = elementwise(
+ceil: ElementwiseOp = elementwise(
     "Ceil", "The least integer >= x.", scalar=lambda s, x: s.ceil(x), dtypes=REAL
 )
-rint: OpDef = elementwise(
+rint: ElementwiseOp = elementwise(
     "Round", "The nearest integer, halves to even.", scalar=lambda s, x: s.round(x), dtypes=REAL
 )
-trunc: OpDef = elementwise(
+trunc: ElementwiseOp = elementwise(
     "Trunc", "The integer part of x, towards 0.", scalar=lambda s, x: s.trunc(x), dtypes=REAL
 )
-square: OpDef = elementwise(
+square: ElementwiseOp = elementwise(
     "Square",
     "y = x * x.",
     scalar=lambda s, x: x * x,
     grad=lambda op, dy: (_doubled(multiply(dy, conjugate(op.inputs[0]))),),  # x + x can overflow
 )
-reciprocal: OpDef = elementwise(
+reciprocal: ElementwiseOp = elementwise(
     "Reciprocal",
     "y = 1 / x.",
     scalar=lambda s, x: 1 / x,
     grad=lambda op, dy: (negative(_times_twice(dy, conjugate(op.outputs[0]))),),
     dtypes=INEXACT,
 )
-conj: OpDef = elementwise(
+conj: ElementwiseOp = elementwise(
     "Conj",
     "The complex conjugate of x; x itself when it is real.",
     scalar=lambda s, x: s.conj(x),

@@ -20,13 +20,13 @@ from ...graph import (
 )
 from ..array.broadcast import unbroadcast
 from ..core.basic import zeros_like
-from ..core.elementwise import elementwise
+from ..core.elementwise import ElementwiseOp, elementwise
 from ..core.registry import Grads, OpDef, define
 from ..core.traits import Traits
 
 _ORDERED = REAL | BOOLEAN
 
-equal: OpDef = elementwise(
+equal: ElementwiseOp = elementwise(
     "Equal",
     "x == y.",
     scalar=lambda s, x, y: x == y,
@@ -34,7 +34,7 @@ equal: OpDef = elementwise(
     result=bool_,
     traits=Traits(commutative=True),
 )
-not_equal: OpDef = elementwise(
+not_equal: ElementwiseOp = elementwise(
     "NotEqual",
     "x != y.",
     scalar=lambda s, x, y: x != y,
@@ -42,16 +42,16 @@ not_equal: OpDef = elementwise(
     result=bool_,
     traits=Traits(commutative=True),
 )
-less: OpDef = elementwise(
+less: ElementwiseOp = elementwise(
     "Less", "x < y.", scalar=lambda s, x, y: x < y, dtypes=_ORDERED, result=bool_
 )
-less_equal: OpDef = elementwise(
+less_equal: ElementwiseOp = elementwise(
     "LessEqual", "x <= y.", scalar=lambda s, x, y: x <= y, dtypes=_ORDERED, result=bool_
 )
-greater: OpDef = elementwise(
+greater: ElementwiseOp = elementwise(
     "Greater", "x > y.", scalar=lambda s, x, y: x > y, dtypes=_ORDERED, result=bool_
 )
-greater_equal: OpDef = elementwise(
+greater_equal: ElementwiseOp = elementwise(
     "GreaterEqual", "x >= y.", scalar=lambda s, x, y: x >= y, dtypes=_ORDERED, result=bool_
 )
 logical_and: OpDef = elementwise(

@@ -1,7 +1,7 @@
 """Running sums, products and their like along one axis.
 
-Each op includes element i in result i; `exclusive` results are these, shifted by one. `reverse`
-runs from the end.
+Each op includes element i in result i; `exclusive` results are these, shifted by one, and begin
+with that of no elements. `reverse` runs from the end.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from ...errors import ShapeError
 from ...graph import FLOATING, INEXACT, NUMERIC, Array, OpView, Tensor, TensorSpec, canonical_axis
+from ..array.open_axis import from_front, is_open_axis, like, to_front
 from ..core.arrays import computing_dtype
 from ..core.basic import zeros_like
 from ..core.convert import convert_to_tensor
@@ -34,6 +35,12 @@ def _axis(who: str, x: Tensor, axis: int) -> int:
 
 def _flipped(xp: Any, x: Array, axis: int, reverse: bool) -> Array:
     return xp.flip(x, axis) if reverse else x
+
+
+def _placed(xp: Any, y: Array, axis: int, reverse: bool, exclusive: bool, first: float) -> Array:
+    """Running results where they belong: shifted if they leave their own element out."""
+    y = _flipped(xp, y, axis, reverse)
+    return _shifted(xp, y, axis, reverse, first) if exclusive else y
 
 
 def _cut(x: Array, axis: int, start: int | None, stop: int | None) -> Array:
@@ -70,6 +77,10 @@ def shift(x: TensorSpec, *, axis: int, reverse: bool = False, fill: float = 0.0)
 
 @shift.reference
 def _shift_kernel(xp: Any, x: Array, *, axis: int, reverse: bool, fill: float) -> Array:
+    return _shifted(xp, x, axis, reverse, fill)
+
+
+def _shifted(xp: Any, x: Array, axis: int, reverse: bool, fill: float) -> Array:
     y = xp.full_like(x, fill)
     if reverse:
         _cut(y, axis, None, -1)[...] = _cut(x, axis, 1, None)
@@ -125,32 +136,37 @@ def _linear_recurrence_grad(op: OpView, dy: Tensor) -> Grads:
 
 
 @define("Cumsum", dtypes=NUMERIC)
-def _cumsum(x: TensorSpec, *, axis: int, reverse: bool = False) -> TensorSpec:
+def _cumsum(
+    x: TensorSpec, *, axis: int, reverse: bool = False, exclusive: bool = False
+) -> TensorSpec:
     """y[i] = x[0] + ... + x[i] along `axis`."""
     return _rule("Cumsum", x, axis)
 
 
 @_cumsum.reference
-def _cumsum_kernel(xp: Any, x: Array, *, axis: int, reverse: bool) -> Array:
+def _cumsum_kernel(xp: Any, x: Array, *, axis: int, reverse: bool, exclusive: bool) -> Array:
     y = xp.cumsum(_flipped(xp, x, axis, reverse), axis, dtype=computing_dtype(xp, x))
-    return _flipped(xp, y, axis, reverse).astype(x.dtype, copy=False)
+    return _placed(xp, y, axis, reverse, exclusive, 0.0).astype(x.dtype, copy=False)
 
 
 @_cumsum.grad
 def _cumsum_grad(op: OpView, dy: Tensor) -> Grads:
-    return (_cumsum(dy, axis=op.attrs["axis"], reverse=not op.attrs["reverse"]),)
+    axis, reverse, exclusive = (op.attrs[name] for name in ("axis", "reverse", "exclusive"))
+    return (_cumsum(dy, axis=axis, reverse=not reverse, exclusive=exclusive),)
 
 
 @define("Cumprod", dtypes=NUMERIC)
-def _cumprod(x: TensorSpec, *, axis: int, reverse: bool = False) -> TensorSpec:
+def _cumprod(
+    x: TensorSpec, *, axis: int, reverse: bool = False, exclusive: bool = False
+) -> TensorSpec:
     """y[i] = x[0] * ... * x[i] along `axis`."""
     return _rule("Cumprod", x, axis)
 
 
 @_cumprod.reference
-def _cumprod_kernel(xp: Any, x: Array, *, axis: int, reverse: bool) -> Array:
+def _cumprod_kernel(xp: Any, x: Array, *, axis: int, reverse: bool, exclusive: bool) -> Array:
     y = xp.cumprod(_flipped(xp, x, axis, reverse), axis, dtype=computing_dtype(xp, x))
-    return _flipped(xp, y, axis, reverse).astype(x.dtype, copy=False)
+    return _placed(xp, y, axis, reverse, exclusive, 1.0).astype(x.dtype, copy=False)
 
 
 @_cumprod.grad
@@ -158,26 +174,32 @@ def _cumprod_grad(op: OpView, dy: Tensor) -> Grads:
     # dx[i] = (x[0] ... x[i-1]) * (dy[i] + x[i+1] * (dy[i+1] + x[i+2] * ...)): no division by x
     axis, reverse = op.attrs["axis"], op.attrs["reverse"]
     x = conjugate(op.inputs[0])
-    before = shift(conjugate(op.outputs[0]), axis=axis, reverse=reverse, fill=1.0)
+    before = conjugate(op.outputs[0])
+    if op.attrs["exclusive"]:
+        dy = shift(dy, axis=axis, reverse=not reverse)
+    else:
+        before = shift(before, axis=axis, reverse=reverse, fill=1.0)
     following = shift(x, axis=axis, reverse=not reverse)
     after = linear_recurrence(following, dy, axis=axis, reverse=not reverse)
     return (multiply(before, after),)
 
 
 @define("LogCumsumExp", dtypes=FLOATING)
-def _logcumsumexp(x: TensorSpec, *, axis: int, reverse: bool = False) -> TensorSpec:
+def _logcumsumexp(
+    x: TensorSpec, *, axis: int, reverse: bool = False, exclusive: bool = False
+) -> TensorSpec:
     """y[i] = log(exp(x[0]) + ... + exp(x[i])) along `axis`, without overflow."""
     return _rule("LogCumsumExp", x, axis)
 
 
 @_logcumsumexp.reference
-def _logcumsumexp_kernel(xp: Any, x: Array, *, axis: int, reverse: bool) -> Array:
+def _logcumsumexp_kernel(xp: Any, x: Array, *, axis: int, reverse: bool, exclusive: bool) -> Array:
     def combine(a: Array, b: Array) -> tuple[Array]:
         return (xp.logaddexp(a, b),)
 
     given = _flipped(xp, x.astype(computing_dtype(xp, x), copy=False), axis, reverse)
     (y,) = _scan(xp, combine, (given,), axis)
-    return _flipped(xp, y, axis, reverse).astype(x.dtype, copy=False)
+    return _placed(xp, y, axis, reverse, exclusive, -math.inf).astype(x.dtype, copy=False)
 
 
 @_logcumsumexp.grad
@@ -186,6 +208,9 @@ def _logcumsumexp_grad(op: OpView, dy: Tensor) -> Grads:
     # recurrence with the factor exp(y[i] - y[i+1]) = 1 - exp(x[i+1] - y[i+1]), which is <= 1.
     (x,), (y,) = op.inputs, op.outputs
     axis, reverse = op.attrs["axis"], op.attrs["reverse"]
+    if op.attrs["exclusive"]:
+        y = _logcumsumexp(x, axis=axis, reverse=reverse)
+        dy = shift(dy, axis=axis, reverse=not reverse)
     gap = where(equal(x, y), zeros_like(x), subtract(x, y))  # also where both are infinite
     following = shift(negative(expm1(gap)), axis=axis, reverse=not reverse)
     after = linear_recurrence(following, dy, axis=axis, reverse=not reverse)
@@ -193,15 +218,14 @@ def _logcumsumexp_grad(op: OpView, dy: Tensor) -> Grads:
 
 
 def _running(
-    op: OpDef, x: Any, axis: Any, exclusive: bool, reverse: bool, first: float, name: str | None
+    op: OpDef, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None
 ) -> Tensor:
-    """A running result, or with `exclusive` that shifted by one, which begins with `first`."""
     x = convert_to_tensor(x)
+    if is_open_axis(axis):
+        y = op(to_front(x, axis), name=name, axis=0, reverse=reverse, exclusive=exclusive)
+        return like(from_front(y, x, axis), x)
     axis = _axis(op.type, x, known_value(axis))
-    if not exclusive:
-        return op(x, name=name, axis=axis, reverse=reverse)
-    y = op(x, axis=axis, reverse=reverse)
-    return shift(y, name=name, axis=axis, reverse=reverse, fill=first)
+    return op(x, name=name, axis=axis, reverse=reverse, exclusive=exclusive)
 
 
 def cumsum(
@@ -223,7 +247,7 @@ def cumsum(
     Raises:
         ShapeError: `x` has no such axis.
     """
-    return _running(_cumsum, x, axis, exclusive, reverse, 0.0, name)
+    return _running(_cumsum, x, axis, exclusive, reverse, name)
 
 
 def cumprod(
@@ -234,7 +258,7 @@ def cumprod(
     name: str | None = None,
 ) -> Tensor:
     """y[i] = x[0] * ... * x[i] along `axis`; as `cumsum`, and y[0] = 1 when exclusive."""
-    return _running(_cumprod, x, axis, exclusive, reverse, 1.0, name)
+    return _running(_cumprod, x, axis, exclusive, reverse, name)
 
 
 def logcumsumexp(
@@ -245,4 +269,4 @@ def logcumsumexp(
     name: str | None = None,
 ) -> Tensor:
     """y[i] = log(exp(x[0]) + ... + exp(x[i])); as `cumsum`, and y[0] = -inf when exclusive."""
-    return _running(_logcumsumexp, x, axis, exclusive, reverse, -math.inf, name)
+    return _running(_logcumsumexp, x, axis, exclusive, reverse, name)

@@ -30,12 +30,16 @@ from ...graph import (
     canonical_axis,
     float16,
     float32,
+    int64,
 )
 from ..array.axes import expand_dims
 from ..array.broadcast import broadcast_like
+from ..array.by_vectors import reduction_order, transpose_by
+from ..array.open_axis import from_front, is_open_axis, to_front
 from ..array.shape import dim_of, reshape_to_shape, shape_of, size_of
 from ..core.arrays import computing_dtype
 from ..core.basic import constant, zeros_like
+from ..core.entries import known_value
 from ..core.registry import Gradient, Grads, OpDef, define, no_gradient, register
 from .arithmetic import add, conjugate, divide, multiply, subtract
 from .cast import cast
@@ -332,8 +336,18 @@ _norm: OpDef = _reduction(
 )
 
 
-def _reduce(op: OpDef, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
+def _reduce(op: OpDef, x: Tensor, axis: Any, keepdims: bool) -> Tensor:
+    axis = known_value(axis)
+    if isinstance(axis, Tensor):
+        return _reduce_by(op, x, axis, keepdims)
     return op(x, axis=normalize_axes(op.type, axis, x.shape.rank), keepdims=keepdims)
+
+
+def _reduce_by(op: OpDef, x: Tensor, axes: Tensor, keepdims: bool) -> Tensor:
+    """A reduction over axes that a run knows: they are brought to the end, and made one."""
+    order, sizes, kept = reduction_order.many(shape_of(x, dtype=int64), axes)
+    y = op(reshape_to_shape(transpose_by(x, order), sizes), axis=(-1,), keepdims=False)
+    return reshape_to_shape(y, kept) if keepdims else y
 
 
 def reduce_sum(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -457,6 +471,8 @@ def argmax(
     Raises:
         InvalidArgumentError: there are no elements.
     """
+    if is_open_axis(axis):
+        return _position_by(_argmax, x, axis, keepdims, dtype)
     return _argmax(x, axis=_one_axis("ArgMax", axis, x), keepdims=keepdims, dtype=dtype)
 
 
@@ -464,7 +480,15 @@ def argmin(
     x: Tensor, axis: int | None = None, keepdims: bool = False, dtype: str = "int32"
 ) -> Tensor:
     """The index of the first least element; as `argmax`. NaN counts as least."""
+    if is_open_axis(axis):
+        return _position_by(_argmin, x, axis, keepdims, dtype)
     return _argmin(x, axis=_one_axis("ArgMin", axis, x), keepdims=keepdims, dtype=dtype)
+
+
+def _position_by(op: OpDef, x: Tensor, axis: Tensor, keepdims: bool, dtype: str) -> Tensor:
+    """The index along an axis that a run knows."""
+    y = op(to_front(x, axis), axis=0, keepdims=keepdims, dtype=dtype)
+    return from_front(y, x, axis) if keepdims else y
 
 
 def _one_axis(who: str, axis: int | None, x: Tensor) -> int | None:

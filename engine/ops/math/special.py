@@ -12,6 +12,7 @@ from functools import wraps
 from typing import Any, TypeAlias
 
 from ...graph import Array
+from ..core.registry import HOST
 
 Kernel: TypeAlias = Callable[[Any, Array], Array]
 
@@ -42,7 +43,10 @@ def piecewise(xp: Any, x: Array, *pieces: tuple[Array, Callable[[Array], Array]]
     """Each `(where, fn)` computes `fn(x)` on its own part of `x`; NaN on what is left."""
     y = xp.full(x.shape, xp.nan, x.dtype)
     for here, fn in pieces:
-        y[here] = fn(x[here])
+        if xp is HOST:
+            y[here] = fn(x[here])
+        else:  # of a size that does not depend on values: elsewhere fn sees a number like any other
+            y = xp.where(here, fn(x), y)
     return y
 
 

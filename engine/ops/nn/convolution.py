@@ -15,10 +15,11 @@ from itertools import product
 from typing import Any
 
 from ...errors import InvalidArgumentError, ShapeError
-from ...graph import FLOATING, Array, Dim, OpView, Tensor, TensorSpec, tensor_like
+from ...graph import FLOATING, Array, Dim, Tensor, TensorSpec, tensor_like
 from ..array.shape import runtime_shape
 from ..core.arrays import computing_dtype
-from ..core.registry import Grads, define
+from ..core.registry import define
+from .window_gradients import add_gradients
 from .windows import (
     Geometry,
     Padding,
@@ -29,7 +30,6 @@ from .windows import (
     dims_at,
     padded_blocks,
     per_axis,
-    spatial_dims,
     window_dims,
     without_padding,
 )
@@ -239,44 +239,9 @@ def _conv_kernel_grad_kernel(
     return dkernel.astype(x.dtype, copy=False)
 
 
-_WINDOW_ATTRS = ("strides", "padding", "dilations", "groups")
-
-
-def _window_attrs(op: OpView) -> dict[str, Any]:
-    return {name: op.attrs[name] for name in _WINDOW_ATTRS}
-
-
-def _input_grad(dy: Tensor, kernel: Tensor, x: Tensor, attrs: dict[str, Any]) -> Tensor:
-    input_dims, dims = spatial_dims(x, len(attrs["strides"]))
-    return conv_input_grad(dy, kernel, *dims, input_dims=input_dims, **attrs)
-
-
-def _kernel_grad(x: Tensor, dy: Tensor, kernel: Tensor, attrs: dict[str, Any]) -> Tensor:
-    window, dims = spatial_dims(kernel, len(attrs["strides"]), first=0)
-    return conv_kernel_grad(x, dy, *dims, window=window, **attrs)
-
-
-@conv_op.grad
-def _conv_grad(op: OpView, dy: Tensor) -> Grads:
-    x, kernel = op.inputs
-    attrs = _window_attrs(op)
-    return _input_grad(dy, kernel, x, attrs), _kernel_grad(x, dy, kernel, attrs)
-
-
-@conv_input_grad.grad
-def _conv_input_grad_grad(op: OpView, ddx: Tensor) -> Grads:
-    dy, kernel, *dims = op.inputs
-    attrs = _window_attrs(op)
-    ddy = conv_op(ddx, kernel, **attrs)
-    return ddy, _kernel_grad(ddx, dy, kernel, attrs), *(None for _ in dims)
-
-
-@conv_kernel_grad.grad
-def _conv_kernel_grad_grad(op: OpView, ddkernel: Tensor) -> Grads:
-    x, dy, *dims = op.inputs
-    attrs = _window_attrs(op)
-    ddy = conv_op(x, ddkernel, **attrs)
-    return _input_grad(dy, ddkernel, x, attrs), ddy, *(None for _ in dims)
+add_gradients(
+    conv_op, conv_input_grad, conv_kernel_grad, ("strides", "padding", "dilations", "groups")
+)
 
 
 def spatial_axes(who: str, x: Tensor, kernel: Tensor) -> int:

@@ -11,7 +11,8 @@ from typing import Any
 from ...errors import ShapeError, UnimplementedError
 from ...graph import INTEGER, Array, OpView, Tensor, TensorShape, TensorSpec, float32, float64
 from ..array.axes import expand_dims
-from ..core.registry import Grads, define
+from ..array.runs import combined_by_row
+from ..core.registry import HOST, Grads, define
 from ..math.arithmetic import multiply
 
 # Stands for the logarithm of 0: so low that it never matters beside a possible path, and finite, so
@@ -67,7 +68,7 @@ def _ctc_loss_kernel(
     counts = xp.arange(labels.shape[1]) < label_lengths[:, None]
     spelled[:, 1::2] = xp.where(counts, labels, blank)  # what pads the labels may be anything
     may_skip = xp.zeros((batch, states), bool)
-    may_skip[:, 2:] = (spelled[:, 2:] != blank) & (spelled[:, 2:] != spelled[:, :-2])
+    may_skip[:, 2:] = spelled[:, 2:] != spelled[:, :-2]
     end = 2 * label_lengths.astype(xp.int64)
     emit = xp.take_along_axis(log_probs, spelled[:, None, :], axis=2)  # (batch, time, states)
     lives = xp.arange(time)[None, :] < lengths[:, None]
@@ -94,13 +95,21 @@ def _ctc_loss_kernel(
     for t in range(time - 1, -1, -1):
         share = xp.exp(xp.minimum(forward[:, t] + after + loss[:, None], 0))
         share = xp.where(lives[:, t, None], share, 0)
-        counted = xp.bincount(flat, share.reshape(-1), gradient[:, t].size)
+        counted = _counted(xp, flat, share.reshape(-1), gradient[:, t].size)
         gradient[:, t] = -counted.reshape(gradient[:, t].shape)
         ahead = after + emit[:, t]
         step = xp.logaddexp(ahead, _moved(xp, ahead, -1))
         step = xp.where(skip_ahead, xp.logaddexp(step, _moved(xp, ahead, -2)), step)
         after = xp.where(lives[:, t, None], step, after)
     return loss.astype(log_probs.dtype, copy=False), gradient
+
+
+def _counted(xp: Any, cells: Array, amounts: Array, count: int) -> Array:
+    """For each of `count` cells the sum of the amounts that name it."""
+    if xp is HOST:
+        return xp.bincount(cells, amounts, count)
+    found, is_named = combined_by_row(xp, amounts, cells, count, xp.add)
+    return xp.where(is_named, found, 0)
 
 
 def _moved(xp: Any, x: Array, places: int) -> Array:

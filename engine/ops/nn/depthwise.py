@@ -12,11 +12,12 @@ from itertools import product
 from typing import Any
 
 from ...errors import ShapeError
-from ...graph import FLOATING, Array, Dim, OpView, Tensor, TensorSpec, tensor_like
+from ...graph import FLOATING, Array, Dim, Tensor, TensorSpec, tensor_like
 from ..array.shape import runtime_shape
 from ..core.arrays import computing_dtype
-from ..core.registry import Grads, define
+from ..core.registry import define
 from .convolution import conv, spatial_axes
+from .window_gradients import add_gradients
 from .windows import (
     Geometry,
     Padding,
@@ -27,7 +28,6 @@ from .windows import (
     dims_at,
     padded_blocks,
     per_axis,
-    spatial_dims,
     window_dims,
     without_padding,
 )
@@ -177,44 +177,12 @@ def _kernel_grad_kernel(
     return dkernel.astype(x.dtype, copy=False)
 
 
-_WINDOW_ATTRS = ("strides", "padding", "dilations")
-
-
-def _window_attrs(op: OpView) -> dict[str, Any]:
-    return {name: op.attrs[name] for name in _WINDOW_ATTRS}
-
-
-def _grad_for_input(dy: Tensor, kernel: Tensor, x: Tensor, attrs: dict[str, Any]) -> Tensor:
-    input_dims, dims = spatial_dims(x, len(attrs["strides"]))
-    return depthwise_input_grad(dy, kernel, *dims, input_dims=input_dims, **attrs)
-
-
-def _grad_for_kernel(x: Tensor, dy: Tensor, kernel: Tensor, attrs: dict[str, Any]) -> Tensor:
-    window, dims = spatial_dims(kernel, len(attrs["strides"]), first=0)
-    return depthwise_kernel_grad(x, dy, *dims, window=window, **attrs)
-
-
-@depthwise_conv_op.grad
-def _depthwise_grad(op: OpView, dy: Tensor) -> Grads:
-    x, kernel = op.inputs
-    attrs = _window_attrs(op)
-    return _grad_for_input(dy, kernel, x, attrs), _grad_for_kernel(x, dy, kernel, attrs)
-
-
-@depthwise_input_grad.grad
-def _input_grad_grad(op: OpView, ddx: Tensor) -> Grads:
-    dy, kernel, *dims = op.inputs
-    attrs = _window_attrs(op)
-    ddy = depthwise_conv_op(ddx, kernel, **attrs)
-    return ddy, _grad_for_kernel(ddx, dy, kernel, attrs), *(None for _ in dims)
-
-
-@depthwise_kernel_grad.grad
-def _kernel_grad_grad(op: OpView, ddkernel: Tensor) -> Grads:
-    x, dy, *dims = op.inputs
-    attrs = _window_attrs(op)
-    ddy = depthwise_conv_op(x, ddkernel, **attrs)
-    return _grad_for_input(dy, ddkernel, x, attrs), ddy, *(None for _ in dims)
+add_gradients(
+    depthwise_conv_op,
+    depthwise_input_grad,
+    depthwise_kernel_grad,
+    ("strides", "padding", "dilations"),
+)
 
 
 def depthwise_conv(

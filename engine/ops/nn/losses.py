@@ -18,7 +18,8 @@ from ...graph import (
 from ..array.axes import expand_dims
 from ..core.basic import ones_like
 from ..core.elementwise import elementwise
-from ..core.registry import Grads, OpDef, define, no_gradient
+from ..core.late_checks import require
+from ..core.registry import HOST, Grads, OpDef, define, no_gradient
 from ..math.arithmetic import add, multiply, negative, subtract
 from ..math.elementary import sigmoid
 from ..math.reduce import reduce_sum
@@ -62,6 +63,7 @@ def _sparse_grad_op(labels: TensorSpec, p: TensorSpec, dloss: TensorSpec) -> Ten
 def _sparse_kernel(xp: Any, labels: Array, logits: Array) -> tuple[Array, Array]:
     classes = logits.shape[-1]
     _check_labels(xp, labels, classes)
+    labels = _within(xp, labels, classes)
     y = shifted(xp, logits, (-1,))
     p = xp.exp(y)
     total = xp.sum(p, axis=-1, keepdims=True)
@@ -73,13 +75,21 @@ def _sparse_kernel(xp: Any, labels: Array, logits: Array) -> tuple[Array, Array]
 
 def _check_labels(xp: Any, labels: Array, classes: int) -> None:
     bad = (labels < 0) | (labels >= classes)
-    if bool(xp.any(bad)):
+
+    def not_a_class() -> InvalidArgumentError:
         place = tuple(int(i) for i in xp.unravel_index(int(xp.argmax(bad)), labels.shape))
-        raise InvalidArgumentError(
+        return InvalidArgumentError(
             f"sparse cross-entropy: the label {int(labels[place])} at {place} is not one of "
             f"the {classes} classes 0 to {classes - 1}",
             remedy="count classes from 0, and give the output one column per class",
         )
+
+    require(xp, ~xp.any(bad), not_a_class)
+
+
+def _within(xp: Any, labels: Array, classes: int) -> Array:
+    """The labels; where nobody has looked at them yet, none that is out of range."""
+    return labels if xp is HOST else xp.clip(labels, 0, classes - 1)
 
 
 @define("CheckLabels", dtypes=INTEGER)
@@ -101,7 +111,7 @@ check_labels.grad(no_gradient)
 def _sparse_grad_kernel(xp: Any, labels: Array, p: Array, dloss: Array) -> Array:
     dlogits = p.copy()
     rows = dlogits.reshape(-1, p.shape[-1])
-    rows[xp.arange(labels.size), labels.reshape(-1)] -= 1
+    rows[xp.arange(labels.size), _within(xp, labels, p.shape[-1]).reshape(-1)] -= 1
     dlogits *= dloss[..., None]
     return dlogits
 

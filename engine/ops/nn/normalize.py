@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ...errors import DTypeError, ShapeError
 from ...graph import (
     FLOATING,
@@ -137,7 +139,7 @@ def _normalize_kernel(
     variance = _mean(xp, y * y, axes)
     factor = 1 / xp.sqrt(variance + epsilon)
     scale = scale.astype(dtype, copy=False)
-    if xp.broadcast(factor, scale).size == mean.size:
+    if np.broadcast_shapes(factor.shape, scale.shape) == mean.shape:
         y *= factor * scale
     else:
         y *= factor

@@ -31,11 +31,12 @@ from ...graph import (
     int32,
 )
 from ..array.creation import arange
-from ..array.shape import runtime_shape, split_shape
+from ..array.shape import is_open, reshape_to_shape, runtime_shape, split_shape
 from ..core.convert import convert_to_tensor
 from ..core.registry import Grads, OpDef, define, no_gradient
 from ..math.arithmetic import add, multiply, subtract
 from ..math.cast import cast
+from ..math.reduce import reduce_prod
 from . import distributions, rejection
 from .random_state import STATE, check_state, own_key, stream
 
@@ -244,6 +245,8 @@ def _shuffle_grad(op: OpView, dy: Tensor) -> Grads:
 
 
 def _drawn(op: OpDef, state: Tensor, shape: Any, *inputs: Tensor, **attrs: Any) -> Tensor:
+    if is_open(shape):
+        return reshape_to_shape(_drawn(op, state, [reduce_prod(shape)], *inputs, **attrs), shape)
     attribute, dims = split_shape(shape)
     return op(state, *inputs, *dims, shape=attribute, **attrs)
 
@@ -298,6 +301,9 @@ def random_int(
     Raises:
         InvalidArgumentError: there is no such integer, or the bounds do not fit the dtype.
     """
+    if is_open(shape):
+        found = random_int(state, [reduce_prod(shape)], minval, maxval, dtype)
+        return reshape_to_shape(found, shape)
     attribute, dims = split_shape(shape)
     bounds = [v for v in (minval, maxval) if isinstance(v, Tensor)]
     low, high = (None if isinstance(v, Tensor) else int(v) for v in (minval, maxval))

@@ -26,7 +26,7 @@ from ..core.registry import KernelContext, define, no_gradient
 
 
 def _handle_spec(who: str, dtype: str, reduction: str) -> TensorSpec:
-    allowed = INEXACT if reduction == "MEAN" else NUMERIC
+    allowed = NUMERIC if reduction == "SUM" else INEXACT
     if as_dtype(dtype) not in allowed:
         raise DTypeError(f"{who}: a {reduction.lower()} of {dtype} cannot be kept")
     return TensorSpec((), resource)
@@ -36,7 +36,7 @@ def _handle_spec(who: str, dtype: str, reduction: str) -> TensorSpec:
 def conditional_accumulator(
     *, dtype: str, shape: TensorShape, reduction: str, container: str, shared_name: str
 ) -> TensorSpec:
-    """The handle of a sum of arrays; `reduction` is "MEAN" or "SUM"."""
+    """The handle of a sum of arrays; `reduction` is "MEAN", "SUM" or "MEAN_OF_ALL"."""
     return _handle_spec("ConditionalAccumulator", dtype, reduction)
 
 
@@ -94,8 +94,13 @@ def accumulator_apply_gradient(
     *,
     dtype: str,
     shape: TensorShape,
+    replica: int = -1,
 ) -> TensorSpec:
-    """Add a gradient computed at `local_step`; whether it was accepted, not stale."""
+    """Add a gradient computed at `local_step`; whether it was accepted, not stale.
+
+    Of a `replica` from 0 on one is accepted in each step, and of that step alone; the sum goes by
+    their numbers, in whatever order they come.
+    """
     _check_gradient("AccumulatorApplyGradient", dtype, gradient, local_step)
     if not gradient.shape.is_compatible_with(shape):
         raise ShapeError(
@@ -113,8 +118,9 @@ def _apply_kernel(
     *,
     dtype: str,
     shape: TensorShape,
+    replica: int,
 ) -> bool:
-    return accumulator.apply(gradient, int(local_step))
+    return accumulator.apply(gradient, int(local_step), replica if replica >= 0 else None)
 
 
 @define(
@@ -134,8 +140,12 @@ def accumulator_apply_rows(
     values: TensorSpec,
     *,
     dtype: str,
+    replica: int = -1,
 ) -> TensorSpec:
-    """Add rows, values[i] to row indices[i]; whether they were accepted, not stale."""
+    """Add rows, values[i] to row indices[i]; whether they were accepted, not stale.
+
+    `replica` is as that of AccumulatorApplyGradient.
+    """
     _check_gradient("AccumulatorApplyRows", dtype, values, local_step)
     return TensorSpec((), bool_)
 
@@ -149,8 +159,10 @@ def _apply_rows_kernel(
     values: Array,
     *,
     dtype: str,
+    replica: int,
 ) -> bool:
-    return accumulator.apply((indices.astype(np.int64, copy=False), values), int(local_step))
+    rows = indices.astype(np.int64, copy=False), values
+    return accumulator.apply(rows, int(local_step), replica if replica >= 0 else None)
 
 
 @define(
@@ -237,7 +249,34 @@ def _set_step_kernel(context: KernelContext, accumulator: Accumulator, step: Arr
     return ()
 
 
+@define("AccumulatorReset", dtypes={"accumulator": HANDLE, "step": INTEGER}, same_dtype=False)
+def accumulator_reset(accumulator: TensorSpec, step: TensorSpec) -> tuple[TensorSpec, ...]:
+    """Drop what was added, have takes that wait fail, and set the step, also to a lower one."""
+    return ()
+
+
+@accumulator_reset.effect
+def _reset_kernel(context: KernelContext, accumulator: Accumulator, step: Array) -> Any:
+    accumulator.reset(int(step))
+    return ()
+
+
+@define("AccumulatorLeave", dtypes={"accumulator": HANDLE})
+def accumulator_leave(accumulator: TensorSpec, *, replica: int, total: int) -> TensorSpec:
+    """One of `total` replicas gives no more gradients: no take requires it; how many have left."""
+    return TensorSpec((), int32)
+
+
+@accumulator_leave.effect
+def _leave_kernel(
+    context: KernelContext, accumulator: Accumulator, *, replica: int, total: int
+) -> Array:
+    return np.asarray(accumulator.leave(replica, total), np.int32)
+
+
 for _op in (
+    accumulator_reset,
+    accumulator_leave,
     conditional_accumulator,
     sparse_conditional_accumulator,
     accumulator_apply_gradient,

@@ -47,6 +47,8 @@ def _pop_kernel(context: KernelContext, handle: Stack, *, dtype: str, shape: Ten
     value = handle.pop()
     if as_dtype(dtype).numpy != value.dtype:
         raise DTypeError(f"{handle!r} holds {as_dtype(value.dtype)}, asked for {dtype}")
+    if not shape.is_compatible_with(value.shape):
+        raise ShapeError(f"{handle!r} holds a tensor of {TensorShape(value.shape)}, not of {shape}")
     return value
 
 

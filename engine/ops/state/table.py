@@ -25,6 +25,7 @@ from ..core.effects import HANDLE, held
 from ..core.registry import KernelContext, define, no_gradient
 from ..text.string import collect
 
+NO_AXES = TensorShape(())
 # A column of a text file that is none: the whole line, or its number.
 WHOLE_LINE, LINE_NUMBER = -2, -1
 
@@ -38,8 +39,13 @@ def hash_table(
     fixed: bool,
     container: str,
     shared_name: str,
+    key_shape: TensorShape = NO_AXES,
+    reserved: Array | None = None,
 ) -> TensorSpec:
-    """The handle of a table; a `fixed` one is filled once, by an initialiser."""
+    """The handle of a table; a `fixed` one is filled once, by an initialiser.
+
+    `key_shape` is of one key; the `reserved` keys cannot be used.
+    """
     if as_dtype(key_dtype) not in INTEGER | STRING:
         raise DTypeError(f"HashTable: keys are integers or strings, not {key_dtype}")
     if as_dtype(value_dtype) not in ANY:
@@ -59,13 +65,16 @@ def _table_kernel(
     fixed: bool,
     container: str,
     shared_name: str,
+    key_shape: TensorShape,
+    reserved: Array | None,
 ) -> Table:
     def make() -> Table:
         key, value = as_dtype(key_dtype).numpy, as_dtype(value_dtype).numpy
         rows = tuple(n for n in value_shape if n is not None)
-        return Table(shared_name, key, value, rows, fixed=fixed)
+        one = tuple(n for n in key_shape if n is not None)
+        return Table(shared_name, key, value, rows, key_shape=one, reserved=reserved, fixed=fixed)
 
-    declared = (str(key_dtype), str(value_dtype), str(value_shape), fixed)
+    declared = (str(key_dtype), str(value_dtype), str(value_shape), str(key_shape), fixed)
     return held(context, container, shared_name, Table, declared, make)
 
 
@@ -79,8 +88,15 @@ def _check_values(
         )
 
 
-def _entries(keys: TensorSpec, value_shape: TensorShape) -> TensorShape:
-    return TensorShape(None if keys.shape.rank is None else [*keys.shape, *value_shape])
+def _entries(
+    keys: TensorSpec, value_shape: TensorShape, key_shape: TensorShape = NO_AXES
+) -> TensorShape:
+    if keys.shape.rank is None:
+        return TensorShape(None)
+    rank = len(keys.shape) - len(key_shape)
+    if rank < 0 or not TensorShape(keys.shape[rank:]).is_compatible_with(key_shape):
+        raise ShapeError(f"a key of the table has shape {key_shape}, got keys {keys}")
+    return TensorShape([*keys.shape[:rank], *value_shape])
 
 
 @define("TableInitialize", dtypes={"table": HANDLE, "keys": ANY, "values": ANY}, same_dtype=False)
@@ -192,11 +208,17 @@ def _parse(path: str, items: list[Any], dtype: np.dtype[Any]) -> Array:
     read_only=True,
 )
 def table_find(
-    table: TensorSpec, keys: TensorSpec, default: TensorSpec, *, key_dtype: str, value_dtype: str
+    table: TensorSpec,
+    keys: TensorSpec,
+    default: TensorSpec,
+    *,
+    key_dtype: str,
+    value_dtype: str,
+    key_shape: TensorShape = NO_AXES,
 ) -> TensorSpec:
     """The value of each key, `default` for those that the table does not have."""
     _check_values("TableFind", keys, default, key_dtype, value_dtype)
-    return TensorSpec(_entries(keys, default.shape), default.dtype)
+    return TensorSpec(_entries(keys, default.shape, key_shape), default.dtype)
 
 
 @table_find.effect
@@ -208,6 +230,7 @@ def _find_kernel(
     *,
     key_dtype: Any,
     value_dtype: Any,
+    key_shape: TensorShape,
 ) -> Array:
     if default.shape != table.value_shape:
         raise ShapeError(
@@ -256,16 +279,27 @@ def _remove_kernel(context: KernelContext, table: Table, keys: Array, *, key_dty
 
 @define("TableExport", dtypes={"table": HANDLE}, read_only=True)
 def table_export(
-    table: TensorSpec, *, key_dtype: str, value_dtype: str, value_shape: TensorShape
+    table: TensorSpec,
+    *,
+    key_dtype: str,
+    value_dtype: str,
+    value_shape: TensorShape,
+    key_shape: TensorShape = NO_AXES,
 ) -> tuple[TensorSpec, TensorSpec]:
     """All keys and all values."""
-    keys = TensorSpec([None], as_dtype(key_dtype))
-    return keys, TensorSpec(_entries(keys, value_shape), as_dtype(value_dtype))
+    keys = TensorSpec([None, *key_shape], as_dtype(key_dtype))
+    return keys, TensorSpec([None, *value_shape], as_dtype(value_dtype))
 
 
 @table_export.effect
 def _export_kernel(
-    context: KernelContext, table: Table, *, key_dtype: Any, value_dtype: Any, value_shape: Any
+    context: KernelContext,
+    table: Table,
+    *,
+    key_dtype: Any,
+    value_dtype: Any,
+    value_shape: Any,
+    key_shape: Any,
 ) -> tuple[Array, Array]:
     return table.export()
 

@@ -20,6 +20,8 @@ from ...graph import (
     ANY,
     NUMERIC,
     Array,
+    DType,
+    EagerTensor,
     OpView,
     Tensor,
     TensorShape,
@@ -27,7 +29,9 @@ from ...graph import (
     as_dtype,
     bool_,
     resource,
+    stack,
 )
+from ..core.recording import notify, recorders
 from ..core.registry import HOST, Grads, OpDef, define, no_gradient
 from ..core.traits import Traits, Work
 
@@ -283,6 +287,20 @@ def _read_kernel(context: Any, handle: VariableStore, *, shape: TensorShape, dty
     if handle.reshaped:
         handle.check_shape(shape, dtype)
     return _held(context, handle)
+
+
+def read(handle: Tensor, shape: TensorShape, dtype: DType) -> Tensor:
+    """The value of a variable, as `read_variable` gives it."""
+    if type(handle) is EagerTensor and not stack.items and stack.place is None:
+        store = handle._value
+        if type(store) is VariableStore and not store.reshaped:
+            value = store.read()
+            if type(value) is np.ndarray:  # it lies on the host
+                y = EagerTensor(value, dtype)
+                if recorders.active:
+                    notify(read_variable, (handle,), {"shape": shape, "dtype": dtype}, (y,))
+                return y
+    return read_variable(handle, shape=shape, dtype=dtype)
 
 
 @read_variable.grad

@@ -89,10 +89,11 @@ def _scatter_kernel(
     handle.read()  # it must be initialised
     with one_lock((handle,)):
         old: Array = handle.value
-        rows = rows_of(HOST, "VariableScatter", old.shape, where).reshape(-1)
+        xp = HOST if isinstance(old, np.ndarray) else context.xp
+        rows = rows_of(xp, "VariableScatter", old.shape, where).reshape(-1)
         width = math.prod(old.shape[len(where) :])
         if updates.ndim == 0:
-            updates = np.broadcast_to(updates, (rows.size, width))
+            updates = xp.broadcast_to(updates, (rows.size, width))
         elif updates.size != rows.size * width:
             raise ShapeError(
                 f"VariableScatter: {rows.size} slices of {width} elements, "
@@ -101,11 +102,9 @@ def _scatter_kernel(
         into = old.copy().reshape(-1, width)
         flat = updates.reshape(rows.size, width)
         if mode == "sub":
-            into = write(HOST, into, rows, np.negative(flat), "add")
-        elif mode == "div":
-            np.divide.at(into, rows, flat)
+            into = write(xp, into, rows, -flat, "add")
         else:
-            into = write(HOST, into, rows, flat, mode)
+            into = write(xp, into, rows, flat, mode)
         handle.value = into.reshape(old.shape)
         return handle.value
 

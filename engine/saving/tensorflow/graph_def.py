@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -31,9 +31,12 @@ _TYPES: dict[int, tuple[Any, str]] = {
     18: ("complex128", "dcomplex_val"),
     19: ("float16", "half_val"),
     20: ("resource", ""),
+    21: ("resource", ""),  # a variant, here a list of tensors
     22: ("uint32", "uint32_val"),
     23: ("uint64", "uint64_val"),
 }
+
+NUMBERS = {name: number for number, (name, _) in reversed(_TYPES.items())}
 
 
 class TensorFlowGraph(NamedTuple):
@@ -55,21 +58,35 @@ class Node:
         name, op, device: as they stand in the file.
         inputs: pairs of a node's name and the number of its output.
         controls: names of nodes that run before.
+        late: of a Merge, the inputs that come round a loop; they are not among `inputs`.
     """
 
-    def __init__(self, message: Any) -> None:
-        self.name: str = message.name
-        self.op: str = message.op
-        self.device: str = message.device
-        self.inputs: list[tuple[str, int]] = []
-        self.controls: list[str] = []
+    def __init__(
+        self,
+        name: str,
+        op: str,
+        inputs: Sequence[tuple[str, int]] = (),
+        controls: Sequence[str] = (),
+        device: str = "",
+        attrs: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name, self.op, self.device = name, op, device
+        self.inputs, self.controls = list(inputs), list(controls)
+        self.late: list[tuple[str, int]] = []
+        self._attrs = attrs or {}
+
+    @classmethod
+    def read(cls, message: Any) -> Node:
+        """A node as it stands in the file."""
+        inputs: list[tuple[str, int]] = []
+        controls: list[str] = []
         for text in message.input:
             source, index = parse_input(text)
             if index is None:
-                self.controls.append(source)
+                controls.append(source)
             else:
-                self.inputs.append((source, index))
-        self._attrs = message.attr
+                inputs.append((source, index))
+        return cls(message.name, message.op, inputs, controls, message.device, message.attr)
 
     def attr(self, name: str, default: Any = None) -> Any:
         """The value of an attribute: a number, text as bytes, a type's name, a shape, an array, or
@@ -82,6 +99,8 @@ class Node:
         if name not in self._attrs:
             return default
         value = self._attrs[name]
+        if not hasattr(value, "WhichOneof"):
+            return value  # of a node that no file has
         kind = value.WhichOneof("value")
         if kind is None:
             raise DataLossError(f"node {self.name!r}: the attribute {name!r} has no value")
@@ -95,6 +114,18 @@ class Node:
         """An attribute that is text."""
         found = self.attr(name)
         return found.decode(errors="replace") if isinstance(found, bytes) else default
+
+    def functions(self, name: str) -> list[str]:
+        """The functions that an attribute names.
+
+        Raises:
+            DataLossError: it names none.
+        """
+        value = self._attrs.get(name)
+        found = [f.name for f in (value.func, *value.list.func) if f.name] if value else []
+        if not found:
+            raise DataLossError(f"node {self.name!r}: the attribute {name!r} names no function")
+        return found
 
     @property
     def colocation(self) -> list[str]:
@@ -199,4 +230,4 @@ def nodes_of(graph: TensorFlowGraph) -> Iterator[Node]:
         if message.name in seen:
             raise InvalidArgumentError(f"the GraphDef has two nodes {message.name!r}")
         seen.add(message.name)
-        yield Node(message)
+        yield Node.read(message)

@@ -7,15 +7,17 @@ several outputs that laminar has no one op for is called by its name, its output
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...errors import LaminarError, NotFoundError, UnimplementedError
-from ...graph import DeviceSpec, Graph, GraphTensor, Operation, get_default_graph
+from ...errors import InvalidArgumentError, LaminarError, NotFoundError, UnimplementedError
+from ...graph import DeviceSpec, Graph, GraphTensor, Operation, get_default_graph, resource
 from ...graph.graphdef import GraphDef
 from ...graph.order import topological
+from ...ops.control.dataflow import close_loop
 from ...ops.core.basic import group, identity
-from . import arrays, gradients, maths, states, training  # noqa: F401  # register their rules
+from . import arrays, gradients, loops, maths, states, training  # noqa: F401  # register rules
+from .calls import ENTERS, EXITS, STEERING, split_loop, written_out
 from .graph_def import Node, TensorFlowGraph, nodes_of
 from .one_to_one import ONE_TO_ONE
 from .rules import RULES, Call, Reference, SummedTo
@@ -36,15 +38,22 @@ def graph_def_of(found: TensorFlowGraph, scope: str) -> GraphDef:
             which.
         InvalidArgumentError, NotFoundError, DataLossError: the graph is damaged.
     """
-    nodes = {node.name: node for node in nodes_of(found)}
+    nodes = written_out(nodes_of(found), found.message.library.function)
     _check_ops(nodes.values(), found)
+    for node in nodes.values():
+        split_loop(node, nodes)
     graph = Graph()
     graph.seed = get_default_graph().seed
     outputs: dict[str, Sequence[Any]] = {}
     operations: dict[str, Operation] = {}
+    frames: dict[str, tuple[str, ...]] = {}  # the loops around a node, and what it gives
     with graph.as_default():
         for node in _in_order(nodes):
             controls = [operations[c] for c in node.controls]
+            frames[node.name] = _frames_of(node, frames)
+            if frames[node.name] and node.op not in STEERING and not controls:
+                # What a rule makes of constants alone would stand outside of the loop.
+                controls = [operations[name] for name, _ in node.inputs if frames[name]][:1]
             place = DeviceSpec.from_string(_device(node))
             with graph.control_dependencies(controls), graph.device(place):
                 try:
@@ -54,20 +63,19 @@ def graph_def_of(found: TensorFlowGraph, scope: str) -> GraphDef:
                     text = f"node {node.name!r} ({node.op} of TensorFlow): {cause.message}"
                     raise type(cause)(text, remedy=cause.remedy) from cause
             outputs[node.name], operations[node.name] = made
+        for node in nodes.values():
+            for source in node.late:
+                merged, back = (_tensor(_output(outputs, *x)) for x in ((node.name, 0), source))
+                close_loop(merged, back)
     return graph.as_graph_def()
 
 
-def _check_ops(nodes: Any, found: TensorFlowGraph) -> None:
-    functions = {function.signature.name for function in found.message.library.function}
+def _check_ops(nodes: Iterable[Node], found: TensorFlowGraph) -> None:
     missing = {node.op for node in nodes if node.op not in RULES and node.op not in ONE_TO_ONE}
     if missing:
-        calls = sorted(missing & functions) or sorted(
-            op for op in missing if op.startswith(("Stateful", "Stateless", "Partitioned", "While"))
-        )
-        why = ", which call functions" if calls else ""
         raise UnimplementedError(
-            f"the graph of TensorFlow {found.version} has operations that laminar does not have"
-            f"{why}: {', '.join(sorted(missing)[:12])}",
+            f"the graph of TensorFlow {found.version} has operations that laminar does not have: "
+            f"{', '.join(sorted(missing)[:12])}",
             remedy="build the graph by its program with laminar.compat.v1; the values of the "
             "checkpoint can be restored into it",
         )
@@ -87,12 +95,20 @@ def _in_order(nodes: Mapping[str, Node]) -> list[Node]:
     order = topological(sources)
     if len(order) < len(nodes):
         stuck = sorted(set(nodes) - {list(nodes)[i] for i in order})
-        raise UnimplementedError(
-            f"the graph has a loop of TensorFlow 1 through {', '.join(stuck[:3])}",
-            remedy="build the graph by its program with laminar.compat.v1",
+        raise InvalidArgumentError(
+            f"the graph has a cycle that goes through no NextIteration: {', '.join(stuck[:3])}"
         )
     listed = list(nodes.values())
     return [listed[i] for i in order]
+
+
+def _frames_of(node: Node, frames: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The loops around what a node gives, from the outermost on."""
+    sources = [name for name, _ in node.inputs] + node.controls
+    around = next((frames[name] for name in sources if frames[name]), ())
+    if node.op in ENTERS:
+        return (*around, node.text("frame_name"))
+    return around[:-1] if node.op in EXITS else around
 
 
 def _device(node: Node) -> str:
@@ -121,16 +137,22 @@ def _add(call: Call) -> tuple[Sequence[Any], Operation]:
     whole = tensors[0].op if tensors else None
     if whole is None or whole.name == call.name:
         return outputs, whole or group(name=f"{call.name}/")
-    if len(outputs) == 1:
+    if len(outputs) == 1 and not _is_handle(outputs[0]):
         made = call.graph.add(identity, tensors, name=f"{call.name}/")
         own = outputs[0]
         (value,) = made.outputs
         return [own._replace(value=value) if isinstance(own, Reference) else value], made
-    if [id(x) for x in whole.outputs] == [id(x) for x in outputs]:
+    is_own = whole.name.startswith(f"{call.name}/{_PARTS}/")
+    if is_own and [id(x) for x in whole.outputs] == [id(x) for x in outputs]:
         # The same again under the node's name; nobody runs `whole`.
         made = call.graph.add(whole.definition, whole.inputs, whole.attrs, name=f"{call.name}/")
         return made.outputs, made
     return outputs, group(*tensors, name=f"{call.name}/")
+
+
+def _is_handle(output: Any) -> bool:
+    """Whether it stands for a variable, a stack, a list, ...: no operation copies it."""
+    return _tensor(output).dtype == resource
 
 
 def _tensor(output: Any) -> GraphTensor:

@@ -106,9 +106,10 @@ def _argmax(call: Call) -> Any:
 
 @rule("Cumsum", "Cumprod")
 def _cumulative(call: Call) -> Any:
-    if call.node.attr("exclusive", False) or call.node.attr("reverse", False):
-        raise UnimplementedError("running sums that are exclusive or reversed are not read")
-    return lookup(call.node.op)(call[0], axis=call.known(1) % len(call[0].shape))
+    ways: dict[str, Any] = {
+        name: bool(call.node.attr(name, False)) for name in ("exclusive", "reverse")
+    }
+    return lookup(call.node.op)(call[0], axis=call.known(1) % len(call[0].shape), **ways)
 
 
 @rule("TopKV2", "TopK")

@@ -9,7 +9,7 @@ _SAME = (
     "Cosh Digamma DivNoNan Equal Erf Erfc Exp Expm1 Floor FloorDiv FloorMod Greater GreaterEqual "
     "IsFinite IsInf IsNan Less LessEqual Lgamma Log Log1p LogicalAnd LogicalNot LogicalOr "
     "Maximum Minimum Mul Neg NotEqual OnesLike Pow Reciprocal Relu Relu6 Rsqrt Sigmoid Sign Sin "
-    "Sinh Softplus Softsign Sqrt Square StopGradient Sub Switch Tan Tanh Xdivy Xlogy ZerosLike"
+    "Sinh Softplus Softsign Sqrt Square StopGradient Sub Tan Tanh Xdivy Xlogy ZerosLike"
 )
 _OTHERS = {
     "AddV2": "Add",

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ...errors import InvalidArgumentError, UnimplementedError
 from ...graph import Graph, GraphTensor, TensorShape
 from ...ops.core.entries import known_value
+from ...ops.core.registry import OpDef
 from ...ops.state import variable as variables
 from .graph_def import Node
 
@@ -131,3 +132,8 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
         return fn
 
     return register
+
+
+def direct(call: Call, op: OpDef, *inputs: Any, **attrs: Any) -> Any:
+    """The op itself, under the node's name."""
+    return call.graph.add(op, inputs, attrs, name=f"{call.name}/")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError, UnimplementedError
-from ...graph import GraphTensor, TensorShape
+from ...graph import GraphTensor, TensorShape, resource
 from ...ops.array.join import unstack
 from ...ops.core.basic import const_op, constant, group, identity, placeholder_op
 from ...ops.core.checks import check
@@ -19,12 +19,7 @@ from ...ops.state import variable as variables
 from ...ops.state.variable_scatter import variable_scatter
 from ...ops.text.string import string_concat
 from ...state.random_source import draw_state
-from .rules import Call, Reference, rule
-
-
-def _direct(call: Call, op: OpDef, *inputs: Any, **attrs: Any) -> Any:
-    """The op itself, under the node's name."""
-    return call.graph.add(op, inputs, attrs, name=f"{call.name}/")
+from .rules import Call, Reference, direct, rule
 
 
 @rule("Const")
@@ -33,42 +28,43 @@ def _const(call: Call) -> Any:
     if not isinstance(value, np.ndarray):
         raise InvalidArgumentError("a constant without a value")
     kind = call.node.attr("dtype", "string" if value.dtype == object else str(value.dtype))
-    return _direct(call, const_op, value=value, dtype=kind)
+    return direct(call, const_op, value=value, dtype=kind)
 
 
 @rule("Placeholder", "PlaceholderV2")
 def _placeholder(call: Call) -> Any:
     shape = call.node.attr("shape", TensorShape(None))
-    return _direct(call, placeholder_op, shape=shape, dtype=call.node.attr("dtype"))
+    return direct(call, placeholder_op, shape=shape, dtype=call.node.attr("dtype"))
 
 
 @rule("PlaceholderWithDefault")
 def _with_default(call: Call) -> Any:
     shape = call.node.attr("shape", TensorShape(None))
-    return _direct(call, lookup("PlaceholderWithDefault"), call[0], shape=shape)
+    return direct(call, lookup("PlaceholderWithDefault"), call[0], shape=shape)
 
 
 @rule("Identity", "Snapshot", "PreventGradient", "RefIdentity")
 def _identity(call: Call) -> Any:
     found = call.inputs[0]
     if isinstance(found, Reference) and found.value is None:
-        return _direct(call, variables.read_variable, found.handle, **found.attrs)
-    return _direct(call, identity, call[0])
+        return direct(call, variables.read_variable, found.handle, **found.attrs)
+    if not isinstance(found, Reference) and found.dtype == resource:
+        return [found]
+    return direct(call, identity, call[0])
 
 
 @rule("IdentityN")
 def _identity_n(call: Call) -> Any:
-    return call.values
+    """Variables stay what they are: functions hand them on."""
+    return [
+        x if isinstance(x, Reference) and x.value is None else call[i]
+        for i, x in enumerate(call.inputs)
+    ]
 
 
 @rule("NoOp")
 def _nothing(call: Call) -> Any:
-    return _direct(call, lookup("NoOp"))
-
-
-@rule("Merge")
-def _merge(call: Call) -> Any:
-    return _direct(call, lookup("Merge"), *call.values)
+    return direct(call, lookup("NoOp"))
 
 
 # Variables
@@ -78,7 +74,7 @@ def _merge(call: Call) -> Any:
 def _variable(call: Call) -> Any:
     attr = call.node.attr
     shape, dtype = attr("shape", TensorShape(None)), attr("dtype")
-    op = _direct(
+    op = direct(
         call,
         variables.var_handle,
         shape=shape,
@@ -92,14 +88,14 @@ def _variable(call: Call) -> Any:
 @rule("ReadVariableOp")
 def _read(call: Call) -> Any:
     found = call.reference(0)
-    return _direct(call, variables.read_variable, found.handle, **found.attrs)
+    return direct(call, variables.read_variable, found.handle, **found.attrs)
 
 
 def _updates(op: OpDef, *names: str) -> None:
     @rule(*names)
     def update(call: Call) -> Any:
         found = call.reference(0)
-        done = _direct(call, op, found.handle, call[1], **found.attrs)
+        done = direct(call, op, found.handle, call[1], **found.attrs)
         return done if call.node.op.endswith("Op") else [found._replace(value=done.outputs[0])]
 
 
@@ -110,7 +106,7 @@ _updates(variables.assign_sub, "AssignSub", "AssignSubVariableOp")
 
 @rule("IsVariableInitialized", "VarIsInitializedOp")
 def _is_initialized(call: Call) -> Any:
-    return _direct(call, variables.is_initialized, call.reference(0).handle)
+    return direct(call, variables.is_initialized, call.reference(0).handle)
 
 
 @rule("VariableShape")
@@ -174,13 +170,13 @@ _draws(lambda c, s: draws.random_shuffle(s, c[0]), "RandomShuffle")
 
 @rule("SaveV2")
 def _save(call: Call) -> Any:
-    return _direct(call, checkpoints.save_v2, *call.values)
+    return direct(call, checkpoints.save_v2, *call.values)
 
 
 @rule("RestoreV2")
 def _restore(call: Call) -> Any:
     dtypes = tuple(call.node.attr("dtypes", []))
-    return _direct(call, checkpoints.restore_v2, *call.values, dtypes=dtypes).outputs
+    return direct(call, checkpoints.restore_v2, *call.values, dtypes=dtypes).outputs
 
 
 @rule("ShardedFilename")
@@ -192,7 +188,7 @@ def _sharded_filename(call: Call) -> Any:
 @rule("MergeV2Checkpoints")
 def _merge_checkpoints(call: Call) -> Any:
     parts, destination = call.values
-    return _direct(call, checkpoints.merge_v2_checkpoints, destination, *unstack(parts))
+    return direct(call, checkpoints.merge_v2_checkpoints, destination, *unstack(parts))
 
 
 @rule("StringJoin")

@@ -13,12 +13,14 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import array, math, names
+from . import array, math, names, sparse
 from .face import Line, face
 
 _MODULES = frozenset(
     {
+        "bitwise",
         "data",
+        "debugging",
         "errors",
         "gfile",
         "image",
@@ -29,18 +31,23 @@ _MODULES = frozenset(
         "logging",
         "lookup",
         "losses",
+        "manip",
         "math",
         "metrics",
         "nn",
         "queue",
         "random",
+        "sets",
+        "signal",
+        "sparse",
+        "spectral",
         "strings",
         "summary",
         "train",
     }
 )
 
-NAMES: dict[str, Line] = {**math.NAMES, **array.NAMES, **names.NAMES}
+NAMES: dict[str, Line] = {**math.NAMES, **array.NAMES, **sparse.TOP, **names.NAMES}
 
 _get, _names = face(__name__, NAMES)
 

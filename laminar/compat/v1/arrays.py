@@ -10,7 +10,7 @@ import numpy as np
 
 from laminar import ops
 from laminar.engine.graph import Tensor, as_dtype
-from laminar.engine.ops.array import creation, index, join, scatter, slicing
+from laminar.engine.ops.array import creation, diagonal, index, join, scatter, search, slicing
 from laminar.engine.ops.array import gather as gathering
 from laminar.engine.ops.array import shape as shapes
 from laminar.engine.ops.array.unique import unique_with_counts
@@ -18,6 +18,8 @@ from laminar.engine.ops.core import basic, checks
 from laminar.engine.ops.core.arrays import to_array
 from laminar.engine.ops.core.registry import lookup
 from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.math.reduce import reduce_prod
+from laminar.engine.ops.sparse.sparse_values import SparseValues
 
 from .adapting import v1
 from .values import as_kind, dims_of, operands, static, symbol, tensor
@@ -92,14 +94,27 @@ ones_like = _like("OnesLike")
 
 @v1()
 def shape(input: Any, name: Any = None, out_type: Any = "int32") -> Any:
-    """The sizes of the axes."""
+    """The sizes of the axes, of a sparse tensor too."""
+    if isinstance(input, SparseValues):
+        return basic.identity(cast(tensor(input.dense_shape), as_kind(out_type)), name=name)
     return lookup("Shape")(tensor(input), dtype=as_kind(out_type), name=name)
 
 
 @v1()
 def size(input: Any, name: Any = None, out_type: Any = "int32") -> Any:
-    """The number of elements."""
+    """The number of elements; of a sparse tensor, as if it were dense."""
+    if isinstance(input, SparseValues):
+        total = reduce_prod(cast(tensor(input.dense_shape), as_kind(out_type)))
+        return basic.identity(total, name=name)
     return basic.identity(cast(lookup("Size")(tensor(input)), as_kind(out_type)), name=name)
+
+
+@v1()
+def rank(input: Any) -> Any:
+    """The number of axes, of a sparse tensor too."""
+    if isinstance(input, SparseValues):
+        return cast(lookup("Size")(tensor(input.dense_shape)), "int32")
+    return lookup("Rank")(tensor(input))
 
 
 @v1()
@@ -182,6 +197,8 @@ def _scattered(fn: Callable[..., Tensor]) -> Callable[..., Any]:
 
 tensor_scatter_update = _scattered(scatter.scatter_update)
 tensor_scatter_add = _scattered(scatter.scatter_add)
+tensor_scatter_max = _scattered(scatter.scatter_max)
+tensor_scatter_min = _scattered(scatter.scatter_min)
 tensor_scatter_sub = _scattered(lambda x, i, u: scatter.scatter_add(x, i, -u))
 
 
@@ -214,7 +231,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
         raise ValueError("where: give both x and y, or none of them")
     chosen = tensor(condition)
     if x is None:
-        return cast(join.stack(list(ops.nonzero(chosen)), 1), "int64")
+        return search.argwhere(chosen)
     first, second = operands(x, y)
     rank, own = first.shape.rank, chosen.shape.rank
     if rank is not None and own == 1 and rank > 1:
@@ -232,9 +249,9 @@ def expand_dims(input: Any, axis: Any = None) -> Any:
 def squeeze(input: Any, axis: Any = None) -> Any:
     """Without axes of size 1: these, or all."""
     found = static(axis)
-    return ops.squeeze(
-        symbol(input), tuple(found) if isinstance(found, list) and found else found or None
-    )
+    if isinstance(found, list):
+        found = tuple(found) or None
+    return ops.squeeze(symbol(input), found)
 
 
 @v1()
@@ -291,6 +308,13 @@ def reverse(tensor: Any, axis: Any) -> Any:
     found = static(axis)
     if isinstance(found, list) and any(isinstance(a, bool) for a in found):
         found = [i for i, flag in enumerate(found) if flag]
+    if isinstance(found, Tensor):
+        found = [found] if found.shape.rank == 0 else join.unstack(found)
+    if isinstance(found, list | tuple) and any(isinstance(a, Tensor) for a in found):
+        x = symbol(tensor)
+        for place in found:
+            x = ops.flip(x, place)
+        return x
     places = tuple(np.ravel(found).tolist())
     return ops.flip(symbol(tensor), places) if places else basic.identity(symbol(tensor))
 
@@ -373,3 +397,13 @@ def strided_slice(
             first = None if begin_mask & bit else start
             entries.append(builtins.slice(first, None if end_mask & bit else stop, step))
     return index.get_item(symbol(input_), tuple(entries))
+
+
+def matrix_band_part(input: Any, num_lower: Any, num_upper: Any) -> Tensor:
+    """Matrices with zeros outside a band around their diagonals; -1 is for all diagonals."""
+    return diagonal.band_part(tensor(input), num_lower, num_upper)
+
+
+def matrix_diag(diagonal_: Any) -> Tensor:
+    """Square matrices with vectors on their diagonals."""
+    return diagonal.matrix_diag(tensor(diagonal_))

@@ -7,10 +7,11 @@ import os
 import shutil
 from typing import Any
 
+from laminar.engine.closing import Closing
 from laminar.engine.errors import AlreadyExistsError, MissingFileError
 
 
-class GFile:
+class GFile(Closing):
     """A file: reads and writes text, or bytes where the mode has a "b"."""
 
     def __init__(self, name: str, mode: str = "r") -> None:
@@ -19,12 +20,6 @@ class GFile:
             self._file: Any = open(name, mode)  # noqa: SIM115  # closed by `close`
         except FileNotFoundError as cause:
             raise MissingFileError(f"GFile: there is no file {name!r}") from cause
-
-    def __enter__(self) -> GFile:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self.close()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)

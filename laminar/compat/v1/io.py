@@ -19,6 +19,7 @@ NAMES: dict[str, Line] = {
     "decode_jpeg": ".inputs:decode_jpeg",
     "decode_png": ".inputs:decode_png",
     "decode_raw": ".inputs:decode_raw",
+    "deserialize_many_sparse": ".sparse_tensors:deserialize_many_sparse",
     "encode_jpeg": ".inputs:encode_jpeg",
     "encode_png": ".inputs:encode_png",
     "match_filenames_once": (OWN, "engine:match_filenames_once"),
@@ -26,6 +27,8 @@ NAMES: dict[str, Line] = {
     "parse_example": ".inputs:parse_example",
     "parse_single_example": ".inputs:parse_single_example",
     "read_file": (OWN, "engine:read_file"),
+    "serialize_many_sparse": ".sparse_tensors:serialize_many_sparse",
+    "serialize_sparse": ".sparse_tensors:serialize_sparse",
     "tf_record_iterator": ".inputs:tf_record_iterator",
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from laminar import engine
+from laminar.engine.devices import num_available
 
 
 class Message:
@@ -47,7 +48,11 @@ class ConfigProto(Message):
 
 
 class GPUOptions(Message):
-    """Accepted: laminar takes of a GPU's memory what it needs."""
+    """`per_process_gpu_memory_fraction`, and `allow_growth` where it is False.
+
+    Where it is not said, laminar takes of a GPU's memory what it needs. Which GPUs there are, the
+    environment variable CUDA_VISIBLE_DEVICES says, not `visible_device_list`.
+    """
 
 
 class GraphOptions(Message):
@@ -77,6 +82,10 @@ def as_config(config: Any) -> engine.SessionConfig | None:
     if not isinstance(config, ConfigProto):
         raise TypeError(f"Session: config must be a ConfigProto, got {config!r}")
     counts = {k.lower(): v for k, v in dict(config.device_count).items() if k.lower() == "cpu"}
+    gpus = next((v for k, v in dict(config.device_count).items() if k.lower() == "gpu"), None)
+    if gpus is not None:  # at most so many
+        counts["gpu"] = min(gpus, num_available("gpu"))
+    of_gpus = config.__dict__.get("gpu_options", Message())
     pools = [
         p.field("num_threads", 0) or 2 for p in config.field("session_inter_op_thread_pool", ())
     ]
@@ -84,12 +93,20 @@ def as_config(config: Any) -> engine.SessionConfig | None:
     graph_options = config.__dict__.get("graph_options", Message())
     return engine.SessionConfig(
         device_count=counts or None,
+        memory_limit_bytes=_share_of_memory(of_gpus),
+        allow_growth=bool(of_gpus.field("allow_growth", True)),
         allow_soft_placement=bool(config.field("allow_soft_placement", False)),
         place_pruned_graph=bool(graph_options.field("place_pruned_graph", True)),
         log_device_placement=bool(config.field("log_device_placement", False)),
         operation_timeout_in_ms=config.field("operation_timeout_in_ms", 0),
         inter_op_threads=pools or ([threads] if threads > 0 else []),
     )
+
+
+def _share_of_memory(of_gpus: Message) -> dict[str, int | float] | None:
+    """The limit of a GPU's memory; a script may set one where there is no GPU."""
+    share = of_gpus.field("per_process_gpu_memory_fraction", 0)
+    return {"gpu": min(float(share), 1.0)} if share else None
 
 
 def as_options(options: Any) -> engine.RunOptions | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from laminar import ops
+from laminar import engine, ops
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
 from laminar.engine.ops.core.basic import identity
@@ -390,19 +390,15 @@ def embedding_lookup(
     max_norm: Any = None,
 ) -> Any:
     """The rows of `params` for `ids`."""
-    divided = hasattr(params, "partitions")
-    parts = list(params) if divided or isinstance(params, list | tuple) else None
     table = params
-    if parts is not None and len(parts) == 1:
-        table = parts[0]
-    elif divided:
-        table = tensor(params)
-    elif parts is not None:
-        raise InvalidArgumentError(
-            "embedding_lookup: a list of several tensors is not divided here",
-            remedy="join them, or use get_variable with a partitioner",
-        )
-    rows = lookup("Gather")(tensor(table), tensor(ids), axis=0, batch_dims=0)
+    if isinstance(params, list | tuple):
+        if len(params) != 1:
+            raise InvalidArgumentError(
+                "embedding_lookup: a list of several tensors is not divided here",
+                remedy="join them, or use get_variable with a partitioner",
+            )
+        (table,) = params
+    rows: Any = engine.embedding_lookup(table, tensor(ids))
     if max_norm is None:
         return rows
     norm = ops.sqrt(reduce_sum(rows * rows, -1, keepdims=True))

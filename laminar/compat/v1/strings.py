@@ -14,9 +14,12 @@ NAMES: dict[str, Line] = {
     "reduce_join": ".inputs:reduce_join",
     "regex_replace": ".inputs:regex_replace",
     "regex_full_match": ".inputs:regex_full_match",
+    "split": ".texts:split",
     "substr": ".inputs:substr",
     "to_number": ".inputs:string_to_number",
+    "to_hash_bucket": ".inputs:string_to_hash_bucket_fast",
     "to_hash_bucket_fast": ".inputs:string_to_hash_bucket_fast",
+    "to_hash_bucket_strong": ".texts:string_to_hash_bucket_strong",
 }
 
 __getattr__, __dir__ = face(__name__, NAMES)

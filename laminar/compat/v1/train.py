@@ -58,6 +58,7 @@ NAMES: dict[str, Line] = {
     "StopAtStepHook": "engine:StopAtStepHook",
     "SummarySaverHook": "engine:SummarySaverHook",
     "Supervisor": (OWN, "engine:Supervisor"),
+    "SyncReplicasOptimizer": ".sync_replicas:SyncReplicasOptimizer",
     "WorkerSessionCreator": "engine:WorkerSessionCreator",
     "add_queue_runner": "engine:add_queue_runner",
     "assert_global_step": "engine:assert_global_step",

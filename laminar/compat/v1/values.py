@@ -19,6 +19,34 @@ from laminar.engine.graph import (
 from laminar.engine.ops.array.shape import dim_of
 from laminar.engine.ops.core.basic import constant
 from laminar.engine.ops.core.convert import convert_to_tensor
+from laminar.engine.ops.sparse.sparse_values import SparseValues
+
+# What makes 0 of 0.
+_KEEPS_ZERO = frozenset(
+    {
+        "Abs",
+        "Asin",
+        "Asinh",
+        "Atan",
+        "Atanh",
+        "Ceil",
+        "Erf",
+        "Expm1",
+        "Floor",
+        "Identity",
+        "Log1p",
+        "Neg",
+        "Round",
+        "Sign",
+        "Sin",
+        "Sinh",
+        "Sqrt",
+        "Square",
+        "StopGradient",
+        "Tan",
+        "Tanh",
+    }
+)
 
 
 def is_value(x: Any) -> bool:
@@ -50,9 +78,14 @@ def operands(*xs: Any) -> list[Tensor]:
 
 
 def on_operands(op: Callable[..., Any]) -> Callable[..., Any]:
-    """An op that takes values too."""
+    """An op that takes values too; of a sparse tensor, one that keeps zeros is of its values."""
 
     def call(*xs: Any, **attrs: Any) -> Any:
+        if len(xs) == 1 and isinstance(xs[0], SparseValues):
+            kind = getattr(op, "type", "")
+            if kind not in _KEEPS_ZERO:
+                raise TypeError(f"{kind} makes other numbers of zeros, so its result is not sparse")
+            return xs[0].with_values(op(tensor(xs[0].values), **attrs))
         return op(*operands(*xs), **attrs)
 
     call.__doc__ = getattr(op, "doc", None)
@@ -76,11 +109,11 @@ def static(x: Any) -> Any:
     return x.tolist() if isinstance(x, EagerTensor | np.ndarray | np.generic) else x
 
 
-def axes(axis: Any) -> tuple[int, ...] | None:
-    """The axes of a reduction: None for all."""
+def axes(axis: Any) -> Any:
+    """The axes of a reduction: None for all; a tensor, where a run knows them."""
     found = static(axis)
-    if found is None:
-        return None
+    if found is None or isinstance(found, Tensor):
+        return found
     return tuple(int(a) for a in np.ravel(found))
 
 

@@ -34,6 +34,11 @@ class Value:
         name = self.writer.node(kind, *names, **attributes)
         return Value(self.writer, name, self.dtype if dtype is None else dtype)
 
+    def _as(self, dtype: DType) -> Value:
+        if dtype == self.dtype:
+            return self
+        return Value(self.writer, self.writer.cast(self.name, dtype), dtype)
+
     def __add__(self, other: Any) -> Value:
         return self._made("Add", self.name, self._like(other))
 
@@ -232,10 +237,23 @@ class OnnxScalars:
         return ~a
 
     def shift_left(self, a: Value, b: Any) -> Value:
-        return a._made("BitShift", a.name, a._like(b), direction="LEFT")
+        if a.dtype.name.startswith("uint"):
+            return a._made("BitShift", a.name, a._like(b), direction="LEFT")
+        wide, factor = self._shifted(a, b)
+        return wide.__mul__(factor)._as(a.dtype)
 
     def shift_right(self, a: Value, b: Any) -> Value:
-        return a._made("BitShift", a.name, a._like(b), direction="RIGHT")
+        if a.dtype.name.startswith("uint"):
+            return a._made("BitShift", a.name, a._like(b), direction="RIGHT")
+        wide, factor = self._shifted(a, b)
+        return wide.__floordiv__(factor)._as(a.dtype)
+
+    @staticmethod
+    def _shifted(a: Value, b: Any) -> tuple[Value, Value]:
+        """a and 2**b: ONNX shifts no signed numbers, and multiplies none of less than 4 bytes."""
+        dtype = a.dtype if a.dtype.size >= 4 else as_dtype("int32")
+        count = b._as(dtype) if isinstance(b, Value) else b
+        return a._as(dtype), Value(a.writer, a.writer.constant(2, dtype), dtype) ** count
 
     def floor_mod(self, a: Value, b: Any) -> Value:
         return a.__mod__(b)

@@ -89,6 +89,10 @@ class GraphWriter:
         array = self.known(name)
         if array is not None:
             return self.constant(array.astype(as_dtype(dtype).numpy))
+        return self.cast_at_run_time(name, dtype)
+
+    def cast_at_run_time(self, name: str, dtype: Any) -> str:
+        """The value as another element type, also of what is known: the file has it as it is."""
         return self.node("Cast", name, to=element_type(dtype))
 
     def transpose(self, name: str, axes: Sequence[int]) -> str:

@@ -171,8 +171,10 @@ def test_all_of_a_config_travels_or_is_refused() -> None:
         device_filters=["/job:a"],
     )
     of_the_client = {
+        "allow_growth",
         "device_count",
         "memory_limit_bytes",
+        "placement_file",
         "rpc_for_inprocess_master",
         "credentials",
     }

@@ -367,8 +367,10 @@ def test_the_server_has_a_config_for_sessions_without_one() -> None:
     [
         {"device_count": {"cpu": 2}},
         {"memory_limit_bytes": {"cpu": 1000}},
+        {"allow_growth": False},
         {"lossy_transfers": lambda *_: True},
         {"device_filters": ["/job:nobody"]},
+        {"placement": "learned"},
     ],
 )
 def test_configs_that_a_cluster_does_not_take(cluster: LocalCluster, changes: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from laminar.engine.compiler.codegen import driver
+from laminar.engine.compiler.codegen import driver_words
 from laminar.engine.compiler.codegen.function import POINTER, IRFunction, Module, Value
 from laminar.engine.compiler.codegen.memory import address_at, load, store
 from laminar.engine.compiler.native.threads import Pool
@@ -32,10 +32,10 @@ def counting_plan(pool: Pool, num_kernels: int) -> tuple[Any, Any, Any]:
     words = np.zeros(16, np.int64)
     words[0] = 3
     code = address_of(Code("count", vector_bytes(), _counting, ()))
-    row = (code, words.ctypes.data, driver.PARALLEL | driver.BARRIER, 0)
+    row = (code, words.ctypes.data, driver_words.PARALLEL | driver_words.BARRIER, 0)
     table = np.array([row] * num_kernels, np.int64)
-    plan = np.zeros(driver.PLAN_WORDS, np.int64)
-    plan[driver.NUM_KERNELS] = num_kernels
-    plan[driver.KERNELS] = table.ctypes.data
-    plan[driver.POOL] = pool.address
+    plan = np.zeros(driver_words.PLAN_WORDS, np.int64)
+    plan[driver_words.NUM_KERNELS] = num_kernels
+    plan[driver_words.KERNELS] = table.ctypes.data
+    plan[driver_words.POOL] = pool.address
     return plan, table, words

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from laminar.engine.compiler.codegen import driver
+from laminar.engine.compiler.codegen import driver_words
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 from laminar.engine.compiler.plan.executable_plan import ExecutablePlan, driver_codes
 
@@ -33,7 +33,7 @@ _PROGRAM = """
 #include <string.h>
 typedef int64_t word;
 typedef void (*native)(void *, void *);
-typedef void (*worker)(void *, word, word);
+typedef void (*worker)(void *, word);
 %(declared)s
 static void *codes[] = {%(codes)s};
 static word pool[%(POOL_WORDS)d] __attribute__((aligned(64)));
@@ -41,7 +41,7 @@ static worker live;
 
 static void *aligned(size_t size) { return aligned_alloc(64, (size + 128) / 64 * 64); }
 
-static void *thread(void *number) { live(pool, (word)number, 0); return 0; }
+static void *thread(void *number) { live(pool, (word)number); return 0; }
 
 /* What is in the file: its size, then its bytes. */
 static void *array(FILE *file, word *size) {
@@ -110,10 +110,10 @@ int main(int count, char **paths) {
 }
 """
 _OFFSETS = {
-    name: getattr(driver, name)
+    name: getattr(driver_words, name)
     for name in (
         *("STATUS", "NUM_ARRAYS", "WANTS", "NUM_ADDRESSES", "ADDRESSES", "NUM_KERNELS", "KERNELS"),
-        *("POOL", "ARRAY_TYPE", "REFUSED", "PLAN_WORDS", "POOL_WORDS", "DONE"),
+        *("POOL", "ARRAY_TYPE", "REFUSED", "PLAN_WORDS", "DONE"),
         *("QUIT", "THREADS"),
     )
 }
@@ -142,6 +142,7 @@ class LoopProgram:
         self._numbers = {symbol: i for i, symbol in enumerate(symbols)}
         numbers = {
             **_OFFSETS,
+            "POOL_WORDS": driver_words.pool_words(16),
             "header": len(_HEADER),
             "declared": "\n".join(f"void {symbol}(void);" for symbol in symbols),
             "codes": ", ".join(f"(void *){symbol}" for symbol in symbols),

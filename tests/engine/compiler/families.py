@@ -13,7 +13,7 @@ from laminar import ops
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 from laminar.engine.gradients import gradients
 from laminar.engine.graph import Graph
-from laminar.engine.ops.array.repeats import first_occurrence
+from laminar.engine.ops.array.first_occurrence import first_occurrence
 from laminar.engine.ops.core.basic import placeholder
 from laminar.engine.ops.core.cluster import ClusterBody, run_steps
 from laminar.engine.ops.core.convert import convert_to_tensor

@@ -34,9 +34,9 @@ def test_what_is_fetched_is_read_or_written_besides_the_result() -> None:
     b.program.outputs = [y, z]
     layout = assign_buffers(b.program, b.copy)
     (kernel,) = layout.kernels
-    structure = CompiledProgram(layout, [], llvm.vector_bytes(), "")
+    compiled = CompiledProgram(layout, llvm.vector_bytes(), "")
     target = Target(llvm.vector_bytes(), 1)
-    streams = Launches(structure, structure.sizes([]).real, target).streams(kernel)
+    streams = Launches(compiled, compiled.sizes([]).real, target).streams(kernel)
     assert streams == ((Buffer(residual.storage), 2000), (Buffer(z.storage), 2000))
 
 

@@ -198,7 +198,7 @@ def softmax_of_products() -> NativeCluster:
 
 def bytes_kept(cluster: NativeCluster) -> int:
     """Of the memory that plans work in."""
-    (place,) = cluster._places
+    (place,) = cluster._contexts
     memories = {id(r.executable._arena): r.executable._arena for r in place.ready.values()}
     return sum(memory.nbytes for memory in memories.values())
 
@@ -221,10 +221,10 @@ def test_calls_at_the_same_time_have_memory_of_their_own() -> None:
     native = softmax_of_products()
     rows = {n: normal(n, 64) / 64 for n in (3, 9, 40)}
     expected = {n: native(StepContext(), a)[0] for n, a in rows.items()}
-    place = native._places.pop()  # as a thread that runs it
+    place = native._contexts.pop()  # as a thread that runs it
     for n in (3, 40, 9, 3):
         np.testing.assert_array_equal(native(StepContext(), rows[n])[0], expected[n])
-    (other,) = native._places
+    (other,) = native._contexts
     assert other is not place
     assert {id(r.executable._arena) for r in other.ready.values()} == {id(other.memory)}
 

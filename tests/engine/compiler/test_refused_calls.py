@@ -33,7 +33,7 @@ def test_sizes_that_do_not_fit_leave_others_native(monkeypatch: pytest.MonkeyPat
         add(_ones(3), _ones(4))
     np.testing.assert_array_equal(add(_ones(5), _ones(5)), np.full(5, 3, np.float32))
     cluster = _native(add, _ones(3), _ones(3))
-    assert ((5,), (5,)) in cluster._places[0].ready
+    assert ((5,), (5,)) in cluster._contexts[0].ready
 
 
 def test_a_sum_over_axes_of_other_sizes_is_refused() -> None:
@@ -48,7 +48,7 @@ def test_who_interrupts_a_compilation_has_it_for_the_next_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     double = function(lambda x: x * 2, input_signature=[TensorSpec((None,), "float32")])
-    made = Specializations._structure
+    made = Specializations._compile
 
     def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
@@ -57,10 +57,10 @@ def test_who_interrupts_a_compilation_has_it_for_the_next_call(
         patch.setattr(
             "laminar.engine.compiler.plan.plan_cache.PlanCache.read", lambda *_, **__: None
         )
-        patch.setattr(Specializations, "_structure", interrupted)
+        patch.setattr(Specializations, "_compile", interrupted)
         with pytest.raises(KeyboardInterrupt):
             double(_ones(3))
-        patch.setattr(Specializations, "_structure", made)
+        patch.setattr(Specializations, "_compile", made)
         double(_ones(3))
         double(_ones(4))
     assert len(_native(double, _ones(3))._specializations) == 1

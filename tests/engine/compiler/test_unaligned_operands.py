@@ -21,17 +21,17 @@ ROWS, INNER, COLUMNS = 128, 256, 784
 
 
 @pytest.fixture(autouse=True)
-def second_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+def l2_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """That of the processors for which these sizes are near the limits, whatever runs the tests."""
-    monkeypatch.setattr(host, "second_cache", lambda: 2 << 20)
+    monkeypatch.setattr(host, "l2_cache", lambda: 2 << 20)
 
 
 def launch_of(b: Builder, y: View) -> Launch:
     """The launch that multiplies by y."""
     x = b.storage((ROWS, INNER), float32, "input")
     b.program.outputs = [whole(product(b, x, y, float32))]
-    structure = CompiledProgram(assign_buffers(b.program, b.copy), [], 64, "")
-    return Launches(structure, structure.sizes([]).real, Target(64, 2)).make()[-1].launch
+    compiled = CompiledProgram(assign_buffers(b.program, b.copy), 64, "")
+    return Launches(compiled, compiled.sizes([]).real, Target(64, 2)).make()[-1].launch
 
 
 def in_the_arena(b: Builder) -> View:

@@ -162,7 +162,7 @@ def test_a_lock_that_changes_before_it_is_held_is_not_relied_on(
     step()
     (body,) = step.concrete().clusters
     assert isinstance(body.native, NativeCluster)
-    (place,) = body.native._places
+    (place,) = body.native._contexts
     (ready,) = place.ready.values()
 
     class Late:
@@ -213,4 +213,4 @@ def test_calls_at_the_same_time_have_memory_of_their_own() -> None:
     assert not wrong
     (body,) = softmax.concrete(rows[0]).clusters
     assert isinstance(body.native, NativeCluster)
-    assert 1 <= len(body.native._places) <= 5
+    assert 1 <= len(body.native._contexts) <= 5

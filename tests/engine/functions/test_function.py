@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -407,3 +408,14 @@ def test_an_error_inside_of_a_cluster_names_its_operation() -> None:
     with pytest.raises(LaminarError, match=message) as caught:
         f(np.ones((2, 3), np.float32), np.ones((2, 3), np.float32))
     assert f"{__file__}:{line}: w = matmul(z * z, y)" in str(caught.value)
+
+
+def test_dumps_have_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMINAR_DUMP", str(tmp_path))
+
+    @eng.function
+    def tripled(x: Any) -> Any:
+        return x * 3.0
+
+    assert float(tripled(eng.constant(2.0))) == 6.0
+    assert (tmp_path / "0001_tripled.given.txt").exists()

@@ -101,7 +101,7 @@ def test_variables(place: Any) -> None:
 
 
 @PLACES
-def test_values_at_hand(place: Any) -> None:
+def test_eager_values(place: Any) -> None:
     x = tensor(2.0)
 
     @eng.function
@@ -145,7 +145,7 @@ def test_a_tape_outside(place: Any) -> None:
 
 
 @PLACES
-def test_a_tape_of_values_at_hand(place: Any) -> None:
+def test_a_tape_of_eager_values(place: Any) -> None:
     x, v = tensor(2.0), eng.Variable(np.asarray(5.0))
     with eng.GradientTape() as tape:
         tape.watch(x)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -22,8 +22,8 @@ class RandomQueue:
     def __init__(self) -> None:
         self._items: list[Any] = []
 
-    def extend(self, items: Iterable[Any]) -> None:
-        self._items.extend(items)
+    def append(self, item: Any) -> None:
+        self._items.append(item)
 
     def popleft(self) -> Any:
         return self._items.pop(self.rng.randrange(len(self._items)))

@@ -111,3 +111,18 @@ def test_only_what_is_new_is_written_and_read() -> None:
     assert copy.as_graph_def() == graph.as_graph_def()
     with pytest.raises(InvalidArgumentError, match="send new nodes only"):
         extend_graph(copy, more)
+
+
+def test_a_file_may_say_less_of_a_shape_and_not_more() -> None:
+    with Graph().as_default() as graph:
+        eng.identity(eng.placeholder("float32", [2, 3], name="x"), name="y")
+    data = graph.as_graph_def()
+    dims = data.message.node[1].attr["_output_shapes"].list.item.add().shape.dim
+    dims.extend([-1, 3])
+    with Graph().as_default():
+        (found,) = import_graph_def(data, None, ["y:0"], name="")
+        assert found.shape == eng.TensorShape([None, 3])  # type: ignore[union-attr]  # a tensor
+    data.message.node[0].attr["shape"].shape.dim[0] = -1
+    dims[0] = 2
+    with Graph().as_default(), pytest.raises(InvalidArgumentError, match="say more than"):
+        import_graph_def(data)

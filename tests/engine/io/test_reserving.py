@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from laminar.engine.io import reserving
-from laminar.engine.io.reserving import reserve
+from laminar.engine.io.reserving import begin_writing, reserve
 
 SIZE = 1 << 21
 
@@ -36,3 +36,15 @@ def test_no_room_is_an_error_and_no_way_is_none(
                 reserve(file, SIZE)
         monkeypatch.setattr(reserving, "_fallocate", lambda: None)
         reserve(file, SIZE)
+
+
+def test_writing_that_begins_early_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open(tmp_path / "f", "wb", buffering=0) as file:
+        file.write(b"abc" * SIZE)
+        begin_writing(file, 0, SIZE)
+        begin_writing(file, 10 * SIZE, SIZE)  # there is nothing
+        monkeypatch.setattr(reserving, "_sync_file_range", lambda: None)
+        begin_writing(file, 0, SIZE)
+    assert (tmp_path / "f").read_bytes() == b"abc" * SIZE

@@ -11,17 +11,20 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from laminar.engine.graph import TensorSpec
+from laminar.engine.ops.core import dispatch
 from laminar.engine.ops.core.registry import OpDef, all_ops, no_gradient
 
 from . import harness
 
 HERE = Path(__file__).parent
 
-# How many inferences of one op are kept to be repeated.
+# How many inferences, and how many computations, of one op are kept to be repeated.
 SAMPLES = 20
+_MOST_BYTES = 1 << 16  # of an array of a computation that is kept
 
 
 class Inference(NamedTuple):
@@ -32,11 +35,20 @@ class Inference(NamedTuple):
     outputs: tuple[TensorSpec, ...]
 
 
+class Sample(NamedTuple):
+    """One computation of an op on the host: what it was given, and what came out."""
+
+    inputs: tuple[Any, ...]
+    attrs: Mapping[str, Any]
+    outputs: tuple[Any, ...]
+
+
 class Coverage:
     """What the tests that have run reach.
 
     Attributes:
         inferences: by type of op, some uses of its rule.
+        samples: by type of op, some of its computations, of different types and attributes.
         differentiated: types of the ops whose gradient rule ran in a check that passed.
         planned: by file, how many tests were collected; `begun` alike, how many have begun.
         partial: why this run cannot speak for the whole folder, or None.
@@ -44,6 +56,8 @@ class Coverage:
 
     def __init__(self) -> None:
         self.inferences: dict[str, list[Inference]] = {}
+        self.samples: dict[str, list[Sample]] = {}
+        self._kinds: dict[str, set[Any]] = {}
         self.differentiated: set[str] = set()
         self.planned: dict[Path, int] = {}
         self.begun: dict[Path, int] = {}
@@ -64,6 +78,18 @@ class Coverage:
         if len(kept) < SAMPLES:
             kept.append(inference)
 
+    def note_computation(self, op: OpDef, sample: Sample) -> None:
+        """Keep a computation, if none like it is kept."""
+        arrays = (*sample.inputs, *sample.outputs)
+        if not all(isinstance(x, np.ndarray | np.generic) for x in arrays):
+            return
+        kind = tuple((x.dtype, x.ndim) for x in sample.inputs), repr(sample.attrs)
+        kinds = self._kinds.setdefault(op.type, set())
+        is_small = sum(x.nbytes for x in arrays) < _MOST_BYTES
+        if kind not in kinds and len(kinds) < SAMPLES and is_small:
+            kinds.add(kind)
+            self.samples.setdefault(op.type, []).append(sample)
+
 
 _coverage = Coverage()
 
@@ -74,8 +100,18 @@ def coverage() -> Coverage:
 
 
 @pytest.fixture(autouse=True)
-def _watch(monkeypatch: pytest.MonkeyPatch) -> None:
+def _watch(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     infer, check = OpDef.infer, harness._check_gradients
+    run_bound = dispatch.run_bound
+
+    def watched_kernel(
+        op: OpDef, kernel: Callable[..., Any], arrays: Sequence[Any], attrs: Mapping[str, Any]
+    ) -> Any:
+        result = run_bound(op, kernel, arrays, attrs)
+        if op.context_kernel is None and op.async_kernel is None:
+            outputs = tuple(result) if isinstance(result, tuple | list) else (result,)
+            _coverage.note_computation(op, Sample(tuple(arrays), dict(attrs), outputs))
+        return result
 
     def watched_infer(
         op: OpDef, specs: Sequence[TensorSpec], attrs: Mapping[str, Any]
@@ -90,6 +126,8 @@ def _watch(monkeypatch: pytest.MonkeyPatch) -> None:
             check(*args, **kwargs)
         _coverage.differentiated |= used
 
+    if request.path.name != "test_results.py":  # its errors tell of the line that calls a kernel
+        monkeypatch.setattr(dispatch, "run_bound", watched_kernel)
     monkeypatch.setattr(OpDef, "infer", watched_infer)
     monkeypatch.setattr(harness, "_check_gradients", watched_check)
 

@@ -19,11 +19,9 @@ from laminar.engine.devices import (
     CpuDevice,
     DeviceSet,
     GpuDevice,
-    cuda,
     list_devices,
     local_devices,
     register_device,
-    registry,
 )
 from laminar.engine.devices.cpu import num_cores
 from laminar.engine.errors import (
@@ -37,7 +35,8 @@ from laminar.engine.ops.core.cluster import thread_share
 from laminar.engine.ops.core.registry import define
 from laminar.engine.runtime import Machine, SessionConfig
 from laminar.engine.runtime.workers import Workers
-from tests.engine.runtime.fake_gpu import Array, FakeCupy, one_gpu, registered
+from tests.engine.cuda.strict_cupy import Array
+from tests.engine.runtime.fake_gpu import fake_gpu, one_gpu, registered
 
 
 @define("DeviceTestScale", dtypes=FLOATING)
@@ -158,40 +157,6 @@ def test_an_incarnation_changes_with_the_process() -> None:
     )
     other = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert int(other.stdout) != list_devices()[-1].incarnation
-
-
-def test_no_gpu_has_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(name: str) -> Any:
-        raise ImportError("libcuda.so.1 is missing", name="libcuda")
-
-    def without(name: str) -> Any:
-        raise ModuleNotFoundError("no cupy", name="cupy")
-
-    class NoDriver:
-        class cuda:  # noqa: N801  # cupy's name
-            class runtime:  # noqa: N801  # cupy's name
-                @staticmethod
-                def getDeviceCount() -> int:  # noqa: N802  # cupy's name
-                    raise RuntimeError("cudaErrorInsufficientDriver")
-
-    cases = [
-        (without, "cupy is not installed"),
-        (failing, "libcuda.so.1 is missing"),
-        (lambda name: NoDriver, "cudaErrorInsufficientDriver"),
-    ]
-    for find, reason in cases:
-        monkeypatch.setattr("importlib.import_module", find)
-        cuda.load.cache_clear()
-        registry._devices.cache_clear()
-        try:
-            devices = list_devices()
-        finally:
-            cuda.load.cache_clear()
-            registry._devices.cache_clear()
-        assert [d.device_type for d in devices] == ["cpu"]
-        assert reason in devices.missing["gpu"]
-        assert f"no gpu: {devices.missing['gpu']}" in repr(devices)
-        monkeypatch.undo()
 
 
 @pytest.mark.usefixtures("fake_type")
@@ -414,7 +379,8 @@ def test_a_trained_function_runs_on_the_gpu(gpu: GpuDevice) -> None:
 
 
 def test_gpu_copies_keep_the_bits() -> None:
-    one, two, host = GpuDevice(0, FakeCupy()), GpuDevice(1, FakeCupy()), CpuDevice()
+    one, host = fake_gpu(0), CpuDevice()
+    two = fake_gpu(1, beside=one)
     x = np.random.default_rng(0).normal(size=(5, 7)).astype("float32")
     there = one.receive(host.adopt(x), host)
     back = host.receive(two.receive(there, one), two)
@@ -424,24 +390,40 @@ def test_gpu_copies_keep_the_bits() -> None:
 
 
 def test_gpu_memory_runs_out_with_our_error() -> None:
-    device = GpuDevice(0, FakeCupy(), limit_bytes=100)
-    with pytest.raises(ResourceExhaustedError, match="gpu:0 is out of memory: 800 bytes"):
+    device = fake_gpu(limit_bytes=1000)
+    held = device.put(np.zeros((2, 50), "float32"))
+    used = r"gpu:0 is out of memory: 800 bytes.*512 of 1000"
+    found = used + r".*float32\[2, 50\] of a copy from the host \(400 bytes\)"
+    with pytest.raises(ResourceExhaustedError, match=found):
         device.put(np.zeros(100))
-    device.put(np.zeros(10))
-    assert device.memory_stats().bytes_in_use == 80
-    assert device.description == "Fake GPU"
+    assert device.memory_stats().bytes_in_use == 512
+    del held
+    assert device.memory_stats().bytes_in_use == 0
+    assert device.description == "Fake GPU, compute capability 9.0"
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(cuda.load()[0] is None, reason=cuda.load()[1] or "there is a GPU")
-def test_a_real_gpu_computes_as_the_cpu_does() -> None:
-    x = np.random.default_rng(0).normal(size=(64, 32)).astype("float32")
+@pytest.mark.parametrize(("limit", "reserved"), [(0.5, 32 << 20), (1 << 20, 1 << 20)])
+def test_memory_is_taken_up_to_a_limit(limit: float, reserved: int, gpu: GpuDevice) -> None:
+    config = SessionConfig(memory_limit_bytes={"gpu": limit}, allow_growth=False)
+    gpu.limit_bytes = reserved
+    fake: Any = gpu.gpu
     with eng.Graph().as_default():
-        p = eng.placeholder("float32", [None, 32])
-        with eng.device("gpu:0"):
-            y = eng.lookup("Tanh")(eng.lookup("MatMul")(p, eng.constant(x.T)))
-        with eng.Session() as session:
-            np.testing.assert_allclose(session.run(y, {p: x}), np.tanh(x @ x.T), rtol=1e-3)
+        y = eng.constant(np.ones(3, "float32")) + 1.0
+        with eng.Session(config=SessionConfig()) as session:
+            session.run(y)
+            assert not fake.reserved  # as it is needed
+        with eng.Session(config=config) as session:
+            assert session.run(y).tolist() == [2, 2, 2]
+    assert fake.limit == reserved
+    assert 0 < fake.reserved <= reserved
+
+
+def test_shares_of_memory_that_make_no_sense(gpu: GpuDevice) -> None:
+    for limit in (1.5, 0.0, -0.5, True, "half"):
+        with pytest.raises(InvalidArgumentError, match="must be bytes, or a share"):
+            eng.Session(config=SessionConfig(memory_limit_bytes={"gpu": limit}))  # type: ignore[dict-item]  # wrong ones, too
+    with pytest.raises(InvalidArgumentError, match="share 0.5 of what nobody knows"):
+        eng.Session(config=SessionConfig(memory_limit_bytes={"cpu": 0.5}))
 
 
 # Threads
@@ -471,7 +453,7 @@ def test_a_worker_is_used_again_and_never_waited_for() -> None:
 
 
 def test_a_set_of_devices_has_its_client_on_the_host() -> None:
-    devices = DeviceSet([CpuDevice(1), GpuDevice(0, FakeCupy()), CpuDevice(0)])
+    devices = DeviceSet([CpuDevice(1), fake_gpu(), CpuDevice(0)])
     assert [d.device_type for d in devices] == ["gpu", "cpu", "cpu"]
     assert devices.client.name == "/job:localhost/device:cpu:0"
 

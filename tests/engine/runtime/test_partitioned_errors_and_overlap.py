@@ -243,9 +243,9 @@ def test_each_device_gets_one_call_a_step(monkeypatch: pytest.MonkeyPatch) -> No
             for part in parts_of(session).parts:
                 run = part.run
 
-                def counted(*args: Any, run: Any = run, part: Any = part) -> Any:
+                def counted(*args: Any, run: Any = run, part: Any = part, **kwargs: Any) -> Any:
                     calls.append(part.device)
-                    return run(*args)
+                    return run(*args, **kwargs)
 
                 monkeypatch.setattr(part, "run", counted)
             assert session.run(x, {p: 1.0}) == 201.0

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from laminar import engine as eng
-from laminar.engine.devices import CpuDevice, Device, DeviceSet, GpuDevice
+from laminar.engine.devices import CpuDevice, Device, DeviceSet
 from laminar.engine.errors import InvalidArgumentError, NotFoundError, ResourceExhaustedError
 from laminar.engine.graph import FLOATING, Operation, TensorSpec
 from laminar.engine.ops.core import basic
@@ -23,7 +23,7 @@ from laminar.engine.passes import needed_operations
 from laminar.engine.runtime import SessionConfig
 from laminar.engine.runtime.cost import CostModel, input_bytes, output_bytes
 from laminar.engine.runtime.placement import Placement, place
-from tests.engine.runtime.fake_gpu import FakeCupy
+from tests.engine.runtime.fake_gpu import fake_gpu
 
 # In a graph they give symbols, which have an operation.
 add: Any = arithmetic.add
@@ -77,7 +77,7 @@ def cpus(n: int = 1, **options: Any) -> list[Device]:
 
 
 def gpus(n: int = 1) -> list[Device]:
-    return [GpuDevice(i, FakeCupy()) for i in range(n)]
+    return [fake_gpu(i) for i in range(n)]
 
 
 def placed(fetches: list[Any], devices: list[Device], **options: Any) -> dict[str, str]:

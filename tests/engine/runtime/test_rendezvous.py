@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laminar.engine.devices import CpuDevice, GpuDevice
+from laminar.engine.devices import CpuDevice
 from laminar.engine.errors import (
     AbortedError,
     CancelledError,
@@ -20,7 +20,7 @@ from laminar.engine.errors import (
     OutOfRangeError,
 )
 from laminar.engine.runtime.rendezvous import Arrival, Rendezvous, RendezvousKey
-from tests.engine.runtime.fake_gpu import FakeCupy
+from tests.engine.runtime.fake_gpu import fake_gpu
 
 ONE, TWO = CpuDevice(0), CpuDevice(1)
 WAIT = 30.0  # seconds after which a test has failed
@@ -181,7 +181,7 @@ def test_a_device_that_was_restarted_is_noticed() -> None:
 
 
 def test_values_are_brought_to_the_receiver_and_back_bit_for_bit() -> None:
-    gpu = GpuDevice(0, FakeCupy())
+    gpu = fake_gpu()
     meeting = Rendezvous([ONE, gpu])
     x = np.random.default_rng(0).normal(size=(3, 5))
     there = RendezvousKey(ONE.name, ONE.incarnation, gpu.name, "x")

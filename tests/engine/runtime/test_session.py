@@ -440,3 +440,10 @@ def test_in_one_process_no_socket_is_opened(monkeypatch: pytest.MonkeyPatch) -> 
             y = square(y)
     with eng.Session(config=eng.SessionConfig({"cpu": 2}, jit_compile=True)) as session:
         assert session.run(y, {x: 2.0}) == 2.0**16
+
+
+def test_a_config_of_another_kind_is_refused() -> None:
+    config: Any = {"device_count": {"cpu": 2}}
+    with pytest.raises(InvalidArgumentError, match="must be a SessionConfig, got dict"):
+        eng.Session(config=config)
+    assert not isinstance(eng.Session().run(eng.constant(1.0)), dict)

@@ -319,7 +319,7 @@ def test_steps_at_the_same_time_do_not_mix() -> None:
             for op in s.plan.operations
             if op.type == "Cluster"
         }
-        assert len(vars(cluster)["_places"]) <= 4
+        assert len(vars(cluster)["_contexts"]) <= 4
 
 
 def test_no_update_of_many_threads_is_lost() -> None:

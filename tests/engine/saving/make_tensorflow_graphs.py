@@ -119,6 +119,119 @@ def branches() -> Any:
     return loss, v1.train.MomentumOptimizer(0.1, 0.9).minimize(loss, global_step=step())
 
 
+def loops() -> Any:
+    """Loops of frames, one in the other, with a condition inside, stacks and tensor arrays."""
+    v1.disable_control_flow_v2()
+    x = v1.placeholder(tf.float32, [None, 4], "x")
+    y = v1.placeholder(tf.int32, [None], "y")
+    w = v1.get_variable("w", [4, 4])
+    w2 = v1.get_variable("w2", [4, 3])
+
+    def inner(j: Any, h: Any) -> Any:
+        halved = v1.cond(tf.equal(j % 2, 0), lambda: h * 0.5, lambda: tf.tanh(h))
+        return j + 1, halved + 0.1 * tf.matmul(h, w)
+
+    def outer(i: Any, h: Any, kept: Any) -> Any:
+        _, h = v1.while_loop(lambda j, _: j < i + 1, inner, (0, h))
+        return i + 1, h, kept.write(i, tf.reduce_mean(h, 0))
+
+    kept = v1.TensorArray(tf.float32, 3)
+    _, h, kept = v1.while_loop(lambda i, *_: i < 3, outer, (0, x, kept), swap_memory=True)
+    grown = v1.while_loop(
+        lambda g: tf.shape(g)[0] < 5,
+        lambda g: tf.concat([g, g[:1] * w[0, 0]], 0),
+        (tf.constant([[1.0, 2.0]]),),
+        shape_invariants=(tf.TensorShape([None, 2]),),
+    )
+    logits = tf.matmul(h + tf.reduce_sum(kept.stack(), 0), w2)
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+    loss += 0.01 * tf.reduce_sum(tf.square(grown))
+    return loss, v1.train.AdamOptimizer(0.01).minimize(loss, global_step=step())
+
+
+def cells() -> Any:
+    """A recurrent layer of sequences, as dynamic_rnn writes it."""
+    v1.disable_control_flow_v2()
+    x = v1.placeholder(tf.float32, [None, 4], "x")
+    y = v1.placeholder(tf.int32, [None], "y")
+    words = tf.reshape(x, [-1, 2, 2])
+    kernel = v1.get_variable("kernel", [7, 5])
+    bias = v1.get_variable("bias", [5], initializer=v1.zeros_initializer())
+    lengths = 1 + y % 2
+    steps = tf.shape(words)[1]
+    batch = tf.shape(words)[0]
+    read = v1.TensorArray(tf.float32, steps).unstack(tf.transpose(words, [1, 0, 2]))
+    written = v1.TensorArray(tf.float32, steps, element_shape=[None, 5])
+
+    def body(t: Any, h: Any, written: Any) -> Any:
+        new = tf.tanh(tf.nn.bias_add(tf.matmul(tf.concat([read.read(t), h], 1), kernel), bias))
+        new = tf.where((t < lengths)[:, None], new, h)
+        return t + 1, new, written.write(t, new)
+
+    state = tf.zeros([batch, 5])
+    state.set_shape([None, 5])
+    _, last, written = v1.while_loop(lambda t, *_: t < steps, body, (0, state, written))
+    h = tf.reduce_mean(tf.transpose(written.stack(), [1, 0, 2]), 1) + last
+    logits = tf.matmul(h, v1.get_variable("w", [5, 3]))
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+    return loss, v1.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step())
+
+
+def functions() -> Any:
+    """Functions that call functions, with gradients, and conditions and loops of functions."""
+    x = v1.placeholder(tf.float32, [None, 4], "x")
+    y = v1.placeholder(tf.int32, [None], "y")
+    w = v1.get_variable("w", [4, 3])
+    count = v1.get_variable("count", initializer=0.0, trainable=False)
+
+    def activate(h: Any) -> Any:
+        return tf.tanh(h) + 0.1 * h, tf.reduce_max(h)
+
+    def dense(h: Any) -> Any:
+        h, most = tf.function(activate)(tf.matmul(h, w))
+        count.assign_add(1.0)
+        return h + 0.0 * most
+
+    def scaled(h: Any, number: Any) -> Any:
+        def doubled() -> Any:
+            count.assign_add(10.0)
+            return h * 2.0
+
+        h = tf.cond(tf.equal(number % 2, 0), doubled, lambda: h + 1.0)
+        _, h = tf.while_loop(
+            lambda i, _: i < tf.cast(number, tf.int32), lambda i, h: (i + 1, h * 0.9), (0, h)
+        )
+        return tf.switch_case(
+            tf.cast(number, tf.int32) % 4, [lambda: h, lambda: h - 1.0, lambda: 0.5 * h]
+        )
+
+    logits = tf.function(dense)(x)
+    after = tf.function(scaled)(logits, step())
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+    with tf.control_dependencies([after]):
+        train_op = v1.train.MomentumOptimizer(0.1, 0.9).minimize(loss, global_step=step())
+    return loss + 0.1 * tf.reduce_mean(after) + 0.0 * count, train_op
+
+
+def trained_functions() -> Any:
+    """A loop and a condition of functions, with their gradients."""
+    x = v1.placeholder(tf.float32, [None, 4], "x")
+    y = v1.placeholder(tf.int32, [None], "y")
+    w = v1.get_variable("w", [4, 4])
+    w2 = v1.get_variable("w2", [4, 3])
+
+    def layers_of(h: Any, count: Any) -> Any:
+        def body(i: Any, h: Any) -> Any:
+            h = tf.cond(tf.equal(i % 2, 0), lambda: h * 0.5, lambda: tf.tanh(h) + h)
+            return i + 1, h + 0.1 * tf.matmul(h, w)
+
+        return tf.while_loop(lambda i, _: i < count, body, (0, h))[1]
+
+    logits = tf.matmul(tf.function(layers_of)(x, 3), w2)
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+    return loss, v1.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step())
+
+
 train = v1.train
 DATA = {"rows": ROWS, "images": IMAGES, "words": WORDS}
 # By name: which data, resource variables or references, the model, arguments of Saver.
@@ -144,6 +257,11 @@ MODELS: dict[str, tuple[str, bool, Model, dict[str, Any]]] = {
     "words": ("words", False, words, {}),
     "resource_words": ("words", True, words, {}),
     "branches": ("rows", False, branches, {"sharded": True}),
+    "loops": ("rows", False, loops, {}),
+    "resource_loops": ("rows", True, loops, {}),
+    "cells": ("rows", True, cells, {}),
+    "functions": ("rows", True, functions, {}),
+    "trained_functions": ("rows", True, trained_functions, {}),
 }
 
 

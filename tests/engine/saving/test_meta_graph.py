@@ -275,3 +275,21 @@ def test_damage_raises_laminars_errors(graph: engine.Graph) -> None:
         # The warning is one of objects of an unknown kind.
         with engine.Graph().as_default(), suppress(errors.LaminarError, UserWarning):
             engine.import_meta_graph(MetaGraph.from_bytes(bytes(changed)))
+
+
+def test_a_graph_joins_the_scope_that_is_open(graph: engine.Graph, tmp_path: Path) -> None:
+    w = engine.Variable(1.0, name="w")
+    engine.group(w.assign_add(1.0), name="train")
+    saver = engine.Saver()
+    with engine.Session() as session:
+        session.run(w.initializer)
+        saver.save(session, tmp_path / "m")
+    with engine.Graph().as_default() as other, engine.Session() as session:
+        with other.name_scope("outer"):
+            found = engine.import_meta_graph(tmp_path / "m.meta")
+        assert found is not None
+        found.restore(session, tmp_path / "m")
+        session.run("outer/train")
+        assert session.run("outer/w/read:0") == 2.0
+        with pytest.raises(errors.AlreadyExistsError), other.name_scope("outer/"):
+            engine.import_meta_graph(tmp_path / "m.meta")

@@ -13,6 +13,7 @@ from laminar import engine
 from laminar.engine import errors
 from laminar.engine.saving import MetaGraph
 from laminar.engine.saving.meta_graph_text import messages
+from laminar.engine.saving.tensorflow import calls
 
 FILE = Path(__file__).with_name("tensorflow_graphs.json")
 RECORDED: dict[str, Any] = json.loads(FILE.read_text())["graphs"]
@@ -57,7 +58,7 @@ def test_restored_and_trained_on(name: str, tmp_path: Path) -> None:
         check_variables(session, name)
 
 
-@pytest.mark.parametrize("name", ["descent", "branches"])
+@pytest.mark.parametrize("name", ["descent", "branches", "loops", "functions"])
 def test_saved_again_it_goes_on(name: str, tmp_path: Path) -> None:
     """As a graph of laminar: what is exported of it is read without TensorFlow's rules."""
     prefix = unpack(name, tmp_path)
@@ -153,15 +154,73 @@ def _no_saver(found: Any) -> None:
     found.saver_def.restore_op_name = "gone"
 
 
+def _with_function(found: Any, calls: list[str]) -> Any:
+    """A function f(x), called in the place of Relu, which calls some."""
+    node(found, "Relu").op = "f"
+    function = found.graph_def.library.function.add()
+    function.signature.name = "f"
+    function.signature.input_arg.add(name="x")
+    function.signature.output_arg.add(name="y")
+    source = "x"
+    for i, op in enumerate(calls):
+        function.node_def.add(name=f"n{i}", op=op, input=[source])
+        source = f"n{i}:y:0"
+    function.ret["y"] = source
+    return function
+
+
+def _recursive(found: Any) -> None:
+    _with_function(found, ["f"])
+
+
+def _many(found: Any) -> None:
+    _with_function(found, ["f0", "f0"])
+    for i in range(40):
+        function = _with_function(found, [f"f{i + 1}"] * 2 if i < 39 else ["Relu"])
+        function.signature.name = f"f{i}"
+
+
+def _no_function(found: Any) -> None:
+    node(found, "Relu").op = "PartitionedCall"
+    node(found, "Relu").attr["f"].func.name = "gone"
+
+
+def _arguments(found: Any) -> None:
+    _with_function(found, []).signature.input_arg.add(name="more")
+
+
+def _no_result(found: Any) -> None:
+    _with_function(found, []).ret.clear()
+
+
+def _inside(found: Any) -> None:
+    _with_function(found, ["Relu"]).ret["y"] = "n7:y:0"
+
+
+def _other_output(found: Any) -> None:
+    _with_function(found, ["SparseSoftmaxCrossEntropyWithLogits"])
+
+
+def _endless(found: Any) -> None:
+    """A loop whose frame is left and never entered."""
+    node(found, "Relu").op = "Exit"
+
+
 @pytest.mark.parametrize(
     ("edit", "kind", "message"),
     [
+        (_recursive, errors.UnimplementedError, "'f' calls itself"),
+        (_no_function, errors.NotFoundError, "no function 'gone'"),
+        (_arguments, errors.DataLossError, "takes 2 inputs, got 1"),
+        (_no_result, errors.DataLossError, "does not say what 'y' is"),
+        (_inside, errors.DataLossError, "there is no 'n7:y:0'"),
+        (_other_output, errors.DataLossError, "has no output 'y'"),
         (_unknown, errors.UnimplementedError, "CudnnRNNV3"),
-        (_loop, errors.UnimplementedError, "loop"),
+        (_loop, errors.InvalidArgumentError, "cycle"),
         (_missing, errors.NotFoundError, "'gone'"),
         (_output, errors.NotFoundError, "has 1 outputs"),
         (_twice, errors.InvalidArgumentError, "two nodes 'Relu'"),
-        (_function, errors.UnimplementedError, "call functions"),
+        (_function, errors.DataLossError, "names no function"),
         (_shape, errors.ShapeError, "node 'MatMul'"),
         (_large, errors.DataLossError, "a tensor of"),
         (_few, errors.DataLossError, "has 2 values"),
@@ -176,8 +235,30 @@ def test_what_is_refused(edit: Any, kind: type[Exception], message: str, tmp_pat
         assert not graph.operations
 
 
-def test_damage_raises_laminars_errors(tmp_path: Path) -> None:
-    whole = Path(f"{unpack('descent', tmp_path)}.meta").read_bytes()
+def test_functions_that_multiply_are_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "_MOST_NODES", 1000)
+    data = meta(_many, tmp_path)
+    with (
+        engine.Graph().as_default(),
+        pytest.raises(errors.InvalidArgumentError, match="more than 1,000 nodes"),
+    ):
+        engine.import_meta_graph(MetaGraph.from_bytes(data))
+
+
+def test_a_loop_that_is_never_entered_is_an_error_of_its_run(tmp_path: Path) -> None:
+    data = meta(_endless, tmp_path)
+    with engine.Graph().as_default(), engine.Session() as session:
+        engine.import_meta_graph(MetaGraph.from_bytes(data))
+        session.run(engine.global_variables_initializer())
+        with pytest.raises(errors.InvalidArgumentError, match="outside of any loop"):
+            train_on(session, "descent")
+
+
+@pytest.mark.parametrize("name", ["loops", "functions", "descent"])
+def test_damage_raises_laminars_errors(name: str, tmp_path: Path) -> None:
+    whole = Path(f"{unpack(name, tmp_path)}.meta").read_bytes()
     rng = np.random.default_rng(0)
     for _ in range(60):
         data = bytearray(whole)

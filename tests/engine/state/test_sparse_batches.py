@@ -97,3 +97,22 @@ def test_defaults_of_as_many_values(shape: list[int], default: Any) -> None:
     found = eng.parse_example(EXAMPLES[:2], {"none": feature})["none"].numpy()
     wanted = np.broadcast_to(np.reshape(default, shape) if np.size(default) > 1 else 5.0, shape)
     np.testing.assert_array_equal(found, np.stack([wanted, wanted]))
+
+
+def test_places_and_sizes_of_other_integers() -> None:
+    with eng.Graph().as_default(), eng.Session() as session:
+        counter = eng.Variable(np.int64(0)).assign_add(1)
+        example = eng.SparseValues(
+            np.array([[0], [2]], "int32"), eng.identity([counter, counter]), [3]
+        )
+        found = eng.batch([example], 2)
+        assert found.shape.rank == 2
+        session.run(eng.global_variables_initializer())
+        coordinator = eng.Coordinator()
+        threads = eng.start_queue_runners(session, coordinator)
+        value = session.run(found)
+        coordinator.request_stop()
+        coordinator.join(threads)
+    assert value.indices.tolist() == [[0, 0], [0, 2], [1, 0], [1, 2]]
+    assert value.dense_shape.tolist() == [2, 3]
+    assert value.values[0] == value.values[1]

@@ -211,7 +211,7 @@ def test_who_makes_variables_is_told_in_its_own_thread() -> None:
     assert [float(v) for v in inner] == [2.0]
 
 
-def test_a_variable_made_in_a_trace_is_at_hand() -> None:
+def test_a_variable_made_in_a_trace_is_initialized() -> None:
     kept: list[Any] = []
 
     @eng.function

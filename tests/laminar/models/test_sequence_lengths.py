@@ -28,13 +28,13 @@ def compiles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
     monkeypatch.setattr(code_cache, "_addresses", {})
     monkeypatch.setattr(code_cache, "_symbols", set())
     monkeypatch.setattr(code_cache, "_contents", {})
-    found, make_all = list[int](), compile_pool.make_all
+    found, compile_all = list[int](), compile_pool.compile_all
 
     def counted(keys: Sequence[str], make: Any) -> None:
         found.append(len(keys))
-        make_all(keys, make)
+        compile_all(keys, make)
 
-    monkeypatch.setattr(compile_pool, "make_all", counted)
+    monkeypatch.setattr(compile_pool, "compile_all", counted)
     return found
 
 
@@ -221,4 +221,4 @@ def test_a_loop_over_another_length_compiles_what_it_needs() -> None:
         model.fit(x, y, batch_size=4, verbose=0)
     (body,) = list(model._laminar_compiled.steps["train"]._concrete.values())[-1].clusters
     assert not body.native._of_loaded_code
-    assert {key[0][1] for key, _ in body.native._kept} == {17, 30}
+    assert {key[0][1] for key, _ in body.native._plans} == {17, 30}

@@ -241,3 +241,15 @@ def test_failing_kernels_are_told_of_as_without_a_trace(tmp_path: Path) -> None:
             check(bad)
         assert float(check(good)) == 100
     assert float(check(good)) == 100
+
+
+def test_a_step_of_a_session_by_the_name_of_the_engine(tmp_path: Path) -> None:
+    with engine.Graph().as_default(), engine.Session() as session:
+        y = engine.constant([1.0, 2.0]) * 3.0
+        session.run(y)
+        with engine.trace(tmp_path, show=False) as recorded:
+            assert isinstance(recorded, laminar.profiler.trace)
+            assert session.run(y).tolist() == [3.0, 6.0]
+    (file,) = tmp_path.iterdir()
+    events = json.loads(file.read_text())["traceEvents"]
+    assert {"op", "plan"} & {event.get("cat") for event in events}

@@ -93,13 +93,13 @@ def after_a_step(model: Any, weights: Any, batch: Any) -> Any:
 def main(name: str, first_size: int) -> None:
     build, sizes = MODELS[name], [first_size, *SIZES]
     compiles: list[int] = []
-    make_all = compile_pool.make_all
+    compile_all = compile_pool.compile_all
 
     def counted(keys: Sequence[str], make: Any) -> None:
         compiles.append(len(keys))
-        make_all(keys, make)
+        compile_all(keys, make)
 
-    compile_pool.make_all = counted
+    compile_pool.compile_all = counted
     model, first = made(build), made(build).get_weights()
 
     def given() -> Iterator[Any]:

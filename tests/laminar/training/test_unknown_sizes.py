@@ -43,7 +43,7 @@ def test_nothing_is_compiled_after_the_first_step(name: str, first: int, tmp_pat
     assert done.stdout == "nothing is compiled\n", done.stderr
 
 
-def test_a_loop_over_known_batches_does_not_make_do() -> None:
+def test_a_loop_over_known_batches_is_not_limited_to_loaded_code() -> None:
     model = made(dense)
     sizes = [5, 40]
     for x, y in batches(model, sizes):
@@ -55,13 +55,13 @@ def test_a_loop_over_known_batches_does_not_make_do() -> None:
     assert not cluster._of_loaded_code
 
 
-def test_the_last_batch_of_other_data_makes_do() -> None:
+def test_the_last_batch_of_other_data_uses_loaded_code() -> None:
     model = made(dense)
     ((x, y),) = batches(model, [100])
     model.fit(x, y, batch_size=40, verbose=0)
     (cluster,) = clusters(model)
     assert not cluster._of_loaded_code
-    assert {key[0][0] for key, _ in cluster._kept} == {40, 20}
+    assert {key[0][0] for key, _ in cluster._plans} == {40, 20}
     model.fit(x[:57], y[:57], batch_size=40, verbose=0)
     assert {key[0][0] for key, _ in cluster._of_loaded_code} <= {
         17

@@ -27,24 +27,44 @@ SIZES = [
 @pytest.mark.parametrize(("options", "left", "right"), SIZES)
 def test_sizes(options: dict[str, Any], left: int, right: int) -> None:
     first, second = utils.split_dataset(X, **options)
-    np.testing.assert_array_equal(first, X[:left])
-    np.testing.assert_array_equal(second, X[10 - right :])
+    assert (len(first), len(second)) == (left, right)
+    assert [int(n) for n in first] == list(X[:left])
+    assert [int(n) for n in second] == list(X[10 - right :])
 
 
 def test_structures_stay_together() -> None:
     data = {"x": X.reshape(10, 1), "y": (X * 10, ops.array(X))}
     left, right = utils.split_dataset(data, left_size=0.5, shuffle=True, seed=1)
-    for part in (left, right):
-        np.testing.assert_array_equal(part["x"][:, 0] * 10, part["y"][0])
-        np.testing.assert_array_equal(part["x"][:, 0], part["y"][1])
-    found = np.concatenate([left["x"], right["x"]])[:, 0]
+    found = []
+    for row in (*left, *right):
+        assert row["x"].shape == (1,)
+        assert [int(y) for y in row["y"]] == [int(row["x"][0]) * 10, int(row["x"][0])]
+        found.append(int(row["x"][0]))
     assert sorted(found) == list(X)
-    assert list(found) != list(X)
+    assert found != list(X)
+
+
+class Numbered:
+    """What torch calls a data set."""
+
+    def __len__(self) -> int:
+        return 10
+
+    def __getitem__(self, i: int) -> tuple[Any, Any]:
+        return X[i : i + 1] * 2, X[i]
+
+
+@pytest.mark.parametrize("data", [Numbered(), iter([Numbered()[i] for i in range(10)])])
+def test_data_sets_of_others_are_read(data: Any) -> None:
+    left, right = utils.split_dataset(data, left_size=0.2, preferred_backend="torch")
+    assert (len(left), len(right)) == (2, 8)
+    assert [(x.shape, int(x[0]), int(y)) for x, y in left] == [((1,), 0, 0), ((1,), 2, 1)]
 
 
 def test_the_seed_fixes_the_order() -> None:
     def draw(seed: int | None) -> list[int]:
-        return list(utils.split_dataset(X, left_size=0.5, shuffle=True, seed=seed)[0])
+        left, _ = utils.split_dataset(X, left_size=0.5, shuffle=True, seed=seed)
+        return [int(n) for n in left]
 
     assert draw(3) == draw(3)
     assert draw(3) != draw(4)
@@ -65,6 +85,7 @@ BAD = [
     ((X, X[:5]), {"left_size": 0.5}, "the same number of rows"),
     ([1, 2, 3], {"left_size": 0.5}, "the same number of rows"),
     ((), {"left_size": 0.5}, "the same number of rows"),
+    (3, {"left_size": 0.5}, "expected arrays or a Dataset"),
 ]
 
 

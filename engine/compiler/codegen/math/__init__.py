@@ -9,7 +9,6 @@ NotLoweredError.
 
 from .arithmetic import absolute as absolute
 from .arithmetic import ceil as ceil
-from .arithmetic import copysign as copysign
 from .arithmetic import floor as floor
 from .arithmetic import is_finite as is_finite
 from .arithmetic import is_inf as is_inf
@@ -39,6 +38,7 @@ from .exponentials import expm1 as expm1
 from .exponentials import sigmoid as sigmoid
 from .exponentials import sinh as sinh
 from .exponentials import tanh as tanh
+from .floats import copysign as copysign
 from .floats import select as select
 from .gelu import gelu as gelu
 from .gelu import gelu_slope as gelu_slope

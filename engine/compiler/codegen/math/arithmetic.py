@@ -6,7 +6,7 @@ import math
 
 from ....graph import bool_
 from ..function import IRFunction, Value
-from .floats import magnitude, select, with_sign
+from .floats import magnitude, select
 
 
 def maximum(fn: IRFunction, a: Value, b: Value) -> Value:
@@ -79,11 +79,6 @@ def rint(fn: IRFunction, x: Value) -> Value:
 def trunc(fn: IRFunction, x: Value) -> Value:
     """The integer part."""
     return _rounded("trunc", fn, x)
-
-
-def copysign(fn: IRFunction, x: Value, y: Value) -> Value:
-    """|x| with the sign of y."""
-    return with_sign(fn, x, y)
 
 
 def real_part(fn: IRFunction, x: Value) -> Value:

@@ -10,7 +10,7 @@ from ..control import any_lane, repeat
 from ..conversions import fma
 from ..function import IRFunction, Value
 from .arithmetic import is_unsigned
-from .floats import in_double, magnitude, select, with_sign
+from .floats import copysign, in_double, magnitude, select
 
 
 def _differ(a: Value, b: Value) -> Value:
@@ -52,7 +52,7 @@ def _remainder(fn: IRFunction, a: Value, b: Value, *, may_overflow: bool) -> Val
 
     r = repeat(fn, select(fn, size > 0, a, math.nan), step)
     was_rounded_up = (r != 0) & _differ(r, a)
-    return with_sign(fn, fn.select(was_rounded_up, r + with_sign(fn, b, a), r), a)
+    return copysign(fn, fn.select(was_rounded_up, r + copysign(fn, b, a), r), a)
 
 
 def _float_remainder(fn: IRFunction, a: Value, b: Value) -> Value:
@@ -70,7 +70,7 @@ def floor_mod(fn: IRFunction, a: Value, b: Value) -> Value:
     """a - floor(a / b) * b, with the sign of b; 0 for an integer b = 0."""
     if a.is_float:
         r = _float_remainder(fn, a, b)
-        return fn.select(r == 0, with_sign(fn, r, b), fn.select(_differ(r, b), r + b, r))
+        return fn.select(r == 0, copysign(fn, r, b), fn.select(_differ(r, b), r + b, r))
     _, r = _quotient(fn, a, b)
     return r if is_unsigned(a) else fn.select((r != 0) & _differ(r, b), r + b, r)
 
@@ -86,5 +86,5 @@ def floor_divide(fn: IRFunction, a: Value, b: Value) -> Value:
     q = fn.select((r != 0) & _differ(r, b), q - 1.0, q)
     below = fn.call("floor", q)
     whole = fn.select(q - below > 0.5, below + 1.0, below)  # q is whole but for rounding
-    whole = fn.select(q == 0, with_sign(fn, fn.constant(0.0, q), quotient), whole)
+    whole = fn.select(q == 0, copysign(fn, fn.constant(0.0, q), quotient), whole)
     return fn.select(b == 0, quotient, whole)

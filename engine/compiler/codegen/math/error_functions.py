@@ -8,7 +8,7 @@ from ....graph import float32, float64
 from ..conversions import fma
 from ..function import IRFunction, Value
 from .exponentials import expm1_of_rest, power_of_two, reduced
-from .floats import at_most, format_of, magnitude, polynomial, select, with_sign
+from .floats import at_most, copysign, format_of, magnitude, polynomial, select
 
 # All by Remez's algorithm; coefficients were rounded one by one, lowest power first, and the rest
 # fitted again.
@@ -72,11 +72,11 @@ def erf(fn: IRFunction, x: Value) -> Value:
     if x.dtype == float64:
         z = at_most(fn, t * t, 1.0)
         near = fma(fn, t, polynomial(fn, z, _ERF_NEAR), t)
-        return with_sign(fn, fn.select(t < 1.0, near, 1.0 - erfc(fn, t)), x)
+        return copysign(fn, fn.select(t < 1.0, near, 1.0 - erfc(fn, t)), x)
     t = at_most(fn, t, _ERF_FLAT)
     biased, r = reduced(fn, -fma(fn, t, polynomial(fn, t, _ERF), t), layout.bias)
     power = power_of_two(fn, biased, x)
-    return with_sign(fn, fma(fn, power, -expm1_of_rest(fn, r), 1.0 - power), x)
+    return copysign(fn, fma(fn, power, -expm1_of_rest(fn, r), 1.0 - power), x)
 
 
 def erfc(fn: IRFunction, x: Value) -> Value:

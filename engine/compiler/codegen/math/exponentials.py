@@ -18,12 +18,12 @@ from .floats import (
     at_most,
     bits_of,
     clamp,
+    copysign,
     format_of,
     in_double,
     magnitude,
     polynomial,
     select,
-    with_sign,
 )
 
 # q, by Remez's algorithm on |r| <= log(2) / 2 (1 + 5e-4), the error weighted as relative to
@@ -192,7 +192,7 @@ def expm1(fn: IRFunction, x: Value) -> Value:
     """e ** x - 1."""
     format_of(x)
     half = _part_of_expm1(fn, clamp(fn, x, -_FLAT[x.dtype], _LIMITS[x.dtype][1]), 1)
-    return with_sign(fn, half + half, x)  # for that of 0
+    return copysign(fn, half + half, x)  # for that of 0
 
 
 def sigmoid(fn: IRFunction, x: Value) -> Value:
@@ -216,7 +216,7 @@ def tanh(fn: IRFunction, x: Value) -> Value:
     half = power_of_two(fn, biased, x)
     rest = expm1_of_rest(fn, r)
     y = fma(fn, half, -rest, 0.5 - half) / fma(fn, half, rest, half + 0.5)
-    return with_sign(fn, y, x)
+    return copysign(fn, y, x)
 
 
 def _quarter_expm1(fn: IRFunction, x: Value) -> Value:
@@ -227,7 +227,7 @@ def _quarter_expm1(fn: IRFunction, x: Value) -> Value:
 def _double_sinh(fn: IRFunction, x: Value) -> Value:
     quarter = _quarter_expm1(fn, x)
     double = quarter + quarter
-    return with_sign(fn, double + quarter / (double + 0.5), x)
+    return copysign(fn, double + quarter / (double + 0.5), x)
 
 
 def _double_cosh(fn: IRFunction, x: Value) -> Value:

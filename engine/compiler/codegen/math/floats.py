@@ -109,7 +109,7 @@ def clamp(fn: IRFunction, x: Value, low: float, high: float) -> Value:
     return select(fn, fn.constant(low, x) > x, low, x)
 
 
-def with_sign(fn: IRFunction, x: Value, sign: Value) -> Value:
+def copysign(fn: IRFunction, x: Value, sign: Value) -> Value:
     """|x| with the sign of `sign`.
 
     Of float64 it is put together of bits: where the result becomes a half, LLVM makes halves of

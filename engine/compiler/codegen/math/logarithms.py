@@ -12,7 +12,7 @@ from ....graph import float32, float64
 from ..conversions import fma
 from ..function import IRFunction, Value
 from .exponentials import LOG_2
-from .floats import bits_of, format_of, in_double, magnitude, polynomial, select, with_sign
+from .floats import bits_of, copysign, format_of, in_double, magnitude, polynomial, select
 
 # q, by Remez's algorithm on |m| <= 1/3, the error weighted as relative to log(1 + m); coefficients
 # were rounded one by one, lowest power first, and the rest fitted again. The errors are 2**-27.3
@@ -133,7 +133,7 @@ def log1p(fn: IRFunction, x: Value) -> Value:
     m = fma(fn, z, inverse, inverse - 1.0)
     high, low = LOG_2[x.dtype]
     y = fma(fn, e, high, m + fma(fn, e, low, _rest(fn, m)))
-    return with_sign(fn, _in_domain(fn, y, x, -1.0), x)  # for that of 0
+    return copysign(fn, _in_domain(fn, y, x, -1.0), x)  # for that of 0
 
 
 def _double_arcsinh(fn: IRFunction, x: Value) -> Value:
@@ -142,7 +142,7 @@ def _double_arcsinh(fn: IRFunction, x: Value) -> Value:
     is_large = t > 1e150
     square = t * t
     y = log1p(fn, fn.select(is_large, t, t + square / (fn.call("sqrt", square + 1.0) + 1.0)))
-    return with_sign(fn, select(fn, is_large, y + math.log(2), y), x)
+    return copysign(fn, select(fn, is_large, y + math.log(2), y), x)
 
 
 def _double_arccosh(fn: IRFunction, x: Value) -> Value:
@@ -156,7 +156,7 @@ def _double_arccosh(fn: IRFunction, x: Value) -> Value:
 def _double_arctanh(fn: IRFunction, x: Value) -> Value:
     # log((1 + t) / (1 - t)) / 2
     t = magnitude(fn, x)
-    return with_sign(fn, log1p(fn, (t + t) / (1.0 - t)) * 0.5, x)
+    return copysign(fn, log1p(fn, (t + t) / (1.0 - t)) * 0.5, x)
 
 
 def arcsinh(fn: IRFunction, x: Value) -> Value:

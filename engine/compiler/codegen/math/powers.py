@@ -12,7 +12,7 @@ from ..conversions import convert, fma
 from ..function import IRFunction, Value
 from .arithmetic import is_inf
 from .exponentials import exp
-from .floats import FORMATS, bits_of, format_of, in_double, magnitude, select, with_sign
+from .floats import FORMATS, bits_of, copysign, format_of, in_double, magnitude, select
 from .logarithms import log
 from .long_power import long_power
 
@@ -68,7 +68,7 @@ def _double_cbrt(fn: IRFunction, x: Value) -> Value:
     y = exp(fn, log(fn, t) * (1 / 3))
     # A step of Newton's method; 0 and infinity stay.
     better = y - (y - t / (y * y)) * (1 / 3)
-    return with_sign(fn, fn.select(magnitude(fn, better) < math.inf, better, y), x)
+    return copysign(fn, fn.select(magnitude(fn, better) < math.inf, better, y), x)
 
 
 def cbrt(fn: IRFunction, x: Value) -> Value:
@@ -105,7 +105,7 @@ def _signed_power(
     size = magnitude(fn, x)
     z = power_of(fn, size, y)
     # (-1)**y for a negative x, -0 included; NaN between whole numbers, unless |x| is 0 or infinite.
-    is_negative = with_sign(fn, fn.constant(1.0, x), x) < 0
+    is_negative = copysign(fn, fn.constant(1.0, x), x) < 0
     half = y * 0.5
     is_whole = fn.call("roundeven", y) == y
     is_odd = is_whole & (fn.call("roundeven", half) != half)
@@ -136,7 +136,7 @@ def next_after(fn: IRFunction, x: Value, y: Value) -> Value:
     # The bits, without that of the sign, count up with the magnitude.
     step = select(fn, (y > x) == (x > 0), 1, fn.constant(-1, bits))
     least = fn.bits(fn.constant(1, bits), x.dtype)
-    z = fn.select(x == 0, with_sign(fn, least, y), fn.bits(bits + step, x.dtype))
+    z = fn.select(x == 0, copysign(fn, least, y), fn.bits(bits + step, x.dtype))
     z = fn.select(x == y, y, z)
     return fn.select((x != x) | (y != y), x + y, z)
 

@@ -7,7 +7,7 @@ import math
 from ....graph import float32, float64
 from ..conversions import convert, fma
 from ..function import IRFunction, Value
-from .floats import bits_of, format_of, in_double, magnitude, polynomial, select, with_sign
+from .floats import bits_of, copysign, format_of, in_double, magnitude, polynomial, select
 from .range_reduction import reduced, reduced_in_double
 
 # sin(r) = r + r * z * s(z), cos(r) = 1 - z / 2 + z**2 * c(z) with z = r**2, |r| < 0.82;
@@ -103,7 +103,7 @@ def _double_arctan(fn: IRFunction, x: Value) -> Value:
     t = magnitude(fn, x)
     is_large = t > 1.0
     y = _arctan_to_1(fn, fn.select(is_large, 1.0 / t, t))
-    return with_sign(fn, fn.select(is_large, _complement(y), y), x)
+    return copysign(fn, fn.select(is_large, _complement(y), y), x)
 
 
 def _double_arctan2(fn: IRFunction, y: Value, x: Value) -> Value:
@@ -115,9 +115,9 @@ def _double_arctan2(fn: IRFunction, y: Value, x: Value) -> Value:
     angle = _arctan_to_1(fn, ratio)
     angle = fn.select(is_steep, _complement(angle), angle)
     # Left of the origin, -0 included, from the other side: pi - angle.
-    is_left = with_sign(fn, fn.constant(1.0, x), x) < 0
+    is_left = copysign(fn, fn.constant(1.0, x), x) < 0
     angle = fn.select(is_left, 2 * _HALF_PI - angle + 2 * _HALF_PI_REST, angle)
-    return with_sign(fn, fn.select((x != x) | (y != y), x + y, angle), y)
+    return copysign(fn, fn.select((x != x) | (y != y), x + y, angle), y)
 
 
 def _arcsin_parts(fn: IRFunction, x: Value) -> tuple[Value, Value]:
@@ -131,14 +131,14 @@ def _arcsin_parts(fn: IRFunction, x: Value) -> tuple[Value, Value]:
 
 def _double_arcsin(fn: IRFunction, x: Value) -> Value:
     is_large, y = _arcsin_parts(fn, x)
-    return with_sign(fn, fn.select(is_large, _complement(y + y), y), x)
+    return copysign(fn, fn.select(is_large, _complement(y + y), y), x)
 
 
 def _double_arccos(fn: IRFunction, x: Value) -> Value:
     is_large, y = _arcsin_parts(fn, x)
     twice = y + y
     far = fn.select(x < 0, 2 * _HALF_PI - twice + 2 * _HALF_PI_REST, twice)
-    return fn.select(is_large, far, _complement(with_sign(fn, y, x)))
+    return fn.select(is_large, far, _complement(copysign(fn, y, x)))
 
 
 def arctan(fn: IRFunction, x: Value) -> Value:
@@ -163,5 +163,5 @@ def arccos(fn: IRFunction, x: Value) -> Value:
 
 def angle(fn: IRFunction, x: Value) -> Value:
     """The angle of a real number: 0, or pi for a negative one."""
-    turned = select(fn, with_sign(fn, fn.constant(1.0, x), x) < 0, math.pi, fn.constant(0.0, x))
+    turned = select(fn, copysign(fn, fn.constant(1.0, x), x) < 0, math.pi, fn.constant(0.0, x))
     return fn.select(x != x, x, turned)

@@ -14,7 +14,7 @@ from ...ir.kernel_target import Target
 from ...ir.launch import Launch, Scratch, Word
 from ...target import host
 from ...target.bfloat16_unit import PairUnit
-from ..conv.conv_plan import BAND_SHARE, COST_OF_FILTERS, Image
+from ..conv.conv_plan import COST_OF_FILTERS, INPUT_TILE_SHARE, Image
 from ..conv.filter_gradient_plan import FilterGradientPlan, cut_rows
 from ..conv.input_tile import Rows
 from ..conv.window import Convolution
@@ -63,9 +63,9 @@ class PairFilterGradient(FilterGradientPlan):
         self.dy = Rows(pairs, depth.output * plane, plane, dy_row, conv.filters * _SIZE)
         self.first = 0, 0, 0
         self.input_tile = None
-        # An input tile of both operands stays in the second cache.
+        # An input tile of both operands stays in the L2 cache.
         self.input_tiles, self.input_tile_rows = cut_rows(
-            height.output, max(1, host.in_second_cache(BAND_SHARE) // (row + dy_row))
+            height.output, max(1, host.in_l2_cache(INPUT_TILE_SHARE) // (row + dy_row))
         )
         self.blocks = 1
         self.is_lanewise = False

@@ -2,7 +2,7 @@
 
 A and B come in tiles of pairs (see pair_pack); C is float32. The matrix unit holds two by two tiles
 of C while their sums are made, so each tile that is read is used twice; vectors hold some rows of
-the same block. A unit of work is a block of C, whose tiles of A and B stay in the second cache; the
+the same block. A unit of work is a block of C, whose tiles of A and B stay in the L2 cache; the
 epilogue is given each block when it is complete.
 
 The sums are of float32 products of pairs, two terms at a time, and numbers below 2^-126 count as 0.

@@ -106,7 +106,7 @@ def plan_conv_forward(
         plan.vectors,
         dtype,
         target,
-        turned=False,
+        transposed=False,
     )
     return [*found, pack, plan.launch(Filters.of(packed), epilogue)._replace(others=others)]
 
@@ -177,7 +177,7 @@ def plan_conv_input_gradient(
         plan.vectors,
         dtype,
         target,
-        turned=not plan.is_lanewise,
+        transposed=not plan.is_lanewise,
     )
     others = () if unit else codes_for_more_images(conv, dtype, target)
     return [pack, plan.launch(Filters.of(packed), epilogue)._replace(others=others)]

@@ -19,8 +19,8 @@ from .filter_layout import Packed
 from .input_tile import Rows, plan_input_tile
 from .window import Convolution, Phase, Reach, combined
 
-# An input tile of this size stays in the second cache, with filters and results beside it.
-BAND_SHARE = 3 / 32
+# An input tile of this size stays in the L2 cache, with filters and results beside it.
+INPUT_TILE_SHARE = 3 / 32
 # Cycles for a vector of filters, which are read again for each row of the result.
 COST_OF_FILTERS = 0.4
 # Enough units of work for threads to come out even.
@@ -205,7 +205,7 @@ class ConvPlan:
         (_, step_h, step_w), (d, h, w) = self.geometry.steps, self.geometry.reach
         pixel = d.span * self.source.channels * self.dtype.size
         num_tiles = -(-num_pixels // self.highest)
-        most = host.in_second_cache(BAND_SHARE)
+        most = host.in_l2_cache(INPUT_TILE_SHARE)
 
         def taken(rows: int, tiles: int) -> tuple[int, int, int]:
             pixels = min(tiles * self.highest, num_pixels)

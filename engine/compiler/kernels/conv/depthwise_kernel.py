@@ -212,7 +212,7 @@ class _Writer:
     def fetch(self, rows: Value, at: Value, i: Value, times: int) -> None:
         """Fetch what a block of pixels has its share of: the rows that come next.
 
-        That is in the order of memory, although a row is gone through once for each vector of
+        That is in the order of memory, although a row is traversed once for each vector of
         channels: otherwise all of it is read at the first vector, and memory rests at the others.
         `times`: pixels of those rows for a pixel of the result.
         """

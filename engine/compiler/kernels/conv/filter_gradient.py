@@ -16,7 +16,7 @@ from ..gemm.operand_format import Factors
 from ..gemm.products import plan_product
 from ..gemm.tiles import Cut, Grid, choose_grid
 from .conv import is_empty, is_pointwise
-from .conv_plan import BAND_SHARE, Image, is_lanewise
+from .conv_plan import INPUT_TILE_SHARE, Image, is_lanewise
 from .depthwise import is_in_rows, plan_depthwise_filter_gradient
 from .filter_gradient_plan import FilterGradientPlan, cut_rows
 from .input_tile import Rows
@@ -79,12 +79,12 @@ def plan_conv_filter_gradient(
         found = plan_winograd_filter_gradient(x, dy, df, conv, dtype, target)
         other = partial(plan_conv_filter_gradient, x, dy, df)
         return ready_for_an_image(found, conv, dtype, target, other)
-    first, *rest = _BandedGradient(x, dy, df, conv, dtype, target).launches()
+    first, *rest = _TiledGradient(x, dy, df, conv, dtype, target).launches()
     more = codes_for_more_images(conv, dtype, target, is_gradient=True)
     return [first._replace(others=(*first.others, *more)), *rest]
 
 
-class _BandedGradient(FilterGradientPlan):
+class _TiledGradient(FilterGradientPlan):
     """Of numbers, input tile by input tile."""
 
     def __init__(
@@ -122,7 +122,7 @@ class _BandedGradient(FilterGradientPlan):
         axes = self.conv.axes
         rows, pixels = axes[1].output, axes[2].output
         pixel = self.reach[0].span * self.x.pixel
-        most = host.in_second_cache(BAND_SHARE)
+        most = host.in_l2_cache(INPUT_TILE_SHARE)
 
         def taken(rows: int, pixels: int) -> tuple[int, int, int]:
             return (

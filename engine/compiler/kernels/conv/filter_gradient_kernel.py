@@ -2,10 +2,10 @@
 
     df[t, c, m] = sum over n, i of x[n, i * step + t, c] * dy[n, i, m]
 
-Input tiles (see `input_tile.py`) are dealt out to a fixed number of parts; each part adds up its
-input tiles in a sum of its own, and a second kernel adds up the parts in order. So results do not
-depend on the number of threads. The rows of a tile are taps and channels that follow each other, a
-segment.
+Input tiles (see `input_tile.py`) are distributed over a fixed number of parts; each part adds up
+its input tiles in a sum of its own, and a second kernel adds up the parts in order. So results do
+not depend on the number of threads. The rows of a tile are taps and channels that follow each
+other, a segment.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from . import filter_gradient_kernel as kernel
 from .input_tile import Rows, plan_input_tile
 from .window import Convolution
 
-# The parts of a sum have this much of the second cache together, if there are more than the fewest.
+# The parts of a sum have this much of the L2 cache together, if there are more than the fewest.
 _PARTS_SHARE = 1 / 2
 _MOST_PARTS = 16
 _FEWEST_PARTS = 2
@@ -186,7 +186,7 @@ class FilterGradientPlan:
 
 def num_parts(sum_bytes: int, units: int) -> int:
     """How many parts there are of a sum of so many bytes over so many input tiles."""
-    found = host.in_second_cache(_PARTS_SHARE) // sum_bytes
+    found = host.in_l2_cache(_PARTS_SHARE) // sum_bytes
     found = max(_FEWEST_PARTS, min(_MOST_PARTS, found))
     return min(units, 1 << found.bit_length() - 1)  # even for 2, 4, 8, ... threads
 

@@ -21,7 +21,7 @@ SYMBOL = "pack_filters"
 WORDS = (
     *("filters", "packed"),
     *("groups", "taps", "offsets"),  # the place of each tap among the filters, in bytes
-    "turned",  # 0 or 1: whether a column of B is a row of a tap
+    "transposed",  # 0 or 1: whether a column of B is a row of a tap
     *("rows", "columns"),  # of B, for a tap of a group
     *("filter_row", "filter_group"),
     *("panel_columns", "num_wide_panels", "num_panels"),
@@ -52,9 +52,9 @@ def plan_pack(
     dtype: DType,
     target: Target,
     *,
-    turned: bool,
+    transposed: bool,
 ) -> tuple[Launch, Packed]:
-    """Copy taps to panels: B[tap, k, n] = filters[tap][k, n], or [n, k] if `turned`.
+    """Copy taps to panels: B[tap, k, n] = filters[tap][k, n], or [n, k] if `transposed`.
 
     Args:
         filters: the taps, one matrix each.
@@ -67,10 +67,10 @@ def plan_pack(
         vectors: the widths of panels.
         dtype: of the filters.
         target: the vectors.
-        turned: whether the taps are transposed.
+        transposed: whether the taps are transposed.
     """
     lanes = target.lanes(dtype)
-    depth = -(-rows // lanes) * lanes if turned else rows
+    depth = -(-rows // lanes) * lanes if transposed else rows
     row = vectors.large * target.vector_bytes
     tap = depth * row
     panel = tap * len(offsets) + 256  # panels begin on different lines of a cache
@@ -82,7 +82,7 @@ def plan_pack(
         "groups": groups,
         "taps": len(offsets),
         "offsets": tuple(offsets),
-        "turned": int(turned),
+        "transposed": int(transposed),
         "rows": rows,
         "columns": columns,
         "filter_row": filter_row,
@@ -120,15 +120,15 @@ def _write(dtype: DType, vector_bytes: int) -> str:
             to, stride = target + p * words["packed_panel"], words["packed_row"]
             rows, row = words["rows"], words["filter_row"]
 
-            def turn() -> None:
+            def transpose() -> None:
                 invoke(fn, TRANSPOSE, to, source + column * row, columns, rows, stride, row)
 
             def copy() -> None:
                 start = source + column * dtype.size
                 invoke(fn, COPY, to, start, rows, stride, row, columns, columns, columns)
 
-            when(fn, words["turned"] != 0, turn)
-            when(fn, words["turned"] == 0, copy)
+            when(fn, words["transposed"] != 0, transpose)
+            when(fn, words["transposed"] == 0, copy)
 
         loop(fn, fn.number(0), words["num_panels"], 1, panel)
 

@@ -5,7 +5,7 @@ Its channels would fill few lanes of a vector. So lanes are pixels here, in two 
     t[k, c; n, o] = sum over m of filters[k, c, m] * dy[n, o, m]        (a product of matrices)
     dx[n, i, c]   = sum over k of t[k, c; n, o],  i = o * stride + k * dilation - padding
 
-Images are taken some at a time, so that t stays in the second cache.
+Images are taken some at a time, so that t stays in the L2 cache.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def plan_narrow_gradient(
     rows = math.prod(conv.window) * conv.channels
     images = conv.images
     if isinstance(dy, Buffer) and isinstance(dx, Buffer):
-        images = min(images, max(1, host.second_cache() // (rows * pixels * size)))
-    # An odd number of lines from row to row, for the sake of the first cache.
+        images = min(images, max(1, host.l2_cache() // (rows * pixels * size)))
+    # An odd number of lines from row to row, for the sake of the L1 cache.
     pitch = (-(-images * pixels * size // (2 * host.LINE)) * 2 + 1) * host.LINE
     sums = Scratch(rows * pitch, "taps")
     found = []

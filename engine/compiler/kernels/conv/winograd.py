@@ -32,7 +32,7 @@ from .window import Convolution
 from .winograd_transforms import POINTS, TAPS, TILE
 
 _NUM_POINTS = POINTS * POINTS
-# Shares of the second cache: the transforms of a unit of work stay there, with those of the filters
+# Shares of the L2 cache: the transforms of a unit of work stay there, with those of the filters
 # beside them; larger filters come from beyond, and are to be worth it for more tiles.
 _UNIT_SHARE = 1 / 8
 _LARGE_UNIT_SHARE = 1 / 2
@@ -53,7 +53,7 @@ def is_winograd(conv: Convolution, dtype: DType, target: Target) -> bool:
         return False
     if not conv.channels or not conv.filters or conv.channels % lanes or conv.filters % lanes:
         return False
-    if _filter_bytes(conv.channels, conv.filters, dtype.size) > host.in_second_cache(
+    if _filter_bytes(conv.channels, conv.filters, dtype.size) > host.in_l2_cache(
         _MOST_FILTER_SHARE
     ):
         return False
@@ -98,7 +98,7 @@ def ready_for_an_image(
         plan: gives the launches of one that is not.
     """
     one = dataclasses.replace(conv, images=1)
-    if not target.has_sizes or target.stock is not None or is_winograd(one, dtype, target):
+    if not target.has_sizes or target.available is not None or is_winograd(one, dtype, target):
         return launches
     first, *rest = launches
     more = codes_in(plan(one, dtype, target))
@@ -119,10 +119,10 @@ def _cycles(conv: Convolution, lanes: int, size: int) -> float:
     products = tiles * _NUM_POINTS * conv.channels * of_y / 2 / 0.8
     transforms = tiles * (130 * of_x + 90 * of_y) + 220 * conv.channels * of_y
     filter_bytes = _filter_bytes(conv.channels, conv.filters, size)
-    if filter_bytes <= host.in_second_cache(_NEAR_FILTER_SHARE):
+    if filter_bytes <= host.in_l2_cache(_NEAR_FILTER_SHARE):
         return products + transforms
     tile_bytes = _NUM_POINTS * (conv.channels + conv.filters) * size
-    units = -(-tiles * tile_bytes // host.in_second_cache(_LARGE_UNIT_SHARE))
+    units = -(-tiles * tile_bytes // host.in_l2_cache(_LARGE_UNIT_SHARE))
     return products + transforms + units * 12 * filter_bytes / host.LINE
 
 
@@ -149,7 +149,7 @@ class Operand(NamedTuple):
         return self.height * self.width * pixel, self.width * pixel, pixel
 
     def tile_bytes(self, size: int) -> int:
-        """Of the transform of a tile: an odd number of lines, for the sake of the first cache."""
+        """Of the transform of a tile: an odd number of lines, for the sake of the L1 cache."""
         return (_NUM_POINTS * self.channels * size // host.LINE | 1) * host.LINE
 
 
@@ -196,7 +196,7 @@ def plan_winograd_input_gradient(
         Cut(vectors, 1, 1),
         dtype,
         target,
-        turned=True,
+        transposed=True,
     )
     taps = [packed.tap * tap for tap in range(TAPS * TAPS)]
     first = height.padding[0] - (TAPS - 1), width.padding[0] - (TAPS - 1)
@@ -221,7 +221,7 @@ def _plan(
 ) -> list[Launch]:
     size, lanes = dtype.size, target.lanes(dtype)
     row = result.channels * size
-    # Points begin on different lines of the first cache.
+    # Points begin on different lines of the L1 cache.
     point = source.channels * row + host.LINE
     transformed = Scratch(point * _NUM_POINTS, "winograd_filters")
     values: dict[str, Word] = {
@@ -336,8 +336,8 @@ def _unit_rows(
     """Rows of tiles that are worked on together."""
     row_bytes = row_tiles * (source.tile_bytes(size) + result.tile_bytes(size))
     filter_bytes = _filter_bytes(source.channels, result.channels, size)
-    is_near = filter_bytes <= host.in_second_cache(_NEAR_FILTER_SHARE)
-    most = host.in_second_cache(_UNIT_SHARE if is_near else _LARGE_UNIT_SHARE)
+    is_near = filter_bytes <= host.in_l2_cache(_NEAR_FILTER_SHARE)
+    most = host.in_l2_cache(_UNIT_SHARE if is_near else _LARGE_UNIT_SHARE)
     units = -(-rows // max(1, most // row_bytes))
     for more in range(units, rows + 1):
         if more % threads == 0 or more >= _UNITS_PER_THREAD * threads:

@@ -4,7 +4,7 @@
 
 A tile is 4 x 4 pixels of y, which take a patch of 6 x 6 pixels of x. For each of the 36 points
 there is a product of matrices, tiles by channels, in the microkernel. A unit of work is some rows
-of tiles: their patches are transformed to memory that stays in the second cache, multiplied, and
+of tiles: their patches are transformed to memory that stays in the L2 cache, multiplied, and
 the products transformed to y. The transform of a tile is 36 rows of channels, tile after tile. The
 sum over channels is made in order, so neither units nor threads change a bit.
 

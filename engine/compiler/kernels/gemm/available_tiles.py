@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ....graph import DType
-from ...ir.kernel_target import Stock, Target
+from ...ir.kernel_target import AvailableCode, Target
 from ...target.code import Code
 from ...target.host import LINE
 from . import any_tile
@@ -58,7 +58,7 @@ def of_one_thread(
         keep_vectors: whether the widths must be those of `grid`.
     """
     codes = microkernels(grid.rows, grid.vectors, columns, dtype, target)
-    if target.stock is None or all_at_hand(codes, target.stock):
+    if target.available is None or are_available(codes, target.available):
         return Tiles(grid, codes)
     to, vectors = target._replace(threads=1), grid.vectors if keep_vectors else None
     return choose_tiles(
@@ -69,14 +69,14 @@ def of_one_thread(
         dtype,
         to,
         ahead=False,
-        num_codes=len(target.stock),
+        num_codes=len(target.available),
         vectors=vectors,
     )
 
 
-def all_at_hand(codes: tuple[Code, ...], stock: Stock) -> bool:
+def are_available(codes: tuple[Code, ...], available: AvailableCode) -> bool:
     """Whether no code is missing."""
-    return all(map(stock.has, codes))
+    return all(map(available.has, codes))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -158,8 +158,8 @@ def _forms(
 
     One that fetches nothing ahead can be called as one that does, and one that paces as any.
     """
-    assert target.stock is not None
-    has, found = target.stock.has, dict[tuple[int, int], Code]()
+    assert target.available is not None
+    has, found = target.available.has, dict[tuple[int, int], Code]()
     kinds = list(
         itertools.product(
             (True, False)[: 2 - masked],

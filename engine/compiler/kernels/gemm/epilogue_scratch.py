@@ -1,8 +1,8 @@
 """A result that its epilogue alone reads: block by block, in memory of the thread.
 
-The epilogue finds it in cache, and no more than what it makes is written to memory. It is told
-where the result would begin if all of it were there: one of its words, of which each thread has
-copies in front of the block.
+The epilogue finds it in cache, and no more than what it makes is written to memory. It is given the
+address where the result would begin if all of it were there: one of its words, of which each thread
+has copies in front of the block.
 """
 
 from __future__ import annotations

@@ -15,13 +15,13 @@ from ...target.code import Code
 from . import any_tile, dot_kernel, transpose
 from . import gemm_kernel as kernel
 from .any_tile import ANY_SHAPE
-from .available_tiles import all_at_hand, choose_tiles, parts_of
+from .available_tiles import are_available, choose_tiles, parts_of
 from .blocking import (
     Blocks,
     choose_blocks,
     choose_product_grid,
-    is_turned_first,
-    may_be_turned_first,
+    is_transposed_first,
+    may_be_transposed_first,
 )
 from .epilogue_scratch import plan_epilogue_scratch
 from .microkernel import microkernels
@@ -99,10 +99,14 @@ def plan_gemm(
     if rows == 1 and not batch and inner % _PARTS == 0 and _is_long(b, columns, inner, dtype):
         return _plan_in_parts(a, b, c, columns, inner, dtype, target, accumulate, epilogue)
     is_plain = not (batch or accumulate or epilogue)
-    if is_plain and _is_made_turned(a, b, rows, columns, target.lanes(dtype)):
-        return _plan_made_turned(a, b, c, rows, columns, inner, dtype, target)
-    if not batch and a.row_stride == 1 != a.column_stride and is_turned_first(rows, columns, inner):
-        first, a = _plan_turn(a, rows, inner, dtype, target)
+    if is_plain and _is_made_transposed(a, b, rows, columns, target.lanes(dtype)):
+        return _plan_transposed_result(a, b, c, rows, columns, inner, dtype, target)
+    if (
+        not batch
+        and a.row_stride == 1 != a.column_stride
+        and is_transposed_first(rows, columns, inner)
+    ):
+        first, a = _plan_transpose(a, rows, inner, dtype, target)
         rest = (dtype, target)
         second = plan_gemm(
             *(a, b, c, rows, columns, inner, *rest), accumulate=accumulate, epilogue=epilogue
@@ -115,7 +119,7 @@ def plan_gemm(
     streams = epilogue.streams if epilogue else ()
     streamed = num_batches * rows * sum(stream.row_bytes for stream in streams)
     threads = target.threads
-    beside = target.may_be_beside(b.data)
+    beside = target.may_be_unaligned(b.data)
     blocks = choose_blocks(
         *(a, b, rows, columns, inner, dtype, grid, num_batches, threads, streamed),
         alone=alone,
@@ -129,9 +133,9 @@ def plan_gemm(
         ahead=ahead,
         paced=_is_far(rows, columns, dtype, target) and not own["own"],
     )
-    if target.stock is not None and not all_at_hand(codes, target.stock):
+    if target.available is not None and not are_available(codes, target.available):
         grid, codes = choose_tiles(
-            *(rows, columns, inner, num_batches, dtype, target, ahead, len(target.stock))
+            *(rows, columns, inner, num_batches, dtype, target, ahead, len(target.available))
         )
         blocks = choose_blocks(
             *(a, b, rows, columns, inner, dtype, grid, num_batches, threads, streamed),
@@ -211,12 +215,12 @@ def _of_other_sizes(
         found.append(dot_kernel.code(dtype, vector))
     if is_plain and a.row_stride == 1 and _is_narrow(b, columns, target.lanes(dtype)):
         found.append(transpose.epilogue_code(dtype, vector))
-    if a.row_stride == 1 != a.column_stride and may_be_turned_first(rows, columns, inner):
+    if a.row_stride == 1 != a.column_stride and may_be_transposed_first(rows, columns, inner):
         found.append(transpose.code(dtype, vector))
     if rows <= _FEW_ROWS:
         grid = choose_product_grid(_MANY_ROWS, columns, inner, 1, dtype, target)
         found += microkernels(grid.rows, grid.vectors, columns, dtype, target)[:1]
-    return tuple(code for code in found if target.stock is None or target.stock.has(code))
+    return tuple(code for code in found if target.available is None or target.available.has(code))
 
 
 def _as_dots(
@@ -231,7 +235,7 @@ def _as_dots(
     if rows <= _MOST_ROWS_OF_DOTS:
         return a, b, c, rows, columns
     if columns == 1 and c.row_stride == 1 and not has_epilogue:
-        return _turned(b), _turned(a), _turned(c), 1, rows
+        return _transposed(b), _transposed(a), _transposed(c), 1, rows
     return None
 
 
@@ -270,14 +274,14 @@ def _plan_in_parts(
     return [*first, *second]
 
 
-def _plan_turn(
+def _plan_transpose(
     a: Matrix, rows: int, inner: int, dtype: DType, target: Target
 ) -> tuple[Launch, Matrix]:
     """The launch that copies A so that its rows are contiguous, and the copy."""
     lanes = target.lanes(dtype)
     # Rows begin on different lines of a cache.
     stride = -(-inner // lanes) * lanes + host.LINE // dtype.size
-    memory = Scratch(-(-rows // lanes) * lanes * stride * dtype.size, "turned_a")
+    memory = Scratch(-(-rows // lanes) * lanes * stride * dtype.size, "transposed_a")
     launch = transpose.plan(
         *(a.data, a.column_stride * dtype.size, memory, stride * dtype.size),
         *(inner, rows, dtype, target.vector_bytes),
@@ -285,14 +289,14 @@ def _plan_turn(
     return launch, Matrix(memory, stride, 1)
 
 
-def _is_made_turned(a: Matrix, b: Matrix, rows: int, columns: int, lanes: int) -> bool:
+def _is_made_transposed(a: Matrix, b: Matrix, rows: int, columns: int, lanes: int) -> bool:
     """Whether C' = B' A' is made, where A is read along its columns, which are contiguous.
 
     Few columns leave lanes of C without work, and tiles that are high read A across. A transposed B
-    would have to be turned besides.
+    would have to be transposed besides.
     """
-    is_turned = a.row_stride == 1 != a.column_stride
-    return rows > columns and is_turned and _is_narrow(b, columns, lanes)
+    is_transposed = a.row_stride == 1 != a.column_stride
+    return rows > columns and is_transposed and _is_narrow(b, columns, lanes)
 
 
 def _is_narrow(b: Matrix, columns: int, lanes: int) -> bool:
@@ -302,7 +306,7 @@ def _is_narrow(b: Matrix, columns: int, lanes: int) -> bool:
     return columns < _FEW_VECTORS * lanes
 
 
-def _plan_made_turned(
+def _plan_transposed_result(
     a: Matrix,
     b: Matrix,
     c: Matrix,
@@ -316,14 +320,14 @@ def _plan_made_turned(
     lanes, size = target.lanes(dtype), dtype.size
     # Rows begin on different lines of a cache.
     stride = -(-rows // lanes) * lanes + host.LINE // size
-    memory = Scratch(columns * stride * size, "turned_c")
+    memory = Scratch(columns * stride * size, "transposed_c")
     places = memory, stride * size, c.data, c.row_stride * size
     epilogue = transpose.epilogue(*places, dtype, target.vector_bytes)
-    x, y, z = _turned(b), _turned(a), Matrix(memory, stride, 1)
+    x, y, z = _transposed(b), _transposed(a), Matrix(memory, stride, 1)
     return plan_gemm(x, y, z, columns, rows, inner, dtype, target, epilogue=epilogue)
 
 
-def _turned(matrix: Matrix) -> Matrix:
+def _transposed(matrix: Matrix) -> Matrix:
     return matrix._replace(row_stride=matrix.column_stride, column_stride=matrix.row_stride)
 
 
@@ -395,11 +399,11 @@ def _operands(
 def _with_rows_in_cache(grid: Grid, a: Matrix, rows: int, dtype: DType) -> Grid:
     """A grid whose tiles find the lines of their rows of A again for the next k.
 
-    Those of one vector, which are high, do not if rows share few sets of the first cache.
+    Those of one vector, which are high, do not if rows share few sets of the L1 cache.
     """
     if a.column_stride != 1 or grid.vectors.parts * grid.vectors.large > 1:
         return grid
-    most = host.lines_in_first_cache(a.row_stride * dtype.size)
+    most = host.lines_in_l1_cache(a.row_stride * dtype.size)
     return grid._replace(rows=Cut.of(rows, min(grid.rows.large, most)))
 
 
@@ -413,11 +417,11 @@ def _fetched_a(
     dtype: DType,
     target: Target,
 ) -> int:
-    """How what the next part takes of A is fetched, where A and C leave the second cache.
+    """How what the next part takes of A is fetched, where A and C leave the L2 cache.
 
     Rows are one run of memory if little stands between those parts of them that are used.
     """
-    is_near = rows * (inner + columns) * dtype.size <= host.second_cache()
+    is_near = rows * (inner + columns) * dtype.size <= host.l2_cache()
     # Shorter vectors take so long for a part that what the next one takes comes in time by itself,
     # and fetching it costs them more.
     if target.vector_bytes < host.LINE or is_near or blocks.streams:
@@ -431,9 +435,9 @@ def _fetched_a(
 
 
 def _is_far(rows: int, columns: int, dtype: DType, target: Target) -> bool:
-    """Whether the memory of a result is beyond the second cache."""
+    """Whether the memory of a result is beyond the L2 cache."""
     num_bytes = rows * columns * dtype.size
-    return target.vector_bytes >= host.LINE and num_bytes >= host.in_second_cache(_FAR_SHARE)
+    return target.vector_bytes >= host.LINE and num_bytes >= host.in_l2_cache(_FAR_SHARE)
 
 
 def _plan_own(

@@ -44,13 +44,13 @@ SHAPE = (
 _ROWS_OF_A_BASE = 7
 # Products along k in a round of the innermost loop.
 UNROLL = 2
-# B is fetched into the first cache this many k before it is used, by tiles of some height: lower
+# B is fetched into the L1 cache this many k before it is used, by tiles of some height: lower
 # ones have no time to spare for that. Nor have 4 x 3 short vectors, whose panels stay there: each
 # fetch takes the place of a load, and of the power that the clock depends on.
 _FETCHED_AHEAD = 8
 _FEWEST_ROWS_TO_FETCH = 4
 _FEWEST_ROWS_TO_FETCH_SHORT = 5
-# Rounds of the innermost loop in which a line of C is on its way into the first cache. Lines from
+# Rounds of the innermost loop in which a line of C is on its way into the L1 cache. Lines from
 # beyond the second one take long, and hold few places meanwhile, which lines of A and B need too.
 _ROUNDS_OF_LINE = 2
 
@@ -61,7 +61,7 @@ class Tile(NamedTuple):
     masked: the last vector of B, and so that of C, may be partial.
     lanewise: A has a vector for each vector of B, A[r; o, k, n], instead of one element for all n:
         then C[r, n] is a sum of A[r; o, k, n] * B[o, k; n].
-    ahead: the kernel also fetches what is needed later into the second cache, a line for each round
+    ahead: the kernel also fetches what is needed later into the L2 cache, a line for each round
         of k, which is UNROLL of them.
     paced: C is far away: its lines are fetched one after the other while the sums are made, if
         these are long enough. For vectors of a whole line.

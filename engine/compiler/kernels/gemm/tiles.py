@@ -46,7 +46,7 @@ def choose_grid(
         vectors: width of the result in vectors.
         inner: number of products in each sum.
         registers: vector registers of the processor.
-        b_cost: cycles for a vector of B besides; more if it comes from the second cache.
+        b_cost: cycles for a vector of B besides; more if it comes from the L2 cache.
         spare: vector registers for what is neither a sum nor an operand, as a mask.
     """
     best: tuple[float, Grid] | None = None

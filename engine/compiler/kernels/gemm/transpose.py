@@ -14,7 +14,7 @@ from ...target.code import Code
 from ..addressing import Words, function, invoke, minimum, share
 from .pack import TRANSPOSE, write_transpose
 
-SYMBOL = "turn"
+SYMBOL = "transpose_matrix"
 
 # Strides are in bytes. There is room for as many rows and columns of `to` as are a multiple of the
 # lanes.

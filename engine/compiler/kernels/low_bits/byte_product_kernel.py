@@ -1,7 +1,7 @@
 """The kernel of products of bytes: C[m, n] = sum over k of A[m, k] * B[k, n], in int32.
 
 Threads share the columns, in strips as wide as a vector of bytes. Of few rows, some rows of B at a
-time are gone through along memory, and sums wait in scratch memory for the next ones; of many, a
+time are streamed along memory, and sums wait in scratch memory for the next ones; of many, a
 strip of B is copied, as sums take it, for all rows of A to use. Whole numbers have the same sum in
 any order, so the result has the same bits on all processors.
 """

@@ -4,7 +4,7 @@
     S[g, m, n] = sum over k in g of A[m, k] * B[k, n]
 
 Numbers of B become floats in registers. Threads share the columns, in strips. Of few rows, some
-rows of B at a time are gone through along memory, and sums wait in scratch memory for the next; of
+rows of B at a time are streamed along memory, and sums wait in scratch memory for the next; of
 many, a strip of B is copied as floats, for all rows of A to use.
 """
 

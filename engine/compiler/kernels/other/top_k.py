@@ -1,6 +1,6 @@
 """The greatest elements of each line, from the greatest down; of equal ones the first.
 
-A line is gone through once, with the best so far kept in order: what is no greater than the
+A line is scanned once, with the best so far kept in order: what is no greater than the
 least of those, nearly everything soon, is passed over by whole vectors. Threads share the lines.
 """
 

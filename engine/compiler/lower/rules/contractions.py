@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from ....graph import DType, bfloat16, float32, float64
 from ...ir.builder import Builder, broadcast
 from ...ir.element_types import wide
-from ...ir.kernel_target import Target
-from ...ir.launch import Buffer, Matrix
+from ...ir.launch import Buffer, Launch, Matrix
 from ...ir.not_lowered import NotLoweredError
-from ...ir.program import Operand, Shape, View, contiguous
+from ...ir.program import KernelArguments, KernelPlanner, Operand, Shape, View, contiguous
 from ...kernels.gemm.operand_format import Factors
 from ...kernels.gemm.products import plan_product
-from ...target.bfloat16_unit import PairUnit, pair_unit
+from ...target.bfloat16_unit import pair_unit
 from .table import Lowered, lowers
 
 
@@ -51,12 +50,15 @@ def _sums_of_products(b: Builder, x: View, y: View) -> Operand:
 def factors(b: Builder, x: View, y: View) -> tuple[View, View]:
     """The operands of a product as its kernels take them.
 
-    That is bfloat16 where the processor multiplies that faster, also where both have been made
+    That is halves where the machine multiplies these faster, also where both have been made
     float32 for the product alone; otherwise halves become float32.
     """
-    if pair_unit() is not None:
+    taken = b.machine.halves
+    if taken is None:
+        taken = frozenset({bfloat16} if pair_unit() is not None else ())
+    if taken:
         left, right = b.halves_of(x), b.halves_of(y)
-        if left is not None and right is not None and b.dtype(left) == b.dtype(right) == bfloat16:
+        if left is not None and right is not None and b.dtype(left) == b.dtype(right) in taken:
             return left, right
     return b.widened(x), b.widened(y)
 
@@ -215,69 +217,54 @@ def _kernel_call(
     if unit is not None:
         x = _readable(b, x)
     steps = contiguous((*batch, x.shape[-2], y.shape[-1])) if places is None else places
-    made = _Product(x, y, batch, steps, b.dtype(x), dtype, unit)
+    sizes = (*batch, *x.shape[-2:], y.shape[-1])
     return b.kernel_call_on(
         "matmul",
         (x, y),
         shape,
         dtype,
-        made.plan,
-        work=made.work,
+        ProductPlanner(sizes, steps, b.dtype(x), Factors(dtype, unit)),
+        work=math.prod(sizes),
         epilogue=places is None,
     )
 
 
-class _Product(NamedTuple):
-    """A product that is to be planned.
+@dataclass(frozen=True)
+class ProductPlanner(KernelPlanner):
+    """The kernels of a product of matrices, or of batches of them.
 
     Attributes:
-        x: (batch..., m, k).
-        y: (batch..., k, n).
-        batch: its sizes, at most two.
-        steps: strides of the result along (batch..., m, n).
-        given: the type of the factors.
-        dtype: that of the result.
-        unit: what multiplies bfloat16.
+        sizes: of the batch, with at most two axes; rows, terms of a sum, columns.
+        steps: strides of the result along (batch..., rows, columns).
+        dtype: of the operands.
+        factors: what is multiplied, and what it is summed up in.
     """
 
-    x: View
-    y: View
-    batch: Shape
-    steps: Shape
-    given: DType
-    dtype: DType
-    unit: PairUnit | None
+    sizes: Shape = field(repr=False)
+    steps: Shape = field(repr=False)
+    dtype: DType = field(repr=False)
+    factors: Factors = field(repr=False)
 
-    @property
-    def work(self) -> int:
-        """How many multiplications there are."""
-        return math.prod((*self.batch, *self.x.shape[-2:], self.y.shape[-1]))
+    def plan(self, arguments: KernelArguments) -> Sequence[Launch]:
+        *batch, rows, inner, columns = map(arguments.real, self.sizes)
+        left, right = (self._matrix(view, arguments.real) for view in arguments.views)
+        *c_batch, row, _ = map(arguments.real, self.steps)
+        return plan_product(
+            left,
+            right,
+            Matrix(arguments.outputs[0], row, 1, tuple(c_batch)),
+            rows,
+            columns,
+            inner,
+            self.factors,
+            arguments.target,
+            batch=tuple(batch),
+            epilogue=arguments.epilogue,
+        )
 
-    def plan(
-        self,
-        real: Callable[[int], int],
-        target: Target,
-        inputs: Any,
-        outputs: Any,
-        epilogue: Any = None,
-    ) -> Any:
-        """The launches."""
-        (rows, inner), columns = map(real, self.x.shape[-2:]), real(self.y.shape[-1])
-        size = self.given.size
-
-        def matrix(view: View) -> Matrix:
-            strides = [real(s) for s in view.strides]
-            row, column = strides[-2:]
-            if real(view.shape[-2]) == 1:
-                row = max(row, 1) if column == 1 else 1
-            return Matrix(
-                Buffer(view.storage, real(view.offset) * size), row, column, tuple(strides[:-2])
-            )
-
-        *c_batch, row, _ = map(real, self.steps)
-        c = Matrix(Buffer(outputs[0]), row, 1, tuple(c_batch))
-        factors = matrix(self.x), matrix(self.y)
-        sizes = rows, columns, inner
-        batch = tuple(map(real, self.batch))
-        multiplied = Factors(self.dtype, self.unit)
-        return plan_product(*factors, c, *sizes, multiplied, target, batch=batch, epilogue=epilogue)
+    def _matrix(self, view: View, real: Callable[[int], int]) -> Matrix:
+        *batch, row, column = map(real, view.strides)
+        if real(view.shape[-2]) == 1:
+            row = max(row, 1) if column == 1 else 1
+        data = Buffer(view.storage, real(view.offset) * self.dtype.size)
+        return Matrix(data, row, column, tuple(batch))

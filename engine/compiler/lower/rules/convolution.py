@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ....graph import DType, bfloat16, float32, float64
 from ....ops.nn.conv_transpose import all_pads, out_dims
 from ....ops.nn.windows import Geometry
 from ...ir.builder import Builder
-from ...ir.kernel_target import Target
-from ...ir.launch import Buffer
+from ...ir.launch import Launch
 from ...ir.not_lowered import NotLoweredError
-from ...ir.program import Operand, Shape, View
+from ...ir.program import KernelArguments, KernelPlanner, Operand, Shape, View
 from ...ir.sizes import is_known
 from ...kernels.conv.conv import plan_conv_forward, plan_conv_input_gradient, takes_pairs
 from ...kernels.conv.filter_gradient import plan_conv_filter_gradient, takes_pixel_pairs
@@ -42,27 +42,87 @@ def geometry(step: Lowered, spatial: Sequence[int], window: Sequence[int]) -> Ge
 
 def _described(
     step: Lowered, images: int, spatial: Shape, channels: int, filters: int, window: Shape
-) -> tuple[Callable[[Callable[[int], int]], Convolution], tuple[int, ...]]:
-    """The convolution for real sizes, and the sizes of its output."""
+) -> Convolution:
+    """The convolution, of a number of images that may be symbolic."""
     found = geometry(step, spatial, window)
     if any(p < 0 for pair in found.pads for p in pair):
         raise NotLoweredError(f"{step.type} that crops")
-    groups = step.attrs["groups"]
+    return Convolution(
+        images,
+        found.dims,
+        channels,
+        filters,
+        found.window,
+        found.strides,
+        found.dilations,
+        found.pads,
+        step.attrs["groups"],
+    )
 
-    def describe(real: Callable[[int], int]) -> Convolution:
-        return Convolution(
-            real(images),
-            found.dims,
-            channels,
+
+@dataclass(frozen=True)
+class ConvolutionPlanner(KernelPlanner):
+    """The kernels of a convolution.
+
+    Attributes:
+        geometry: its sizes; that of images may be symbolic.
+        dtype: of the operands.
+        unit: what multiplies them as bfloat16, if anything does.
+    """
+
+    geometry: Convolution
+    dtype: DType
+    unit: PairUnit | None
+
+    def parameters(self) -> dict[str, Any]:
+        x = self.geometry
+        sizes = {"strides": x.strides, "padding": x.padding}
+        return {**sizes, "dilation": x.dilation, "groups": x.groups}
+
+    def sized(self, real: Callable[[int], int]) -> Convolution:
+        """The geometry in a run."""
+        return replace(self.geometry, images=real(self.geometry.images))
+
+    def plan(self, arguments: KernelArguments) -> Sequence[Launch]:
+        (x, filters), (y,) = arguments.inputs, arguments.outputs
+        return plan_conv_forward(
+            x,
             filters,
-            found.window,
-            found.strides,
-            found.dilations,
-            found.pads,
-            groups,
+            y,
+            self.sized(arguments.real),
+            self.dtype,
+            arguments.target,
+            unit=self.unit,
+            epilogue=arguments.epilogue,
         )
 
-    return describe, found.out
+
+class InputGradientPlanner(ConvolutionPlanner):
+    """The kernels of the gradient with respect to the input."""
+
+    def plan(self, arguments: KernelArguments) -> Sequence[Launch]:
+        (dy, filters), (dx,) = arguments.inputs, arguments.outputs
+        return plan_conv_input_gradient(
+            dy,
+            filters,
+            dx,
+            self.sized(arguments.real),
+            self.dtype,
+            arguments.target,
+            unit=self.unit,
+            epilogue=arguments.epilogue,
+        )
+
+
+class FilterGradientPlanner(ConvolutionPlanner):
+    """The kernels of the gradient with respect to the filters."""
+
+    def plan(self, arguments: KernelArguments) -> Sequence[Launch]:
+        (x, dy), (df,) = arguments.inputs, arguments.outputs
+        sizes = self.sized(arguments.real)
+        return plan_conv_filter_gradient(
+            x, dy, df, sizes, self.dtype, arguments.target, unit=self.unit
+        )
 
 
 def _check(*dtypes: DType) -> None:
@@ -70,15 +130,16 @@ def _check(*dtypes: DType) -> None:
         raise NotLoweredError(f"a convolution of {dtypes}")
 
 
-def _one_for_unknown(size: int) -> int:
-    return size if is_known(size) else 1
-
-
 def _factors(
     b: Builder, takes: Callable[[PairUnit], bool], *operands: Operand
 ) -> tuple[PairUnit | None, tuple[View, ...]]:
     """What multiplies the operands as bfloat16, and these; None where it is done as they are."""
-    unit = pair_unit()
+    if b.machine.halves:
+        found = [b.halves_of(x) if isinstance(x, View) else None for x in operands]
+        dtypes = {b.dtype(x) for x in found if x is not None}
+        if None not in found and len(dtypes) == 1 and dtypes <= b.machine.halves:
+            return None, tuple(b.whole(x) for x in found if x is not None)
+    unit = pair_unit() if b.machine.halves is None else None
     if unit is not None and takes(unit):
         found = [b.halves_of(x) if isinstance(x, View) else None for x in operands]
         views = tuple(b.whole(x) for x in found if x is not None and b.dtype(x) == bfloat16)
@@ -94,17 +155,12 @@ def forward(b: Builder, step: Lowered, x: Operand, kernel: Operand) -> Operand:
     _check(dtype)
     images, *spatial, channels = b.shape(x)
     *window, _, filters = b.shape(kernel)
-    describe, out = _described(step, images, tuple(spatial), channels, filters, tuple(window))
-    sizes = describe(_one_for_unknown)
+    sizes = _described(step, images, tuple(spatial), channels, filters, tuple(window))
     unit, views = _factors(b, lambda unit: takes_pairs(sizes, channels, unit), x, kernel)
-
-    def plan(real: Any, target: Target, inputs: Any, outputs: Any, epilogue: Any = None) -> Any:
-        operands = Buffer(inputs[0]), Buffer(inputs[1]), Buffer(outputs[0]), describe(real)
-        return plan_conv_forward(*operands, dtype, target, unit=unit, epilogue=epilogue)
-
-    shape = (images, *out, filters)
+    planner = ConvolutionPlanner(sizes, dtype, unit)
+    shape = (images, *sizes.output, filters)
     work = math.prod(shape) * math.prod(b.shape(kernel)[:-1])
-    return b.kernel_call_on("convolution", views, shape, dtype, plan, work=work)
+    return b.kernel_call_on("convolution", views, shape, dtype, planner, work=work)
 
 
 @lowers("ConvInputGrad")
@@ -118,23 +174,16 @@ def input_gradient(
     images, filters = b.shape(dy)[0], b.shape(dy)[-1]
     *window, inside, _ = b.shape(kernel)
     channels = inside * step.attrs["groups"]
-    describe, out = _described(step, images, spatial, channels, filters, tuple(window))
-    if b.shape(dy)[1:-1] != out:
+    sizes = _described(step, images, spatial, channels, filters, tuple(window))
+    if b.shape(dy)[1:-1] != sizes.output:
         raise NotLoweredError(f"ConvInputGrad of {b.shape(dy)} for {spatial}")
-    is_one_phase = all(s == 1 for s in step.attrs["strides"])
-
-    sizes = describe(_one_for_unknown)
     unit, views = _factors(b, lambda unit: takes_pairs(sizes, filters, unit), dy, kernel)
-
-    def plan(real: Any, target: Target, inputs: Any, outputs: Any, epilogue: Any = None) -> Any:
-        operands = Buffer(inputs[0]), Buffer(inputs[1]), Buffer(outputs[0]), describe(real)
-        return plan_conv_input_gradient(*operands, dtype, target, unit=unit, epilogue=epilogue)
-
+    planner = InputGradientPlanner(sizes, dtype, unit)
     shape = (images, *spatial, channels)
     work = math.prod(b.shape(dy)) * math.prod(b.shape(kernel)[:-1])
-    if is_one_phase:
-        return b.kernel_call_on("convolution gradient", views, shape, dtype, plan, work=work)
-    return b.kernel_call("convolution gradient", views, [(shape, dtype)], plan, work=work)[0]
+    if all(s == 1 for s in sizes.strides):  # rows are finished in one phase
+        return b.kernel_call_on("convolution gradient", views, shape, dtype, planner, work=work)
+    return b.kernel_call("convolution gradient", views, [(shape, dtype)], planner, work=work)[0]
 
 
 @lowers("ConvKernelGrad")
@@ -145,20 +194,14 @@ def filter_gradient(b: Builder, step: Lowered, x: Operand, dy: Operand, *dims: O
     window = filled(step.attrs["window"], dims)
     images, *spatial, channels = b.shape(x)
     filters = b.shape(dy)[-1]
-    describe, out = _described(step, images, tuple(spatial), channels, filters, window)
-    if b.shape(dy)[1:-1] != out:
+    sizes = _described(step, images, tuple(spatial), channels, filters, window)
+    if b.shape(dy)[1:-1] != sizes.output:
         raise NotLoweredError(f"ConvKernelGrad of {b.shape(x)} and {b.shape(dy)}")
-
-    sizes = describe(_one_for_unknown)
     unit, views = _factors(b, lambda unit: takes_pixel_pairs(sizes, unit), x, dy)
-
-    def plan(real: Any, target: Target, inputs: Any, outputs: Any) -> Any:
-        operands = Buffer(inputs[0]), Buffer(inputs[1]), Buffer(outputs[0]), describe(real)
-        return plan_conv_filter_gradient(*operands, dtype, target, unit=unit)
-
+    planner = FilterGradientPlanner(sizes, dtype, unit)
     shape = (*window, channels // step.attrs["groups"], filters)
     work = math.prod(b.shape(dy)) * math.prod(shape[:-1])
-    return b.kernel_call("filter gradient", views, [(shape, dtype)], plan, work=work)[0]
+    return b.kernel_call("filter gradient", views, [(shape, dtype)], planner, work=work)[0]
 
 
 @lowers("ConvTranspose")

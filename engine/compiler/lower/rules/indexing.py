@@ -145,6 +145,8 @@ _MOST_COMPARED = 256
 
 @lowers("SearchSorted")
 def _search_sorted(b: Builder, step: Lowered, sequence: Operand, values: Operand) -> Operand:
+    if len(b.shape(sequence)) > 1:
+        raise NotLoweredError("a search in several rows")
     return _place_in(b, sequence, values, first=step.attrs["side"] == "left")
 
 

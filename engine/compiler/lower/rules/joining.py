@@ -35,7 +35,7 @@ def _concat(b: Builder, step: Lowered, *xs: Operand) -> Operand:
     if any(_without(b.shape(x), axis) != _without(shape, axis) for x in xs):
         raise NotLoweredError(f"Concat of {[b.shape(x) for x in xs]}")
     if len({n for n in sizes if not is_known(n)}) > 1:
-        raise NotLoweredError("Concat of several unknown sizes")  # their sum cannot be told apart
+        raise NotLoweredError("Concat of several unknown sizes")  # their sum is no product of sizes
     y = b.storage((*shape[:axis], sum(sizes), *shape[axis + 1 :]), step.dtypes[0])
     start = 0
     for x, size in zip(xs, sizes, strict=True):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from ....graph import float32, int32
 from ...ir.builder import Builder
-from ...ir.kernel_target import Target
-from ...ir.launch import Buffer
+from ...ir.launch import Launch
 from ...ir.not_lowered import NotLoweredError
-from ...ir.program import Operand, View
+from ...ir.program import KernelArguments, KernelPlanner, Operand, View
 from ...ir.sizes import is_known, shown
 from ...kernels.low_bits.byte_products import plan_byte_product, plan_byte_sums
 from ...kernels.low_bits.weight_products import plan_weight_product
@@ -28,21 +27,31 @@ def _byte_matmul(b: Builder, step: Lowered, x: Operand, y: Operand) -> Operand:
     (*lead, inner), (_, columns) = b.shape(x), b.shape(y)
     _check_terms(step, inner)
     rows = math.prod(lead)
-    planned = plan_byte_product
-    if isinstance(y, View) and y.strides[1] != 1 and y.strides[0] == 1:
-        y, planned = b.transpose(y, [1, 0]), plan_byte_sums
-
-    def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
-        sizes = real(rows), real(columns), real(inner)
-        unit = byte_unit(target.vector_bytes)
-        left, sums, right = map(Buffer, inputs)
-        return planned(left, sums, right, Buffer(outputs[0]), *sizes, target, unit)
-
+    is_transposed = isinstance(y, View) and y.strides[1] != 1 and y.strides[0] == 1
+    if is_transposed:
+        y = b.transpose(y, [1, 0])
+    planner = _ByteProductPlanner((rows, columns, inner), is_transposed)
     x = _filled_up(b, x, _QUAD)
     totals = b.reduce("sum", b.cast(b.reshape(x, (rows, b.shape(x)[-1])), int32), [1])
     shapes = [((*lead, columns), int32)]
     work = rows * inner * columns
-    return b.kernel_call("byte_matmul", [x, totals, y], shapes, plan, work=work)[0]
+    return b.kernel_call("byte_matmul", [x, totals, y], shapes, planner, work=work)[0]
+
+
+@dataclass(frozen=True)
+class _ByteProductPlanner(KernelPlanner):
+    """A product of matrices of bytes, the second of which may be given transposed."""
+
+    sizes: tuple[int, int, int] = field(repr=False)  # rows, columns, terms of a sum
+    is_transposed: bool
+
+    def plan(self, arguments: KernelArguments) -> Sequence[Launch]:
+        left, sums, right = arguments.inputs
+        rows, columns, inner = map(arguments.real, self.sizes)
+        target = arguments.target
+        plan = plan_byte_sums if self.is_transposed else plan_byte_product
+        unit = byte_unit(target.vector_bytes)
+        return plan(left, sums, right, arguments.outputs[0], rows, columns, inner, target, unit)
 
 
 @lowers("FewBitsMatMul")
@@ -56,17 +65,37 @@ def _few_bits(b: Builder, step: Lowered, x: Operand, w: Operand, *groups: Operan
     rows = math.prod(lead)
     grouped = b.reshape(_filled_up(b, x, size), (rows, -(-inner // size), size))
     totals = b.reduce("sum", grouped, [2])
-
-    def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
-        left, right, sums, *rest = map(Buffer, inputs)
-        scales = (rest[0], rest[1]) if rest else None
-        sizes = real(rows), columns, inner, bits, size
-        c = Buffer(outputs[0])
-        return plan_weight_product(left, right, c, sums, scales, *sizes, target)
-
+    planner = _WeightProductPlanner(rows, columns, inner, bits, size)
     given = [x, w, totals, *groups]
     work = rows * inner * columns
-    return b.kernel_call("few_bits", given, [((*lead, columns), float32)], plan, work=work)[0]
+    return b.kernel_call("few_bits", given, [((*lead, columns), float32)], planner, work=work)[0]
+
+
+@dataclass(frozen=True)
+class _WeightProductPlanner(KernelPlanner):
+    """A product of floats with weights of few bits, which have scales by groups of rows."""
+
+    rows: int = field(repr=False)
+    columns: int
+    inner: int
+    bits: int
+    group_size: int
+
+    def plan(self, arguments: KernelArguments) -> Sequence[Launch]:
+        left, right, sums, *groups = arguments.inputs
+        return plan_weight_product(
+            left,
+            right,
+            arguments.outputs[0],
+            sums,
+            (groups[0], groups[1]) if groups else None,
+            arguments.real(self.rows),
+            self.columns,
+            self.inner,
+            self.bits,
+            self.group_size,
+            arguments.target,
+        )
 
 
 def _check_terms(step: Lowered, inner: int) -> None:

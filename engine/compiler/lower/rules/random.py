@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from ....graph import bfloat16, bool_, float16, float32, float64, int32, uint32, uint64
 from ...ir.builder import Builder
-from ...ir.kernel_target import Target
-from ...ir.launch import Buffer
+from ...ir.launch import Launch
 from ...ir.not_lowered import NotLoweredError
-from ...ir.program import Operand, Shape, View
-from ...ir.sizes import is_known
+from ...ir.program import KernelArguments, KernelPlanner, Operand, Shape, View
+from ...ir.sizes import DerivedSize, is_known
 from ...kernels.other.philox import plan_random_bools, plan_random_words
 from .cumulative import running
 from .table import Lowered, filled, lowers
@@ -60,22 +60,40 @@ def _dropout(b: Builder, step: Lowered, x: Operand, state: Operand) -> Operand:
 
 def _bools(b: Builder, state: Operand, shape: Shape, least: int) -> View:
     """For each place of a shape, whether its word is `least` or more."""
-    count = math.prod(shape)
+    planner = BoolsPlanner(math.prod(shape), least)
+    return b.kernel_call("random bools", [state], [(shape, bool_)], planner, hoisted=True)[0]
 
-    def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
-        return plan_random_bools(Buffer(inputs[0]), Buffer(outputs[0]), real(count), least, target)
 
-    return b.kernel_call("random bools", [state], [(shape, bool_)], plan, early=True)[0]
+@dataclass(frozen=True)
+class BoolsPlanner(KernelPlanner):
+    """Whether each of the first `count` words of a draw is `least` or more."""
+
+    count: int = field(repr=False)
+    least: int
+
+    def plan(self, arguments: KernelArguments) -> Sequence[Launch]:
+        (state,), (y,) = arguments.inputs, arguments.outputs
+        count = arguments.real(self.count)
+        return plan_random_bools(state, y, count, self.least, arguments.target)
+
+
+@dataclass(frozen=True)
+class WordsPlanner(KernelPlanner):
+    """The first `count` words of a draw."""
+
+    count: int = field(repr=False)
+
+    def plan(self, arguments: KernelArguments) -> Sequence[Launch]:
+        (state,), (y,) = arguments.inputs, arguments.outputs
+        return plan_random_words(state, y, arguments.real(self.count), arguments.target)
 
 
 def _words(b: Builder, state: Operand, count: int) -> View:
     """The first words of a draw."""
 
     def make() -> View:
-        def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
-            return plan_random_words(Buffer(inputs[0]), Buffer(outputs[0]), real(count), target)
-
-        return b.kernel_call("random words", [state], [((count,), uint32)], plan, early=True)[0]
+        made, planner = [((count,), uint32)], WordsPlanner(count)
+        return b.kernel_call("random words", [state], made, planner, hoisted=True)[0]
 
     return b.once(("words", state, count), make)
 
@@ -142,7 +160,17 @@ def _half(b: Builder, count: int) -> int:
     """count / 2, rounded up."""
     if count % 2 == 0 or is_known(count):
         return (count + 1) // 2
-    return b.derive(lambda real: (real(count) + 1) // 2, ("half", count))
+    return b.derive(Half(count))
+
+
+@dataclass(frozen=True)
+class Half(DerivedSize):
+    """count / 2, rounded up."""
+
+    count: int
+
+    def value(self, real: Callable[[int], int]) -> int:
+        return (real(self.count) + 1) // 2
 
 
 def _polar(s: Any, first: Any, second: Any) -> tuple[Any, Any]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from ....graph import bool_, int32, int64
+from ....graph import DType, bool_, int32, int64
 from ...ir.builder import Builder, as_it_is, broadcast
-from ...ir.kernel_target import Target
-from ...ir.launch import Buffer
+from ...ir.launch import Launch
 from ...ir.not_lowered import NotLoweredError
-from ...ir.program import Operand, Over, Shape, Size, View
-from ...kernels.other.first_of_each import TABLE_PLACES, plan_first
+from ...ir.program import Alias, KernelArguments, KernelPlanner, Operand, Shape, Size, View
+from ...kernels.other.first_occurrence import TABLE_PLACES, plan_first_occurrence
 from ...kernels.other.scatter import plan_scatter
 from .indexing import checked, numbers, wrapped
 from .table import Lowered, filled, lowers
@@ -140,14 +139,23 @@ def _segment_sum(b: Builder, step: Lowered, rows: Operand, ids: Operand, *dims: 
 def _first_occurrence(b: Builder, step: Lowered, x: Operand) -> Operand:
     (count,) = b.shape(x)
     numbered = numbers(b, x)
-    dtype = b.dtype(numbered)
-
-    def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
-        first, table = map(Buffer, outputs)
-        return plan_first(Buffer(inputs[0]), first, table, real(count), dtype, target)
-
     made = [((count,), int32), ((TABLE_PLACES * count,), int32)]
-    return b.kernel_call("first of each", [numbered], made, plan)[0]
+    planner = FirstPlanner(count, b.dtype(numbered))
+    return b.kernel_call("first_occurrence", [numbered], made, planner)[0]
+
+
+@dataclass(frozen=True)
+class FirstPlanner(KernelPlanner):
+    """The first place of each of `count` numbers."""
+
+    count: int = field(repr=False)
+    dtype: DType = field(repr=False)
+
+    def plan(self, arguments: KernelArguments) -> Sequence[Launch]:
+        (x,), (first, table) = arguments.inputs, arguments.outputs
+        return plan_first_occurrence(
+            x, first, table, arguments.real(self.count), self.dtype, arguments.target
+        )
 
 
 def put_rows(b: Builder, table: Operand, places: Operand, rows: Operand) -> View:
@@ -155,19 +163,52 @@ def put_rows(b: Builder, table: Operand, places: Operand, rows: Operand) -> View
     shape, dtype = b.shape(table), b.dtype(table)
     (count,) = b.shape(places)
     places = numbers(b, places)
-    index_dtype = b.dtype(places)
     if dtype == bool_ or b.shape(rows) != (count, *shape[1:]):
         raise NotLoweredError(f"rows {b.shape(rows)} for a table of {shape} {dtype}")
-
-    def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
-        sizes = 1, real(count), real(shape[0]), real(math.prod(shape[1:]))
-        given = Buffer(inputs[0]), Buffer(inputs[1]), Buffer(inputs[2]), Buffer(outputs[0])
-        return plan_scatter("update", *given, *sizes, dtype, index_dtype, target)
-
+    sizes = 1, count, shape[0], math.prod(shape[1:])
+    planner = ScatterPlanner("update", sizes, dtype, b.dtype(places))
     whole = b.whole(table)
     inputs = [rows, places, whole]
-    over = Over(whole.storage, math.prod(b.shape(rows)))
-    return b.kernel_call("put rows", inputs, [(shape, dtype)], plan, over=over)[0]
+    alias = Alias(whole.storage, math.prod(b.shape(rows)))
+    return b.kernel_call("put rows", inputs, [(shape, dtype)], planner, alias=alias)[0]
+
+
+@dataclass(frozen=True)
+class ScatterPlanner(KernelPlanner):
+    """Rows combined with those of tables at places; without tables to start with, with zeros.
+
+    Attributes:
+        mode: "update", "add", "mul", "max" or "min".
+        sizes: the number of tables, of places in each, of rows and of columns of a table.
+        dtype: of the rows.
+        index_dtype: of the places.
+        own_places: whether each table has places of its own.
+    """
+
+    mode: str
+    sizes: tuple[int, int, int, int] = field(repr=False)
+    dtype: DType = field(repr=False)
+    index_dtype: DType = field(repr=False)
+    own_places: bool = False
+
+    def plan(self, arguments: KernelArguments) -> Sequence[Launch]:
+        rows, places, *start = arguments.inputs
+        tables, count, size, width = map(arguments.real, self.sizes)
+        return plan_scatter(
+            self.mode,
+            rows,
+            places,
+            start[0] if start else None,
+            arguments.outputs[0],
+            tables,
+            count,
+            size,
+            width,
+            self.dtype,
+            self.index_dtype,
+            arguments.target,
+            own_indices=self.own_places,
+        )
 
 
 def _scattered(
@@ -198,23 +239,6 @@ def _scattered(
     dtype, index_dtype = b.dtype(rows), b.dtype(places)
     if dtype == bool_ or math.prod(b.shape(rows)) != number * count * width:
         raise NotLoweredError(f"a scatter of {b.shape(rows)} {dtype}")
-
-    def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
-        return plan_scatter(
-            mode,
-            Buffer(inputs[0]),
-            Buffer(inputs[1]),
-            Buffer(inputs[2]) if start is not None else None,
-            Buffer(outputs[0]),
-            real(number),
-            real(count),
-            real(size),
-            real(width),
-            dtype,
-            index_dtype,
-            target,
-            own_indices=own_places,
-        )
-
+    planner = ScatterPlanner(mode, (number, count, size, width), dtype, index_dtype, own_places)
     inputs = [rows, places] if start is None else [rows, places, start]
-    return b.kernel_call("scatter", inputs, [(tables, dtype)], plan)[0]
+    return b.kernel_call("scatter", inputs, [(tables, dtype)], planner)[0]

@@ -3,31 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from ...ir.builder import Builder
 from ...ir.not_lowered import NotLoweredError
 from ...ir.program import Operand
-from ...ir.sizes import is_known
+from ...ir.sizes import DerivedSize, is_known
 from .joining import copy_into, part
 from .table import Lowered, known_size, lowers
 
 
-def _numbers(b: Builder, n: int, index: int, count: int) -> tuple[int, int]:
-    """Where a share of n rows begins, and how many rows it has."""
+@dataclass(frozen=True)
+class ShareBegin(DerivedSize):
+    """Where share `index` of `rows` in `count` begins."""
 
-    def begin(real: Callable[[int], int]) -> int:
-        return real(n) * index // count
+    rows: int
+    index: int
+    count: int
 
-    def size(real: Callable[[int], int]) -> int:
-        found = real(n) * (index + 1) // count - begin(real)
+    def value(self, real: Callable[[int], int]) -> int:
+        return real(self.rows) * self.index // self.count
+
+
+@dataclass(frozen=True)
+class ShareRows(DerivedSize):
+    """How many rows share `index` of `rows` in `count` has; one without any is refused."""
+
+    rows: int
+    index: int
+    count: int
+
+    def value(self, real: Callable[[int], int]) -> int:
+        rows = real(self.rows)
+        found = rows * (self.index + 1) // self.count - rows * self.index // self.count
         if not found:
-            raise NotLoweredError(f"share {index} of {real(n)} rows in {count} is empty")
+            raise NotLoweredError(f"share {self.index} of {rows} rows in {self.count} is empty")
         return found
 
+
+@dataclass(frozen=True)
+class JoinBegin(DerivedSize):
+    """Where share `index` of `rows` in `count` goes; refused where it has other than its rows."""
+
+    rows: int
+    index: int
+    count: int
+    own_rows: int
+
+    def value(self, real: Callable[[int], int]) -> int:
+        whole, own = real(self.rows), real(self.own_rows)
+        begin = whole * self.index // self.count
+        if not own or begin + own != whole * (self.index + 1) // self.count:
+            share = f"share {self.index} of {whole} rows in {self.count}"
+            raise NotLoweredError(f"{share} has {own}")
+        return begin
+
+
+def _numbers(b: Builder, n: int, index: int, count: int) -> tuple[int, int]:
+    """Where a share of n rows begins, and how many rows it has."""
+    begin, rows = ShareBegin(n, index, count), ShareRows(n, index, count)
     if is_known(n):
-        return begin(int), size(int)
-    key = (n, index, count)
-    found = b.derive(begin, ("share begins", *key)), b.derive(size, ("share", *key))
+        return begin.value(int), rows.value(int)
+    found = b.derive(begin), b.derive(rows)
     b.program.places.update(found)
     return found
 
@@ -53,16 +90,10 @@ def _join_shares(b: Builder, step: Lowered, *given: Operand) -> Operand:
 
 
 def _place(b: Builder, n: int, index: int, count: int, rows: int) -> int:
-    """Where a share of so many rows begins; refused where it has other than its number of rows."""
-
-    def place(real: Callable[[int], int]) -> int:
-        whole, begin = real(n), real(n) * index // count
-        if not real(rows) or begin + real(rows) != whole * (index + 1) // count:
-            raise NotLoweredError(f"share {index} of {whole} rows in {count} has {real(rows)}")
-        return begin
-
+    """Where a share of so many rows begins."""
+    begin = JoinBegin(n, index, count, rows)
     if is_known(n) and is_known(rows):
-        return place(int)
-    found = b.derive(place, ("place of share", n, index, count, rows))
+        return begin.value(int)
+    found = b.derive(begin)
     b.program.places.update((found, rows))
     return found

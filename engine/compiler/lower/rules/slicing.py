@@ -246,12 +246,17 @@ def _strided_slice_grad(b: Builder, step: Lowered, dy: Operand, *values: Operand
 
 @lowers("Shift", takes_halves=True)
 def _shift(b: Builder, step: Lowered, x: Operand) -> Operand:
-    shape, dtype = b.shape(x), step.dtypes[0]
-    axis = step.attrs["axis"] % len(shape)
+    attrs = step.attrs
+    return shifted(b, x, attrs["axis"], reverse=attrs["reverse"], fill=attrs["fill"])
+
+
+def shifted(b: Builder, x: Operand, axis: int, *, reverse: bool, fill: float) -> Operand:
+    """The elements one place further along an axis, or back, and `fill` where none comes from."""
+    shape, dtype = b.shape(x), b.dtype(x)
+    axis %= len(shape)
     n = shape[axis]
-    fill = step.attrs["fill"]
     y = b.storage(shape, dtype)
-    at, source, place = (0, 1, n - 1) if step.attrs["reverse"] else (1, 0, 0)
+    at, source, place = (0, 1, n - 1) if reverse else (1, 0, 0)
     edge = Literal(fill if dtype.is_floating else int(fill), dtype)
     copy_into(b, part(b, y, axis, place, 1), edge)
     if n != 1:

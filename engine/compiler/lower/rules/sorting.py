@@ -7,15 +7,15 @@ comparison for each pair, but whole vectors of them, and no element waits for an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from ....graph import FLOATING, bool_, int32
+from ....graph import FLOATING, DType, bool_, int32
 from ...ir.builder import Builder, as_it_is
-from ...ir.kernel_target import Target
-from ...ir.launch import Buffer
+from ...ir.launch import Launch
 from ...ir.not_lowered import NotLoweredError
-from ...ir.program import IndirectLoad, Operand, View
+from ...ir.program import IndirectLoad, KernelArguments, KernelPlanner, Operand, View
 from ...ir.sizes import is_known
 from ...ir.sort_keys import in_order, order_type
 from ...kernels.other.top_k import plan_top_k
@@ -118,20 +118,25 @@ def _keys(b: Builder, x: View) -> View:
 def _greatest(b: Builder, x: View, count: int) -> View:
     """The places of the greatest elements of lines, from the greatest down."""
     *outer, size = x.shape
-    lines, dtype = math.prod(outer), b.dtype(x)
-
-    def plan(real: Callable[[int], int], target: Target, inputs: Any, outputs: Any) -> Any:
-        return plan_top_k(
-            Buffer(inputs[0]),
-            Buffer(outputs[0]),
-            Buffer(outputs[1]),
-            real(lines),
-            size,
-            count,
-            dtype,
-            target,
-        )
-
+    dtype = b.dtype(x)
     shape = (*outer, count)
     made = [(shape, order_type(dtype)), (shape, int32)]
-    return b.kernel_call("the greatest", [x], made, plan)[1]
+    planner = TopKPlanner(math.prod(outer), size, count, dtype)
+    return b.kernel_call("top_k", [x], made, planner)[1]
+
+
+@dataclass(frozen=True)
+class TopKPlanner(KernelPlanner):
+    """Keys and places of the `count` greatest of each line of `size` elements."""
+
+    lines: int = field(repr=False)
+    size: int = field(repr=False)
+    count: int
+    dtype: DType = field(repr=False)
+
+    def plan(self, arguments: KernelArguments) -> Sequence[Launch]:
+        lines = arguments.real(self.lines)
+        (x,), (keys, places) = arguments.inputs, arguments.outputs
+        return plan_top_k(
+            x, keys, places, lines, self.size, self.count, self.dtype, arguments.target
+        )

@@ -89,12 +89,14 @@ def known_size(x: Operand) -> int | None:
     return x.value if isinstance(x, Literal) and isinstance(x.value, int) else None
 
 
-def filled(shape: Sequence[int | None], dims: Sequence[Operand]) -> Shape:
+def filled(shape: Sequence[int | None] | None, dims: Sequence[Operand]) -> Shape:
     """`shape` with what is unknown in it taken from `dims`.
 
     Raises:
-        NotLoweredError: a dimension is computed from data.
+        NotLoweredError: a dimension, or the number of them, is computed from data.
     """
+    if shape is None:
+        raise NotLoweredError("a number of axes that depends on data")
     given = iter(dims)
     found = []
     for n in shape:

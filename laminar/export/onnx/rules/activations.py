@@ -36,6 +36,11 @@ def _add_n(w: GraphWriter, op: Operation, *xs: str) -> str:
     return w.node("Sum", *xs)
 
 
+@rule("CustomGradient")
+def _custom_gradient(w: GraphWriter, op: Operation, *xs: str) -> list[str]:
+    return list(xs[: op.attrs["outputs"]])
+
+
 @rule("Cast")
 def _cast(w: GraphWriter, op: Operation, x: str) -> str:
     return w.cast(x, op.attrs["dtype"])

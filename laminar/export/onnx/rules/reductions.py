@@ -54,4 +54,5 @@ def _arg(w: GraphWriter, op: Operation, x: str) -> str:
 @rule("Cumsum")
 def _cumsum(w: GraphWriter, op: Operation, x: str) -> str:
     axis = w.constant(op.attrs["axis"], "int64")
-    return w.node("CumSum", x, axis, reverse=int(op.attrs["reverse"]))
+    reverse, exclusive = int(op.attrs["reverse"]), int(op.attrs["exclusive"])
+    return w.node("CumSum", x, axis, reverse=reverse, exclusive=exclusive)

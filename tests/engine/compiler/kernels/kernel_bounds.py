@@ -214,8 +214,8 @@ def main() -> None:
                 for product in PRODUCTS:
                     case = replace(product, dtype=dtype, vector_bytes=vector_bytes)
                     run(case.plan(), case.arrays(), at_end=at_end)
-                    made_do = replace(case, stock=Tiles())
-                    run(made_do.plan(), made_do.arrays(), at_end=at_end)
+                    with_loaded = replace(case, available=Tiles())
+                    run(with_loaded.plan(), with_loaded.arrays(), at_end=at_end)
                 beside = replace(BESIDE, dtype=dtype, vector_bytes=vector_bytes)
                 run_beside(beside, at_end=at_end)
                 run_streamed(replace(STREAMED, vector_bytes=vector_bytes), at_end=at_end)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from laminar.engine.compiler.ir.kernel_target import Stock
+from laminar.engine.compiler.ir.kernel_target import AvailableCode
 from laminar.engine.compiler.kernels import (
     Buffer,
     Epilogue,
@@ -46,7 +46,7 @@ class Tiles:
 class Product:
     """C = op(A) op(B); `gap` elements stand between the rows of each matrix.
 
-    `stock` is what it makes do with.
+    `available` is the only code that it may use.
     """
 
     rows: int
@@ -60,7 +60,7 @@ class Product:
     accumulate: bool = False
     dtype: DType = float32
     vector_bytes: int = 32
-    stock: Stock | None = None
+    available: AvailableCode | None = None
 
     def arrays(self, allocate: Allocate = aligned) -> tuple[Array, Array, Array]:
         """Operands and a result full of numbers."""
@@ -106,7 +106,9 @@ class Product:
             self.columns,
             self.inner,
             self.dtype,
-            Target(self.vector_bytes, MOST_THREADS, stock=self.stock, anywhere=frozenset({1})),
+            Target(
+                self.vector_bytes, MOST_THREADS, available=self.available, unaligned=frozenset({1})
+            ),
             batch=self.batch,
             accumulate=self.accumulate,
             epilogue=epilogue,

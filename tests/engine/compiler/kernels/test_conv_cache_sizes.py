@@ -1,4 +1,4 @@
-"""Convolutions on processors whose second cache has another size."""
+"""Convolutions on processors whose L2 cache has another size."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def check(conv: Convolution) -> None:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", CASES)
 def test_convolutions(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "second_cache", lambda: size)
+    monkeypatch.setattr(host, "l2_cache", lambda: size)
     check(CASES[name])
 
 
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("size", SIZES)
 def test_convolutions_of_pairs(size: int, unit: PairUnit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "second_cache", lambda: size)
+    monkeypatch.setattr(host, "l2_cache", lambda: size)
     conv = same(2, (60, 32), 32, 48, 3)
     exact = dict(zip(KINDS, expected(conv, *numbers(conv, bfloat16.numpy)), strict=True))
     for name, (arrays, result, launches) in cases(conv, unit, MOST_THREADS).items():
@@ -83,7 +83,7 @@ def test_the_size_of_the_cache_decides(name: str, monkeypatch: pytest.MonkeyPatc
     """What is worked on at a time is as large as the cache lets it be."""
     found = []
     for size in SIZES:
-        monkeypatch.setattr(host, "second_cache", lambda size=size: size)
+        monkeypatch.setattr(host, "l2_cache", lambda size=size: size)
         found.append(
             [w for ls in plans(CASES[name]) for x in ls for w in x.words if not is_block(w)]
         )

@@ -39,5 +39,5 @@ def test_other_rows_need_no_other_code(
     target = Target(vector_bytes, 2, has_sizes=True)
     for first, rows in itertools.permutations(ROWS, 2):
         loaded = LoadedCode(codes_in(planned(first, columns, inner, how, target)))
-        needed = codes_in(planned(rows, columns, inner, how, target._replace(stock=loaded)))
+        needed = codes_in(planned(rows, columns, inner, how, target._replace(available=loaded)))
         assert loaded >= set(needed), (first, rows)

@@ -82,7 +82,7 @@ def test_sums_of_few_rows_are_cut_alike(dtype: DType, vector_bytes: int) -> None
 def test_sums_are_cut_alike(
     dtype: DType, vector_bytes: int, cache: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host, "second_cache", lambda: cache)
+    monkeypatch.setattr(host, "l2_cache", lambda: cache)
     for case in random.Random(vector_bytes + cache).sample(cases(dtype, vector_bytes), 20):
         check(case, [1, 2, 16])
 
@@ -95,7 +95,7 @@ def test_all_sums_are_cut_alike(
     dtype: DType, vector_bytes: int, cache: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each takes less than a minute."""
-    monkeypatch.setattr(host, "second_cache", lambda: cache)
+    monkeypatch.setattr(host, "l2_cache", lambda: cache)
     for case in cases(dtype, vector_bytes):
         check(case, THREADS)
 

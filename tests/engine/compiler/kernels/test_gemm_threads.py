@@ -18,9 +18,9 @@ from .running import VECTOR_BYTES, Array, Prepared, results
 
 
 @pytest.fixture(autouse=True)
-def _second_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+def _l2_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is copied depends on it: tests are of a processor with so much."""
-    monkeypatch.setattr(host, "second_cache", lambda: 2048 * 1024)
+    monkeypatch.setattr(host, "l2_cache", lambda: 2048 * 1024)
 
 
 class Shared(Prepared):
@@ -77,7 +77,7 @@ def test_threads_that_share_rows_copy_a_b_of_few_panels_once_each() -> None:
     assert words["block_panels"] == words["num_panels"]
 
 
-def test_few_panels_are_copied_next_to_an_a_that_stays_in_the_second_cache() -> None:
+def test_few_panels_are_copied_next_to_an_a_that_stays_in_the_l2_cache() -> None:
     near, far = (
         words_of(Product(rows, 512, 512, transpose_b=True), Target(64, 1)) for rows in (512, 1024)
     )

@@ -38,7 +38,7 @@ def natives(f: Any, *args: Any) -> list[NativeCluster]:
         if any(step.definition.type in ("Scan", "While") for step in body.steps):
             assert isinstance(body.native, NativeCluster)
             assert not body.native._refused
-            assert body.native._kept
+            assert body.native._plans
             found.append(body.native)
     return found
 
@@ -211,7 +211,7 @@ def test_other_sizes_run_the_same_loop() -> None:
         np.testing.assert_allclose(ys, np.stack(expected), rtol=1e-4, atol=1e-5)
         (native,) = natives(f, *args)
         assert len(native._specializations) <= 1
-        assert len(native._kept) == count + 1
+        assert len(native._plans) == count + 1
         assert len(native.events) == 1  # nothing else is compiled
 
 
@@ -267,7 +267,7 @@ def test_a_number_of_iterations_from_data() -> None:
             expected = expected * 2 + i
         assert float(f(*args)) == expected
         (native,) = natives(f, *args)
-    assert len(native._kept) == 1  # the number is data, not a size
+    assert len(native._plans) == 1  # the number is data, not a size
 
 
 def test_a_carry_that_is_not_used_stays() -> None:

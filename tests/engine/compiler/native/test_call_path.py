@@ -15,7 +15,7 @@ import pytest
 
 import laminar
 from laminar import engine as eng
-from laminar.engine.compiler.codegen import driver
+from laminar.engine.compiler.codegen import driver_words
 from laminar.engine.compiler.native import call_path, cpython_calls, ctypes_calls
 from laminar.engine.compiler.native.cluster_kernel import NativeCluster
 from laminar.engine.compiler.native.ctypes_calls import CtypesPlan
@@ -146,10 +146,13 @@ def test_other_builds_are_called_through_ctypes(monkeypatch: pytest.MonkeyPatch)
 
 def own(x: Any, references: int) -> int:
     """The status of a call that asks for an array with so many references at most."""
-    plan, tables = np.zeros(driver.PLAN_WORDS, np.int64), np.zeros((2, 1), np.int64)
-    plan[driver.NUM_ARRAYS], plan[driver.ARRAY_TYPE] = 1, id(np.ndarray)
-    plan[driver.WANTS], plan[driver.REFUSED] = tables[0].ctypes.data, tables[1].ctypes.data
-    tables[0] = driver.WANT_OWN | references << 8
+    plan, tables = np.zeros(driver_words.PLAN_WORDS, np.int64), np.zeros((2, 1), np.int64)
+    plan[driver_words.NUM_ARRAYS], plan[driver_words.ARRAY_TYPE] = 1, id(np.ndarray)
+    plan[driver_words.WANTS], plan[driver_words.REFUSED] = (
+        tables[0].ctypes.data,
+        tables[1].ctypes.data,
+    )
+    tables[0] = driver_words.WANT_OWN | references << 8
     function, *_ = addresses_of(driver_codes(is_parallel=False))
     call = CtypesPlan(function, plan.ctypes.data, 1, [], [])
     objects = [x.pop()]
@@ -159,19 +162,19 @@ def own(x: Any, references: int) -> int:
 
 def test_what_others_hold_is_not_written_in_place() -> None:
     array = np.ones(9)
-    assert own([np.ones(9)], 1) == driver.DONE
-    assert own([array], 1) == driver.REFUSES
-    assert own([array], 2) == driver.DONE
+    assert own([np.ones(9)], 1) == driver_words.DONE
+    assert own([array], 1) == driver_words.REFUSES
+    assert own([array], 2) == driver_words.DONE
     another = array
-    assert own([array], 2) == driver.REFUSES
+    assert own([array], 2) == driver_words.REFUSES
     del another
-    assert own([np.ones(9)[1:]], 1) == driver.DONE  # the only view of its memory
-    assert own([array[1:]], 1) == driver.REFUSES
-    assert own([np.frombuffer(bytearray(16), np.int64)], 1) == driver.REFUSES
+    assert own([np.ones(9)[1:]], 1) == driver_words.DONE  # the only view of its memory
+    assert own([array[1:]], 1) == driver_words.REFUSES
+    assert own([np.frombuffer(bytearray(16), np.int64)], 1) == driver_words.REFUSES
     frozen = np.ones(3)
     frozen.setflags(write=False)
-    assert own([frozen], 5) == driver.REFUSES
-    assert own([np.ones((4, 4))[:, 0]], 9) == driver.REFUSES
+    assert own([frozen], 5) == driver_words.REFUSES
+    assert own([np.ones((4, 4))[:, 0]], 9) == driver_words.REFUSES
 
 
 def test_variables_are_written_in_place_through_ctypes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,6 +194,6 @@ def test_variables_are_written_in_place_through_ctypes(monkeypatch: pytest.Monke
     np.testing.assert_array_equal(v.numpy(), np.full((64, 64), 16, "float32"))
     (body,) = grow.concrete(x).clusters
     assert isinstance(body.native, NativeCluster)
-    ready = body.native._places[0].last
+    ready = body.native._contexts[0].last
     assert ready is not None
     assert isinstance(ready.executable._alone, ctypes_calls.CtypesPlan)

@@ -16,9 +16,9 @@ from laminar.engine.io.crc32c import portable_crc32c
 def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """The bytes of the vectors that are used: those that this processor has, and 0 for none."""
     chosen: int = request.param
-    if chosen > module._vector_bytes():
+    if chosen > module.vector_bytes():
         pytest.skip("this processor has no such products")
-    monkeypatch.setattr(module, "_vector_bytes", lambda: chosen)
+    monkeypatch.setattr(module, "vector_bytes", lambda: chosen)
     return chosen
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from laminar import engine as eng
-from laminar.engine.compiler.codegen import cpython_code, driver
+from laminar.engine.compiler.codegen import cpython_code, driver_words
 from laminar.engine.compiler.codegen.control import repeat
 from laminar.engine.compiler.codegen.function import POINTER, IRFunction, Module, Value
 from laminar.engine.compiler.codegen.memory import address_at, store
@@ -63,14 +63,14 @@ class Waiting:
         self._table = np.array([(code, self.words.ctypes.data, 0, 0)], np.int64)
         self._wants = np.zeros(1, np.int64)
         self.refused = np.zeros(1, np.int64)
-        self.plan = np.zeros(driver.PLAN_WORDS, np.int64)
+        self.plan = np.zeros(driver_words.PLAN_WORDS, np.int64)
         for place, value in (
-            (driver.NUM_KERNELS, 1),
-            (driver.KERNELS, self._table.ctypes.data),
-            (driver.NUM_ARRAYS, 1),
-            (driver.WANTS, self._wants.ctypes.data),
-            (driver.REFUSED, self.refused.ctypes.data),
-            (driver.ARRAY_TYPE, id(np.ndarray)),
+            (driver_words.NUM_KERNELS, 1),
+            (driver_words.KERNELS, self._table.ctypes.data),
+            (driver_words.NUM_ARRAYS, 1),
+            (driver_words.WANTS, self._wants.ctypes.data),
+            (driver_words.REFUSED, self.refused.ctypes.data),
+            (driver_words.ARRAY_TYPE, id(np.ndarray)),
         ):
             self.plan[place] = value
         run, *_ = addresses_of(driver_codes(is_parallel=False))
@@ -104,7 +104,7 @@ def test_others_run_meanwhile_and_the_arrays_live() -> None:
 )
 def test_what_is_no_plain_array_is_refused_and_nothing_runs(thing: Any) -> None:
     waiting = Waiting()
-    assert waiting.run([thing]) == driver.REFUSES
+    assert waiting.run([thing]) == driver_words.REFUSES
     assert waiting.refused.tolist() == [1]
     assert waiting.words[1] == 0
 
@@ -156,10 +156,13 @@ def doing_nothing(
     num_arrays: int, given: list[tuple[int, ...]], results: list[tuple[tuple[int, ...], Any]]
 ) -> tuple[Any, Any]:
     """A plan without kernels, and a function of what it takes that runs it."""
-    plan = np.zeros(driver.PLAN_WORDS, np.int64)
+    plan = np.zeros(driver_words.PLAN_WORDS, np.int64)
     tables = np.zeros((2, num_arrays), np.int64)
-    plan[driver.NUM_ARRAYS], plan[driver.ARRAY_TYPE] = num_arrays, id(np.ndarray)
-    plan[driver.WANTS], plan[driver.REFUSED] = tables[0].ctypes.data, tables[1].ctypes.data
+    plan[driver_words.NUM_ARRAYS], plan[driver_words.ARRAY_TYPE] = num_arrays, id(np.ndarray)
+    plan[driver_words.WANTS], plan[driver_words.REFUSED] = (
+        tables[0].ctypes.data,
+        tables[1].ctypes.data,
+    )
     run, *_ = addresses_of(driver_codes(is_parallel=False))
     return (plan, tables), callable_plan(run, plan.ctypes.data, num_arrays, given, results)
 
@@ -242,7 +245,7 @@ def test_other_shapes_are_noticed(shape: tuple[int, ...]) -> None:
     assert run(objects) == cpython_code.OTHER_SHAPES
     assert objects[-1] is None
     assert isinstance(run([np.ones(4), np.ones((2, 3)), anything, None]), list)
-    assert run([np.float32(4), np.ones((2, 3)), anything, None]) == driver.REFUSES
+    assert run([np.float32(4), np.ones((2, 3)), anything, None]) == driver_words.REFUSES
     del kept
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import laminar
-from laminar.engine.compiler.codegen import driver
+from laminar.engine.compiler.codegen import driver_words
 from laminar.engine.compiler.native import cluster_kernel, executable
 from laminar.engine.compiler.native.threads import Pool
 from laminar.engine.compiler.plan import planner as plan
@@ -47,7 +47,33 @@ def test_each_thread_does_its_part_of_every_kernel(num_threads: int) -> None:
     del table
 
 
-def test_who_has_a_closed_pool_at_hand_does_not_wait_for_its_threads() -> None:
+def test_what_a_thread_does_not_come_to_do_the_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where other processes keep it from running: its shares are left to whoever is there."""
+    live = Pool._live
+    monkeypatch.setattr(Pool, "_live", lambda pool, i: live(pool, i) if i == 1 else None)
+    pool = Pool(4)
+    plan, table, words = counting_plan(pool, 7)
+    for _ in range(100):
+        pool.run(plan.ctypes.data)
+    assert words[1:5].tolist() == [3 * 7 * 100] * 4
+    pool.close()
+    del table
+
+
+def test_a_pool_without_work_uses_no_time() -> None:
+    pool = Pool(3)
+    plan, table, words = counting_plan(pool, 1)
+    pool.run(plan.ctypes.data)
+    time.sleep(0.05)  # they look for work for a moment
+    before = time.process_time()
+    time.sleep(0.2)
+    assert time.process_time() - before < 0.02
+    assert words[1] == 3
+    pool.close()
+    del table
+
+
+def test_a_call_on_a_closed_pool_does_not_wait_for_its_threads() -> None:
     pool = Pool(2)
     pool.close()
     assert not pool.lock.acquire(blocking=False)
@@ -78,7 +104,7 @@ def test_a_plan_runs_alone_when_the_pool_has_another_number_of_threads(
     for pool in (larger, closed):
         monkeypatch.setattr(executable, "pool", lambda pool=pool: pool)
         np.testing.assert_array_equal(np.asarray(f(x)), expected)
-    assert not larger._words[driver.JOB]
+    assert not larger._words[driver_words.PHASE]
     larger.close()
 
 
@@ -105,7 +131,7 @@ def test_a_plan_is_for_one_number_of_threads(
     np.testing.assert_allclose(np.asarray(f(x)), expected, rtol=1e-4, atol=1e-5)
     (body,) = f.concrete(x).clusters
     assert isinstance(body.native, cluster_kernel.NativeCluster)
-    assert [threads for _, threads in body.native._kept] == [3]
+    assert [threads for _, threads in body.native._plans] == [3]
     assert planned[0] == 2
 
 

@@ -140,12 +140,12 @@ def test_a_second_run_at_the_same_time_needs_no_memory_of_its_own(
     (body,) = f.concrete(x).clusters
     assert isinstance(body.native, cluster_kernel.NativeCluster)
     monkeypatch.setattr(cluster_kernel, "Executable", _raiser(MemoryError()))
-    place = body.native._places.pop()  # as a thread that runs it
+    place = body.native._contexts.pop()  # as a thread that runs it
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(f(x)))
     thread.start()
     thread.join()
-    body.native._places[:] = [place]
+    body.native._contexts[:] = [place]
     np.testing.assert_allclose(found[0], expected, rtol=1e-5)
 
 

@@ -119,7 +119,7 @@ def test_a_size_without_a_plan_is_compiled(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(read.events) == 1
 
 
-def test_a_plan_that_makes_do_brings_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_of_loaded_code_brings_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
     def forget(keep: Sequence[code_cache.Native]) -> None:
         kept = {(f.key, f.symbol) for f in keep}
         known = {pair: at for pair, at in code_cache._addresses.items() if pair in kept}
@@ -130,7 +130,7 @@ def test_a_plan_that_makes_do_brings_its_code(monkeypatch: pytest.MonkeyPatch) -
     forget(())  # so all of it is compiled, and on disk
     _, made = run(layer)
     found = made(StepContext(), X[:3])
-    used = {f for executable_plan in made._kept.values() for f in executable_plan.codes}
+    used = {f for executable_plan in made._plans.values() for f in executable_plan.codes}
     monkeypatch.setattr(specializations, "ClusterLowering", refuse)
     driver = [f for f in used if f.symbol in ("run", "share", "call")]
     for keep in (driver, ()):
@@ -145,7 +145,7 @@ def test_a_plan_for_a_cache_of_another_size_is_not_read(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for size, expected in ((1 << 19, 1), (1 << 21, 2), (1 << 19, 2)):
-        monkeypatch.setattr(host, "second_cache", lambda size=size: size)
+        monkeypatch.setattr(host, "l2_cache", lambda size=size: size)
         run(layer)
         assert len(plans(place)) == expected
 
@@ -280,7 +280,7 @@ def test_different_values_are_encoded_differently() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [object(), lambda: 0, {1, 2}, np.array([object()]), (1, object()), len]
+    "value", [object(), lambda: 0, {len, 2}, np.array([object()]), (1, object()), len]
 )
 def test_what_is_not_known_has_no_digest(value: Any) -> None:
     with pytest.raises(NoDigestError, match="no digest"):

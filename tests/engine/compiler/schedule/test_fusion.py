@@ -15,6 +15,8 @@ from laminar.engine.compiler.schedule.buffer_assignment import BufferAssignment,
 from laminar.engine.compiler.schedule.fusion import fuse, regrouped
 from laminar.engine.graph import float32, uint32
 
+from ..planners import NotPlanned
+
 
 def add(b: Builder, x: View, y: View) -> View:
     return b.compute(lambda s, p, q: p + q, x, y)
@@ -155,7 +157,7 @@ def test_early_kernels_come_first() -> None:
     x, y = (b.storage((20, 30), float32, "input") for _ in range(2))
     state = b.array(np.zeros(4, np.uint32), uint32)
     add(b, x, y)
-    b.kernel_call("draw", [state], [((20, 30), float32)], lambda *_: [], early=True)
+    b.kernel_call("draw", [state], [((20, 30), float32)], NotPlanned(), hoisted=True)
     assert fuse(b.program)[0].call is not None
 
 

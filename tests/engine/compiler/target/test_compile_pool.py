@@ -16,7 +16,7 @@ import pytest
 from laminar.engine import errors
 from laminar.engine.compiler.target import code_cache, compile_pool, llvm, llvm_worker
 from laminar.engine.compiler.target.code import Code
-from laminar.engine.compiler.target.compile_pool import Compile, Helper, make_all
+from laminar.engine.compiler.target.compile_pool import Compile, Helper, compile_all
 
 KEYS = [f"key {i}" for i in range(40)]
 TEXT = "define i64 @seven() { ret i64 7 }"
@@ -130,7 +130,7 @@ def test_everything_is_made_whatever_becomes_of_helpers(
             compile(key, 16, "")
         made[key] += 1
 
-    make_all(KEYS, make)
+    compile_all(KEYS, make)
     Hangs.over.set()
     assert made == Counter(KEYS)
 
@@ -145,7 +145,7 @@ def test_an_error_is_raised_and_ends_the_others(monkeypatch: pytest.MonkeyPatch)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        make_all(KEYS, make)
+        compile_all(KEYS, make)
     for thread in [t for t in threading.enumerate() if t.name == "laminar-compile"]:
         thread.join(10)
         assert not thread.is_alive()

@@ -1,4 +1,4 @@
-"""Hosts of other kinds: the native driver makes do with less, and all runs where it cannot."""
+"""Hosts of other kinds: the native driver needs less, and all runs where it cannot."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_code_that_cannot_be_linked_spoils_no_other() -> None:
 
 
 def _caches(folder: Path, *cores: tuple[str, str, str]) -> Path:
-    """What Linux says of processors: the size of the second cache, who share it, whose core."""
+    """What Linux says of processors: the size of the L2 cache, who share it, whose core."""
     for i, (size, sharing, siblings) in enumerate(cores):
         for index, level in enumerate(("1", "1", "2", "3")):
             place = folder / f"cpu{i}" / "cache" / f"index{index}"
@@ -219,7 +219,7 @@ def test_the_second_cache_of_a_core(
 ) -> None:
     pretend(monkeypatch, "x86_64")
     monkeypatch.setattr(host, "_PROCESSORS", _caches(tmp_path, *cores))
-    assert host.second_cache.__wrapped__() == expected * 1024
+    assert host.l2_cache.__wrapped__() == expected * 1024
 
 
 def test_another_system_does_not_say_how_large_the_cache_is(
@@ -227,4 +227,4 @@ def test_another_system_does_not_say_how_large_the_cache_is(
 ) -> None:
     pretend(monkeypatch, "arm64", "darwin")
     monkeypatch.setattr(host, "_PROCESSORS", _caches(tmp_path, ("256K", "1", "1")))
-    assert host.second_cache.__wrapped__() == 1024 * 1024
+    assert host.l2_cache.__wrapped__() == 1024 * 1024

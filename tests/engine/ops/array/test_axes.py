@@ -85,5 +85,6 @@ def test_unknown_ranks() -> None:
         assert squeeze(x, 0).shape.rank is None
         assert expand_dims(x, 0).shape.rank is None
         assert squeeze(placeholder("float32", [None, 1])).shape.rank is None
+        assert swapaxes(x, 0, 1).shape.rank is None
         with pytest.raises(ShapeError, match="number of axes"):
-            swapaxes(x, 0, 1)
+            moveaxis(x, 0, 1)

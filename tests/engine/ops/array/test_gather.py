@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
-from laminar.engine.gradients import GradientTape
+from laminar.engine.gradients import GradientTape, gradients
 from laminar.engine.graph import Graph, Tensor, TensorShape
 from laminar.engine.ops.array.gather import gather, gather_nd, scatter_nd
 from laminar.engine.ops.array.shape import dim_of
@@ -145,8 +145,26 @@ def test_static_shapes() -> None:
         assert gather(placeholder("float32", None), i).shape.rank is None
         with pytest.raises(ShapeError, match="axis -1 needs a known number of axes"):
             gather(placeholder("float32", None), i, -1)
-        with pytest.raises(ShapeError, match="gather_nd: the last axis of the indices"):
-            gather_nd(x, placeholder("int32", [2, None]))
+        assert gather_nd(x, placeholder("int32", [2, None])).shape.rank is None
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+def test_points_of_a_depth_known_at_run_time(depth: int) -> None:
+    x, weight = rng.normal(size=(4, 3, 2)), rng.normal(size=(5, *(4, 3, 2)[depth:]))
+    index = np.stack([rng.integers(0, n, 5) for n in (4, 3, 2)], -1)[:, :depth]
+    expected, slope = np.empty_like(weight), np.zeros_like(x)
+    for k, place in enumerate(map(tuple, index)):
+        expected[k] = x[place]
+        slope[place] += weight[k]
+    with Graph().as_default(), Session() as session:
+        given, at = placeholder("float64"), placeholder("int64")
+        y = gather_nd(given, at)
+        (dx,) = gradients(y, [given], [constant(weight)])
+        z = scatter_nd(at, constant(weight), [4, 3, 2])
+        assert z.shape == (4, 3, 2)
+        found = session.run([y, dx, z], {given: x, at: index})
+    for a, b in zip(found, [expected, slope, slope], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
 def ints(*values: Any) -> Tensor:
@@ -187,12 +205,6 @@ ERRORS = [
     ),
     pytest.param(
         lambda x: gather_nd(x, ints([0, 0, 0])), ShapeError, r"3 indices for", id="nd-axes"
-    ),
-    pytest.param(
-        lambda x: gather_nd(x, constant(np.zeros((1, 0), np.int32))),
-        InvalidArgumentError,
-        "last axis of the indices is empty",
-        id="nd-empty",
     ),
     pytest.param(
         lambda x: gather_nd(x, constant(np.zeros((1, 1)))),

@@ -64,9 +64,24 @@ def test_searchsorted(sequence: Any, values: Any, side: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("rows", [(3,), (2, 3), (0,), (2, 0)])
+def test_searchsorted_row_by_row(rows: tuple[int, ...], side: Any) -> None:
+    sequence = np.sort(rng.integers(0, 9, (*rows, 7)))
+    values = rng.integers(-1, 10, (*rows, 5))
+
+    def reference(s: Any, v: Any) -> Any:
+        found = [np.searchsorted(s[row], v[row], side) for row in np.ndindex(rows)]
+        return np.reshape(np.asarray(found, np.int32), v.shape)
+
+    check_op(lambda s, v: searchsorted(s, v, side), reference, [sequence, values], grad=False)
+
+
 def test_searchsorted_refuses() -> None:
-    with pytest.raises(ShapeError, match="SearchSorted: the sorted sequence must be a vector"):
+    with pytest.raises(ShapeError, match="each row of the sorted sequences"):
         searchsorted(constant(np.zeros((2, 2))), constant(np.zeros(2)))
+    with pytest.raises(ShapeError, match="must have an axis"):
+        searchsorted(constant(np.zeros(())), constant(np.zeros(2)))
     with pytest.raises(DTypeError, match="one dtype"):
         searchsorted(constant(np.zeros(2)), constant(np.zeros(2, np.int32)))
     with pytest.raises(ValueError, match='side must be "left" or "right"'):

@@ -11,7 +11,8 @@ import pytest
 from laminar.engine.errors import DTypeError, InvalidArgumentError, ShapeError
 from laminar.engine.graph import Graph, TensorShape
 from laminar.engine.ops.array.quantile import median, quantile
-from laminar.engine.ops.array.sort import argsort, in_top_k, sort, top_k, unique
+from laminar.engine.ops.array.sort import argsort, in_top_k, sort, top_k
+from laminar.engine.ops.array.unique import unique
 from laminar.engine.ops.core.basic import constant, placeholder
 
 from ..harness import check_op

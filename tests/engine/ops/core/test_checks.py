@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from laminar.engine.errors import InvalidArgumentError
+from laminar.engine.errors import InvalidArgumentError, ShapeError
 from laminar.engine.graph import Graph
 from laminar.engine.ops.core.basic import placeholder
-from laminar.engine.ops.core.checks import check, check_numerics
+from laminar.engine.ops.core.checks import check, check_numerics, ensure_shape
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.ops.math.arithmetic import square
 from laminar.engine.runtime import Session
@@ -74,3 +74,11 @@ def test_a_condition_is_checked_in_a_graph() -> None:
         session.run(checked, {x: 1})
         with pytest.raises(InvalidArgumentError, match="x must be positive"):
             session.run(checked, {x: -1})
+
+
+def test_shapes_are_ensured_when_built_and_when_run() -> None:
+    x = convert_to_tensor(np.arange(6.0).reshape(2, 3))
+    assert ensure_shape(x, [None, 3]).numpy().tolist() == x.numpy().tolist()
+    with pytest.raises(ShapeError):
+        ensure_shape(x, [3, None])
+    check_op(lambda v: ensure_shape(v, [2, None]), lambda v: v, [np.ones((2, 3))])

@@ -31,6 +31,17 @@ def test_the_mean_of_gradients_and_stale_ones() -> None:
     assert bool(sums.apply_grad([1.0, 1.0], local_step=7))
 
 
+def test_what_was_added_is_dropped_and_who_has_left_is_not_waited_for() -> None:
+    sums = ConditionalAccumulator("float32", ())
+    sums.apply_grad(1.0, local_step=0)
+    sums.reset(5)
+    assert int(sums.num_accumulated().numpy()) == 0
+    assert not bool(sums.apply_grad(2.0, local_step=4))
+    assert bool(sums.apply_grad(3.0, local_step=5))
+    assert int(sums.leave(1, 2).numpy()) == 1
+    assert sums.take_grad(2).numpy() == 3.0
+
+
 def test_a_take_waits_in_a_session() -> None:
     graph = Graph()
     with graph.as_default():

@@ -36,13 +36,13 @@ ANY_PRODUCT = products(
 
 
 @pytest.fixture(autouse=True)
-def _second_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+def _l2_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is copied, and the blocks, depend on it: tests are of a processor with so much."""
     let_the_second_cache_have(2048, monkeypatch)
 
 
 def let_the_second_cache_have(kilobytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "second_cache", lambda: kilobytes * 1024)
+    monkeypatch.setattr(host, "l2_cache", lambda: kilobytes * 1024)
 
 
 def check(product: Product) -> None:
@@ -105,9 +105,9 @@ STOCKS = [Tiles(), Tiles((1, 1)), Tiles((4, 2), (3, 2)), Tiles((2, 4), (5, 1)), 
 
 @settings(examples(60), derandomize=True)
 @given(ANY_PRODUCT, st.sampled_from(STOCKS))
-def test_what_is_at_hand_gives_the_same_bits(product: Product, stock: Tiles) -> None:
+def test_available_code_gives_the_same_bits(product: Product, available: Tiles) -> None:
     arrays = product.arrays()
-    found = results(replace(product, stock=stock).plan(), *arrays)
+    found = results(replace(product, available=available).plan(), *arrays)
     np.testing.assert_array_equal(found, results(product.plan(), *arrays))
     np.testing.assert_allclose(found, product.expected(*arrays), rtol=0, atol=product.tolerance)
 
@@ -127,19 +127,19 @@ def test_what_is_at_hand_gives_the_same_bits(product: Product, stock: Tiles) -> 
         pytest.param(Product(1030, 400, 520, gap=60), id="fetched-ahead"),
     ],
 )
-def test_large_products_of_what_is_at_hand(product: Product, vector_bytes: int) -> None:
+def test_large_products_of_available_code(product: Product, vector_bytes: int) -> None:
     product = replace(product, vector_bytes=vector_bytes)
     arrays = product.arrays()
     expected = results(product.plan(), *arrays)
-    for stock in (Tiles(), Tiles((4, 2))):
-        found = results(replace(product, stock=stock).plan(), *arrays)
+    for available in (Tiles(), Tiles((4, 2))):
+        found = results(replace(product, available=available).plan(), *arrays)
         np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
 def test_any_tile_keeps_to_its_rows_and_columns(special: float) -> None:
     """Numbers that are not finite stay in the row and the column that they are in."""
-    product = Product(7, 21, 5, stock=Tiles())
+    product = Product(7, 21, 5, available=Tiles())
     a, b, c = product.arrays()
     a[3, 2] = special
     found = results(product.plan(), a, b, c)
@@ -174,7 +174,7 @@ def test_second_caches_of_other_sizes(
 @pytest.mark.parametrize("kind", ["nn", "tn", "nt", "tt"])
 @pytest.mark.parametrize("dtype", [float32, float64])
 @pytest.mark.parametrize("size", [300, 512, 1024, 2048])
-def test_blocks_are_within_the_second_cache(
+def test_blocks_are_within_the_l2_cache(
     size: int, dtype: DType, kind: str, kilobytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     let_the_second_cache_have(kilobytes, monkeypatch)
@@ -288,7 +288,7 @@ def test_a_with_rows_apart_both_ways() -> None:
 )
 def test_b_is_copied_only_if_that_pays(rows: int, inner: int, columns: int, how: int) -> None:
     x, y, z = (Matrix(Buffer(i), n, 1) for i, n in enumerate((inner, columns, columns)))
-    target = Target(64, 1, anywhere=frozenset({1}))
+    target = Target(64, 1, unaligned=frozenset({1}))
     (launch,) = plan_gemm(x, y, z, rows, columns, inner, float32, target)
     assert launch.words[gemm_kernel.WORDS.index("pack_b")] == how
 
@@ -302,7 +302,7 @@ def test_b_is_copied_only_if_that_pays(rows: int, inner: int, columns: int, how:
         pytest.param(24, 1024, gemm_kernel.B_AS_IT_IS, 1024, id="one-panel"),
     ],
 )
-def test_panels_of_short_vectors_stay_in_the_first_cache(
+def test_panels_of_short_vectors_stay_in_the_l1_cache(
     columns: int, inner: int, how: int, deep: int
 ) -> None:
     """All of 16 registers are used where no vector is partial; what lines push out is copied."""
@@ -325,7 +325,7 @@ def test_panels_of_short_vectors_stay_in_the_first_cache(
         pytest.param(Product(130, 72, 37, dtype=float64), id="doubles"),
     ],
 )
-def test_a_b_beside_lines_is_copied_and_makes_the_same_bits(
+def test_an_unaligned_b_is_copied_and_makes_the_same_bits(
     product: Product, vector_bytes: int
 ) -> None:
     case = replace(product, vector_bytes=vector_bytes)
@@ -367,7 +367,7 @@ def test_a_large_result_is_read_again_for_few_blocks_of_k(kind: str, vector_byte
     assert isinstance(height, int)
     assert isinstance(part, int)
     assert isinstance(block, int)
-    assert height * part * 2048 * 4 + block < 1536 * 1024, "A and B stay in the second cache"
+    assert height * part * 2048 * 4 + block < 1536 * 1024, "A and B stay in the L2 cache"
 
 
 @pytest.mark.parametrize(
@@ -455,7 +455,7 @@ def test_what_no_kernel_takes(
         pytest.param(1, 1024, 29, id="across"),
     ],
 )
-def test_rows_of_narrow_tiles_stay_in_the_first_cache(
+def test_rows_of_narrow_tiles_stay_in_the_l1_cache(
     row_stride: int, column_stride: int, highest: int
 ) -> None:
     a = Matrix(Buffer(0), row_stride, column_stride)

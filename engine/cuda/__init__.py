@@ -1,0 +1,1 @@
+"""NVIDIA GPUs: what laminar asks of one, cupy behind that, and compiled steps as CUDA graphs."""

@@ -1,0 +1,58 @@
+"""Where the arithmetic of an update is done: beside the variable that it updates.
+
+An optimizer writes an update as plain operations. Were they computed where the gradients are, the
+variable and its slots would travel there and back in each step; so they stand with the variable,
+and the gradient alone travels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from ..graph import Operation, resource
+from .variable import Variable
+
+
+def stand_with_variables(
+    operations: Sequence[Operation], homes: Mapping[int, Operation]
+) -> list[Operation]:
+    """Place each operation that serves one variable's update alone with that variable.
+
+    What serves several (a learning rate, the norm of all gradients) stays where it is.
+
+    Args:
+        operations: of a plain graph, in the order in which they were made.
+        homes: by the id of a handle, of a variable or of a slot, the operation that makes the
+            variable.
+
+    Returns:
+        Those that change something: what an operation that stands for the update must wait for.
+    """
+    served: dict[int, set[Operation]] = {}  # by the id of an operation, the variables it serves
+    effects: list[Operation] = []
+    known = {op.id for op in operations}
+    for op in reversed(operations):
+        own = served.setdefault(op.id, set())
+        handles = [x for x in op.inputs if x.dtype == resource]
+        if op.definition.stateful or (handles and not op.definition.read_only):
+            effects.append(op)
+            own.update(homes[id(x)] for x in handles if id(x) in homes)
+        for x in op.inputs:
+            if x.op.id in known:
+                served.setdefault(x.op.id, set()).update(own)
+        if len(own) == 1 and not handles and not op.colocation:
+            (home,) = own
+            op.device, op.colocation = "", (home.name,)
+    return effects[::-1]
+
+
+@contextmanager
+def beside(variable: Variable) -> Iterator[None]:
+    """A block whose variables and operations are placed where a variable of a graph is."""
+    graph = variable.graph
+    if graph is None:
+        yield
+        return
+    with graph.device(variable.op.device), graph.colocate_with(variable.op):
+        yield
