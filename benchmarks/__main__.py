@@ -5,7 +5,8 @@
 A peer may live in another environment: --python torch=/path/to/python. What a change does to
 laminar is told by --against ANOTHER_CHECKOUT --peers: both run in turns. With --busy COUNT other
 processes use the cores meanwhile. The exit status is 1 when a framework failed or computed
-something else than the others.
+something else than the others. With --explain, laminar alone is measured, and for each workload
+its floor, what of it is reached, and its dearest kernels are printed.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from rich.console import Console
 
 from . import machine, report
+from .explain import explain_all
 from .foreign_load import foreign_load
 from .isa import ISAS
 from .measurement import Result, measure
@@ -49,6 +51,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--busy", type=int, default=0, metavar="COUNT", help="processes that spin on the cores")
     add("--seconds", type=float, default=3.0, help="time for each framework and workload")
     add("--json", type=Path, metavar="FILE", help="write all that was measured")
+    add("--explain", action="store_true", help="say what a step's kernels take, and could take")
     add("--smoke", action="store_true", help="only try everything out, laminar alone, tiny sizes")
     options = parser.parse_args(arguments)
     options.cores = options.cores or machine.usable_cores()
@@ -114,12 +117,26 @@ def expected(
     )
 
 
+def explained(options: argparse.Namespace, console: Console) -> int:
+    """Say of each workload why it takes what it takes; gives the exit status."""
+    for name, value in machine.describe(options.isa).items():
+        console.print(f"{name}: {value}", highlight=False)
+    plan = [
+        (WORKLOADS[name], options.cores[:threads])
+        for name in options.workload
+        for threads in options.threads
+    ]
+    return int(not explain_all(plan, tiny=options.smoke, isa=options.isa, console=console))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, write; gives the exit status."""
     options = parse(arguments)
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDTH)
+    if options.explain:
+        return explained(options, console)
     peers = [] if options.smoke and options.peers is None else options.peers
     begun = datetime.now(UTC).replace(microsecond=0)
     about = machine.describe(options.isa)

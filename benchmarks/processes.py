@@ -108,11 +108,13 @@ class Worker:
         tiny: bool = False,
         isa: str | None = None,
         root: Path = ROOT,
+        explains: bool = False,
     ) -> None:
         framework = framework.split()[0]  # laminar in another folder is laminar
         command = [python, "-m", f"{__package__}.worker", framework]
         if workload is not None:
             command += [workload, *map(str, cores), *(["--tiny"] if tiny else [])]
+            command += ["--explain"] if explains else []
         self.framework = framework
         self._errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115  closed by __exit__
         self._process = subprocess.Popen(

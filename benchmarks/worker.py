@@ -2,6 +2,7 @@
 
     python -m benchmarks.worker FRAMEWORK                           which workloads it has
     python -m benchmarks.worker FRAMEWORK WORKLOAD CORES [--tiny]   one workload
+    python -m benchmarks.worker laminar WORKLOAD CORES --explain    why it takes what it takes
 
 One line of JSON goes out for each line that comes in ({"seconds": length of a block}), after a
 first one that tells what was prepared. What frameworks print goes to the standard error.
@@ -21,6 +22,7 @@ from typing import IO, Any
 
 from . import fresh
 from .cases import Case
+from .explain import explained
 from .isa import keep_products
 from .machine import pin, versions
 from .problems import Problem
@@ -29,6 +31,7 @@ from .workloads import FRAMEWORKS, WORKLOADS
 SAMPLE_SECONDS = 5e-3  # a sample of quick calls takes at least this long
 WARM_UP_SECONDS = 0.5
 WARM_UP_RUNS = 3
+EXPLAINED_SECONDS = 1.0  # that a step is timed before it is explained
 SLOW_SECONDS = 0.5  # a run that takes longer needs no warming up
 
 
@@ -110,6 +113,7 @@ def main() -> None:
     parser.add_argument("workload", choices=WORKLOADS, nargs="?")
     parser.add_argument("cores", type=int, nargs="*")
     parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--explain", action="store_true")
     options = parser.parse_args()
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -124,6 +128,12 @@ def main() -> None:
         return
     limit_threads(options.framework, len(options.cores))
     problem = WORKLOADS[options.workload].problem(options.tiny)
+    if options.explain:
+        case = cases[options.workload](problem)
+        case.checks()
+        step = measure(case, 1 if options.tiny else warm_up(case), EXPLAINED_SECONDS)
+        print(json.dumps(explained(case, step)), file=replies, flush=True)
+        return
     serve(cases[options.workload](problem), options.tiny, sys.stdin, replies)
 
 

@@ -46,6 +46,15 @@ def test_smoke(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert all(name in printed for name in WORKLOADS)
 
 
+def test_a_step_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--explain", "--smoke", "--workload", "infer-mlp-256", "add"]) == 0
+    printed = capsys.readouterr().out
+    assert "dense1/MatMul" in printed
+    assert "Gflop/s" in printed
+    assert "eager a + b of 4x4; 1 thread" in printed
+    assert "no native kernels" in printed
+
+
 def test_foreign_processes_spin_while_a_block_runs() -> None:
     before = os.times()
     with foreign_load(machine.usable_cores()[:1], 2):

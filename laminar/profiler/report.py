@@ -144,15 +144,19 @@ def kernel_totals(timeline: Timeline, machine: Roofline | None) -> list[KernelTo
     found: dict[Any, list[Any]] = {}
     wall = max(timeline.end - timeline.start, 1) * 1e-9
     for run, rows in rows_of_runs(timeline):
+        seen = set()
         for number, row in enumerate(rows):
             times = run.times[number]
             ran = times[times[:, 1] > 0]
             if not len(ran):
                 continue
-            entry = found.setdefault((id(run.cluster), run.key, number), [row, 0, 0.0, 0.0])
-            entry[1] += 1
+            # A kernel may be started in parts: a product, then what sums its parts.
+            part = -1 - number if row is None else row.number
+            entry = found.setdefault((id(run.cluster), run.key, part), [row, 0, 0.0, 0.0])
+            entry[1] += part not in seen
             entry[2] += float(ran[:, 1].max() - ran[:, 0].min()) * 1e-9
             entry[3] += float((ran[:, 1] - ran[:, 0]).sum()) * 1e-9
+            seen.add(part)
     totals = []
     for row, runs, seconds, busy in found.values():
         flops = 0 if row is None else row.flops * row.runs

@@ -264,7 +264,8 @@ class NativeCluster:
         self._contexts.append(call)
 
     def kernels_of(self, key: Any) -> list[KernelRow]:
-        """What each launch of a run for these sizes computes; none where that is not known.
+        """What each launch of a run for these sizes computes, loops with what is inside of them;
+        none where that is not known.
 
         The plan is made anew: one that was read from disk does not tell.
         """
@@ -274,7 +275,7 @@ class NativeCluster:
                 return []
             uses_loaded = name in self._of_loaded_code
             _, table, launched = self._specializations.explained(key, uses_loaded=uses_loaded)
-        rows = {row.number: row for row in table.kernels}
+        rows = table.by_launch()
         return [rows[number] for number in launched]
 
     def explain(self) -> list[KernelTable]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...text_table import aligned
@@ -11,6 +11,7 @@ from ..codegen import driver_words
 from ..ir.kernel import Kernel
 from ..ir.launch import codes_in
 from ..ir.program import IndirectLoad, Operand, Pointwise, Reduce, View
+from ..kernels.conv.winograd_kernel import products_left
 from ..kernels.gemm.microkernel import tile_of
 from ..schedule.cost import instructions
 from ..target.code import Code
@@ -37,7 +38,7 @@ class KernelRow:
         read_bytes: of memory that others have filled, read by one run of it.
         written_bytes: of memory that one run of it fills.
         flops: multiplications and additions of one run; of functions such as exp, about as many
-            instructions as they take.
+            instructions as they take. Of Winograd's convolution, what is left of the products.
         tile: of a contraction, rows and columns of the result that are made in registers at once.
         is_parallel: whether threads share it.
         codes: its native functions.
@@ -91,6 +92,25 @@ class KernelTable:
         """Of all kernels, one after the other on one thread."""
         found = [k.seconds for k in self.kernels if k.seconds is not None]
         return sum(found) if found else None
+
+    def by_launch(self) -> dict[int, KernelRow]:
+        """What is started by itself, by number: a loop has the bytes and flops of what it runs."""
+        found: dict[int, KernelRow] = {}
+        last = 0
+        for k in self.kernels:
+            if k.depth == 0:
+                last, found[k.number] = k.number, k
+                continue
+            loop = found[last]
+            found[last] = replace(
+                loop,
+                operations=tuple(dict.fromkeys((*loop.operations, *k.operations))),
+                sizes=loop.sizes or k.sizes,
+                read_bytes=loop.read_bytes + k.runs * k.read_bytes,
+                written_bytes=loop.written_bytes + k.runs * k.written_bytes,
+                flops=loop.flops + k.runs * k.flops,
+            )
+        return found
 
     def with_seconds(self, seconds: Mapping[int, float]) -> KernelTable:
         """The same with what was measured, by the number of the kernel."""
@@ -186,7 +206,7 @@ def kernel_table(
                 sizes=_sizes_of(compiled, kernel, real),
                 read_bytes=read,
                 written_bytes=written,
-                flops=_flops(kernel, real),
+                flops=_flops(kernel, real, codes),
                 tile=next((f"{t.height} x {t.width}" for t in map(tile_of, codes) if t), ""),
                 is_parallel=any(x.flags & driver_words.PARALLEL for x in made),
                 codes=codes,
@@ -261,8 +281,10 @@ def _sizes_of(compiled: CompiledProgram, kernel: Kernel, real: Callable[[int], i
     return whole if kernel.axes is None else f"{whole} -> {shape(kernel.kept)}"
 
 
-def _flops(kernel: Kernel, real: Callable[[int], int]) -> int:
-    total = 2 * real(kernel.call.work) if kernel.call is not None else 0
+def _flops(kernel: Kernel, real: Callable[[int], int], codes: Iterable[Code]) -> int:
+    total = 0
+    if kernel.call is not None:
+        total = math.ceil(2 * real(kernel.call.work) * products_left(codes))
     for s in kernel.statements:
         per_element = instructions(s.expression) if isinstance(s, Pointwise) else 1
         total += per_element * math.prod(map(real, s.shape))

@@ -17,6 +17,7 @@ from laminar.engine import errors
 from laminar.engine.ops.core.checks import check_numerics
 from laminar.engine.timeline import Recording
 from laminar.profiler import TraceReport, annotate, trace
+from laminar.profiler.roofline import Roofline, roofline
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(256, 64)).astype("float32")
@@ -253,3 +254,44 @@ def test_a_step_of_a_session_by_the_name_of_the_engine(tmp_path: Path) -> None:
     (file,) = tmp_path.iterdir()
     events = json.loads(file.read_text())["traceEvents"]
     assert {"op", "plan"} & {event.get("cat") for event in events}
+
+
+def test_a_kernel_that_is_started_in_parts_is_one(tmp_path: Path) -> None:
+    """A product of one row is made in parts of its sum, which a second start adds."""
+    model = laminar.Sequential([layers.Input((784,)), layers.Dense(512, activation="relu")])
+    x = np.ones((1, 784), "float32")
+    for _ in range(3):
+        model.predict_on_batch(x)
+    with trace(tmp_path, show=False) as traced:
+        for _ in range(10):
+            model.predict_on_batch(x)
+    assert traced.report is not None
+    (kernel,) = traced.report.kernels
+    assert kernel.runs == 10
+    assert kernel.flops == pytest.approx(2 * 784 * 512, rel=0.01)
+
+
+def test_a_loop_has_the_work_of_what_it_runs(tmp_path: Path) -> None:
+    model = laminar.Sequential([layers.Input((20, 8)), layers.LSTM(32, name="lstm")])
+    x = np.ones((16, 20, 8), "float32")
+    for _ in range(3):
+        model.predict_on_batch(x)
+    with trace(tmp_path, show=False) as traced:
+        model.predict_on_batch(x)
+    assert traced.report is not None
+    loops = [k for k in traced.report.kernels if k.what.startswith("loop 20 times")]
+    assert sum(k.flops for k in loops) >= 20 * 2 * 16 * 32 * 4 * 32
+    assert all(k.num_bytes for k in loops)
+
+
+def test_a_roofline_has_caches() -> None:
+    machine = Roofline(1e9, ((1 << 16, 4e9), (1 << 27, 1e9)))
+    assert machine.num_bytes == 1e9
+    assert machine.seconds(0, 1 << 16) == (1 << 16) / 4e9
+    assert machine.seconds(0, (1 << 16) + 1) == ((1 << 16) + 1) / 1e9
+    assert machine.seconds(5e9, 1 << 30) == 5.0
+    measured = roofline()
+    sizes, rates = zip(*measured.rates, strict=True)
+    assert list(sizes) == sorted(sizes)
+    assert list(rates) == sorted(rates, reverse=True)
+    assert measured.flops > 0

@@ -101,3 +101,17 @@ def test_what_is_not_compiled_has_no_kernels(x: np.ndarray | None) -> None:
     model.compile("sgd", "mse", jit_compile=False)
     model.fit(X, Y, verbose=0)
     assert not model.explain(x)
+
+
+def test_a_winograd_convolution_counts_the_products_that_it_does() -> None:
+    """Of windows of 3 x 3: 36 products make 16 pixels, which directly take 144."""
+    x = np.ones((32, 32, 32, 64), "float32")
+    model = laminar.Sequential(
+        [layers.Input(x.shape[1:]), layers.Conv2D(64, 3, padding="same", use_bias=False)]
+    )
+    model.predict_on_batch(x)
+    ((_, table),) = model.explain(x)
+    direct = 2 * 32 * 32 * 32 * 9 * 64 * 64
+    convolution = max(table.kernels, key=lambda k: k.flops)
+    is_winograd = any("winograd" in code.symbol for code in convolution.codes)
+    assert convolution.flops == (direct // 4 if is_winograd else direct)

@@ -14,7 +14,8 @@ filter_gradient_kernel): df = taps( sum over tiles of patch(x)^T * results(dy) )
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from functools import partial
 
 from ....graph import DType
@@ -99,6 +100,15 @@ FINISH_WORDS = (
 def code(symbol: str, dtype: DType, vector_bytes: int) -> Code:
     """One of the kernels."""
     return Code(symbol, vector_bytes, _write, (symbol, dtype, vector_bytes))
+
+
+def products_left(codes: Iterable[Code]) -> Fraction:
+    """The share of a convolution's multiplications that native functions do: 1 where no function is
+    one of these. Transforms come on top."""
+    main = (CONVOLVE, GRADIENT)
+    if any(code.writer is _write and code.parameters[0] in main for code in codes):
+        return Fraction(POINTS**2, TILE**2 * TAPS**2)
+    return Fraction(1)
 
 
 def _write(symbol: str, dtype: DType, vector_bytes: int) -> str:
