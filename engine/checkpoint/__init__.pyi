@@ -9,6 +9,7 @@ from .state import latest_checkpoint as latest_checkpoint
 from .state import list_variables as list_variables
 from .state import load_checkpoint as load_checkpoint
 from .state import load_variable as load_variable
+from .state import newest_of as newest_of
 from .state import write_checkpoint_state as write_checkpoint_state
 from .writer import Part as Part
 from .writer import merge_checkpoints as merge_checkpoints

@@ -179,6 +179,20 @@ def latest_checkpoint(
     return next(iter(newest_first(state)), None) if state is not None else None
 
 
+def newest_of(prefix: str | os.PathLike[str]) -> str:
+    """The prefix of a checkpoint, or of the newest one with a number behind that prefix.
+
+    The folder's state file says which; the prefix itself where it names none.
+    """
+    path = os.fsdecode(prefix)
+    if checkpoint_exists(path):
+        return path
+    state = get_checkpoint_state(os.path.dirname(path) or ".")
+    numbered = re.compile(re.escape(os.path.basename(path)) + r"-\d+", re.ASCII)
+    named = newest_first(state) if state is not None else []
+    return next((p for p in named if numbered.fullmatch(os.path.basename(p))), path)
+
+
 def newest_first(state: CheckpointState) -> list[str]:
     """The prefixes of those that are there; a warning names others."""
     newest = state.model_checkpoint_path

@@ -190,6 +190,8 @@ class Function:
             )
         return self._lookup(arguments)
 
+    graph_function = concrete  # its name in the RFC
+
     def with_options(
         self, options: RunOptions, run_metadata: RunMetadata | None = None
     ) -> Callable[..., Any]:
@@ -296,6 +298,8 @@ class Function:
         """The variables (and other state) that its graphs use from outside, each once."""
         found = {id(s): s for c in list(self._concrete.values()) for s in c.captured_state}
         return list(found.values())
+
+    captured_state = variables  # as of a `ConcreteFunction`
 
     def _laminar_checkpoint_children(self) -> dict[str, Any]:
         """What a checkpoint of attributes saves."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import InvalidArgumentError
-from ..graph import Graph, GraphTensor, Operation
+from ..graph import GraphTensor, Operation, TensorSpec
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import as_input
 from ..ops.core.recording import paused
@@ -41,6 +41,12 @@ class WrappedGraph(FuncGraph):
 
     def _added(self, op: Operation) -> None:
         """Nothing keeps the order in which operations are written."""
+
+    def updates_of(self, variable: Variable) -> list[Operation]:
+        """Its operations that change a variable."""
+        handle = self.captures.get(id(variable.handle))
+        consumers = () if handle is None else self.consumers_of(handle[1])
+        return [op for op in consumers if not op.definition.read_only]
 
     def make_variable(self, next_creator: Callable[..., Variable], **arguments: Any) -> Variable:
         """A variable of this graph: its name is unique there, and it is listed."""
@@ -92,7 +98,7 @@ class WrappedFunction(ConcreteFunction):
 
 def wrap_function(
     fn: Callable[..., Any],
-    signature: Sequence[Any] | Mapping[str, Any] = (),
+    signature: Sequence[Any] | Mapping[str, Any] | TensorSpec = (),
     name: str | None = None,
 ) -> WrappedFunction:
     """Trace a function that builds a graph, once; gives a callable that keeps what it has made.
@@ -106,10 +112,10 @@ def wrap_function(
         counting(2.0), counting(2.0)  # 2.0, 4.0
 
     Args:
-        fn: gives tensors, variables (whose values are given), operations (which a call runs),
-            None, or a structure of these.
-        signature: for each argument a TensorSpec, or a value that it is traced with. Calls give the
-            tensors alone.
+        fn: gives tensors, variables (whose values are given, after all of its updates of them),
+            operations (which a call runs), None, or a structure of these.
+        signature: for each argument a TensorSpec, or a value that it is traced with; one TensorSpec
+            for a function of one argument. Calls give the tensors alone.
         name: of the graph; by default that of the function.
 
     Raises:
@@ -117,6 +123,8 @@ def wrap_function(
             a tensor that depends on the arguments.
     """
     binder = Binder(fn, None)
+    if isinstance(signature, TensorSpec):
+        signature = (signature,)
     given: Mapping[str, Any] = signature if isinstance(signature, Mapping) else {}
     arguments = binder.bind(() if given else tuple(signature), given)
     graph = WrappedGraph(name or binder.name)
@@ -127,10 +135,13 @@ def wrap_function(
     return _wrapped(graph, graph.arguments, outputs)
 
 
-def _output(graph: Graph, y: Any) -> GraphTensor | Operation | None:
+def _output(graph: WrappedGraph, y: Any) -> GraphTensor | Operation | None:
     if y is None or (isinstance(y, Operation) and y.graph is graph):
         return y
     try:
+        if isinstance(y, Variable):
+            with graph.control_dependencies(graph.updates_of(y)):
+                return as_input(graph, y.read_value())
         return as_input(graph, convert_to_tensor(y))
     except (TypeError, ValueError) as cause:
         raise InvalidArgumentError(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .dtypes import DType, as_dtype, float32
 from .shapes import TensorShape
 
@@ -13,7 +15,7 @@ class TensorSpec:
 
     Args:
         shape: dimensions, None for each unknown one; None for unknown rank.
-        dtype: element type.
+        dtype: element type. The two may change places, as in pairs of an input signature.
         name: of the argument it describes.
     """
 
@@ -24,6 +26,8 @@ class TensorSpec:
     name: str | None
 
     def __init__(self, shape: Any, dtype: Any = float32, name: str | None = None) -> None:
+        if isinstance(shape, str | type | np.dtype):  # no shape is one of these
+            shape, dtype = dtype, shape
         self.shape = TensorShape(shape)
         self.dtype = as_dtype(dtype)
         self.name = name

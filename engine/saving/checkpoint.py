@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checkpoint import CheckpointReader, write_checkpoint
+from ..checkpoint import CheckpointReader, newest_of, write_checkpoint
 from ..errors import FailedPreconditionError, InvalidArgumentError
 from ..graph import eager_scope
 from ..graph.graph import Runner as Session
@@ -187,7 +187,8 @@ class Checkpoint:
         are made later get theirs when they are read first.
 
         Args:
-            save_path: the prefix that `save` gave.
+            save_path: the prefix that `save` gave, or the one that it was given, of which the
+                newest checkpoint is taken.
 
         Returns:
             what tells whether all was matched.
@@ -198,7 +199,7 @@ class Checkpoint:
             DataLossError: the checkpoint is damaged.
         """
         self.counted(0)
-        return self.read(save_path)
+        return self.read(newest_of(save_path))
 
     def read(self, save_path: str | os.PathLike[str]) -> Status:
         """As `restore`, of a checkpoint that `write` wrote."""

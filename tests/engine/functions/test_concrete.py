@@ -207,3 +207,19 @@ def test_a_graph_without_inputs_is_warned_of() -> None:
     with pytest.warns(UserWarning, match=r"has no inputs.*x=\[None, 10\]"):
         f.concrete([None, 10])
     eng.function(lambda: 1.0).concrete()
+
+
+def test_the_graph_and_the_state_of_a_function_by_the_names_of_the_rfc() -> None:
+    weight = eng.Variable(np.ones((10, 3), "float32"))
+
+    @eng.function
+    def product(x: Any) -> Any:
+        return x @ weight
+
+    found = product.graph_function(("float32", (None, 10)))
+    (node,) = (n for n in found.graph.get_operations() if n.name == "x")
+    assert node.type == "Placeholder"
+    assert node.outputs[0].shape == (None, 10)
+    assert found(np.ones((4, 10))).shape == (4, 3)
+    assert product.graph_function(("float32", (None, 10))) is found
+    assert [v is weight for v in product.captured_state] == [True]

@@ -121,3 +121,14 @@ def test_captures_by_name_and_kind() -> None:
     assert {id(x) for x in (w, n, table, queue, bias)} <= items
     assert {id(x) for x in concrete.captured_state} == {id(x) for x in (w, n, table, queue)}
     assert [id(c.input) for c in concrete.captures] == list(map(id, concrete.captured_inputs))
+
+
+@pytest.mark.parametrize("signature", [SCALAR, [SCALAR], TensorSpec("float32", [])])
+def test_a_variable_that_is_returned_has_the_value_after_its_updates(signature: Any) -> None:
+    def count(x: Any) -> Any:
+        v = eng.Variable(5.0)
+        v.assign_add(x)
+        return v
+
+    counting = eng.wrap_function(count, signature)
+    assert [float(counting(1.0)), float(counting(1.0))] == [6.0, 7.0]

@@ -338,3 +338,17 @@ def test_a_layer_s_weight_has_the_name_that_it_is_shown_by(
     keys = [key for key, _ in engine.list_variables(path)]
     assert any(f"layer/{name}/" in key or key.endswith(f"layer/{name}") for key in keys), keys
     assert not any(f"/_{name}" in key for key in keys)
+
+
+def test_the_prefix_that_was_given_to_save_means_the_newest(tmp_path: Path) -> None:
+    v = engine.Variable([1.0, 2.0])
+    checkpoint = Checkpoint(v=v)
+    prefix = tmp_path / "checkpoint"  # beside the state file, which has that very name
+    for value in ([3.0, 4.0], [5.0, 6.0]):
+        v.assign(value)
+        checkpoint.save(prefix)
+    v.assign([0.0, 0.0])
+    checkpoint.restore(prefix)
+    np.testing.assert_array_equal(v, [5.0, 6.0])
+    with pytest.raises(errors.MissingFileError, match="other"):
+        checkpoint.restore(tmp_path / "other")
