@@ -2,11 +2,21 @@
 
 The checksum is linear: that of a block of n bytes is the exclusive or of one table entry per byte,
 `_table()[n - 1 - i, byte_i]`, where the sum so far is mixed into the first four bytes. NumPy looks
-up a block at a time. Where the package google_crc32c is installed, its machine instructions serve.
+up a block at a time.
+
+Of many bytes most are folded away before. P, the polynomial of the checksum, divides
+x^6777 + x^484 + x^100 + 1, and P(x)^n = P(x^n) where n is a power of two. So a unit of n bits has
+the same rest as its three copies 6293, 6677 and 6777 units further on: it is added to these places
+and left out. NumPy adds thousands of units in one call, first words, in the end bytes, of which
+6777 are left: 7 GB a second where the table alone does 0.2.
+
+Where the package google_crc32c is installed, its machine instructions serve.
 
 Source: Castagnoli, Braeuer and Herrmann, "Optimization of cyclic redundancy-check codes with 24
     and 32 parity bits", 1993; the tables after Kounavis and Berry, "A systematic approach to
-    building high performance software-based CRC generators", 2005.
+    building high performance software-based CRC generators", 2005. Koopman, "32-bit cyclic
+    redundancy codes for internet applications", 2002, on multiples with few terms: from a degree
+    of 5244 on there are such of four. Of those below 9000 this one's copies go furthest.
 """
 
 from __future__ import annotations
@@ -26,10 +36,16 @@ Checksum: TypeAlias = Callable[[Bytes, int], int]  # of bytes, and of those befo
 
 _BLOCK = 1024  # bytes looked up at a time: its table, 1 MiB, stays in the second-level cache
 _SHORT = 32  # up to this many bytes, Python's own loop is quicker than NumPy's calls
+_COPIES = (6293, 6677, 6777)  # how many units further on the copies of one stand
+_STEP, _LEFT = _COPIES[0], _COPIES[-1]  # units folded at a time, and those that stay
+_FOLDED, _LONG = 1 << 14, 1 << 18  # bytes for which it pays to fold bytes, and words
+_PIECE = 1 << 16  # words folded at a time: they stay in the second-level cache
+_ONES = 0xFFFF_FFFF
 _MASK_DELTA = 0xA282EAD8
 _COMPILER = "laminar.engine.compiler.native"
 _native: Checksum = later(f"{_COMPILER}.checksums", "crc32c")
-_SEVERAL, _MANY = 1 << 16, 1 << 25  # bytes for which native code pays, loaded or not
+_SEVERAL = 1 << 16  # bytes for which native code pays where the code generator is loaded
+_MANY = 1 << 29  # and for which it pays to load it, one time after the other counted together
 
 
 @cache
@@ -49,11 +65,15 @@ def _table() -> Any:
 
     In reverse order of k, so that the last n rows serve a block of n bytes.
     """
-    first = np.array(_first_row(), np.uint32)
-    rows = np.empty((_BLOCK, 256), np.uint32)
-    rows[-1] = first
-    for k in range(_BLOCK - 2, -1, -1):
-        rows[k] = (rows[k + 1] >> 8) ^ first[rows[k + 1] & 0xFF]
+    powers = []  # x^32 and the powers after it, modulo the polynomial
+    found = CRC32C
+    for _ in range(8 * _BLOCK):
+        powers.append(found)
+        found = (found >> 1) ^ (CRC32C if found & 1 else 0)
+    bits = np.array(powers, np.uint32).reshape(_BLOCK, 8)[::-1, ::-1]  # the lowest is the highest
+    rows = np.zeros((_BLOCK, 256), np.uint32)
+    for i in range(8):
+        np.bitwise_xor(rows[:, : 1 << i], bits[:, i, None], out=rows[:, 1 << i : 2 << i])
     return rows.reshape(-1), np.arange(0, 256 * _BLOCK, 256)
 
 
@@ -67,9 +87,67 @@ def _few(crc: int, data: Bytes) -> int:
 def portable_crc32c(data: Bytes, start: int = 0) -> int:
     """What `crc32c` gives, by NumPy."""
     size = len(data)
-    crc = start ^ 0xFFFFFFFF
+    if size < _FOLDED:
+        return _by_table(data, start)
+    if size < _LONG:
+        units = np.array(np.frombuffer(data, np.uint8))
+        units[:4] ^= np.frombuffer((start ^ _ONES).to_bytes(4, "little"), np.uint8)
+        return _by_table(_folded(units).data, _ONES)
+    folding = Folding(start)
+    words = size // 8 * 8
+    folding.add(memoryview(data)[:words])
+    return folding.checksum(memoryview(data)[words:])
+
+
+class Folding:
+    """The CRC-32C of words, one stretch after the other, by NumPy.
+
+    Args:
+        start: that of the bytes before them.
+
+    State: the first `_LEFT` words of `_buffer` are what all before are folded into; `_first` is
+    still to be mixed into the word that comes next.
+    """
+
+    def __init__(self, start: int = 0) -> None:
+        self._buffer = np.zeros(_LEFT + _PIECE, np.uint64)
+        self._first = start ^ _ONES
+
+    def add(self, data: Bytes) -> None:
+        """Take in bytes, a multiple of eight."""
+        words = np.frombuffer(data, np.uint64)
+        for at in range(0, len(words), _PIECE):
+            piece = words[at : at + _PIECE]
+            units = self._buffer[: _LEFT + len(piece)]
+            units[_LEFT:] = piece
+            units[_LEFT] ^= np.uint64(self._first)
+            self._first = 0
+            self._buffer[:_LEFT] = _folded(units)
+
+    def checksum(self, rest: Bytes = b"") -> int:
+        """That of all words that were added, and of some bytes behind them."""
+        left = _folded(self._buffer[:_LEFT].copy().view(np.uint8))
+        # The sum of the words begins at 0: what stands before has been mixed into them.
+        return _by_table(rest, self._first ^ _by_table(left.data, _ONES))
+
+
+def _folded(units: Any) -> Any:
+    """The last `_LEFT` units, to which all before are added, in place."""
+    end = len(units) - _LEFT
+    for start in range(0, end, _STEP):
+        front = units[start : min(start + _STEP, end)]
+        for copy in _COPIES:
+            place = units[start + copy : start + copy + len(front)]
+            np.bitwise_xor(place, front, out=place)
+    return units[end:]
+
+
+def _by_table(data: Bytes, start: int) -> int:
+    """The checksum of a few thousand bytes."""
+    size = len(data)
+    crc = start ^ _ONES
     if size <= _SHORT:
-        return _few(crc, data) ^ 0xFFFFFFFF
+        return _few(crc, data) ^ _ONES
     table, rows = _table()
     array = np.frombuffer(data, np.uint8)
     head = size % _BLOCK
@@ -79,7 +157,7 @@ def portable_crc32c(data: Bytes, start: int = 0) -> int:
         crc = _block(crc, array[:head], table, rows[_BLOCK - head :])
     for start in range(head, size, _BLOCK):
         crc = _block(crc, array[start : start + _BLOCK], table, rows)
-    return crc ^ 0xFFFFFFFF
+    return crc ^ _ONES
 
 
 def _block(crc: int, data: Any, table: Any, rows: Any) -> int:
@@ -110,12 +188,28 @@ def crc32c(data: Bytes, start: int = 0) -> int:
 def fastest_crc32c(size: int) -> Checksum:
     """What makes the checksum of `size` bytes soonest, with the one of the bytes before them.
 
-    That is native code, where the code generator is loaded, or it pays to load it.
+    The bytes are going to be summed up by it.
     """
-    found = _implementation()
-    if size < (_SEVERAL if _COMPILER in sys.modules else _MANY):
-        return found
-    return _native
+    return _native if size >= _SEVERAL and native_pays(size) else _implementation()
+
+
+def native_pays(size: int) -> bool:
+    """Whether native code is to take the next `size` bytes, if it is worth calling.
+
+    It is where the code generator is loaded, or has been missed for so many bytes that loading it
+    would have paid: so a program that only loads a model has it soon, and one that goes on loading
+    takes at most twice the time.
+    """
+    if _COMPILER in sys.modules:
+        return True
+    _Missed.bytes += size
+    return _Missed.bytes >= _MANY
+
+
+class _Missed:
+    """For how many bytes native code was not there."""
+
+    bytes = 0
 
 
 def masked(crc: int) -> int:

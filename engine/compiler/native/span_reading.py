@@ -2,8 +2,6 @@
 
 A kernel folds the bytes into the checksum (see checksums.py) and writes them to their place past
 the caches: nothing is read from memory twice, and no line is fetched only to be overwritten.
-Threads take parts of the stretches, whose sums are combined.
-
 The bytes come from a map of the file, which saves the system's copy of them. Where a file that is
 mapped is cut short, or its disk fails, who touches it is ended by a signal. So it is mapped only
 where the system keeps others from opening it to write meanwhile (a lease, which wants a file of
@@ -20,17 +18,15 @@ import functools
 import mmap
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...graph import uint64
-from ...io.crc import CRC32C, combined
-from ...io.crc32c import portable_crc32c
-from ...io.spans import Span, read_portably
+from ...io.crc import CRC32C
+from ...io.spans import Part, PartReader, Span, read_portably, read_side_by_side
 from ..codegen.control import fold
 from ..codegen.function import Module, Value
 from ..kernels.addressing import function, load, place, store
@@ -42,22 +38,10 @@ from .heap import keep_freed
 
 _SYMBOL = "crc32c_copy"
 _PIECE = 1 << 19  # bytes, half of a second-level cache
-_PART = 1 << 23  # bytes that a thread takes at a time
 _SMALL = 1 << 20  # bytes: what is shorter is read by Python
-_ONES = 0xFFFF_FFFF
 _POPULATE = 22  # MADV_POPULATE_READ, which Python 3.11 has no name for
 _PAST_CACHES = "!7"
 _ADD_WORD = "llvm.x86.sse42.crc32.64.64"  # every processor with products without carry has it
-
-
-class _Part(NamedTuple):
-    """A part of a span that one thread reads."""
-
-    span: int
-    file: int
-    offset: int
-    address: int
-    size: int
 
 
 def read_spans(spans: Sequence[Span]) -> list[int | None]:
@@ -68,25 +52,23 @@ def read_spans(spans: Sequence[Span]) -> list[int | None]:
     if copy is None:
         return [read_portably(span) for span in spans]
     found: list[int | None] = [None] * len(spans)
-    parts: list[_Part] = []
+    long: list[int] = []
+    ends: dict[int, int] = {}
     block = VECTORS * width
     for i, span in enumerate(spans):
-        whole = len(span.memory) // block * block
-        if whole < _SMALL or (address := _address(span.memory)) % host.LINE:
+        if len(span.memory) < _SMALL or _address(span.memory) % host.LINE:
             found[i] = read_portably(span)
             continue
-        step = _PART if num_threads() > 1 else whole
-        for at in range(0, whole, step):
-            size = min(step, whole - at)
-            parts.append(_Part(i, span.file.fileno(), span.offset + at, address + at, size))
-    ends = {part.file: part.offset + part.size for part in sorted(parts, key=lambda p: p.offset)}
+        long.append(i)
+        file, end = span.file.fileno(), span.offset + len(span.memory) // block * block
+        ends[file] = max(ends.get(file, 0), end)
     with ExitStack() as stack:
         maps = {file: stack.enter_context(_mapped(file, end)) for file, end in ends.items()}
-        sums = _side_by_side(lambda: _reader(copy, width, maps), parts)
-    for i, span in enumerate(spans):
-        own = [(part.size, sums[j]) for j, part in enumerate(parts) if part.span == i]
-        if own:
-            found[i] = _finished(span, own)
+        sums = read_side_by_side(
+            [spans[i] for i in long], block, num_threads(), lambda: _reader(copy, width, maps)
+        )
+    for i, checksum in zip(long, sums, strict=True):
+        found[i] = checksum
     return found
 
 
@@ -116,86 +98,38 @@ def _mapped(file: int, size: int) -> Iterator[mmap.mmap | None]:
         yield found
 
 
-def _finished(span: Span, parts: Sequence[tuple[int, int | None]]) -> int | None:
-    """The checksum of a span from those of its parts, which are without the ones before and after;
-    the bytes after its last block are read.
-    """
-    total, done = _ONES, 0
-    for size, part in parts:
-        if part is None:
-            return None
-        total = combined(total, part, size, CRC32C)
-        done += size
-    rest = span.memory[done:]
-    if os.preadv(span.file.fileno(), [rest], span.offset + done) != len(rest):
-        return None
-    return portable_crc32c(rest, total ^ _ONES)
-
-
-def _side_by_side(
-    reader: Callable[[], Callable[[_Part], int | None]], parts: Sequence[_Part]
-) -> list[int | None]:
-    """What a reader gives for each part; each thread has one of its own."""
-    found: list[int | None] = [None] * len(parts)
-    waiting: Iterator[tuple[int, _Part]] = iter(enumerate(parts))
-    lock = threading.Lock()
-    errors: list[OSError] = []
-
-    def work() -> None:
-        read = reader()
-        while not errors:
-            with lock:
-                taken = next(waiting, None)
-            if taken is None:
-                return
-            try:
-                found[taken[0]] = read(taken[1])
-            except OSError as error:
-                errors.append(error)
-
-    count = min(num_threads(), len(parts))
-    threads = [threading.Thread(target=work, name="laminar-reader") for _ in range(count - 1)]
-    for thread in threads:
-        thread.start()
-    work()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-    return found
-
-
 def _reader(
     copy: Callable[[int, int, int, int], int], width: int, maps: Mapping[int, mmap.mmap | None]
-) -> Callable[[_Part], int | None]:
-    """Reads parts; gives the sum of each, None of one that the file ends in."""
+) -> PartReader:
+    """Reads parts by native code."""
     buffer = np.empty(_PIECE, np.uint8).data
     vectors = np.empty(VECTORS * width, np.uint8)
     state = vectors.ctypes.data
 
-    def read(part: _Part) -> int | None:
+    def read(part: Part) -> int | None:
         vectors.fill(0)
+        target, size = _address(part.memory), len(part.memory)
         source = _present(maps[part.file], part)
         if source is not None:
-            return copy(source, part.size, part.address, state)
+            return copy(source, size, target, state)
         found = None
-        for done in range(0, part.size, _PIECE):
-            piece = buffer[: min(_PIECE, part.size - done)]
+        for done in range(0, size, _PIECE):
+            piece = buffer[: min(_PIECE, size - done)]
             if os.preadv(part.file, [piece], part.offset + done) != len(piece):
                 return None
-            found = copy(_address(piece), len(piece), part.address + done, state)
+            found = copy(_address(piece), len(piece), target + done, state)
         return found
 
     return read
 
 
-def _present(found: mmap.mmap | None, part: _Part) -> int | None:
+def _present(found: mmap.mmap | None, part: Part) -> int | None:
     """Where a part is in memory; None where it is not."""
     if found is None:
         return None
     start = part.offset // mmap.PAGESIZE * mmap.PAGESIZE
     try:
-        found.madvise(_POPULATE, start, part.offset + part.size - start)
+        found.madvise(_POPULATE, start, part.offset + len(part.memory) - start)
     except OSError:  # a system that does not know it, or a disk that fails
         return None
     return _address(found) + part.offset

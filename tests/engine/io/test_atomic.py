@@ -28,16 +28,21 @@ def model() -> laminar.Sequential:
 
 @contextmanager
 def small_files() -> Iterator[None]:
-    """No file can have more than 8 kB: the system's own error, in the middle of writing."""
+    """No file can have more than 8 kB: the system's own error, in the middle of writing.
+
+    Nor those that Python keeps of modules, which it would cut without a word.
+    """
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    keeps_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     resource.setrlimit(resource.RLIMIT_FSIZE, (8192, before[1]))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        sys.dont_write_bytecode = keeps_none
         signal.signal(signal.SIGXFSZ, handler)
 
 

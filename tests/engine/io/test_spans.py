@@ -16,6 +16,7 @@ import pytest
 from laminar.engine.compiler.native import span_reading
 from laminar.engine.compiler.native.checksums import vector_bytes
 from laminar.engine.compiler.native.threads import set_threads
+from laminar.engine.io import spans
 from laminar.engine.io.crc32c import portable_crc32c
 from laminar.engine.io.spans import Span, read_portably, read_spans
 
@@ -41,10 +42,15 @@ class NoPages(mmap.mmap):
         raise OSError("no pages")
 
 
-@pytest.fixture(params=["as it is", "no lease", "no pages", "no products", 16, 32, 64, "1 thread"])
+WAYS = ["as it is", "no compiler", "no lease", "no pages", "no products", 16, 32, 64, "1 thread"]
+
+
+@pytest.fixture(params=WAYS)
 def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each of the ways in which native code reads, and Python's."""
-    if request.param == "no lease":
+    if request.param == "no compiler":
+        monkeypatch.setattr(spans, "native_pays", lambda size: False)
+    elif request.param == "no lease":
         monkeypatch.setattr(fcntl, "fcntl", no_lease)
     elif request.param == "no pages":
         monkeypatch.setattr(mmap, "mmap", NoPages)
@@ -66,7 +72,7 @@ def test_values_and_checksums(tmp_path: Path) -> None:
     paths[1].write_bytes(DATA[::-1])
     with ExitStack() as stack:
         files = [stack.enter_context(open(path, "rb")) for path in paths]
-        spans = [
+        wanted = [
             Span(files[0], 4321, memory(LARGE)),
             Span(files[1], 0, memory(1 << 20)),
             Span(files[0], 7, memory(0)),
@@ -74,9 +80,9 @@ def test_values_and_checksums(tmp_path: Path) -> None:
             Span(files[1], 9, memory(1 << 21, start=8)),  # not at a line of the cache
             Span(files[1], 1000, memory(LARGE)),
         ]
-        sums = read_spans(spans)
+        sums = read_spans(wanted)
     contents = {id(files[0]): DATA, id(files[1]): DATA[::-1]}
-    for span, found in zip(spans, sums, strict=True):
+    for span, found in zip(wanted, sums, strict=True):
         expected = contents[id(span.file)][span.offset : span.offset + len(span.memory)]
         assert bytes(span.memory) == expected
         assert found == portable_crc32c(expected)
@@ -88,9 +94,9 @@ def test_a_file_that_ends_early(tmp_path: Path, missing: int) -> None:
     path = tmp_path / "file"
     path.write_bytes(DATA[: LARGE - missing])
     with open(path, "rb") as file:
-        spans = [Span(file, 0, memory(LARGE)), Span(file, 0, memory(0))]
-        assert read_spans(spans) == [None, 0]
-        assert read_portably(spans[0]) is None
+        wanted = [Span(file, 0, memory(LARGE)), Span(file, 0, memory(0))]
+        assert read_spans(wanted) == [None, 0]
+        assert read_portably(wanted[0]) is None
 
 
 def test_nobody_opens_it_to_write_while_it_is_mapped(tmp_path: Path) -> None:
