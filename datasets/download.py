@@ -150,7 +150,10 @@ def _locked(part: Path) -> Iterator[tuple[Path, BufferedRandom]]:
             except FileNotFoundError:
                 is_ours = False
             if is_ours:
-                yield part, file
+                try:
+                    yield part, file
+                finally:  # a child that was forked meanwhile has the file open too
+                    fcntl.flock(file, fcntl.LOCK_UN)
                 return
 
 

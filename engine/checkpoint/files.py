@@ -78,6 +78,9 @@ def folder_lock(folder: str) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
+        # A child that was forked meanwhile has the file open too: to close ours would not do.
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
 

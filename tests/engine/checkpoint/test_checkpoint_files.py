@@ -282,6 +282,26 @@ def test_parts_as_text() -> None:
             parse_slice(text)
 
 
+def test_a_child_forked_meanwhile_does_not_keep_the_folder_locked(tmp_path: Path) -> None:
+    script = """
+import os, sys, time
+from laminar.engine.checkpoint.files import folder_lock
+with folder_lock(sys.argv[1]):
+    child = os.fork()
+    if not child:
+        time.sleep(60)
+        os._exit(0)
+try:
+    with folder_lock(sys.argv[1]):
+        print("locked again")
+finally:
+    os.kill(child, 9)
+"""
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    assert done.stdout == "locked again\n"
+
+
 def test_several_writers_of_one_prefix(tmp_path: Path) -> None:
     """One of them wins: what is read is from one writer, or known to have changed meanwhile."""
 
