@@ -125,6 +125,7 @@ from .sparse import sparse_structure as sparse_structure
 from .sparse import sparse_values as sparse_values
 from .state import accumulator as accumulator
 from .state import contents as contents
+from .state import kept_tensors as kept_tensors
 from .state import keyed_barrier as keyed_barrier
 from .state import mutex as mutex
 from .state import queue as queue

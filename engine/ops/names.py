@@ -146,6 +146,7 @@ _DECLARED: Mapping[str, str] = {
         "KeyedBarrier BarrierInsertMany BarrierTakeMany BarrierClose BarrierReadySize "
         "BarrierIncompleteSize"
     ),
+    "ops.state.kept_tensors": "GetSessionHandle GetSessionTensor DeleteSessionTensor",
     "ops.state.mutex": "Mutex MutexAcquire MutexRelease MutexIsHeld",
     "ops.state.queue": (
         "FIFOQueue PaddingFIFOQueue RandomShuffleQueue PriorityQueue QueueEnqueue "
