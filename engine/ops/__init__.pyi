@@ -139,7 +139,9 @@ from .state import undo as undo
 from .state import variable as variable
 from .state import variable_rows as variable_rows
 from .state import variable_scatter as variable_scatter
+from .text import encodings as encodings
 from .text import farmhash as farmhash
+from .text import formatting as formatting
 from .text import siphash as siphash
 from .text import string as string
 from .text import string_match as string_match

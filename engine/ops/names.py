@@ -177,7 +177,9 @@ _DECLARED: Mapping[str, str] = {
     ),
     "ops.state.variable_rows": "AssignRows",
     "ops.state.variable_scatter": "VariableScatter CountUpTo",
+    "ops.text.encodings": "UnicodeTranscode EncodeBase64 DecodeBase64",
     "ops.text.farmhash": "StringFingerprint FingerprintCat FingerprintBucket",
+    "ops.text.formatting": "StringFormat UnsortedSegmentJoin",
     "ops.text.siphash": "StringToHashBucketStrong",
     "ops.text.string": (
         "StringLength StringConcat StringJoin StringLower StringUpper StringStrip StringSplit "

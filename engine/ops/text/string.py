@@ -6,6 +6,7 @@ that are none pass through unchanged. `unit` is "byte" or "char", a character of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
@@ -69,7 +70,8 @@ def map_text(function: Callable[[str], str], x: Array) -> Array:
     return map_strings(lambda item: encode(function(decode(item))), x)
 
 
-def _check_unit(who: str, unit: str) -> None:
+def check_unit(who: str, unit: str) -> None:
+    """InvalidArgumentError unless `unit` is one of the two."""
     if unit not in ("byte", "char"):
         raise InvalidArgumentError(f'{who}: unit must be "byte" or "char", got {unit!r}')
 
@@ -77,7 +79,7 @@ def _check_unit(who: str, unit: str) -> None:
 @define("StringLength", dtypes=STRING)
 def string_length(x: TensorSpec, *, unit: str = "byte") -> TensorSpec:
     """The number of bytes, or of characters, of each string; int32."""
-    _check_unit("StringLength", unit)
+    check_unit("StringLength", unit)
     return TensorSpec(x.shape, int32)
 
 
@@ -138,7 +140,7 @@ def string_join(x: Tensor, axis: int = -1, separator: str = "") -> Tensor:
 @define("StringLower", dtypes=STRING)
 def string_lower(x: TensorSpec, *, unit: str = "char") -> TensorSpec:
     """The text in lower case; with unit "byte", the ASCII letters of it alone."""
-    _check_unit("StringLower", unit)
+    check_unit("StringLower", unit)
     return x
 
 
@@ -153,7 +155,7 @@ string_lower.grad(no_gradient)
 @define("StringUpper", dtypes=STRING)
 def string_upper(x: TensorSpec, *, unit: str = "char") -> TensorSpec:
     """The text in upper case; with unit "byte", the ASCII letters of it alone."""
-    _check_unit("StringUpper", unit)
+    check_unit("StringUpper", unit)
     return x
 
 
@@ -217,19 +219,24 @@ def string_split(x: Tensor, separator: str = "", limit: int = -1) -> tuple[Tenso
 
 
 @define("Substr", dtypes={"x": STRING, "begin": INTEGER, "length": INTEGER}, same_dtype=False)
-def _substr(x: TensorSpec, begin: TensorSpec, length: TensorSpec, *, unit: str) -> TensorSpec:
+def _substr(
+    x: TensorSpec, begin: TensorSpec, length: TensorSpec, *, unit: str, strict: bool = False
+) -> TensorSpec:
     """The part of each string from `begin` on, `length` long, as far as the string goes.
 
-    A negative `begin` counts from the end. The inputs broadcast.
+    A negative `begin` counts from the end. The inputs broadcast. With `strict`, a `begin` outside
+    of its string is an error.
     """
-    _check_unit("Substr", unit)
+    check_unit("Substr", unit)
     return TensorSpec(broadcast_shapes("Substr", x.shape, begin.shape, length.shape), string)
 
 
 @_substr.kernel("cpu")
-def _substr_kernel(x: Array, begin: Array, length: Array, *, unit: str) -> Array:
+def _substr_kernel(x: Array, begin: Array, length: Array, *, unit: str, strict: bool) -> Array:
     def part(item: bytes, first: int, count: int) -> bytes:
         text = item if unit == "byte" else decode(item)
+        if strict and not -len(text) <= first <= len(text):
+            raise InvalidArgumentError(f"Substr: {first} is outside of {item!r}")
         start = max(first + len(text), 0) if first < 0 else first
         piece = text[start : start + max(count, 0)]
         return piece if isinstance(piece, bytes) else encode(piece)
@@ -242,7 +249,7 @@ def _substr_kernel(x: Array, begin: Array, length: Array, *, unit: str) -> Array
 _substr.grad(no_gradient)
 
 
-def substr(x: Tensor, begin: Any, length: Any, unit: str = "byte") -> Tensor:
+def substr(x: Tensor, begin: Any, length: Any, unit: str = "byte", strict: bool = False) -> Tensor:
     """The part of each string from `begin` on, `length` long, as far as the string goes.
 
     Args:
@@ -250,8 +257,9 @@ def substr(x: Tensor, begin: Any, length: Any, unit: str = "byte") -> Tensor:
         begin: where the part begins, integers; negative ones count from the end.
         length: how long it is, integers. The three broadcast.
         unit: "byte" or "char", what is counted.
+        strict: whether a `begin` outside of its string is an error; else the part is empty.
     """
-    return _substr(x, begin, length, unit=unit)
+    return _substr(x, begin, length, unit=unit, strict=strict)
 
 
 @define("StringToNumber", dtypes=STRING)
@@ -297,21 +305,32 @@ def to_number(x: Tensor, dtype: Any = float32) -> Tensor:
     return _to_number(x, dtype=as_dtype(dtype))
 
 
+_FORM = re.compile(r"%[-+ 0#]*[0-9]{0,3}(\.[0-9]{1,3})?[dfeg]")
+
+
 @define("AsString", dtypes=DENSE)
-def _as_string(x: TensorSpec, *, precision: int) -> TensorSpec:
+def _as_string(x: TensorSpec, *, precision: int, form: str = "") -> TensorSpec:
     """Each number in decimal: the shortest form that reads back the same.
 
     With `precision` >= 0, real numbers have so many digits after the point. Bools are "true" and
-    "false".
+    "false". `form`, as C's printf has it, says all of it, of both parts of a complex number.
     """
+    if form and not _FORM.fullmatch(form):
+        raise InvalidArgumentError(
+            f"AsString: {form!r} is not a form for one number", remedy='such as "%8.2f"'
+        )
     return TensorSpec(x.shape, string)
 
 
 @_as_string.kernel("cpu")
-def _as_string_kernel(x: Array, *, precision: int) -> Array:
+def _as_string_kernel(x: Array, *, precision: int, form: str) -> Array:
     def write(value: Any) -> bytes:
         if isinstance(value, np.bool_):
             return b"true" if value else b"false"
+        if form:
+            if isinstance(value, np.complexfloating):
+                return f"({form % value.real},{form % value.imag})".encode()
+            return str(form % value.item()).encode()
         fixed = precision >= 0 and not isinstance(value, np.integer)
         return (f"{value:.{precision}f}" if fixed else str(value)).encode()
 
@@ -321,12 +340,13 @@ def _as_string_kernel(x: Array, *, precision: int) -> Array:
 _as_string.grad(no_gradient)
 
 
-def as_string(x: Tensor, precision: int = -1) -> Tensor:
+def as_string(x: Tensor, precision: int = -1, form: str = "") -> Tensor:
     """Each number in decimal, as a string.
 
     Args:
         x: numbers or bools; bools become "true" and "false".
         precision: digits after the point, for real numbers; -1 for the shortest form that reads
             back the same.
+        form: as C's printf has it, such as "%8.2f", instead of the precision.
     """
-    return _as_string(x, precision=precision)
+    return _as_string(x, precision=precision, form=form)

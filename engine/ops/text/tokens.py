@@ -9,7 +9,7 @@ import numpy as np
 from ...errors import InvalidArgumentError, ShapeError
 from ...graph import INTEGER, STRING, Array, Tensor, TensorShape, TensorSpec, int32, string
 from ..core.registry import define, no_gradient
-from .string import decode, encode, fill_rows
+from .string import check_unit, decode, encode, fill_rows
 
 
 def _rows_spec(shape: TensorShape) -> tuple[TensorSpec, TensorSpec]:
@@ -19,29 +19,36 @@ def _rows_spec(shape: TensorShape) -> tuple[TensorSpec, TensorSpec]:
 
 
 @define("StringCharacters", dtypes=STRING)
-def _string_characters(x: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
+def _string_characters(x: TensorSpec, *, unit: str = "char") -> tuple[TensorSpec, TensorSpec]:
     """The characters of each text along a new last axis, filled up with empty strings.
 
-    The second output counts them. A byte that is no text counts as a character.
+    The second output counts them. A byte that is no text counts as a character; with unit "byte",
+    each byte does.
     """
+    check_unit("StringCharacters", unit)
     return _rows_spec(x.shape)
 
 
 @_string_characters.kernel("cpu")
-def _string_characters_kernel(x: Array) -> tuple[Array, Array]:
-    return fill_rows([list(map(encode, decode(item))) for item in x.ravel().tolist()], x.shape)
+def _string_characters_kernel(x: Array, *, unit: str) -> tuple[Array, Array]:
+    def parts(item: bytes) -> list[bytes]:
+        if unit == "byte":
+            return [item[i : i + 1] for i in range(len(item))]
+        return list(map(encode, decode(item)))
+
+    return fill_rows([parts(item) for item in x.ravel().tolist()], x.shape)
 
 
 _string_characters.grad(no_gradient)
 
 
-def string_characters(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The characters of each text.
+def string_characters(x: Tensor, unit: str = "char") -> tuple[Tensor, Tensor]:
+    """The characters of each text, or with unit "byte" its bytes.
 
     Returns:
         (..., most characters), filled up with empty strings, and (...), their number, int32.
     """
-    characters, counts = _string_characters.many(x)
+    characters, counts = _string_characters.many(x, unit=unit)
     return characters, counts
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import numpy as np
+
 from laminar import engine
+from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
 from laminar.engine.ops.array.join import stack
 from laminar.engine.ops.text import farmhash, string_match
 from laminar.engine.ops.text import string as strings
 
 from .adapting import v1
-from .values import as_kind, static, tensor
+from .values import as_kind, operands, static, symbol, tensor
 
 
 class TFRecordCompressionType:
@@ -117,53 +121,119 @@ def string_join(inputs: Any, separator: str = "") -> Tensor:
     return strings.string_join(stack(xs, -1), -1, separator)
 
 
-@v1()
+@v1(reduction_indices="axis", keepdims="keep_dims")
 def reduce_join(
     inputs: Any, axis: Any = None, keep_dims: bool = False, separator: str = ""
 ) -> Tensor:
-    """The strings along an axis, one after the other."""
-    x = tensor(inputs)
-    if axis is None:
-        x, axis = engine.lookup("Reshape")(x, shape=(-1,)), 0
-    joined = strings.string_join(x, static(axis), separator)
-    return engine.lookup("ExpandDims")(joined, axis=(static(axis),)) if keep_dims else joined
+    """The strings along some axes, one after the other; the first of the axes counts fastest."""
+    x = symbol(inputs, "string")
+    rank = x.shape.rank
+    if rank is None:
+        raise ValueError("reduce_join: the number of axes must be known")
+    over = range(rank)[::-1] if axis is None else np.ravel(static(axis)).tolist()
+    if any(not -rank <= a < rank for a in over):
+        raise ValueError(f"reduce_join: one of the axes {over} is none of the {rank}")
+    places = [a % rank for a in over]
+    if len(set(places)) != len(places):
+        raise ValueError(f"reduce_join: an axis stands twice in {over}")
+    for place in places:  # one stays where each was, so that the others keep theirs
+        x = engine.lookup("ExpandDims")(strings.string_join(x, place, separator), axis=(place,))
+    return x if keep_dims or not places else engine.lookup("Squeeze")(x, axis=tuple(places))
 
 
 @v1()
-def as_string(input: Any, precision: int = -1) -> Tensor:
-    """Numbers as strings."""
-    return strings.as_string(tensor(input), precision)
+def as_string(
+    input: Any,
+    precision: int = -1,
+    scientific: bool = False,
+    shortest: bool = False,
+    width: int = -1,
+    fill: str = "",
+) -> Tensor:
+    """Numbers as strings, as C's printf writes them.
+
+    Args:
+        input: numbers, or bools, which become "true" and "false".
+        precision: digits after the point, of floats; -1 for six.
+        scientific: whether floats have an exponent.
+        shortest: whether floats are written in the shorter of the two ways.
+        width: characters at least.
+        fill: what stands in front up to there: " " or "0", or "-" to have blanks behind.
+    """
+    x = symbol(input)
+    whole = x.dtype.is_integer
+    if (x.dtype.is_bool or whole) and (precision >= 0 or scientific or shortest):
+        raise InvalidArgumentError(f"as_string: {x.dtype} has no digits after a point")
+    if scientific and shortest:
+        raise InvalidArgumentError("as_string: scientific and shortest exclude each other")
+    if len(fill) > 1 or fill not in "0 +-":
+        raise InvalidArgumentError(f"as_string: fill is one of ' ', '0', '+', '-', got {fill!r}")
+    digits = f".{precision}" if precision >= 0 else ""
+    letter = "d" if whole else "e" if scientific else "g" if shortest else "f"
+    form = f"%{fill}{width if width >= 0 else ''}{digits}{letter}"
+    return strings.as_string(x, form="" if x.dtype.is_bool else form)
 
 
 @v1()
 def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE") -> Tensor:
-    """Parts of strings."""
-    kind = {"BYTE": "byte", "UTF8_CHAR": "char"}[unit]
-    return strings.substr(tensor(input), pos, len, kind)
+    """Parts of strings.
+
+    Args:
+        input: strings.
+        pos: where each begins; negative ones count from the end.
+        len: how long each is, of the shape of `pos`.
+        unit: "BYTE" or "UTF8_CHAR".
+
+    Raises:
+        InvalidArgumentError: one begins outside of its string.
+    """
+    begin, length = operands(pos, len)
+    if not begin.shape.is_compatible_with(length.shape):
+        raise ValueError(f"substr: pos is {begin.shape} and len {length.shape}, which must agree")
+    return strings.substr(tensor(input), begin, length, _unit(unit), strict=True)
 
 
 @v1()
 def string_length(input: Any, unit: str = "BYTE") -> Tensor:
     """The lengths of strings."""
-    kind = {"BYTE": "byte", "UTF8_CHAR": "char"}[unit]
-    return strings.string_length(tensor(input), unit=kind)
+    return strings.string_length(tensor(input), unit=_unit(unit))
+
+
+def _unit(unit: str) -> str:
+    if unit not in _UNITS:
+        raise ValueError(f"unit must be one of {', '.join(_UNITS)}, got {unit!r}")
+    return _UNITS[unit]
+
+
+_UNITS = {"BYTE": "byte", "UTF8_CHAR": "char"}
 
 
 @v1()
 def regex_replace(
     input: Any,
-    pattern: str,
-    rewrite: str,
+    pattern: Any,
+    rewrite: Any,
     replace_global: bool = True,
 ) -> Tensor:
-    """Strings with what matches replaced, everywhere or once."""
-    return string_match.regex_replace(tensor(input), pattern, rewrite, 0 if replace_global else 1)
+    """Strings with what matches replaced, everywhere or once; \\0 in `rewrite` is what matches."""
+    text = re.sub(r"\\([0-9])", r"\\g<\1>", known_text(rewrite))
+    return string_match.regex_replace(
+        tensor(input), known_text(pattern), text, int(not replace_global)
+    )
+
+
+def known_text(given: Any) -> str:
+    """A text that is known when the graph is built: a string, or a constant."""
+    found = static(given)
+    if isinstance(found, Tensor):
+        raise ValueError("the text must be known when the graph is built")
+    return found.decode() if isinstance(found, bytes) else str(found)
 
 
 @v1()
-def regex_full_match(input: Any, pattern: str) -> Tensor:
+def regex_full_match(input: Any, pattern: Any) -> Tensor:
     """Whether all of a string matches."""
-    return string_match.regex_full_match(tensor(input), pattern)
+    return string_match.regex_full_match(tensor(input), known_text(pattern))
 
 
 @v1()

@@ -14,6 +14,7 @@ NAMES: dict[str, Line] = {
     "TFRecordOptions": ".inputs:TFRecordOptions",
     "TFRecordWriter": ".inputs:TFRecordWriter",
     "VarLenFeature": "engine:VarLenFeature",
+    "decode_base64": ("input, name=None", "op:DecodeBase64"),
     "decode_csv": ".inputs:decode_csv",
     "decode_image": ".inputs:decode_image",
     "decode_jpeg": ".inputs:decode_jpeg",

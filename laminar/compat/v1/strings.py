@@ -6,6 +6,7 @@ from .face import Line, face
 
 NAMES: dict[str, Line] = {
     "as_string": ".inputs:as_string",
+    "format": ".texts:string_format",
     "join": ".inputs:string_join",
     "length": ".inputs:string_length",
     "lower": ("input, encoding='', name=None", "op:StringLower(input)"),
@@ -16,6 +17,8 @@ NAMES: dict[str, Line] = {
     "regex_full_match": ".inputs:regex_full_match",
     "split": ".texts:split",
     "substr": ".inputs:substr",
+    "unicode_transcode": ".texts:unicode_transcode",
+    "unsorted_segment_join": ".texts:unsorted_segment_join",
     "to_number": ".inputs:string_to_number",
     "to_hash_bucket": ".inputs:string_to_hash_bucket_fast",
     "to_hash_bucket_fast": ".inputs:string_to_hash_bucket_fast",

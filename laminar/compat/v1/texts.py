@@ -18,11 +18,12 @@ from laminar.engine.ops.math.cast import cast
 from laminar.engine.ops.math.compare import not_equal
 from laminar.engine.ops.math.cumulative import cumsum
 from laminar.engine.ops.math.reduce import reduce_max, reduce_sum
-from laminar.engine.ops.text import siphash, string_match
+from laminar.engine.ops.text import encodings, formatting, siphash, string_match
 from laminar.engine.ops.text import string as strings
 from laminar.engine.ops.text.tokens import string_characters
 
 from .adapting import v1
+from .inputs import known_text
 from .values import symbol, tensor
 
 
@@ -43,20 +44,20 @@ _ZERO: dict[str, Any] = {"mode": "constant", "value": 0}
 
 @v1()
 def string_split(
-    source: Any, sep: str | None = None, skip_empty: bool = True, delimiter: str | None = None
+    source: Any, sep: Any = None, skip_empty: bool = True, delimiter: Any = None
 ) -> Any:
     """The pieces of each string of a vector between any of the characters of `sep`, sparse.
 
     Args:
         source: a vector of strings.
-        sep, delimiter: the characters, by default a blank; none of them cuts at each character.
+        sep, delimiter: the characters, by default a blank; none of them cuts at each byte.
         skip_empty: whether empty pieces are left out.
     """
     marks = delimiter if sep is None else sep
-    marks = " " if marks is None else marks
+    marks = " " if marks is None else known_text(marks)
     x = symbol(source, "string")
     if not marks:
-        pieces, counts = string_characters(x)
+        pieces, counts = string_characters(x, "byte")
     else:
         if len(marks) > 1:
             one = f"[{re.escape(marks)}]"
@@ -83,3 +84,53 @@ def split(input: Any = None, sep: str | None = None, maxsplit: int = -1, **more:
 def string_to_hash_bucket_strong(input: Any, num_buckets: int, key: Any) -> Tensor:
     """A number below `num_buckets` for each string, by SipHash with a key of two numbers."""
     return siphash.to_hash_bucket_strong(tensor(input), num_buckets, (int(key[0]), int(key[1])))
+
+
+@v1()
+def string_format(
+    template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3
+) -> Tensor:
+    """A text with the values of tensors in it, one for each `placeholder` of the template.
+
+    Args:
+        template: the text.
+        inputs: a tensor, or a list of them.
+        placeholder: what stands for a tensor.
+        summarize: how many entries are written at each end of an axis; -1 for all.
+    """
+    given = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+    parts = tuple(template.split(placeholder))
+    return formatting.string_format(
+        *(tensor(x) for x in given), template=parts, summarize=summarize
+    )
+
+
+@v1()
+def unsorted_segment_join(
+    inputs: Any, segment_ids: Any, num_segments: Any, separator: str = ""
+) -> Tensor:
+    """The strings that share a number as one, with `separator` between them."""
+    ids = tensor(segment_ids)
+    return formatting.unsorted_segment_join(
+        tensor(inputs, "string"), ids, tensor(num_segments), separator=separator
+    )
+
+
+@v1()
+def unicode_transcode(
+    input: Any,
+    input_encoding: str,
+    output_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 0xFFFD,
+    replace_control_characters: bool = False,
+) -> Tensor:
+    """Texts in another encoding; see the op of this name."""
+    return encodings.unicode_transcode(
+        tensor(input, "string"),
+        input_encoding=input_encoding,
+        output_encoding=output_encoding,
+        errors=errors,
+        replacement_char=replacement_char,
+        replace_control_characters=replace_control_characters,
+    )
