@@ -91,10 +91,10 @@ def _weights(path: str) -> Found:
     from laminar.saving.weights import WeightsReader
 
     if path.endswith(".safetensors"):
-        store = read_safetensors(path, Limits())
-        return _kind(
-            "weights", _arrays((n, store.spec(n).shape, store.spec(n).dtype) for n in store)
-        )
+        with read_safetensors(path, Limits()) as store:
+            return _kind(
+                "weights", _arrays((n, store.spec(n).shape, store.spec(n).dtype) for n in store)
+            )
     with WeightsReader(path) as reader:
         return _kind(
             "weights", _arrays((n, reader.spec(n).shape, reader.spec(n).dtype) for n in reader)

@@ -27,7 +27,7 @@ from .checksum import Checksum, pieces_of
 from .limits import Limits, beyond, refused
 from .strict_json import format_object, parse_object
 from .weights import Variables, WeightsReader, WeightsWriter, lay_out, open_file, write_weights
-from .window import BytesWindow, FileWindow
+from .window import ALIGNMENT, BytesWindow, FileWindow, MappedWindow
 
 if TYPE_CHECKING:
     from .hdf5_image import Hdf5Image
@@ -50,6 +50,7 @@ _PIECE = 1 << 20  # bytes that are read, or uncompressed, at a time
 _DIRECTORY_BYTES = 256  # of an archive's directory, for each entry it may have
 _LOCAL_HEADER = 30
 _SMALL = 1 << 20  # an entry of this size is no danger, however well it is compressed
+_EXTRA, _PADDING = struct.Struct("<HH"), 0xD935  # an extra field that aligns what follows
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # Encrypted (bit 0), a patch (5), strongly encrypted (6), directory hidden (13).
 _REFUSED_FLAGS = 1 | 1 << 5 | 1 << 6 | 1 << 13
@@ -115,8 +116,11 @@ class ModelReader(Closing):
         return self._content(ASSETS + name, self._limits.max_bytes, "max_bytes")
 
     @abstractmethod
-    def weights(self) -> WeightsReader:
+    def weights(self, *, mmap: bool = False) -> WeightsReader:
         """The weights; close the reader before this one.
+
+        Args:
+            mmap: whether arrays are views of the mapped file, where it is not compressed.
 
         Raises:
             DataLossError: model.weights.h5 is damaged or hostile.
@@ -170,8 +174,11 @@ class ArchiveReader(ModelReader):
         """The names of the files under assets/, such as "layers/string_lookup/vocabulary.txt"."""
         return [name.removeprefix(ASSETS) for name in self._entries if name.startswith(ASSETS)]
 
-    def weights(self) -> WeightsReader:
+    def weights(self, *, mmap: bool = False) -> WeightsReader:
         """The weights; close the reader before the archive.
+
+        Args:
+            mmap: whether arrays are views of the mapped file, where it is not compressed.
 
         Raises:
             DataLossError: model.weights.h5 is damaged or hostile.
@@ -180,7 +187,8 @@ class ArchiveReader(ModelReader):
         name = f"{self.name}: {WEIGHTS}"
         if entry.compress_type == zipfile.ZIP_STORED:
             # Arrays are read straight from the archive, while its checksum is computed.
-            window = FileWindow(self._file, self._data_start(entry), entry.file_size, name)
+            kind = MappedWindow if mmap else FileWindow
+            window = kind(self._file, self._data_start(entry), entry.file_size, name)
             reader = WeightsReader(window, limits=self._limits)
             self._check = Checksum(window.size, pieces_of(window))
             return reader
@@ -354,6 +362,8 @@ def _add(
     entry.header_offset = archive.start_dir
     entry.file_size = entry.compress_size = image.size
     entry.CRC = 0  # known when the content is written
+    used = archive.start_dir + len(entry.FileHeader()) + _EXTRA.size
+    entry.extra = _EXTRA.pack(_PADDING, -used % ALIGNMENT) + bytes(-used % ALIGNMENT)
     checksum = Checksum(image.size, image.pieces)
     try:
         file.seek(entry.header_offset + len(entry.FileHeader()))

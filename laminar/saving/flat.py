@@ -7,6 +7,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,12 @@ from laminar.engine.state import Variable
 from .limits import Limits, beyond, refused
 from .strict_json import parse_object
 from .weights import ArraySpec, open_file
+from .window import FileWindow, MappedWindow
 
 CHECKPOINT, SAFETENSORS = ".ckpt", ".safetensors"
 
 _NAMES = "_laminar_names"
+_SIZE_BYTES = 8  # of the size of the header of a file of safetensors, before it
 Array = npt.NDArray[Any]
 # Element types as files of safetensors name them.
 _CODES = {
@@ -176,8 +179,14 @@ def write_safetensors(path: str, arrays: Mapping[str, Any], names: Mapping[str, 
         file.write(data)
 
 
-def read_safetensors(path: str, limits: Limits) -> FlatStore:
-    """The weights of a file of safetensors.
+@contextmanager
+def read_safetensors(path: str, limits: Limits, *, mmap: bool = False) -> Iterator[FlatStore]:
+    """The weights of a file of safetensors, read when they are asked for; the library checks it.
+
+    Args:
+        path: of the file.
+        limits: what it may ask for.
+        mmap: whether arrays are views of the mapped file.
 
     Raises:
         UnimplementedError: the package safetensors is not installed.
@@ -189,26 +198,52 @@ def read_safetensors(path: str, limits: Limits) -> FlatStore:
         size = os.fstat(file.fileno()).st_size
         if size > limits.max_bytes:
             raise beyond(f"{path}: it has {size} bytes", "max_bytes")
-        data = file.read()
-    try:
-        found = dict(library.deserialize(data))
-    except Exception as cause:  # SafetensorError; its module differs between versions
-        raise refused(f"{path}: it is no file of safetensors: {cause}") from cause
-    arrays: dict[str, Array] = {}
-    for name, entry in found.items():
+        header_size = int.from_bytes(file.read(_SIZE_BYTES), "little")
+        if header_size > limits.max_text_bytes:
+            raise beyond(f"{path}: the header has {header_size} bytes", "max_text_bytes")
+        try:
+            with library.safe_open(path, framework="numpy"):
+                pass  # types, sizes and places fit together
+        except Exception as cause:  # SafetensorError; its module differs between versions
+            raise refused(f"{path}: it is no file of safetensors: {cause}") from cause
+        header = parse_object(file.read(header_size), path, limits)
+        metadata = header.pop("__metadata__", None)
+        start = _SIZE_BYTES + header_size
+        window = (MappedWindow if mmap else FileWindow)(file, start, size - start, path)
+        specs, places = _tensors(header, path)
+
+        def read(name: str) -> Array:
+            spec, (begin, end) = specs[name], places[name]
+            raw: Array = np.empty(end - begin, np.uint8)
+            if end > begin:
+                found = window.mapped(begin, end - begin)
+                if found is None:
+                    window.read_into(begin, raw.data)
+                else:
+                    raw = np.frombuffer(found, np.uint8)
+            return raw.view(spec.dtype).reshape(spec.shape)
+
+        yield FlatStore(specs, read, _names_in(metadata, path, limits))
+
+
+def _tensors(
+    header: Mapping[str, Any], path: str
+) -> tuple[dict[str, ArraySpec], dict[str, tuple[int, int]]]:
+    """The arrays that a header lists, and where each stands behind it."""
+    specs: dict[str, ArraySpec] = {}
+    places: dict[str, tuple[int, int]] = {}
+    for name, entry in header.items():
         if entry["dtype"] not in _CODES:
             raise UnimplementedError(f"{path}: {name!r} is {entry['dtype']}")
-        dtype = as_dtype(_CODES[entry["dtype"]]).numpy
-        arrays[name] = np.frombuffer(entry["data"], dtype).reshape(entry["shape"])
-    specs = {name: ArraySpec(array.shape, array.dtype) for name, array in arrays.items()}
-    return FlatStore(specs, arrays.__getitem__, _header_names(data, path, limits))
+        spec = ArraySpec(tuple(entry["shape"]), as_dtype(_CODES[entry["dtype"]]).numpy)
+        begin, end = entry["data_offsets"]
+        if end - begin != math.prod(spec.shape) * spec.dtype.itemsize:
+            raise refused(f"{path}: {name!r} has {end - begin} bytes, which are not its shape's")
+        specs[name], places[name] = spec, (begin, end)
+    return specs, places
 
 
-def _header_names(data: bytes, path: str, limits: Limits) -> dict[str, str]:
-    """What objects are called, from the header: its size, 8 bytes, and JSON."""
-    size = int.from_bytes(data[:8], "little")
-    if size > limits.max_text_bytes:
-        raise beyond(f"{path}: the header has {size} bytes", "max_text_bytes")
-    metadata = parse_object(data[8 : 8 + size], path, limits).get("__metadata__", {})
+def _names_in(metadata: Any, path: str, limits: Limits) -> dict[str, str]:
+    """What objects are called, from the metadata of the header."""
     text = metadata.get(_NAMES) if isinstance(metadata, dict) else None
     return _parse_names(text.encode(), path, limits) if isinstance(text, str) else {}

@@ -42,9 +42,9 @@ class FolderReader(ModelReader):
         """The names of the files under assets/."""
         return self._assets
 
-    def weights(self) -> WeightsReader:
-        """The weights."""
-        return WeightsReader(self._folder / WEIGHTS, limits=self._limits)
+    def weights(self, *, mmap: bool = False) -> WeightsReader:
+        """The weights; see `ModelReader.weights`."""
+        return WeightsReader(self._folder / WEIGHTS, limits=self._limits, mmap=mmap)
 
     def close(self) -> None:
         """Nothing stays open."""

@@ -118,6 +118,11 @@ class Hdf5File:
         """The elements of the array at `path`, as they are stored (text: objects of type str)."""
         array = self.arrays[path]
         owner = self._owner(path)
+        if isinstance(array.layout, Contiguous) and array.nbytes:
+            mapped = self._window.mapped(array.layout.address, array.nbytes)
+            if mapped is not None:
+                raw = np.frombuffer(mapped, np.uint8)
+                return self._elements(array.element, array.shape, raw, owner)
         raw = np.empty(array.nbytes, np.uint8)
         if isinstance(array.layout, Compact):
             raw[:] = np.frombuffer(array.layout.data, np.uint8)

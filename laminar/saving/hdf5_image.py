@@ -23,6 +23,8 @@ import numpy.typing as npt
 
 from laminar.engine.errors import DTypeError
 
+from .window import ALIGNMENT
+
 Array = npt.NDArray[Any]
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -50,7 +52,13 @@ class Hdf5Image:
         import h5py  # type: ignore[import-untyped]  # it has no type hints
 
         self._h5 = h5py
-        self._file = h5py.File(self._memory, "w", libver="earliest")
+        self._file = h5py.File(
+            self._memory,
+            "w",
+            libver="earliest",
+            alignment_threshold=_LARGE,
+            alignment_interval=ALIGNMENT,
+        )
         self._room = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         self._room.set_layout(h5py.h5d.CONTIGUOUS)
         self._room.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)

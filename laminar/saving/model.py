@@ -124,6 +124,7 @@ def load_model(
     *,
     partial: bool = False,
     limits: Limits | None = None,
+    mmap: bool = False,
 ) -> Any:
     """Read a model from a `.keras` file, or a `.h5` file of Keras 2 or 3; nothing in it is run.
 
@@ -138,6 +139,10 @@ def load_model(
             compilation that cannot be repeated too. What is missing is printed, and kept as
             `model.load_report`.
         limits: what the file may ask for; give larger ones for larger models.
+        mmap: whether the weights are views of the mapped file: nothing is read before it is used,
+            processes share the memory, and a weight takes memory of its own when training changes
+            it. Of files that are not compressed; the file must not be changed meanwhile (it may be
+            replaced, as `save` does).
 
     Raises:
         MissingFileError: there is no such file.
@@ -153,7 +158,7 @@ def load_model(
         )
     custom = checked_custom_objects("load_model", custom_objects)
     load = load_legacy if not is_folder and _is_hdf5(path) else load_archive
-    model, report = load(path, custom, compile, partial, limits or Limits())
+    model, report = load(path, custom, compile, partial, limits or Limits(), mmap)
     if partial:
         model.load_report = report
         print(report)
@@ -228,6 +233,7 @@ def load_weights(
     partial: bool = False,
     objects_to_skip: Sequence[Any] | None = None,
     limits: Limits | None = None,
+    mmap: bool = False,
     **kwargs: Any,
 ) -> LoadReport | None:
     """Read the weights of a model from a file: all of them, or none.
@@ -242,6 +248,10 @@ def load_weights(
         partial: load what fits, print what does not, and give the report.
         objects_to_skip: layers that keep their weights, whatever the file has.
         limits: what the file may ask for; give larger ones for larger models.
+        mmap: whether the weights are views of the mapped file: nothing is read before it is used,
+            processes share the memory, and a weight takes memory of its own when training changes
+            it. Of `.weights.h5`, `.weights.json`, `.keras` and `.safetensors` files that are not
+            compressed; the file must not be changed meanwhile (it may be replaced, as `save` does).
 
     Returns:
         With `partial`, what was loaded and what was not; else None.
@@ -264,7 +274,7 @@ def load_weights(
     options = legacy_options | {"skipped": objects_to_skip or ()}
     if path.endswith(_SHARDED):
         _refuse_by_name(by_name, path)
-        with ShardedReader(path, limits=limits) as shards:
+        with ShardedReader(path, limits=limits, mmap=mmap) as shards:
             report = restore(model, shards, path, **options)
     elif path.endswith(CHECKPOINT):
         _refuse_by_name(by_name, path)
@@ -272,16 +282,17 @@ def load_weights(
             report = restore(model, checkpoint_store(checkpoint, limits), path, **options)
     elif path.endswith(SAFETENSORS):
         _refuse_by_name(by_name, path)
-        report = restore(model, read_safetensors(path, limits), path, **options)
+        with read_safetensors(path, limits, mmap=mmap) as found:
+            report = restore(model, found, path, **options)
     elif not _is_hdf5(path):
         _refuse_by_name(by_name, path)
-        with ArchiveReader(path, limits=limits) as archive, archive.weights() as reader:
+        with ArchiveReader(path, limits=limits) as archive, archive.weights(mmap=mmap) as reader:
             is_keras_2 = archive.keras_version < 3
             report = restore(
                 model, reader, path, is_keras_2=is_keras_2, verify=archive.verify, **options
             )
     else:
-        with WeightsReader(path, limits=limits) as reader:
+        with WeightsReader(path, limits=limits, mmap=mmap) as reader:
             if is_legacy(reader):
                 stored = LegacyFile(reader, path, limits)
                 _refuse_to_skip(objects_to_skip, path)

@@ -30,6 +30,7 @@ class ShardedReader(Closing):
     Args:
         path: the list, a `.weights.json` file; the others stand beside it.
         limits: what the files may ask for, all together.
+        mmap: whether arrays are views of the mapped files.
 
     Raises:
         MissingFileError: there is no such list, or a file that it names is not there.
@@ -37,7 +38,9 @@ class ShardedReader(Closing):
             not stand beside it.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, limits: Limits | None = None) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, limits: Limits | None = None, mmap: bool = False
+    ) -> None:
         self.name = os.fspath(path)
         limits = limits or Limits()
         with ExitStack() as stack:
@@ -51,7 +54,7 @@ class ShardedReader(Closing):
             self._readers: dict[str, WeightsReader] = {}
             total = 0
             for name in names:
-                reader = WeightsReader(os.path.join(folder, name), limits=limits)
+                reader = WeightsReader(os.path.join(folder, name), limits=limits, mmap=mmap)
                 self._readers[name] = stack.enter_context(reader)
                 total += reader.nbytes
                 if total > limits.max_bytes:

@@ -34,7 +34,7 @@ from laminar.engine.late import later
 from .hdf5_file import Hdf5File, StoredArray
 from .hdf5_format import Attribute, Kind
 from .limits import Limits, refused
-from .window import BytesWindow, FileWindow, Window
+from .window import BytesWindow, FileWindow, MappedWindow, Window
 
 if TYPE_CHECKING:
     from .hdf5_image import Hdf5Image
@@ -69,6 +69,8 @@ class WeightsReader(Mapping[str, Array], Closing):
     Args:
         source: path of the file, or its bytes, or a window over them.
         limits: what the file may ask for.
+        mmap: of a path: whether arrays are views of the mapped file, where they stand in it as they
+            are.
 
     Raises:
         MissingFileError: there is no file at the path.
@@ -80,6 +82,7 @@ class WeightsReader(Mapping[str, Array], Closing):
         source: str | os.PathLike[str] | bytes | Window,
         *,
         limits: Limits | None = None,
+        mmap: bool = False,
     ) -> None:
         with ExitStack() as stack:
             if isinstance(source, bytes):
@@ -87,7 +90,8 @@ class WeightsReader(Mapping[str, Array], Closing):
             elif isinstance(source, str | os.PathLike):
                 file = stack.enter_context(open_file(source))
                 size = os.fstat(file.fileno()).st_size
-                source = FileWindow(file, 0, size, os.fspath(source))
+                window = MappedWindow if mmap else FileWindow
+                source = window(file, 0, size, os.fspath(source))
             self._name = source.name
             self._file = Hdf5File(source, limits or Limits())
             self._specs = {path: self._spec(array) for path, array in self._file.arrays.items()}

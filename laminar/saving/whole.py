@@ -78,10 +78,11 @@ def load_archive(
     compile: bool,
     partial: bool,
     limits: Limits,
+    mmap: bool,
 ) -> tuple[Any, LoadReport]:
     """The model in a `.keras` file, and what was loaded of it; see `load_model`."""
     reader = FolderReader if os.path.isdir(path) else ArchiveReader
-    with reader(path, limits=limits) as archive, archive.weights() as weights:
+    with reader(path, limits=limits) as archive, archive.weights(mmap=mmap) as weights:
         report = LoadReport(path)
         config = dict(archive.config)
         compiled = config.pop("compile_config", None) if compile else None
@@ -111,9 +112,10 @@ def load_legacy(
     compile: bool,
     partial: bool,
     limits: Limits,
+    mmap: bool,
 ) -> tuple[Any, LoadReport]:
     """The model in a `.h5` file, and what was loaded of it; see `load_model`."""
-    with WeightsReader(path, limits=limits) as reader:
+    with WeightsReader(path, limits=limits, mmap=mmap) as reader:
         stored = LegacyFile(reader, path, limits)
         config = stored.config
         if config is None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from typing import BinaryIO, Protocol
 
 from .limits import refused
+
+# Where arrays begin in files, in bytes: once mapped they are at the beginning of a cache line, as
+# native code takes them.
+ALIGNMENT = 64
 
 
 class Window(Protocol):
@@ -20,6 +25,11 @@ class Window(Protocol):
 
     def read_into(self, offset: int, target: memoryview) -> None:
         """Fill `target` (contiguous bytes) from `offset` on; DataLossError as above."""
+        ...
+
+    def mapped(self, offset: int, count: int) -> memoryview | None:
+        """The `count` bytes at `offset` themselves, where the file is mapped; DataLossError as
+        above."""
         ...
 
 
@@ -48,6 +58,9 @@ class BytesWindow:
         check_range(self, offset, len(target))
         target[:] = self._data[offset : offset + len(target)]
 
+    def mapped(self, offset: int, count: int) -> None:
+        """None: memory is not kept for a part of it."""
+
 
 class FileWindow:
     """A window over `size` bytes of an open file, from `start` on; the file stays the caller's."""
@@ -68,6 +81,10 @@ class FileWindow:
         check_range(self, offset, len(target))
         self._fill(offset, target)
 
+    def mapped(self, offset: int, count: int) -> memoryview | None:
+        """None: the file is read."""
+        return None
+
     def _fill(self, offset: int, target: memoryview) -> None:
         # One system call reads at most 2 GiB, and a file may shrink while it is read.
         while target:
@@ -76,3 +93,29 @@ class FileWindow:
                 raise refused(f"{self.name}: the file ends at {offset} of {self.size} bytes")
             offset += count
             target = target[count:]
+
+
+class MappedWindow(FileWindow):
+    """A window whose bytes can be used where the system has them, without a copy.
+
+    What `mapped` gives stays valid when the file is closed, or replaced by another. A file that is
+    cut short while it is mapped ends the process that reads what is gone.
+    """
+
+    def __init__(self, file: BinaryIO, start: int, size: int, name: str) -> None:
+        super().__init__(file, start, size, name)
+        self._map: memoryview | None = None
+
+    def mapped(self, offset: int, count: int) -> memoryview:
+        """The `count` bytes at `offset`, read-only."""
+        check_range(self, offset, count)
+        if self._map is None:
+            try:
+                whole = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+            except (OSError, ValueError) as error:  # ValueError: an empty file
+                raise refused(f"{self.name}: it cannot be mapped: {error}") from error
+            self._map = memoryview(whole)
+        first = self._start + offset
+        if first + count > len(self._map):
+            raise refused(f"{self.name}: the file ends before byte {first + count}")
+        return self._map[first : first + count]
