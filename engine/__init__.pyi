@@ -37,6 +37,7 @@ from .gradients import GradientTape as GradientTape
 from .gradients import IndexedSlices as IndexedSlices
 from .gradients import grad as grad
 from .gradients import gradients as gradients
+from .gradients import register_gradient as register_gradient
 from .gradients import value_and_grad as value_and_grad
 from .graph import DeviceSpec as DeviceSpec
 from .graph import Dimension as Dimension

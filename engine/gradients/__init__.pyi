@@ -3,6 +3,8 @@ from ..ops.array.indexed_slices import IndexedSlices as IndexedSlices
 from ..ops.array.indexed_slices import mapped as mapped
 from .backprop import backpropagate as backpropagate
 from .forward import jvp as jvp
+from .named import named_gradient as named_gradient
+from .named import register_gradient as register_gradient
 from .symbolic import gradients as gradients
 from .tape import GradientTape as GradientTape
 from .transforms import grad as grad

@@ -14,13 +14,14 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from ..errors import InternalError, InvalidArgumentError, UnimplementedError
-from ..graph import GraphTensor, OpView, Tensor, building, resource
+from ..graph import GraphTensor, Operation, OpView, Tensor, building, resource
 from ..ops.array.indexed_slices import IndexedSlices, sum_slices
 from ..ops.core.basic import ones_like, zeros_like
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.gradient_pass import GradientPass
 from ..ops.core.registry import OpDef
 from ..source import inside_layer, layer_path
+from .named import named_gradient
 
 
 class AppliedOp(OpView, Protocol):
@@ -172,6 +173,11 @@ def _gradient_of(
     record: AppliedOp, douts: list[Any], by_rows: Collection[int]
 ) -> Sequence[Tensor | None]:
     definition: OpDef = record.definition
+    own = record.graph.gradients.get(record.name) if isinstance(record, Operation) else None
+    if own is not None:
+        own = named_gradient(own) if isinstance(own, str) else own
+        with _beside(record), _for_layer(record):
+            return _one_for_each(record, own(record, *map(_dense, douts)))
     if by_rows and _goes_by_rows(record, by_rows):
         assert definition.row_gradient is not None
         with _beside(record), _for_layer(record):
@@ -194,6 +200,12 @@ def _gradient_of(
             found = inner(record, places, *douts)
         else:
             found = definition.gradient(record, *douts)
+    return _one_for_each(record, found)
+
+
+def _one_for_each(record: AppliedOp, found: Any) -> Sequence[Tensor | None]:
+    """What a gradient function gave, as one value for each input."""
+    definition: OpDef = record.definition
     result: Sequence[Any] = (found,) if found is None or isinstance(found, Tensor) else found
     if len(result) != len(record.inputs):
         raise InternalError(

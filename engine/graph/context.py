@@ -36,7 +36,7 @@ def name_scope(
     Args:
         name: the scope; one that ends in "/" is re-entered, "" leads to the root.
         default_name: used when `name` is None.
-        values: tensors whose graph is meant when none is being built.
+        values: tensors of a graph, in which the block then builds.
 
     Raises:
         InvalidArgumentError: the name is no string.
@@ -44,8 +44,19 @@ def name_scope(
     name = default_name if name is None else name
     if name is not None and not isinstance(name, str):
         raise InvalidArgumentError(f"name_scope: a name is a string, got {name!r}")
-    with graph_of(values).name_scope(name) as scope, inside_scope(name):
+    graph = _entered_by(values)
+    entered = nullcontext() if graph is None else graph.as_default()
+    with entered, (graph or graph_of(())).name_scope(name) as scope, inside_scope(name):
         yield scope
+
+
+def _entered_by(values: Iterable[Any]) -> Graph | None:
+    """The plain graph of the first symbol, where that is not what is being built."""
+    now = building()
+    if now is not None and now.captures_values:  # a body takes what is outside of it
+        return None
+    found = next((x.graph for x in values if isinstance(x, GraphTensor)), None)
+    return None if found is None or found is now or found.captures_values else found
 
 
 def control_dependencies(controls: Any) -> AbstractContextManager[None]:

@@ -27,7 +27,7 @@ from ..source import layer_path, user_location
 from .device import ANYWHERE, NODE_NAME, DeviceSpec, EagerPlace
 from .graphdef import GraphDef, is_number
 from .operation import OpDefinition, Operation
-from .scopes import DeviceRule, Scopes
+from .scopes import DeviceRule, Gradient, Scopes
 from .spec import TensorSpec
 from .tensor import EagerTensor, GraphTensor, Tensor
 
@@ -71,6 +71,7 @@ class Graph:
         self.outer: Graph | None = None
         self.tapes_outside: Collection[Any] = ()  # of gradients, which do not record this graph
         self.seed: int | None = None
+        self.gradients: dict[str, Gradient] = {}  # of operations, in place of their own
         self.edits = 0
         self._attached: dict[type, Any] = {}
         self.scopes = Scopes()
@@ -122,6 +123,8 @@ class Graph:
                 op.colocation += (self.get_operation_by_name(spec.colocated_with).name,)
             elif spec is not ANYWHERE:
                 op.device = spec.to_string()
+            if scopes.gradients and (gradient := scopes.gradients.get(op.type)):
+                self.gradients[op.name] = gradient
             self._operations[op.name] = op
             for x in op.inputs:
                 self._consumers.setdefault(id(x), []).append(op)
@@ -367,6 +370,15 @@ class Graph:
             return items
         return [i for i in items if re.match(scope, getattr(i, "name", ""))]
 
+    def get_collection_ref(self, key: str) -> list[Any]:
+        """The list itself under `key`, which changes with it."""
+        self.root.check_open(f"changing collection {key!r}")
+        return self.root._collections.setdefault(key, [])
+
+    def clear_collection(self, key: str) -> None:
+        """Empty the list under `key`."""
+        self.get_collection_ref(key).clear()
+
     def add_to_collections(self, keys: Sequence[str], value: Any) -> None:
         """Append `value` to the list under each key, once."""
         for key in dict.fromkeys([keys] if isinstance(keys, str) else keys):
@@ -494,6 +506,21 @@ class Graph:
             yield
         finally:
             scopes.kernel_labels = before
+
+    @contextmanager
+    def gradient_override_map(self, functions: Mapping[str, Gradient]) -> Iterator[None]:
+        """Have the operations made inside differentiated by other functions than their ops'.
+
+        Args:
+            functions: by the type of an op, `fn(op, *douts)`, as `OpDef.grad` takes it, or its name
+                (see `register_gradient`). No file keeps them.
+        """
+        scopes = self.scopes
+        before, scopes.gradients = scopes.gradients, {**scopes.gradients, **functions}
+        try:
+            yield
+        finally:
+            scopes.gradients = before
 
     @contextmanager
     def container(self, name: str) -> Iterator[None]:

@@ -39,7 +39,7 @@ def dims_of_message(shape: Message) -> list[int | None] | None:
 
 
 class GraphDef:
-    """A graph as data.
+    """A graph as data. It answers to the names of a protobuf message, too.
 
     Attributes:
         message: the protobuf message; `message.node` are the nodes.
@@ -86,6 +86,38 @@ class GraphDef:
                 remedy="write or copy it again",
             )
         return found
+
+    @property
+    def node(self) -> Any:
+        """The nodes, which can be changed, and added to."""
+        return self.message.node
+
+    @property
+    def library(self) -> Any:
+        """What has the functions that nodes call, as its field `function`."""
+        return self.message
+
+    def SerializeToString(self) -> bytes:  # noqa: N802  # a message's name for it
+        """`to_bytes`."""
+        return self.to_bytes()
+
+    def ParseFromString(self, data: bytes) -> int:  # noqa: N802  # a message's name for it
+        """Be the graph that `to_bytes` wrote; gives the number of bytes."""
+        self.message = GraphDef.from_bytes(data).message
+        return len(data)
+
+    @classmethod
+    def FromString(cls, data: bytes) -> GraphDef:  # noqa: N802  # a message's name for it
+        """`from_bytes`."""
+        return cls.from_bytes(data)
+
+    def CopyFrom(self, other: GraphDef) -> None:  # noqa: N802  # a message's name for it
+        """Be a copy of another one."""
+        self.message.CopyFrom(other.message)
+
+    def ByteSize(self) -> int:  # noqa: N802  # a message's name for it
+        """The number of bytes of the binary form."""
+        return len(self.to_bytes())
 
     def to_text(self) -> str:
         """The text form, to be read and edited by people."""

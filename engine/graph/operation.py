@@ -152,11 +152,13 @@ class Operation:
         return [f"loc:@{name}".encode() for name in self.colocation or (self.name,)]
 
     def get_attr(self, name: str) -> Any:
-        """The value of an attribute; a string as bytes.
+        """The value of an attribute; a string as bytes. "_class" is what it is placed with.
 
         Raises:
             InvalidArgumentError: there is none of that name.
         """
+        if name == "_class" and self.colocation:
+            return self.colocation_groups()
         if name not in self.attrs:
             raise InvalidArgumentError(
                 f"{self.name!r} ({self.type}) has no attribute {name!r}",

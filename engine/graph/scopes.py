@@ -6,12 +6,13 @@ import functools
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ..errors import InvalidArgumentError
 from .device import ANYWHERE, DeviceSpec
 from .operation import Operation
 
+Gradient: TypeAlias = "Callable[..., Any] | str"  # a function, or the name of one
 DeviceRule: TypeAlias = "Callable[[Operation], str | DeviceSpec | None]"
 
 
@@ -23,6 +24,7 @@ class Scopes(threading.local):
         container: where state is kept, "" for the default container.
         colocation: names of the operations to be placed with.
         kernel_labels: by the type of an op, the label of the kernels that compute it.
+        gradients: by the type of an op, what is its gradient in place of its own.
     """
 
     def __init__(self) -> None:
@@ -30,6 +32,7 @@ class Scopes(threading.local):
         self.container = ""
         self.colocation: tuple[str, ...] = ()
         self.kernel_labels: Mapping[str, str] = {}
+        self.gradients: Mapping[str, Gradient] = {}
         self._controls: list[list[Operation]] = []
         self._devices: list[DeviceSpec | DeviceRule | None] = []
 

@@ -57,6 +57,22 @@ class _Defaults(threading.local):
 _defaults = _Defaults()
 
 
+def _under_own_names(config: Any) -> Any:
+    """The settings of a session, where they come under other names (`session_config()`)."""
+    return config.session_config() if hasattr(config, "session_config") else config
+
+
+def _as_options(options: Any) -> RunOptions:
+    """RunOptions, of which some go by other names."""
+    if not hasattr(options, "run_options"):
+        raise InvalidArgumentError(
+            f"Session.run: options must be RunOptions, got {type(options).__name__}",
+            remedy="RunOptions(trace=True, timeout_in_ms=1000)",
+        )
+    found: RunOptions = options.run_options()
+    return found
+
+
 def get_default_session() -> Session | None:
     """The session whose block this thread is in, or None."""
     return _defaults.sessions[-1] if _defaults.sessions else None
@@ -85,6 +101,7 @@ class Session:
             raise InvalidArgumentError(
                 f"Session: graph must be a Graph, got {graph!r}", remedy="Session(graph=graph)"
             )
+        config = _under_own_names(config)
         if config is not None and not isinstance(config, SessionConfig):
             raise InvalidArgumentError(
                 f"Session: config must be a SessionConfig, got {type(config).__name__}",
@@ -126,6 +143,8 @@ class Session:
             InvalidArgumentError: a placeholder that is needed is not fed, or a feed does not fit.
             NotFoundError: a name that the graph does not have.
         """
+        if options is not None and not isinstance(options, RunOptions):
+            options = _as_options(options)
         leaves = flatten(fetches)
         elements = [self._element(leaf) for leaf in leaves]
         feed_dict = _as_mapping(feed_dict)

@@ -35,6 +35,7 @@ _MODULES = frozenset(
         "math",
         "metrics",
         "nn",
+        "python_io",
         "queue",
         "random",
         "sets",

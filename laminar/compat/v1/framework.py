@@ -130,8 +130,8 @@ def add_to_collections(names: Any, value: Any) -> None:
 
 
 def get_collection_ref(key: str) -> list[Any]:
-    """What the default graph lists under a key."""
-    return get_default_graph().get_collection(key)
+    """The list of the default graph under a key, which can be changed."""
+    return get_default_graph().get_collection_ref(key)
 
 
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:

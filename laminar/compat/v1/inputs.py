@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ import numpy as np
 from laminar import engine
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
+from laminar.engine.io.events import Event
+from laminar.engine.io.summaries import Summary
 from laminar.engine.ops.array.join import stack
 from laminar.engine.ops.text import farmhash, string_match
 from laminar.engine.ops.text import string as strings
@@ -47,6 +51,12 @@ class TFRecordWriter(engine.RecordWriter):
 def tf_record_iterator(path: str, options: Any = None) -> Any:
     """The records of a file."""
     return engine.read_records(path, compression(options))
+
+
+def summary_iterator(path: str) -> Iterator[Event]:
+    """The events of an event file, each with a summary, which has no values in most."""
+    for event in engine.summary.read_events(path):
+        yield event if event.summary is not None else replace(event, summary=Summary())
 
 
 class TFRecordReader(engine.RecordReader):

@@ -1,4 +1,7 @@
-"""ConfigProto, RunOptions and the like: what scripts fill in, as laminar's own settings."""
+"""ConfigProto, RunOptions and the like: what scripts fill in, as laminar's own settings.
+
+A session asks a ConfigProto for its `session_config()`, and RunOptions for their `run_options()`.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,27 @@ class Message:
         return default if isinstance(found, Message) else found
 
 
+class Repeated(list[Any]):
+    """A field that is a list, of numbers and texts or of messages."""
+
+    def add(self, **fields: Any) -> Message:
+        """Append a message, which is given to be filled."""
+        self.append(Message(**fields))
+        found: Message = self[-1]
+        return found
+
+
 class ConfigProto(Message):
     """How a session runs; see `SessionConfig` for what laminar makes of it."""
 
     def __init__(self, **fields: Any) -> None:
         super().__init__(**{"device_count": {}, **fields})
+        for name in ("device_filters", "session_inter_op_thread_pool"):
+            self.__dict__[name] = Repeated(fields.get(name, ()))
+
+    def session_config(self) -> engine.SessionConfig:
+        """What laminar makes of it."""
+        return _session_config(self)
 
 
 class GPUOptions(Message):
@@ -55,8 +74,15 @@ class GPUOptions(Message):
     """
 
 
+class RPCOptions(Message):
+    """`use_rpc_for_inprocess_master`."""
+
+
 class GraphOptions(Message):
-    """`place_pruned_graph`; what else it says of rewriting changes nothing."""
+    """`place_pruned_graph`, `enable_recv_scheduling`, `enable_bfloat16_sendrecv`.
+
+    What it says of rewriting changes nothing.
+    """
 
 
 class OptimizerOptions(Message):
@@ -74,13 +100,17 @@ class RunOptions(Message):
 
     NO_TRACE, SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE = range(4)
 
+    def run_options(self) -> engine.RunOptions:
+        """What laminar makes of it."""
+        return engine.RunOptions(
+            timeout_in_ms=self.field("timeout_in_ms", 0),
+            trace=self.field("trace_level", 0) == RunOptions.FULL_TRACE,
+            output_partition_graphs=bool(self.field("output_partition_graphs", False)),
+            inter_op_pool=self.field("inter_op_thread_pool", 0),
+        )
 
-def as_config(config: Any) -> engine.SessionConfig | None:
-    """The settings of a session."""
-    if config is None or isinstance(config, engine.SessionConfig):
-        return config
-    if not isinstance(config, ConfigProto):
-        raise TypeError(f"Session: config must be a ConfigProto, got {config!r}")
+
+def _session_config(config: ConfigProto) -> engine.SessionConfig:
     counts = {k.lower(): v for k, v in dict(config.device_count).items() if k.lower() == "cpu"}
     gpus = next((v for k, v in dict(config.device_count).items() if k.lower() == "gpu"), None)
     if gpus is not None:  # at most so many
@@ -91,6 +121,7 @@ def as_config(config: Any) -> engine.SessionConfig | None:
     ]
     threads = config.field("inter_op_parallelism_threads", 0)
     graph_options = config.__dict__.get("graph_options", Message())
+    rpc_options = config.__dict__.get("rpc_options", Message())
     return engine.SessionConfig(
         device_count=counts or None,
         memory_limit_bytes=_share_of_memory(of_gpus),
@@ -99,6 +130,10 @@ def as_config(config: Any) -> engine.SessionConfig | None:
         place_pruned_graph=bool(graph_options.field("place_pruned_graph", True)),
         log_device_placement=bool(config.field("log_device_placement", False)),
         operation_timeout_in_ms=config.field("operation_timeout_in_ms", 0),
+        device_filters=tuple(config.device_filters),
+        rpc_for_inprocess_master=bool(rpc_options.field("use_rpc_for_inprocess_master", False)),
+        delay_receives=bool(graph_options.field("enable_recv_scheduling", True)),
+        lossy_transfers=bool(graph_options.field("enable_bfloat16_sendrecv", False)),
         inter_op_threads=pools or ([threads] if threads > 0 else []),
     )
 
@@ -107,17 +142,3 @@ def _share_of_memory(of_gpus: Message) -> dict[str, int | float] | None:
     """The limit of a GPU's memory; a script may set one where there is no GPU."""
     share = of_gpus.field("per_process_gpu_memory_fraction", 0)
     return {"gpu": min(float(share), 1.0)} if share else None
-
-
-def as_options(options: Any) -> engine.RunOptions | None:
-    """The settings of a run."""
-    if options is None or isinstance(options, engine.RunOptions):
-        return options
-    if not isinstance(options, RunOptions):
-        raise TypeError(f"run: options must be RunOptions, got {options!r}")
-    return engine.RunOptions(
-        timeout_in_ms=options.field("timeout_in_ms", 0),
-        trace=options.field("trace_level", 0) == RunOptions.FULL_TRACE,
-        output_partition_graphs=bool(options.field("output_partition_graphs", False)),
-        inter_op_pool=options.field("inter_op_thread_pool", 0),
-    )

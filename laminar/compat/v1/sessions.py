@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from laminar import engine
+from laminar.engine.errors import LaminarError
 from laminar.engine.runtime.session import PartialRun
 from laminar.engine.tree import map_structure
-
-from .messages import as_config, as_options
 
 
 def _scalars(found: Any) -> Any:
@@ -30,12 +29,36 @@ class _Results:
         run_metadata: engine.RunMetadata | None = None,
     ) -> Any:
         """One step; see `laminar.engine.Session.run`."""
-        found = super().run(fetches, feed_dict, as_options(options), run_metadata)  # type: ignore[misc]  # a session's
+        try:
+            found = super().run(fetches, feed_dict, options, run_metadata)  # type: ignore[misc]  # a session's
+        except LaminarError as error:
+            self._tell_operation(error)
+            raise
         return _scalars(found)
 
-    def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None) -> Any:
-        """A function of the values of `feed_list` that runs `fetches`."""
-        call: Callable[..., Any] = super().make_callable(fetches, feed_list or ())  # type: ignore[misc]  # a session's
+    def _tell_operation(self, error: LaminarError) -> None:
+        """Let an error of a kernel have the operation, where it is one of the graph."""
+        graph: engine.Graph = self.graph  # type: ignore[attr-defined]  # a session's
+        if error.operation is not None and error.operation in graph:
+            error.op = graph.get_operation_by_name(error.operation)
+            error.node_def = error.op.node_def
+
+    def make_callable(
+        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+    ) -> Any:
+        """A function of the values of `feed_list` that runs `fetches`.
+
+        With `accept_options` it takes `options` and `run_metadata` by keyword.
+        """
+        feeds = list(feed_list or ())
+        if accept_options:
+
+            def run(*values: Any, options: Any = None, run_metadata: Any = None) -> Any:
+                fed = dict(zip(feeds, values, strict=True))
+                return self.run(fetches, fed, options, run_metadata)
+
+            return run
+        call: Callable[..., Any] = super().make_callable(fetches, feeds)  # type: ignore[misc]  # a session's
         return lambda *values: _scalars(call(*values))
 
     def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> PartialRun:
@@ -56,7 +79,7 @@ class Session(_Results, engine.Session):
     def __init__(
         self, target: str = "", graph: engine.Graph | None = None, config: Any = None
     ) -> None:
-        super().__init__(target, graph, as_config(config))
+        super().__init__(target, graph, config)
 
 
 class InteractiveSession(_Results, engine.InteractiveSession):
@@ -65,4 +88,4 @@ class InteractiveSession(_Results, engine.InteractiveSession):
     def __init__(
         self, target: str = "", graph: engine.Graph | None = None, config: Any = None
     ) -> None:
-        super().__init__(target, graph, as_config(config))
+        super().__init__(target, graph, config)

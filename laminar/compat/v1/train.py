@@ -97,7 +97,7 @@ NAMES: dict[str, Line] = {
     "slice_input_producer": (OWN, "engine:slice_input_producer"),
     "start_queue_runners": "engine:start_queue_runners",
     "string_input_producer": (OWN, "engine:string_input_producer"),
-    "summary_iterator": "engine.summary:read_events",
+    "summary_iterator": ".inputs:summary_iterator",
 }
 
 __getattr__, __dir__ = face(__name__, NAMES)

@@ -301,3 +301,19 @@ def test_data_in_a_constant_is_in_the_graph_and_data_in_a_variable_is_not() -> N
     with eng.Session(graph=fed) as session:
         session.run(kept.initializer, {given: data})
         np.testing.assert_array_equal(session.run(kept), data)
+
+
+def test_a_graphdef_answers_to_the_names_of_a_message() -> None:
+    with eng.Graph().as_default() as graph:
+        eng.constant([1.0, 2.0], name="x")
+    found = graph.as_graph_def()
+    assert [node.name for node in found.node] == ["x"]
+    data = found.SerializeToString()
+    assert found.ByteSize() == len(data)
+    other = GraphDef()
+    assert other.ParseFromString(data) == len(data)
+    assert other == found == GraphDef.FromString(data)
+    other.node[0].name = "y"
+    assert other != found
+    other.CopyFrom(found)
+    assert other == found

@@ -226,3 +226,22 @@ def test_no_colocation() -> None:
         with pytest.raises(InvalidArgumentError, match="None stands for no constraint"):
             eng.colocate_with(None).__enter__()
     assert b.op.colocation == ()
+
+
+def test_a_name_scope_enters_the_graph_of_its_values() -> None:
+    there, here = eng.Graph(), eng.Graph()
+    with there.as_default():
+        x = eng.constant(1.0)
+    with here.as_default():
+        with eng.name_scope("k", values=[x]) as scope:
+            assert op_named("a").graph is there
+        assert scope == "k/"
+        assert op_named("a").graph is here
+
+
+def test_the_class_of_an_operation_is_what_it_stands_with() -> None:
+    with eng.Graph().as_default() as graph:
+        eng.Variable(1.0, name="w")
+        assert graph.get_operation_by_name("w/read").get_attr("_class") == [b"loc:@w"]
+        with pytest.raises(InvalidArgumentError, match="_class"):
+            graph.get_operation_by_name("w").get_attr("_class")
