@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from . import contractions, problems, rows, transfers
+from . import contractions, problems, rows, tasks, transfers
 from .problems import CLASSES, Problem
 
 # framework -> the module of `frameworks` that knows it, and the packages whose versions matter
@@ -18,6 +18,7 @@ FRAMEWORKS = {
     "jax": ("in_jax", ("jax", "jaxlib")),
     "keras": ("in_keras", ("keras", "jax", "jaxlib")),
     "keras-tensorflow": ("in_keras_tensorflow", ("keras", "tensorflow")),
+    "tensorflow": ("in_tensorflow", ("tensorflow",)),
 }
 PEERS = tuple(name for name in FRAMEWORKS if name != "laminar")
 
@@ -129,6 +130,29 @@ def moved() -> Iterator[Workload]:
         )
     yield Workload(
         transfers.CALL, transfers.CALL_TITLE, problems.nothing, problems.nothing, is_finite
+    )
+
+
+def over_tasks() -> Iterator[Workload]:
+    """Steps on clusters."""
+    for name, title in tasks.STEPS.items():
+        nothing, goal = problems.nothing, tasks.GOALS.get(name)
+        yield Workload(name, title, nothing, nothing, is_finite, goal_seconds=goal)
+    for width in tasks.WIDTHS:
+        yield Workload(
+            tasks.parameter_server(width),
+            tasks.parameter_server_title(width),
+            partial(problems.perceptron, (784, width, width, CLASSES), batch=128, batches=1),
+            lambda: problems.perceptron((8, 6, CLASSES), batch=4, batches=1),
+            trains,
+        )
+    yield Workload(
+        tasks.FIRST_STEP,
+        tasks.FIRST_STEP_TITLE,
+        partial(problems.numbers, count=tasks.NODES),
+        partial(problems.numbers, count=10),
+        is_finite,
+        goal_seconds=tasks.GOALS[tasks.FIRST_STEP],
     )
 
 
@@ -305,6 +329,7 @@ WORKLOADS = {
             for name, title, full, tiny in contractions.workloads()
         ),
         *moved(),
+        *over_tasks(),
         Workload(
             "input-images",
             "batch of 128 of 60,000 images 28x28, shuffled, normalised",

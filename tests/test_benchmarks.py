@@ -353,11 +353,3 @@ def test_placements(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["priority", "simulated", "learned"]
     assert lines[0].endswith("on 1 of 2 devices")
-
-
-@pytest.mark.slow
-def test_a_step_with_a_parameter_server(capsys: pytest.CaptureFixture[str]) -> None:
-    from benchmarks.parameter_servers import main as of_servers
-
-    assert of_servers(["--hidden", "8", "--steps", "2"]) == 0
-    assert "784-8-8-10, batch 128: laminar" in capsys.readouterr().out

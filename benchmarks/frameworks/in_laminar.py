@@ -14,7 +14,13 @@ from ..cases import Case, FirstUse, Program
 from ..executor import Chain, FanOut, WhileLoop
 from ..inputs import SCALE, Epoch
 from ..problems import Problem
-from . import laminar_checkpoints, laminar_contractions, laminar_rows, laminar_transfers
+from . import (
+    laminar_checkpoints,
+    laminar_clusters,
+    laminar_contractions,
+    laminar_rows,
+    laminar_transfers,
+)
 from .keras_cases import Cases, cases
 
 
@@ -63,5 +69,6 @@ CASES: Cases = {
     **laminar_rows.CASES,
     **laminar_contractions.CASES,
     **laminar_transfers.CASES,
+    **laminar_clusters.CASES,
     **cases(laminar),
 }

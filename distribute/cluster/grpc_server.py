@@ -88,6 +88,7 @@ class GrpcServer:
             settings.credentials,
             names={address: name for name, address in places.items()},
             allow_insecure_network=settings.allow_insecure_network,
+            has_links=True,
         )
         devices = task_devices(
             definition.job_name,

@@ -96,7 +96,7 @@ def _master(target: str, config: SessionConfig) -> tuple[Peer, Channels | None]:
     if service is not None:
         return LocalPeer(service), None
     check_address(address, config.credentials)
-    channels = Channels(config.credentials)
+    channels = Channels(config.credentials, has_links=True)
     return RemotePeer(channels, address, "laminar.MasterService"), channels
 
 

@@ -13,12 +13,12 @@ from .frames import encode as encode
 from .frames import encode_many as encode_many
 from .keepalive import Keepalive as Keepalive
 from .rates import RateLimit as RateLimit
-from .server import Call as Call
-from .server import Handler as Handler
 from .server import Limits as Limits
-from .server import Service as Service
 from .server import WireServer as WireServer
 from .server import make_server as make_server
+from .services import Call as Call
+from .services import Handler as Handler
+from .services import Service as Service
 from .statuses import with_origin as with_origin
 from .tensor_client import TensorClient as TensorClient
 from .tensor_link import Transfer as Transfer

@@ -7,6 +7,8 @@ for; they are made when there is the first.
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,44 +23,62 @@ from laminar.engine.errors import (
     InvalidArgumentError,
     LaminarError,
 )
+from laminar.engine.runtime.workers import WORKERS
 
-from . import statuses
+from . import links, statuses
 from .credentials import Credentials, check_address
-from .envelopes import DOWNLOAD, TICKET, UPLOAD, WHOLE_BYTES, open_envelope, received, seal, sent
+from .envelopes import (
+    DOWNLOAD,
+    TICKET,
+    TICKET_BYTES,
+    UPLOAD,
+    WHOLE_BYTES,
+    open_envelope,
+    received,
+    seal,
+    sent,
+)
 from .keepalive import USUAL, Keepalive, channel_options
+from .local_calls import HELLO, INLINE_BYTES, CallLink, LinkGoneError
+from .local_pipe import LocalPipe, boot_id
 from .quiet_grpc import grpc
+
+_log = logging.getLogger(__name__)
 
 Done = Callable[[bytes | None, LaminarError | None], object]
 
 _MOVERS = 4
 _LIMIT_BYTES = 2 << 30  # of an answer
+_HELLO_SECONDS = 10.0
 
 
 class Pending:
     """A call that was begun."""
 
     def __init__(self) -> None:
-        self._call: Any = None
+        self._cancel: Callable[[], object] | None = None
         self._is_cancelled = False
 
     def cancel(self) -> None:
         """Give it up: its `done` gets a CancelledError, unless the answer has come."""
         self._is_cancelled = True
-        if self._call is not None:
-            self._call.cancel()
+        if self._cancel is not None:
+            self._cancel()
 
-    def _follow(self, call: Any) -> None:
-        self._call = call
+    def _follow(self, cancel: Callable[[], object]) -> None:
+        self._cancel = cancel
         if self._is_cancelled:
-            call.cancel()
+            cancel()
 
 
 class _Connection:
-    """A channel and what calls its methods."""
+    """A channel and what calls its methods; `link` is the way to a process of this host."""
 
     def __init__(self, channel: Any) -> None:
         self.channel = channel
         self.methods: dict[tuple[str, str], Any] = {}
+        self.link: CallLink | None = None
+        self.has_asked = False  # for a link
 
     def method(self, form: str, name: str) -> Any:
         found = self.methods.get((form, name))
@@ -76,6 +96,8 @@ class Channels(Closing):
         keepalive: how soon a connection that is cut off is noticed.
         allow_insecure_network: whether tasks elsewhere are spoken to without credentials.
         limit_bytes: the most that an answer may have.
+        has_links: whether processes of this host are called over sockets of it, once they have
+            answered a call (`local_calls.py`).
     """
 
     def __init__(
@@ -86,11 +108,13 @@ class Channels(Closing):
         keepalive: Keepalive = USUAL,
         allow_insecure_network: bool = False,
         limit_bytes: int = _LIMIT_BYTES,
+        has_links: bool = False,
     ) -> None:
         self._credentials = credentials
         self._names = dict(names or {})
         self._allow_insecure_network = allow_insecure_network
         self._limit_bytes = limit_bytes
+        self._has_links = has_links and bool(boot_id())
         self.keepalive = keepalive
         token = None if credentials is None else credentials.token
         self._metadata = () if token is None else (("authorization", f"Bearer {token}"),)
@@ -134,6 +158,11 @@ class Channels(Closing):
         end = _deadline(timeout_seconds)
         who = f"{self.name(address)}: {method}"
         content = self._begin(address, request, end, who, wait_for_ready)
+        link = self._link(address, content)
+        if link is not None:
+            with contextlib.suppress(LinkGoneError):
+                answer = link.call(method, content, _left(end, who), who)
+                return self._complete(address, answer, end, who)
         call = self._method(address, "unary_unary", method)
         with rpc_errors(who):
             answer = call(
@@ -142,6 +171,7 @@ class Channels(Closing):
                 metadata=self._metadata,
                 wait_for_ready=wait_for_ready,
             )
+        self._seek_link(address)
         return self._complete(address, answer, end, who)
 
     def begin(
@@ -178,14 +208,26 @@ class Channels(Closing):
             except grpc.RpcError as failure:
                 done(None, statuses.of_call(failure, who))
             else:
-                if answer[1:2] == bytes([TICKET]):  # its download blocks, which gRPC's threads
-                    self._move(lambda: complete(answer))  # must not
-                else:
-                    complete(answer)
+                self._seek_link(address)
+                came(answer, None)
+
+        def came(answer: bytes | None, error: LaminarError | None) -> None:
+            if answer is None:
+                done(None, error)
+            elif answer[1:2] == bytes([TICKET]):  # its download blocks, which the threads that
+                self._move(lambda: complete(answer))  # tell of answers must not
+            else:
+                complete(answer)
 
         def call() -> None:
             try:
                 content = self._begin(address, request, end, who, wait_for_ready)
+                link = self._link(address, content)
+                if link is not None:
+                    with contextlib.suppress(LinkGoneError):
+                        number = link.begin(method, content, _left(end, who), who, came)
+                        pending._follow(lambda: link.cancel(number))
+                        return
                 started = self._method(address, "unary_unary", method).future(
                     content,
                     timeout=_left(end, who),
@@ -198,7 +240,7 @@ class Channels(Closing):
             except ValueError:
                 done(None, _closed(who))
                 return
-            pending._follow(started)
+            pending._follow(started.cancel)
             started.add_done_callback(ended)
 
         if len(request) > WHOLE_BYTES:
@@ -243,7 +285,7 @@ class Channels(Closing):
         with self._lock:
             connection = self._open.pop(address, None)
         if connection is not None:
-            connection.channel.close()
+            _close(connection)
 
     def close(self) -> None:
         """Close all connections; calls that run are cancelled, and none can be made any more."""
@@ -252,7 +294,7 @@ class Channels(Closing):
             movers, self._movers = self._movers, None
             self._is_closed = True
         for connection in connections:
-            connection.channel.close()
+            _close(connection)
         if movers is not None:
             movers.shutdown()
 
@@ -264,6 +306,53 @@ class Channels(Closing):
             if connection is None:
                 connection = self._open[address] = _Connection(self._connect(address))
             return connection.method(form, method)
+
+    def _link(self, address: str, envelope: bytes) -> CallLink | None:
+        """The way to a process of this host, for a call that is short enough; None without one."""
+        if not self._has_links or len(envelope) > INLINE_BYTES:
+            return None
+        with self._lock:
+            connection = self._open.get(address)
+            if connection is None or connection.link is None:
+                return None
+            if not connection.link.is_broken:
+                return connection.link
+            connection.link, connection.has_asked = None, False  # who comes next is found again
+            return None
+
+    def _seek_link(self, address: str) -> None:
+        """Have later calls of a process that has answered go over a socket of this host."""
+        if not self._has_links:
+            return
+        with self._lock:
+            connection = self._open.get(address)
+            if connection is None or connection.has_asked:
+                return
+            connection.has_asked = True
+
+        def greet() -> None:
+            try:
+                hello = self._method(address, "unary_unary", HELLO)
+                with rpc_errors(address):
+                    answer = hello(
+                        seal(boot_id().encode()), timeout=_HELLO_SECONDS, metadata=self._metadata
+                    )
+                _, welcome = open_envelope(answer, address)
+                if not welcome:
+                    return
+                pipe = LocalPipe.connect(welcome[TICKET_BYTES:])
+            except (LaminarError, OSError) as cause:  # another container, another user
+                _log.debug("%s is called over the network alone: %s", address, cause)
+                return
+            pipe.send(links.message(links.ATTACH, welcome[:TICKET_BYTES]))
+            link = CallLink(pipe, self.keepalive)
+            with self._lock:
+                if self._open.get(address) is connection:
+                    connection.link = link
+                    return
+            link.close()
+
+        WORKERS.start(greet)
 
     def _connect(self, address: str) -> Any:
         check_address(address, self._credentials, self._allow_insecure_network)
@@ -311,6 +400,12 @@ class Channels(Closing):
                 self._movers.submit(work)
                 return
         work()  # which finds that all is closed, and says so
+
+
+def _close(connection: _Connection) -> None:
+    if connection.link is not None:
+        connection.link.close()
+    connection.channel.close()
 
 
 class rpc_errors:  # noqa: N801  # reads as a block

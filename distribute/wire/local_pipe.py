@@ -7,7 +7,8 @@ there is no file to be left behind), both sides look whether the other runs as t
 the first message must be the number of a link, which only who was greeted over gRPC knows.
 
 State of a `LocalPipe`, guarded by `_lock`: `_waiting` are packets for which the socket had no room;
-while there are some, all others go behind them, and `_writer` is the thread that sends them.
+while there are some, all others go behind them, and `_writer` is the thread that sends them;
+`is_gone` says that the other side was found to have gone when something was sent.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ from .links import Message, parse_messages
 
 _BUFFER_BYTES = 1 << 20  # asked for; what a packet may have at most is a part of it
 _PACKET_BYTES = 128 << 10  # that packets are joined up to
-_MOST_BYTES = 192 << 10  # of a packet that comes
+MOST_BYTES = 192 << 10  # of a packet that comes
 _CREDENTIALS = struct.Struct("3i")  # pid, uid, gid
 _INT = array.array("i").itemsize
+_FILES_BYTES = socket.CMSG_SPACE(_INT) if hasattr(socket, "CMSG_SPACE") else 0  # not on Windows
 _MOST_WAITING = 64  # connections that nobody has accepted yet
 _MOST_READERS = 1024
 
@@ -62,6 +64,7 @@ class LocalPipe:
         self._lock = threading.Lock()
         self._waiting: deque[tuple[bytes, int | None]] = deque()
         self._writer: threading.Thread | None = None
+        self.is_gone = False
 
     @classmethod
     def connect(cls, name: bytes) -> LocalPipe:
@@ -110,19 +113,32 @@ class LocalPipe:
         with self._lock:  # no file is sent any more: its owner may close it
             self._socket.close()
 
+    def fileno(self) -> int:
+        """The number of the socket, to wait for what comes."""
+        return self._socket.fileno()
+
+    def packet(self, buffer: bytearray) -> int:
+        """Wait for a packet: its size, 0 when the other side has gone. Files in it are closed."""
+        try:
+            size, files, _, _ = self._socket.recvmsg_into([buffer], _FILES_BYTES)
+        except OSError:
+            return 0
+        for file in _files_of(files):
+            os.close(file)
+        return size
+
     def messages(self) -> Generator[Message]:
         """What comes, until the other side has gone; a body holds until the next one is taken.
 
         Raises:
             DataLossError: it is no message.
         """
-        buffer = bytearray(_MOST_BYTES)
+        buffer = bytearray(MOST_BYTES)
         view = memoryview(buffer)
-        files_bytes = socket.CMSG_SPACE(_INT)
         try:
             while True:
                 try:
-                    size, files, _, _ = self._socket.recvmsg_into([buffer], files_bytes)
+                    size, files, _, _ = self._socket.recvmsg_into([buffer], _FILES_BYTES)
                 except OSError:
                     return
                 if not size:  # nobody sends packets of nothing: it is the end
@@ -146,7 +162,7 @@ class LocalPipe:
         except BlockingIOError:
             return False
         except OSError:
-            pass
+            self.is_gone = True
         return True
 
     def _write(self) -> None:

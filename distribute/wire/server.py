@@ -6,29 +6,23 @@ mean is its handlers' concern.
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import hashlib
 import logging
-import secrets
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from laminar.engine.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
-    InternalError,
     InvalidArgumentError,
     LaminarError,
-    Origin,
-    PermissionDeniedError,
 )
 
-from . import statuses
 from .credentials import Credentials, check_address, split_address
 from .envelopes import (
     DOWNLOAD,
@@ -43,14 +37,13 @@ from .envelopes import (
     sent,
 )
 from .keepalive import MESSAGE_BYTES, USUAL, Keepalive, server_options
+from .local_call_service import LocalCallService
+from .local_calls import INLINE_BYTES
 from .quiet_grpc import grpc
 from .rates import RateLimit
+from .services import Answer, Call, Gate, Guard, Handler, Service
 
 _log = logging.getLogger(__name__)
-
-LOOPBACK = "loopback"  # the identity of those who show nothing
-_BEARER = "Bearer "
-_DIGITS = 16  # of a token's digest, in an identity
 
 
 @dataclass(frozen=True)
@@ -80,117 +73,6 @@ class Limits:
 _USUAL_LIMITS = Limits()
 
 
-class Call:
-    """What a handler is told besides the bytes.
-
-    Attributes:
-        identity: who calls: "cert:" and the name in the certificate, "token:" and a digest of the
-            token, or "loopback".
-        method: "package.Service/Method".
-    """
-
-    __slots__ = ("_context", "identity", "method")
-
-    def __init__(self, context: Any, identity: str, method: str) -> None:
-        self._context, self.identity, self.method = context, identity, method
-
-    @property
-    def peer(self) -> str:
-        """The address of the other side, in gRPC's form."""
-        return str(self._context.peer())
-
-    def time_remaining(self) -> float | None:
-        """Seconds until the caller's deadline; None where there is none."""
-        found = self._context.time_remaining()
-        return None if found is None else max(float(found), 0.0)
-
-    def is_active(self) -> bool:
-        """Whether the caller still waits."""
-        return bool(self._context.is_active())
-
-    def on_end(self, callback: Callable[[], object]) -> None:
-        """Have `callback` run, once, when the call has ended, was cancelled or is cut off."""
-        if not self._context.add_callback(callback):
-            callback()
-
-
-Handler = Callable[[bytes, Call], bytes]
-
-
-class Gate:
-    """Who is let in.
-
-    Args:
-        credentials: of the server; None lets in everybody.
-    """
-
-    def __init__(self, credentials: Credentials | None) -> None:
-        token = None if credentials is None else credentials.token
-        self._digest = None if token is None else _digest_of(token)
-        self._asks_certificate = credentials is not None and credentials.is_mutual
-
-    def identify(self, context: Any) -> str:
-        """Who makes a call.
-
-        Raises:
-            PermissionDeniedError: they have no token, or another one.
-        """
-        identity = LOOPBACK
-        if self._digest is not None:
-            shown = dict(context.invocation_metadata()).get("authorization", "")
-            given = _digest_of(str(shown).removeprefix(_BEARER))
-            if not secrets.compare_digest(given, self._digest):
-                raise PermissionDeniedError(
-                    "the call has no token, or not that of this cluster",
-                    remedy="give Credentials(token=...) with the token that its servers have",
-                )
-            identity = f"token:{self._digest[:_DIGITS]}"
-        if self._asks_certificate:
-            names = context.auth_context().get("x509_common_name", [b""])
-            identity = f"cert:{names[0].decode('utf-8', 'replace')}"
-        return identity
-
-
-def _digest_of(token: str) -> str:
-    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
-
-
-class Guard:
-    """Serves the calls of gRPC with functions that know nothing of it.
-
-    Args:
-        gate: says who calls.
-        task: of the server, for errors.
-    """
-
-    def __init__(self, gate: Gate, task: str) -> None:
-        self._gate, self._task = gate, task
-
-    def identify(self, context: Any) -> str:
-        """Who makes a call; see `Gate.identify`."""
-        return self._gate.identify(context)
-
-    @contextlib.contextmanager
-    def errors_sent(self, context: Any, method: str) -> Iterator[None]:
-        """A block whose errors end the call, and are raised again by who made it."""
-        try:
-            yield
-        except LaminarError as error:
-            self._abort(context, error)
-        except Exception as cause:
-            if not context.is_active():
-                raise  # gRPC's own: the caller has gone
-            _log.exception("%s failed", method)
-            self._abort(context, InternalError(f"{method}: {type(cause).__name__}: {cause}"))
-
-    def _abort(self, context: Any, error: LaminarError) -> None:
-        if self._task:
-            statuses.with_origin(error, Origin(self._task))
-        context.set_trailing_metadata(((statuses.METADATA_KEY, statuses.to_bytes(error)),))
-        details = error.message.partition("\n")[0][:200]
-        context.abort(grpc.StatusCode[statuses.status_of(error)], details)
-
-
 class _Unary:
     """One method."""
 
@@ -208,33 +90,24 @@ class _Unary:
 
     def __call__(self, request: bytes, context: Any) -> bytes | None:
         with self._guard.errors_sent(context, self._method):
-            identity = self._guard.identify(context)
-            if self._rate is not None:
-                self._rate.check(identity)
-            kind, content = open_envelope(request, f"a client of {self._method}")
-            if kind == TICKET:
-                content = self._depot.take(content, identity)
-            answer = self._handler(content, Call(context, identity, self._method))
-            if len(answer) <= WHOLE_BYTES:
-                return seal(answer, WHOLE)
-            if len(answer) > self._limits.request_bytes:
-                raise InvalidArgumentError(
-                    f"{self._method}: an answer of {len(answer)} bytes is more than is sent at once"
-                )
-            return seal(self._depot.keep(answer, identity), TICKET)
+            return self.answer(request, context, self._guard.identify(context), WHOLE_BYTES)
         return None
 
-
-class Service:
-    """Methods that are streams; see `TensorService`."""
-
-    def streams(self, guard: Guard) -> Mapping[str, Any]:
-        """By their names, the handlers of gRPC."""
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """End all streams."""
-        raise NotImplementedError
+    def answer(self, request: bytes, context: Any, identity: str, most_bytes: int) -> bytes:
+        """The envelope of the answer; what is longer than `most_bytes` is kept for who comes."""
+        if self._rate is not None:
+            self._rate.check(identity)
+        kind, content = open_envelope(request, f"a client of {self._method}")
+        if kind == TICKET:
+            content = self._depot.take(content, identity)
+        answer = self._handler(content, Call(context, identity, self._method))
+        if len(answer) <= most_bytes:
+            return seal(answer, WHOLE)
+        if len(answer) > self._limits.request_bytes:
+            raise InvalidArgumentError(
+                f"{self._method}: an answer of {len(answer)} bytes is more than is sent at once"
+            )
+        return seal(self._depot.keep(answer, identity), TICKET)
 
 
 class _Bulk(Service):
@@ -367,12 +240,17 @@ def make_server(
         )
     guard = Guard(Gate(credentials), task)
     depot = Depot(limits.waiting_bytes)
-    every = (_Bulk(depot, limits), *services)
-    methods: dict[str, Any] = {
-        name: grpc.unary_unary_rpc_method_handler(
-            _Unary(name, handler, guard, depot, limits, (rates or {}).get(name))
-        )
+    unary = {
+        name: _Unary(name, handler, guard, depot, limits, (rates or {}).get(name))
         for name, handler in handlers.items()
+    }
+    within_host: dict[str, Answer] = {
+        name: partial(one.answer, most_bytes=INLINE_BYTES) for name, one in unary.items()
+    }
+    local = LocalCallService(within_host, limits.threads, task)
+    every = (_Bulk(depot, limits), local, *services)
+    methods: dict[str, Any] = {
+        name: grpc.unary_unary_rpc_method_handler(one) for name, one in unary.items()
     }
     for service in every:
         methods.update(service.streams(guard))

@@ -143,8 +143,12 @@ def of_call(failure: Any, who: str) -> LaminarError:
                 return from_bytes(value)
             except DataLossError:
                 break
-    status = failure.code().name
     details = _short(failure.details() or "no details", _MOST_NAME)
+    return of_status(failure.code().name, details, who)
+
+
+def of_status(status: str, details: str, who: str) -> LaminarError:
+    """The error of a call that failed with a status of gRPC, of which no more is known."""
     return _BY_STATUS.get(status, InternalError)(
         f"{who}: {status}: {details}", remedy=_REMEDIES.get(status)
     )

@@ -42,7 +42,7 @@ from .frames import DEAD, Payload, frame_of, pack_header, payload_of
 from .links import Message, Pipe, Request, StreamPipe, numbered
 from .local_pipe import LocalListener, LocalPipe, boot_id
 from .quiet_grpc import grpc
-from .server import Guard, Service
+from .services import Guard, Service
 from .shared_memory import SharedBuffers
 
 _log = logging.getLogger(__name__)

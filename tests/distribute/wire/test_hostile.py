@@ -31,7 +31,7 @@ from laminar.distribute.wire.chunks import CHUNK_BYTES, checked, chunks_of
 from laminar.distribute.wire.envelopes import UPLOAD, Depot, announce, open_envelope, seal
 from laminar.distribute.wire.frames import pack_header, payload_of
 from laminar.distribute.wire.links import Message, Request, batch_of, numbered
-from laminar.distribute.wire.server import Guard
+from laminar.distribute.wire.services import Guard
 from laminar.distribute.wire.tensor_service import HELLO, LINK, RECV, RECV_STREAM
 from laminar.engine.errors import (
     AbortedError,

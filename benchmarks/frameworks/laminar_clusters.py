@@ -1,0 +1,145 @@
+"""Steps on clusters, over grpc sessions of laminar."""
+
+from __future__ import annotations
+
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from laminar import engine, ops, optimizers
+from laminar.distribute import Server, replica_device_setter
+
+from .. import tasks
+from ..problems import CLASSES, Problem
+from ..tasks import ClusterCase, free_addresses
+from ..workloads import CHECKED_STEPS
+
+SERVE = """
+import json, sys
+from laminar.distribute import Server
+cluster, job, task = sys.argv[1:]
+with Server(json.loads(cluster), job, int(task)):
+    print(flush=True)
+    sys.stdin.read()
+"""
+
+
+class _Laminar(ClusterCase):
+    program = SERVE
+
+
+class Steps(_Laminar):
+    """Values that go from one task to another and back.
+
+    Args:
+        own: whether the first of the two tasks is in this process.
+    """
+
+    def __init__(self, own: bool, problem: Problem) -> None:
+        super().__init__({"worker": free_addresses(2)})
+        self._tasks = [self.begin("worker", 1)]
+        if own:
+            self._server = Server(self.cluster, "worker", 0)
+        else:
+            self._tasks.append(self.begin("worker", 0))
+        graph = engine.Graph()
+        matrix = np.full((tasks.SIDE, tasks.SIDE), 0.5, "float32")
+        with graph.as_default():
+            with engine.device("/job:worker/task:0"):
+                self._x = engine.placeholder("float32", matrix.shape)
+                there = self._x @ matrix
+            with engine.device("/job:worker/task:1"):
+                back = there @ matrix
+            with engine.device("/job:worker/task:0"):
+                self._y = back + there
+        self._session = engine.Session(f"grpc://{self.cluster['worker'][0]}", graph=graph)
+        self._feeds = {self._x: matrix}
+
+    def checks(self) -> list[float]:
+        return [float(v) for v in self._session.run(self._y, self._feeds).ravel()]
+
+    def run(self) -> None:
+        self._session.run(self._y, self._feeds)
+
+
+class Training(_Laminar):
+    """A worker in this process, and a parameter server with the weights."""
+
+    def __init__(self, problem: Problem) -> None:
+        ps, worker = free_addresses(2)
+        super().__init__({"ps": [ps], "worker": [worker]})
+        self._task = self.begin("ps", 0)
+        self._server = Server(self.cluster, "worker", 0)
+        rule = replica_device_setter(cluster=self.cluster, worker_device="/job:worker/task:0")
+        graph = engine.Graph()
+        with graph.as_default(), engine.device(rule):
+            step = engine.get_or_create_global_step()
+            x = engine.placeholder("float32", [None, problem.x.shape[1]])
+            y = engine.placeholder("int32", [None])
+            h: Any = x
+            for i, (kernel, bias) in enumerate(problem.weights.values()):
+                h = ops.relu(h) if i else h
+                w = engine.Variable(kernel, name=f"w{i}")
+                h = h @ w + engine.Variable(bias, name=f"b{i}")
+            self._loss = -ops.mean(ops.sum(ops.one_hot(y, CLASSES) * ops.log_softmax(h), -1))
+            optimizer = optimizers.SGD(0.01, name="sgd")
+            self._train = optimizer.minimize(self._loss, global_step=step)
+            init = engine.global_variables_initializer()
+        self._feeds = {x: problem.x[: problem.batch], y: problem.y[: problem.batch].astype("int32")}
+        self._session = engine.Session(self._server.target, graph=graph)
+        self._session.run(init)
+
+    def checks(self) -> list[float]:
+        return [self._step() for _ in range(CHECKED_STEPS)]
+
+    def run(self) -> None:
+        self._step()
+
+    def _step(self) -> float:
+        return float(self._session.run([self._train, self._loss], self._feeds)[1])
+
+
+class FirstStep(_Laminar):
+    """The first step of a chain of nodes on another task, less a second one."""
+
+    is_fresh_process = True
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__({"worker": free_addresses(2)})
+        self._task = self.begin("worker", 1)
+        self._server = Server(self.cluster, "worker", 0)
+        self._nodes = len(problem.x)
+
+    def checks(self) -> list[float]:
+        return [self._first()[0]]
+
+    def run(self) -> None:
+        self._first()
+
+    def sample(self, number: int) -> float:
+        return sum(self._first()[1] for _ in range(number)) / number
+
+    def _first(self) -> tuple[float, float]:
+        graph = engine.Graph()
+        with graph.as_default():
+            x = engine.placeholder("float32", [])
+            y: Any = x
+            with engine.device("/job:worker/task:1"):
+                for i in range(self._nodes):
+                    y = ops.sin(y) if i % 2 else y * y
+        with engine.Session(self._server.target, graph=graph) as session:
+            times = [perf_counter()]
+            for _ in range(2):
+                found = session.run(y, {x: 0.5})
+                times.append(perf_counter())
+        return float(found), times[1] - times[0] - (times[2] - times[1])
+
+
+CASES: dict[str, Any] = {
+    "cluster-step": partial(Steps, True),
+    "cluster-step-remote": partial(Steps, False),
+    **{tasks.parameter_server(width): Training for width in tasks.WIDTHS},
+    tasks.FIRST_STEP: FirstStep,
+}
