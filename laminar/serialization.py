@@ -23,6 +23,7 @@ from laminar.engine.errors import (
     UnknownClassError,
 )
 from laminar.engine.graph import DType, EagerTensor, Tensor, TensorShape, as_dtype
+from laminar.engine.late import load
 from laminar.engine.ops.core.convert import convert_to_tensor
 
 from .file_reading import file_reading
@@ -33,6 +34,21 @@ _MAX_DEPTH = 200
 
 # _builtins[module as Keras names it][name] is a class or function; see list_builtins.
 _builtins: dict[str, Mapping[str, Any]] = {}
+# What lists them: loaded when a config names something that no loaded room has.
+_LISTING_ROOMS = (
+    "laminar.activations",
+    "laminar.constraints",
+    "laminar.regularizers",
+    "laminar.layers",
+    "laminar.optimizers",
+    "laminar.losses",
+    "laminar.metrics",
+    "laminar.models",
+    "laminar.distillation",
+    "laminar.utils.feature_space",
+    "laminar.applications.layer_scale",
+    "laminar.applications.scaled_sum",
+)
 _registered: dict[str, Any] = {}  # "package>Name" -> class or function
 _names: dict[Any, str] = {}  # the same, the other way round
 
@@ -427,8 +443,15 @@ def builtin(name: str, module: str) -> Any:
 def _find_builtin(name: str, module: Any) -> Any:
     """A built-in of that name, in the module that is named or else in any."""
     hinted = [module] if isinstance(module, str) else []
-    found = (builtin(name, m) for m in [*hinted, *_builtins])
-    return next((obj for obj in found if obj is not None), None)
+    for is_complete in (False, True):
+        if is_complete:
+            for room in _LISTING_ROOMS:
+                load(room)
+        found = (builtin(name, m) for m in [*hinted, *_builtins])
+        first = next((obj for obj in found if obj is not None), None)
+        if first is not None:
+            return first
+    return None
 
 
 def unknown_names(config: Any, custom_objects: Mapping[str, Any]) -> dict[str, list[str]]:

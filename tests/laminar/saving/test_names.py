@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -206,3 +208,17 @@ def test_tuples_are_kept_until_they_are_written() -> None:
     nested = {"a": (1, [2, (3,)])}
     assert serialization.serialize_keras_object(nested) == nested
     assert serialization.deserialize_keras_object(nested) == nested
+
+
+def test_a_config_finds_what_nobody_has_loaded() -> None:
+    code = (
+        "import laminar\n"
+        "make = laminar.saving.deserialize_keras_object\n"
+        "for name, module in (('Dense', 'keras.layers'), ('LayerScale', 'keras.src.applications"
+        ".convnext')):\n"
+        "    config = {'units': 2} if name == 'Dense' else {'init_values': 0.1, "
+        "'projection_dim': 2}\n"
+        "    print(type(make({'class_name': name, 'module': module, 'config': config})).__name__)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["Dense", "LayerScale"], done.stderr
