@@ -114,7 +114,8 @@ class MultiOptimizer(Optimizer):
     averages, accumulation), they do, each for its variables.
 
     Args:
-        optimizer_map: an `OptimizerMap`, or a function that gives the optimizer of a variable.
+        optimizer_map: an `OptimizerMap`, a function that gives the optimizer of a variable, or one
+            optimizer for all.
         loss_scale_factor: see `Optimizer`; it takes the place of those of the optimizers.
         name: by default made of the class name.
 
@@ -125,13 +126,16 @@ class MultiOptimizer(Optimizer):
 
     def __init__(
         self,
-        optimizer_map: OptimizerMap | Callable[[Variable], Optimizer],
+        optimizer_map: OptimizerMap | Callable[[Variable], Optimizer] | Optimizer,
         loss_scale_factor: float | None = None,
         name: str | None = None,
     ) -> None:
+        if isinstance(optimizer_map, Optimizer):
+            optimizer_map = OptimizerMap(_single(optimizer_map, "MultiOptimizer: optimizer_map"))
         if not callable(optimizer_map):
             raise InvalidArgumentError(
-                f"MultiOptimizer: expected an OptimizerMap or a function, got {optimizer_map!r}"
+                f"MultiOptimizer: expected an OptimizerMap, a function or an optimizer, "
+                f"got {optimizer_map!r}"
             )
         # _laminar_parts[i] holds the optimizers, _laminar_part_of[id(v)] the place of that of v
         self._laminar_parts: list[Optimizer] = []

@@ -130,6 +130,19 @@ def test_averages_of_a_part() -> None:
     np.testing.assert_array_equal(two, same_two)
 
 
+def test_one_optimizer_for_all() -> None:
+    first, second = network(MultiOptimizer(SGD(0.1))), network(SGD(0.1))
+    second.set_weights(first.get_weights())
+    for model in (first, second):
+        model.fit(X, Y, verbose=0)
+    for a, b in zip(first.get_weights(), second.get_weights(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+    again = MultiOptimizer.from_config(first.optimizer.get_config())
+    assert [type(part) for part in again.optimizers] == [SGD]
+    with pytest.raises(InvalidArgumentError, match="cannot be a LossScaleOptimizer"):
+        MultiOptimizer(LossScaleOptimizer(SGD()))
+
+
 def test_mistakes() -> None:
     given = OptimizerMap(SGD(), {".*kernel": Adam(), "one/.*": SGD()})
     with pytest.raises(InvalidArgumentError, match=r"2 patterns match 'one/kernel'"):
@@ -147,7 +160,7 @@ def test_mistakes() -> None:
         optimizer.learning_rate = 0.1
     with pytest.raises(UnimplementedError, match="several optimizers"):
         optimizer.groups({"one": 0.1})
-    with pytest.raises(InvalidArgumentError, match="expected an OptimizerMap or a function"):
+    with pytest.raises(InvalidArgumentError, match="expected an OptimizerMap, a function or"):
         MultiOptimizer({"a": SGD()})  # type: ignore[arg-type]  # the mistake
     assert (len(given), list(given), "one/.*" in given) == (2, [".*kernel", "one/.*"], True)
     del given["one/.*"]
