@@ -39,6 +39,7 @@ from ..training.fit_loop import FitLoop
 from ..training.logs import read_logs
 from ..training.profile import Profile, profile_model
 from ..training.step import Step, close_step, prepare_step
+from ..training.streams import Stream
 from ..training.training_steps import TrainingSteps
 from ..training.worker_backup import WorkerBackup
 from ..training.worker_epochs import WorkerEpochs
@@ -199,6 +200,9 @@ class Trainer(TrainingSteps):
         """The batches of a loop, for this process or for all that share the work."""
         workers = self._laminar_workers
         if workers is None:
+            is_shared = self._laminar_devices is not None
+            if isinstance(data, Stream) and not is_shared and self._laminar_has_own_step(kind):
+                data.allow_uneven()
             return Epochs(data, steps)
         return WorkerEpochs(data, steps, kind=kind, model=self, strategy=workers)
 

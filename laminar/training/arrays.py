@@ -83,6 +83,22 @@ def count_examples(parts: Mapping[str, Any]) -> int:
     Raises:
         InvalidArgumentError: the arrays have different lengths, or none.
     """
+    sizes = sizes_of(parts)
+    if len(set(sizes.values())) > 1:
+        listed = ", ".join(f"{name} has {n}" for name, n in sizes.items())
+        raise InvalidArgumentError(
+            f"the arrays must have the same number of examples: {listed}",
+            remedy="pair each example with its label",
+        )
+    return next(iter(sizes.values()))
+
+
+def sizes_of(parts: Mapping[str, Any]) -> dict[str, int]:
+    """The number of examples of each array, by its place.
+
+    Raises:
+        InvalidArgumentError: there are none.
+    """
     sizes = {
         _label(name, path): len(leaf)
         for name, value in parts.items()
@@ -91,13 +107,7 @@ def count_examples(parts: Mapping[str, Any]) -> int:
     }
     if not sizes:
         raise InvalidArgumentError("fit: no data", remedy="pass x=")
-    if len(set(sizes.values())) > 1:
-        listed = ", ".join(f"{name} has {n}" for name, n in sizes.items())
-        raise InvalidArgumentError(
-            f"the arrays must have the same number of examples: {listed}",
-            remedy="pair each example with its label",
-        )
-    return next(iter(sizes.values()))
+    return sizes
 
 
 def _label(name: str, path: tuple[Any, ...]) -> str:

@@ -15,7 +15,7 @@ from laminar.engine.graph import EagerTensor, Tensor
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.tree import map_structure
 
-from .arrays import as_arrays, combined_weights, count_examples
+from .arrays import as_arrays, combined_weights, count_examples, sizes_of
 
 Batch = Any
 
@@ -26,7 +26,12 @@ class BatchReader:
     Args:
         who: what the data was given to, for errors.
         class_weight: a weight for each class, applied to the examples of that class.
+
+    Attributes:
+        is_paired: whether all parts of a batch have as many examples.
     """
+
+    is_paired = True
 
     def __init__(self, who: str, class_weight: Mapping[int, float] | None = None) -> None:
         self._who = who
@@ -51,7 +56,7 @@ class BatchReader:
             arrays["sample_weight"] = combined_weights(
                 arrays["y"], arrays["sample_weight"], self._class_weight, self._who
             )
-        if not count_examples(arrays):
+        if not (count_examples(arrays) if self.is_paired else min(sizes_of(arrays).values())):
             raise InvalidArgumentError(f"{self._who}: a batch is empty (0 examples)")
         found = list(arrays.values())
         while found[-1] is None:

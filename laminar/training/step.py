@@ -123,6 +123,8 @@ class Step:
             return
         tensors: list[EagerTensor] = []
         key = self._form(batch, tensors), sizes
+        if len({value_of(x).shape[0] for x in tensors}) > 1:
+            return  # the parts of a batch have sizes of their own
         if key not in self._prepared:
             concrete = self.trace(batch)
             assert concrete is not None, "it is traced"

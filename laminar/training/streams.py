@@ -89,6 +89,10 @@ class Stream:
             if self._running is not None:
                 self._running.allow(count)
 
+    def allow_uneven(self) -> None:
+        """Take batches whose parts differ in the number of examples: whoever reads them knows."""
+        self._reader.is_paired = False
+
     def epoch_begins(self) -> None:
         """Tell the data, if it wants to know."""
 

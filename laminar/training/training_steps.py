@@ -250,6 +250,14 @@ class TrainingSteps(Compiling):
                 compiled.steps[kind] = self._laminar_new_step(step, kind)
         return compiled.steps[kind]
 
+    def _laminar_has_own_step(self, kind: str) -> bool:
+        """Whether the class says itself what a step of a kind, or the loss, is."""
+        own = type(self)
+        return any(
+            getattr(own, name) is not getattr(TrainingSteps, name)
+            for name in (f"{kind}_step", "compute_loss")
+        )
+
     def _laminar_new_step(self, step: Any, kind: str) -> Any:
         _check_form(step)
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import laminar
-from laminar import callbacks, config, layers
+from laminar import callbacks, config, layers, ops
 from laminar.datasets import Dataset
 from laminar.engine.errors import (
     DTypeError,
@@ -391,3 +391,38 @@ def test_the_default_float_type_is_what_models_get() -> None:
     model = linear()
     model.fit(Dataset.from_tensor_slices((X.astype("float64"), Y)).batch(8), verbose=0)
     assert model.get_weights()[0].dtype == "float32"
+
+
+class Contrastive(laminar.Model):
+    """Two views of each example: a batch has twice as many rows as labels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = layers.Dense(1)
+
+    def call(self, x: Any) -> Any:
+        return self.dense(x)
+
+    def train_step(self, data: Any) -> Any:
+        x, y = data
+        with laminar.GradientTape() as tape:
+            both = ops.reshape(self(x), (-1, 2))
+            loss = ops.mean((ops.mean(both, axis=1) - y) ** 2)
+        grads = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply(grads, self.trainable_variables)
+        return {"loss": loss}
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_a_step_of_ones_own_knows_how_the_parts_of_a_batch_belong_together(eager: bool) -> None:
+    x, y = np.ones((8, 3), "float32"), np.zeros(4, "float32")
+    model = Contrastive()
+    model.compile("sgd", run_eagerly=eager)
+    first = abs(float(model(x)[0, 0]))
+    losses = model.fit(iter([(x, y)] * 3), steps_per_epoch=1, epochs=3, verbose=0).history["loss"]
+    np.testing.assert_allclose(losses[0], first**2, rtol=1e-5)
+    assert losses[2] < losses[0]
+    with pytest.raises(InvalidArgumentError, match="a batch is empty"):
+        model.fit(iter([(x, y[:0])]), verbose=0)
+    with pytest.raises(InvalidArgumentError, match="same number of examples"):
+        linear().fit(iter([(x, y)]), verbose=0)
