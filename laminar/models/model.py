@@ -48,6 +48,7 @@ class Model(Trainer):
     """
 
     _laminar_calls: CompiledCalls | None = None
+    _laminar_is_stack = False  # whether its layers follow one another: a Sequential
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         """`Model(inputs, outputs)` is a Functional."""
@@ -474,8 +475,22 @@ class Model(Trainer):
         }
 
 
-class Functional(Model):
-    """What `Model(inputs, outputs)` makes; see `Model`."""
+class _FunctionalKind(type):
+    """Counts subclasses of `Model` with symbolic inputs and outputs as functional, too."""
+
+    def __instancecheck__(cls, obj: Any) -> bool:
+        if super().__instancecheck__(obj):
+            return True
+        network = getattr(obj, "_laminar_network", None) if isinstance(obj, Model) else None
+        return cls is Functional and network is not None and not obj._laminar_is_stack
+
+
+class Functional(Model, metaclass=_FunctionalKind):
+    """What `Model(inputs, outputs)` makes; see `Model`.
+
+    A subclass of `Model` that hands inputs and outputs to its constructor counts as one in
+    `isinstance`.
+    """
 
     _keras_module = "keras.src.models.functional"
 

@@ -39,6 +39,8 @@ class Sequential(Model):
         name: of the model.
     """
 
+    _laminar_is_stack = True
+
     def __init__(
         self,
         layers: Sequence[Any] | None = None,

@@ -258,3 +258,25 @@ def test_a_config_that_was_never_written_makes_the_network_again() -> None:
     again = laminar.Model.from_config(model.get_config())
     given = {"a": np.ones((2, 3), "float32"), "b": np.full((2, 3), 2.0, "float32")}
     np.testing.assert_array_equal(again(given), np.full((2, 3), 3.0))
+
+
+def one_layer() -> Any:
+    x = layers.Input((3,))
+    return laminar.Model(x, layers.Dense(2)(x))
+
+
+def test_a_subclass_with_inputs_and_outputs_is_functional() -> None:
+    functional = type(one_layer())
+
+    class Own(laminar.Model):
+        def __init__(self) -> None:
+            x = layers.Input((3,))
+            super().__init__(inputs=x, outputs=layers.Dense(2)(x))
+
+    class Plain(laminar.Model):
+        def call(self, x: Any) -> Any:
+            return x
+
+    assert isinstance(Own(), functional)
+    assert not isinstance(Plain(), functional)
+    assert not isinstance(laminar.Sequential([layers.Input((3,)), layers.Dense(2)]), functional)
