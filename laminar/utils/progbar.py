@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from laminar.callbacks.display import Display
+from laminar.callbacks.bars import is_live
+from laminar.callbacks.display import Display, say
 from laminar.engine.errors import InvalidArgumentError
 
 
 class Progbar:
     """Shows how far a loop is: a bar while it runs, a line when it is done.
 
-    Where the output is neither a terminal nor a notebook there is the line alone.
+    Where the output is neither a terminal nor a notebook, as in a file, there are lines alone.
 
     Args:
         target: number of steps, None if it is not known.
         width: of the bar, in characters.
-        verbose: 0 silent, 1 bar and line, 2 the line.
-        interval: seconds between two drawings.
+        verbose: 0 silent, 1 bar (in a file: lines) and line, 2 the line.
+        interval: seconds between two drawings, and between two lines in a file.
         stateful_metrics: names of values that are shown as they are; all others are averaged.
         stateless_metrics: names of values that are averaged; all others are shown as they are.
         unit_name: what a step is called.
@@ -52,6 +55,7 @@ class Progbar:
         self._as_is = None if stateful_metrics is None else set(stateful_metrics)
         self._averaged = None if stateless_metrics is None else set(stateless_metrics)
         self._values = _Averages()
+        self._said = -math.inf  # when the last line was printed
         self._display = (
             Display(
                 "",
@@ -91,6 +95,11 @@ class Progbar:
         if finalize:
             display.finish()
             self._display = None
+        elif self.verbose == 1 and not is_live():
+            now = time.perf_counter()
+            if now - self._said >= self.interval:
+                say(display.line(self._values))
+                self._said = now
 
     def add(self, n: int, values: Iterable[tuple[str, Any]] | None = None) -> None:
         """Tell that `n` more steps are done."""
