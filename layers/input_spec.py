@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from laminar.dtype_policies import PolicyLike
@@ -92,6 +92,31 @@ def check_inputs(spec: Any, inputs: Any, who: str) -> None:
                 remedy="convert it with numpy.asarray",
             )
         _check(expected, TensorShape(x.shape), x.dtype, f"{who}: input {i}")
+
+
+def check_positional(args: Sequence[Any], names: Sequence[str], who: str) -> None:
+    """Refuse numbers, booleans and strings after the first argument that do not come by name.
+
+    `training` alone may, as it always could.
+
+    Args:
+        args: the positional arguments of a call.
+        names: what the parameters are called.
+        who: the layer, for errors.
+
+    Raises:
+        InvalidArgumentError: there is one.
+    """
+    for i, value in enumerate(args[1:], start=1):
+        if isinstance(value, bool | int | float | str):
+            name = names[i] if i < len(names) else "name"
+            if name == "training":
+                continue
+            raise InvalidArgumentError(
+                f"{who}: the positional arguments of a call are tensors, argument {i + 1} is "
+                f"{value!r}",
+                remedy=f"give it by name: {name}={value!r}",
+            )
 
 
 def _check(spec: InputSpec, shape: TensorShape, dtype: Any, who: str) -> None:

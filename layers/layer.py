@@ -34,7 +34,7 @@ from laminar.typing import TensorLike, TensorStructure
 from .building import Buildable, legacy_shape
 from .context import CallContext, current
 from .holding import holding
-from .input_spec import check_inputs
+from .input_spec import check_inputs, check_positional
 from .layer_options import FirstShape
 from .masking import get_mask, set_mask
 from .operation import Operation, infer_outputs, recorded_arguments
@@ -295,6 +295,8 @@ class Layer(Buildable, Operation):
             )
         if not args and self._laminar_first_parameter in kwargs:
             args = (kwargs.pop(self._laminar_first_parameter),)
+        if len(args) > 1:
+            check_positional(args, self._laminar_call_parameters, who(self))
         if any_symbolic(args, kwargs):
             return self._laminar_call_symbolic(args, kwargs)
         args = tuple(map_structure(self._laminar_to_tensor, a) for a in args)

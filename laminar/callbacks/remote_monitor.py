@@ -70,7 +70,7 @@ class RemoteMonitor(Callback):
             with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS):
                 pass
         except (OSError, ValueError) as error:
-            warn(f"RemoteMonitor: {self.root + self.path} was not reached: {error}")
+            warn(f"Could not reach RemoteMonitor root server at {self.root + self.path}: {error}")
 
 
 def _plain(value: Any) -> Any:

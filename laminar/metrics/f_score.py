@@ -52,11 +52,14 @@ class FBetaScore(Metric):
             raise InvalidArgumentError(
                 f"{who}: average must be one of {', '.join(map(repr, _AVERAGES))}, got {average!r}"
             )
-        if isinstance(beta, bool) or not isinstance(beta, int | float) or beta <= 0:
-            raise InvalidArgumentError(f"{who}: beta must be a positive number, got {beta!r}")
-        if threshold is not None and not 0 < threshold <= 1:
+        if not isinstance(beta, float) or beta <= 0:
             raise InvalidArgumentError(
-                f"{who}: threshold must be above 0 and at most 1, got {threshold!r}"
+                f"{who}: beta must be a float above 0, got {beta!r}",
+                remedy="beta=1.0 weighs precision and recall alike",
+            )
+        if threshold is not None and not (isinstance(threshold, float) and 0 < threshold <= 1):
+            raise InvalidArgumentError(
+                f"{who}: threshold must be a float above 0 and at most 1, got {threshold!r}"
             )
         self.average = average
         self.beta = beta

@@ -69,7 +69,7 @@ def histogram(
     """How many elements fall into each bin.
 
     Args:
-        x: any tensor.
+        x: (n,).
         bins: the number of bins of equal width, or a vector with their n + 1 edges, rising.
         range: the lower and the upper end, by default the least and the greatest element; what lies
             outside is not counted.
@@ -79,9 +79,14 @@ def histogram(
         edge, the last one its upper edge too.
 
     Raises:
+        ShapeError: `x` has another number of axes.
         InvalidArgumentError: no bins, or an empty range.
     """
-    values = reshape(floating(x), (-1,))
+    values = floating(x)
+    if known_rank("histogram", values) != 1:
+        raise ShapeError(
+            f"histogram: expected one axis, got {values.spec}", remedy="ops.ravel(x) has one"
+        )
     edges = _edges(values, bins, range)
     last = get_item(edges, -1)
     inside = logical_and(greater_equal(values, get_item(edges, 0)), less_equal(values, last))

@@ -116,8 +116,14 @@ def expand_dims(x: TensorLike, axis: Axes) -> Tensor:
 
 @public
 def squeeze(x: TensorLike, axis: Axes | None = None) -> Tensor:
-    """`x` without its axes `axis` of size 1, by default all of them."""
-    return _axes.squeeze(tensor(x), axis)
+    """`x` without its axes `axis` of size 1, by default all of them.
+
+    Where no axis is named, those of unknown size stay: the rank does not depend on the data.
+    """
+    given = tensor(x)
+    if axis is None and given.shape.rank is not None and None in given.shape:
+        axis = tuple(i for i, size in enumerate(given.shape) if size == 1)
+    return _axes.squeeze(given, axis)
 
 
 @public

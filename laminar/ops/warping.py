@@ -113,7 +113,7 @@ def map_coordinates(
 
     Args:
         inputs: a tensor with axes of known sizes.
-        coordinates: (axes of inputs, ...): where to read, along each axis.
+        coordinates: (axes of inputs, places...), 2 axes or more: where to read, along each axis.
         order: 0 for the nearest element, 1 to weigh those around.
         fill_mode: what lies outside: "constant" (`fill_value`), "nearest" (the last element),
             "wrap" (the tensor again), "mirror" (mirrored at the last element) or "reflect"
@@ -134,8 +134,11 @@ def map_coordinates(
         places = [floating(c) for c in coordinates]
     else:
         found = floating(coordinates)
-        if known_rank("map_coordinates", found) < 1 or found.shape[0] is None:
-            raise ShapeError(f"map_coordinates: expected (axes, ...), got {found.spec}")
+        if known_rank("map_coordinates", found) < 2 or found.shape[0] is None:
+            raise ShapeError(
+                f"map_coordinates: expected coordinates (axes, places...), got {found.spec}",
+                remedy="of one place: coordinates[:, None]",
+            )
         places = list(join.unstack(found))
     given = tensor(inputs)
     rank = known_rank("map_coordinates", given)

@@ -278,6 +278,15 @@ def zeros(*shape: int) -> Array:
             lambda: metrics.FBetaScore(beta=0), InvalidArgumentError, ["beta", "0"], id="beta"
         ),
         pytest.param(
+            lambda: metrics.FBetaScore(beta=1), InvalidArgumentError, ["a float"], id="beta-int"
+        ),
+        pytest.param(
+            lambda: metrics.F1Score(threshold=1),
+            InvalidArgumentError,
+            ["a float"],
+            id="f-threshold-int",
+        ),
+        pytest.param(
             lambda: metrics.F1Score(threshold=2.0), InvalidArgumentError, ["2.0"], id="f-threshold"
         ),
         pytest.param(

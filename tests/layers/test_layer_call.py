@@ -78,6 +78,19 @@ class TestCall:
         layer(ONES, True)
         assert float(layer.steps) == 1
 
+    def test_only_tensors_come_without_a_name(self) -> None:
+        class Flagged(layers.Layer):
+            def call(self, x: Any, other: Any = None, flag: bool = False) -> Any:
+                return x + 1 if flag else x
+
+        layer = Flagged()
+        with pytest.raises(InvalidArgumentError, match=r"argument 3 is True") as caught:
+            layer(ONES, None, True)
+        assert "flag=True" in str(caught.value)
+        with pytest.raises(ValueError, match="argument 2 is 0.5"):
+            layer(layers.Input((3,)), 0.5)
+        np.testing.assert_array_equal(layer(ONES, ONES, flag=True), ONES + 1)
+
     def test_arrays_become_tensors_of_the_compute_dtype(self) -> None:
         seen = []
 

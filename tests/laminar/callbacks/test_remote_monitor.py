@@ -77,9 +77,9 @@ def test_json(server: Server, run: Run) -> None:
 
 def test_a_failure_is_only_a_warning(server: Server, run: Run) -> None:
     server.status = 500
-    with pytest.warns(UserWarning, match="RemoteMonitor: .* was not reached: HTTP Error 500"):
+    with pytest.warns(UserWarning, match="reach RemoteMonitor root server at .*: HTTP Error 500"):
         run(RemoteMonitor(server.root), [LOGS])
-    with pytest.warns(UserWarning, match="was not reached"):
+    with pytest.warns(UserWarning, match="Could not reach"):
         run(RemoteMonitor("http://127.0.0.1:9"), [LOGS])
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import laminar
 from laminar import ops
 from laminar.engine.errors import (
     DTypeError,
@@ -175,6 +176,16 @@ def test_uneven_repeats_and_edges_as_lists() -> None:
     np.testing.assert_array_equal(edges.numpy(), [0, 1, 2])
 
 
+def test_squeeze_keeps_axes_of_unknown_size() -> None:
+    """The rank of what a model computes does not depend on how many examples come."""
+    x = laminar.Input((1, 3))
+    assert tuple(ops.squeeze(x).shape) == (None, 3)
+    assert tuple(ops.squeeze(ops.ones((1, 1, 3))).shape) == (3,)
+    model = laminar.Model(x, ops.squeeze(x))
+    for size in (1, 2):
+        assert model.predict(np.ones((size, 1, 3), "float32"), verbose=0).shape == (size, 3)
+
+
 def test_normalize_of_nothing_is_nothing_with_a_finite_gradient() -> None:
     x = ops.zeros((2, 3))
     with GradientTape() as tape:
@@ -221,6 +232,7 @@ def test_layouts_agree(name: DataFormat) -> None:
         (lambda: ops.stft(ops.ones(9), 8, 2, 4), InvalidArgumentError, "at least sequence_length"),
         (lambda: ops.stft(ops.ones(9), 4, 2, 4, "bar"), InvalidArgumentError, "'hann' or"),
         (lambda: ops.bincount(ops.ones((1, 1, 1))), ShapeError, "expected .n,. or .batch, n."),
+        (lambda: ops.histogram([[1.0]], 2), ShapeError, "expected one axis"),
         (lambda: ops.histogram([1.0], 0), InvalidArgumentError, "at least one bin"),
         (lambda: ops.histogram([1.0], 2, (2.0, 1.0)), InvalidArgumentError, "is empty"),
         (lambda: ops.vander(ops.ones((2, 2))), ShapeError, "expected a vector"),
@@ -284,6 +296,11 @@ def test_layouts_agree(name: DataFormat) -> None:
             lambda: ops.image.map_coordinates(ops.ones((4, 4)), ops.ones((3, 2)), 1),
             ShapeError,
             "3 rows of coordinates",
+        ),
+        (
+            lambda: ops.image.map_coordinates(ops.ones((4, 4)), ops.ones(2), 1),
+            ShapeError,
+            "expected coordinates .axes, places",
         ),
     ],
 )
