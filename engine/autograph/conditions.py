@@ -8,6 +8,7 @@ from typing import Any
 from ..errors import InvalidArgumentError, ShapeError
 from ..functions.conditions import choose as choose_branch
 from ..functions.func_graph import FuncGraph
+from ..functions.subgraph import one_element
 from ..graph import GraphTensor, TensorSpec, bool_
 from ..ops.array.creation import zeros
 from ..ops.core.arrays import can_stand_for
@@ -270,12 +271,13 @@ def as_bool(who: str, test: GraphTensor) -> GraphTensor:
     Raises:
         ShapeError: it has more than one element.
     """
-    if test.shape.rank not in (0, None):
+    single = one_element(test)
+    if single is None:
         raise ShapeError(
             f"{who}: the condition must be one bool, got {TensorSpec(test.shape, test.dtype)}",
             remedy="reduce it with all() or any(), or choose element by element with where()",
         )
-    found = test if test.dtype == bool_ else cast(test, bool_)
+    found = single if single.dtype == bool_ else cast(single, bool_)
     assert isinstance(found, GraphTensor)
     return found
 

@@ -25,6 +25,7 @@ from .subgraph import (
     graph_for,
     inside,
     names_of,
+    one_element,
     same_structure,
     share_captures,
     trace,
@@ -44,7 +45,7 @@ def cond(
     the branch that is taken runs.
 
     Args:
-        pred: one bool or number.
+        pred: one bool or number, of any number of axes.
         true_fn, false_fn: return structures of tensors (and None) of one form, with the same
             dtypes; where shapes differ, what they have in common is known of the result. They may
             use tensors and variables from outside, and update variables. In a graph they may end
@@ -53,7 +54,7 @@ def cond(
             return None.
 
     Raises:
-        InvalidArgumentError: the structures differ, or `pred` is not a scalar.
+        InvalidArgumentError: the structures differ, or `pred` has several elements.
         DTypeError: an output has another type in each branch.
     """
     tensor = _scalar("cond", "the condition", pred)
@@ -143,16 +144,19 @@ def _truth(value: Any) -> Tensor:
 
 
 def _scalar(who: str, what: str, value: Any) -> Any:
-    """A tensor of a graph as it is, an eager value as a Python number."""
+    """A tensor of a graph as a scalar, an eager value as a Python number."""
     if hasattr(value, "__laminar_tensor__"):
         value = value.__laminar_tensor__()
+    if isinstance(value, EagerTensor) and value.size == 1:
+        return value.item()
     if isinstance(value, Tensor):
-        if value.shape.rank not in (0, None):
+        single = one_element(value) if isinstance(value, GraphTensor) else None
+        if single is None:
             raise ShapeError(
                 f"{who}: {what} must be a scalar, got {value.spec}",
                 remedy="reduce it with all() or any(), or choose element by element with where()",
             )
-        return value.item() if isinstance(value, EagerTensor) else value
+        return single
     return value
 
 

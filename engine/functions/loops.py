@@ -31,6 +31,7 @@ from .subgraph import (
     inside,
     matched,
     names_of,
+    one_element,
     same_structure,
     share_captures,
     trace,
@@ -241,13 +242,17 @@ def while_loop(
             bool_,
             "while_loop: the condition",
         )
-        if holds.dtype != bool_ or holds.shape.rank not in (0, None):
+        with test.as_default():
+            single = one_element(holds) if holds.dtype == bool_ else None
+        if single is None:
             raise InvalidArgumentError(
                 f"while_loop: the condition must be one bool, got {holds.spec}",
                 remedy="reduce it with all() or any()",
             )
         given, (in_test, in_body) = share_captures(outer, [test, traced.graph], every_run=True)
-        condition = Subgraph(test, [*test.arguments[: len(names)], *in_test], [holds], test.effects)
+        condition = Subgraph(
+            test, [*test.arguments[: len(names)], *in_test], [single], test.effects
+        )
         inputs = [*traced.graph.arguments[: len(names)], *in_body]
         step = Subgraph(traced.graph, inputs, traced.outputs, traced.graph.effects)
         attrs = {
@@ -272,7 +277,7 @@ def _as_value(leaf: Any) -> Any:
 
 def _holds(value: Any) -> bool:
     tensor = convert_to_tensor(value)
-    if tensor.shape.rank != 0:
+    if tensor.shape.num_elements() != 1:
         raise InvalidArgumentError(
             f"while_loop: the condition must be one bool, got {tensor.spec}",
             remedy="reduce it with all() or any()",

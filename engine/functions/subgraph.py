@@ -24,6 +24,7 @@ from ..graph import (
     resource,
 )
 from ..graph.bodies import Fill
+from ..ops.array.shape import reshape
 from ..ops.control.structured import Run
 from ..ops.core.convert import convert_to_tensor
 from ..ops.core.dispatch import apply, as_input, symbolic_graph
@@ -166,6 +167,17 @@ def as_output(graph: FuncGraph, value: Any, dtype: Any, who: str) -> GraphTensor
             raise InvalidArgumentError(
                 f"{who} must be a tensor, got {value!r}", remedy="return tensors"
             ) from cause
+
+
+def one_element(test: GraphTensor) -> GraphTensor | None:
+    """A tensor of one element as a scalar, also where only a run knows that; None of more."""
+    if test.shape.rank == 0:
+        return test
+    if test.shape.rank is not None and any(d not in (1, None) for d in test.shape):
+        return None
+    found = reshape(test, ())
+    assert isinstance(found, GraphTensor)
+    return found
 
 
 def share_captures(

@@ -344,3 +344,24 @@ def test_branches_of_other_shapes() -> None:
         dxs = [eng.gradients(y, x)[0] for y in (longer, deeper)]
         found = session.run(dxs, {p: False, x: [1.0, 2.0]})
         assert [v.tolist() for v in found] == [[6.0, 6.0], [3.0, 3.0]]
+
+
+@every_way
+@pytest.mark.parametrize("pred", [[[True]], [[False]], [True]])
+def test_a_condition_of_one_element(way: Any, pred: Any) -> None:
+    def g(p: Any, x: Any) -> Any:
+        (total,) = eng.while_loop(lambda t: ops.reshape(t < 3.0, [1, 1]), lambda t: t + 1.0, [x])
+        return [eng.cond(p, lambda: x * 2.0, lambda: -x), total]
+
+    expected = 2.0 if np.all(pred) else -1.0
+    assert way(g, pred, 1.0) == [expected, 3.0]
+
+
+def test_a_condition_of_one_element_by_a_feed() -> None:
+    with eng.Graph().as_default(), eng.Session() as session:
+        p = eng.placeholder("bool")
+        y = eng.cond(p, lambda: eng.constant(1), lambda: eng.constant(2))
+        assert session.run(y, {p: [[True]]}) == 1
+        assert session.run(y, {p: False}) == 2
+        with pytest.raises(InvalidArgumentError, match="cannot reshape array of size 2"):
+            session.run(y, {p: [True, False]})
