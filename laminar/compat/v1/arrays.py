@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from laminar import ops
-from laminar.engine.graph import Tensor, as_dtype
+from laminar.engine.graph import Tensor, TensorShape, as_dtype
 from laminar.engine.ops.array import creation, diagonal, index, join, scatter, search, slicing
 from laminar.engine.ops.array import gather as gathering
 from laminar.engine.ops.array import shape as shapes
@@ -361,11 +362,39 @@ def eye(
     num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = "float32"
 ) -> Any:
     """Ones on the diagonal, for each entry of a batch."""
-    found = creation.eye(static(num_rows), static(num_columns), dtype=as_kind(dtype))
+    rows = static(num_rows)
+    columns = rows if num_columns is None else static(num_columns)
+    found = symbol(creation.eye(rows, columns, dtype=as_kind(dtype)))
     if batch_shape is None:
-        return symbol(found)
-    dims = [*static(batch_shape), *(static(num_rows), static(num_columns or num_rows))]
-    return ops.broadcast_to(symbol(found), dims)
+        return found
+    batch = static(batch_shape)
+    if not isinstance(batch, Tensor):
+        return ops.broadcast_to(found, [*batch, rows, columns])
+    sizes = lookup("Shape")(found, dtype=batch.dtype)
+    return lookup("BroadcastToShape")(found, lookup("Concat")(batch, sizes, axis=0))
+
+
+@v1()
+def tensor_diag(diagonal: Any) -> Tensor:
+    """y[i..., i...] = x[i...], and 0 elsewhere: twice the axes of `diagonal`."""
+    x = symbol(diagonal)
+    dims = dims_of(x)
+    flat = lookup("MatrixDiag")(shapes.reshape(x, (-1,)))
+    return shapes.reshape(flat, [*dims, *dims])
+
+
+@v1()
+def tensor_diag_part(input: Any) -> Tensor:
+    """y[i...] = x[i..., i...]: half the axes of `input`."""
+    x = symbol(input)
+    rank = x.shape.rank
+    if not rank or rank % 2:
+        raise ValueError(f"diag_part: expected an even number of axes, above 0, got {x.shape}")
+    front = dims_of(x)[: rank // 2]
+    if not TensorShape(x.shape[: rank // 2]).is_compatible_with(x.shape[rank // 2 :]):
+        raise ValueError(f"diag_part: the two halves of {x.shape} must be the same")
+    matrix = shapes.reshape(x, [math.prod(front), math.prod(front)])
+    return shapes.reshape(ops.diagonal(matrix), front)
 
 
 @v1()

@@ -10,6 +10,8 @@ from laminar import ops
 from laminar.engine.graph import Tensor
 from laminar.engine.ops.core.registry import lookup
 from laminar.engine.ops.math.cast import cast
+from laminar.engine.ops.random import draws
+from laminar.engine.state.random_source import draw_state
 
 from .adapting import v1
 from .values import tensor
@@ -109,3 +111,74 @@ def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any])
         below = lookup("LessEqual")(step, tensor(bound, step.dtype))
         found = ops.where(below, tensor(value, found.dtype), found)
     return found
+
+
+def _annealed(part: Any) -> Any:
+    return 0.5 * (1 + lookup("Cos")(math.pi * part))
+
+
+@v1()
+def cosine_decay_restarts(
+    learning_rate: Any,
+    global_step: Any,
+    first_decay_steps: Any,
+    t_mul: float = 2.0,
+    m_mul: float = 1.0,
+    alpha: float = 0.0,
+) -> Any:
+    """`cosine_decay` that begins anew, each time `t_mul` longer and from `m_mul` of the rate.
+
+    Source: Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017,
+        arXiv:1608.03983, equation 5.
+    """
+    part = _step(global_step) / _float(first_decay_steps)
+    if t_mul == 1.0:
+        period = lookup("Floor")(part)
+        inside = part - period
+    else:
+        period = lookup("Floor")(lookup("Log")(1.0 - part * (1.0 - t_mul)) / math.log(t_mul))
+        begun = (1.0 - lookup("Pow")(_float(t_mul), period)) / (1.0 - t_mul)
+        inside = (part - begun) / lookup("Pow")(_float(t_mul), period)
+    height = lookup("Pow")(_float(m_mul), period)
+    return _float(learning_rate) * ((1 - alpha) * height * _annealed(inside) + alpha)
+
+
+@v1()
+def linear_cosine_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    num_periods: float = 0.5,
+    alpha: float = 0.0,
+    beta: float = 0.001,
+) -> Any:
+    """learning_rate * ((alpha + 1 - part) * (1 + cos(2 pi num_periods part)) / 2 + beta).
+
+    Source: Bello et al., "Neural optimizer search with reinforcement learning", 2017,
+        arXiv:1709.07417, section 4.
+    """
+    steps = _float(decay_steps)
+    part = lookup("Minimum")(_step(global_step), steps) / steps
+    wave = _annealed(2 * num_periods * part)
+    return _float(learning_rate) * ((alpha + 1 - part) * wave + beta)
+
+
+@v1()
+def noisy_linear_cosine_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    initial_variance: float = 1.0,
+    variance_decay: float = 0.55,
+    num_periods: float = 0.5,
+    alpha: float = 0.0,
+    beta: float = 0.001,
+) -> Any:
+    """`linear_cosine_decay` with noise of the variance initial / (1 + step)**variance_decay."""
+    steps = _float(decay_steps)
+    step = lookup("Minimum")(_step(global_step), steps)
+    variance = initial_variance / lookup("Pow")(1.0 + step, _float(variance_decay))
+    noise = draws.random_normal(draw_state(None), [1])[0] * lookup("Sqrt")(variance)
+    part = step / steps
+    wave = _annealed(2 * num_periods * part)
+    return _float(learning_rate) * ((alpha + 1 - part + noise) * wave + beta)

@@ -159,20 +159,6 @@ cumprod = _running(cumulative.cumprod)
 cumulative_logsumexp = _running(cumulative.logcumsumexp)
 
 
-def _segments(fn: Callable[..., Tensor]) -> Callable[..., Any]:
-    @v1()
-    def segments(data: Any, segment_ids: Any, num_segments: Any) -> Tensor:
-        return fn(tensor(data), tensor(segment_ids), static(num_segments))
-
-    return segments
-
-
-unsorted_segment_sum = _segments(segment.segment_sum)
-unsorted_segment_prod = _segments(segment.segment_prod)
-unsorted_segment_max = _segments(segment.segment_max)
-unsorted_segment_min = _segments(segment.segment_min)
-
-
 @v1()
 def scalar_mul(scalar: Any, x: Any) -> Tensor:
     """scalar * x."""

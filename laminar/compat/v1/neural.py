@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from laminar import engine, ops
+from laminar import ops
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
 from laminar.engine.ops.core.basic import identity
@@ -379,30 +379,6 @@ def local_response_normalization(
         total = total + window
     found: Tensor = x / ops.power(total * alpha + bias, beta)
     return found
-
-
-@v1()
-def embedding_lookup(
-    params: Any,
-    ids: Any,
-    partition_strategy: str = "mod",
-    validate_indices: bool = True,
-    max_norm: Any = None,
-) -> Any:
-    """The rows of `params` for `ids`."""
-    table = params
-    if isinstance(params, list | tuple):
-        if len(params) != 1:
-            raise InvalidArgumentError(
-                "embedding_lookup: a list of several tensors is not divided here",
-                remedy="join them, or use get_variable with a partitioner",
-            )
-        (table,) = params
-    rows: Any = engine.embedding_lookup(table, tensor(ids))
-    if max_norm is None:
-        return rows
-    norm = ops.sqrt(reduce_sum(rows * rows, -1, keepdims=True))
-    return rows * ops.minimum(1.0, max_norm / ops.maximum(norm, 1e-30))
 
 
 @v1()

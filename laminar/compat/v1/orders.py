@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,11 @@ from laminar import ops
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor, as_dtype, string
 from laminar.engine.ops.array import gather as gathering
-from laminar.engine.ops.array import join, search, segment
+from laminar.engine.ops.array import join, search
 from laminar.engine.ops.array import shape as shapes
 from laminar.engine.ops.array import sort as sorting
 from laminar.engine.ops.core.registry import lookup
 from laminar.engine.ops.math.cast import cast
-from laminar.engine.ops.math.elementary import sqrt
 from laminar.engine.ops.math.reduce import reduce_any
 
 from .adapting import v1
@@ -82,41 +81,6 @@ def saturate_cast(value: Any, dtype: Any) -> Tensor:
             top = float(np.nextafter(np.asarray(top, x.dtype.numpy), np.asarray(0, x.dtype.numpy)))
         x = lookup("Minimum")(x, tensor(top, x.dtype))
     return cast(x, kind)
-
-
-def _means(root: bool, sorted_ids: bool) -> Callable[..., Any]:
-    def over(data: Any, segment_ids: Any, num_segments: Any = None) -> Tensor:
-        rows, ids = tensor(data), tensor(segment_ids)
-        if ids.shape.rank not in (None, 1):
-            rest = list(rows.shape)[len(ids.shape) :]
-            rows, ids = shapes.reshape(rows, [-1, *rest]), shapes.reshape(ids, [-1])
-        size = static(num_segments)
-        total = segment.segment_sum(rows, ids, size)
-        ones = cast(lookup("OnesLike")(ids), rows.dtype)
-        counts = lookup("Maximum")(segment.segment_sum(ones, ids, size), tensor(1, rows.dtype))
-        counts = shapes.reshape(counts, [-1, *[1] * (len(rows.shape) - 1)])
-        return lookup("Div")(total, sqrt(counts) if root else counts)
-
-    if sorted_ids:
-
-        @v1()
-        def segment_mean(data: Any, segment_ids: Any) -> Tensor:
-            """The means of the rows that share a number."""
-            return over(data, segment_ids)
-
-        return segment_mean
-
-    @v1()
-    def unsorted_segment(data: Any, segment_ids: Any, num_segments: Any) -> Tensor:
-        """The sums of the rows that share a number, over how many they are, or its root."""
-        return over(data, segment_ids, num_segments)
-
-    return unsorted_segment
-
-
-segment_mean = _means(False, True)
-unsorted_segment_mean = _means(False, False)
-unsorted_segment_sqrt_n = _means(True, False)
 
 
 @v1(block_size="block_shape")

@@ -21,6 +21,7 @@ from laminar.engine.ops.math.elementary import sqrt
 from laminar.engine.state.sparse_rows import pack_sparse
 
 from .adapting import in_graph, v1
+from .segments import in_order
 from .values import is_value, symbol, tensor
 
 
@@ -201,7 +202,7 @@ def sparse_to_dense(
 def _rows_of_segments(
     data: Any, indices: Any, segment_ids: Any, num_segments: Any
 ) -> tuple[Tensor, Tensor]:
-    ids = tensor(segment_ids)
+    ids = in_order("sparse_segment", segment_ids)
     rows = gather(tensor(data), tensor(indices))
     counts = segment_sum(engine.lookup("Cast")(ones_like(ids), dtype=rows.dtype), ids, num_segments)
     return segment_sum(rows, ids, num_segments), counts
