@@ -87,3 +87,27 @@ def test_the_site_is_built(tmp_path: Path) -> None:
     page = (tmp_path / "api" / "laminar.layers.html").read_text()
     assert "Dense" in page
     assert "kernel_initializer" in page
+
+
+def test_each_part_of_the_compiler_has_its_word() -> None:
+    """A reader who knows another compiler finds what each module of this one is."""
+    page = (DOCS / "guide" / "compiler.md").read_text()
+    listed = [name for line in page.splitlines() if line.startswith("|") for name in named(line)]
+    rooms = ("ir", "lower", "schedule", "plan", "native", "target", "codegen")
+    folders = [ROOT / "engine" / "passes", *(ROOT / "engine" / "compiler" / r for r in rooms)]
+    modules = {
+        f"{folder.name}/{file.stem}": file.stem
+        for folder in folders
+        for file in folder.glob("*.py")
+        if file.stem != "__init__"
+    }
+    missing = [m for m, stem in modules.items() if m not in listed and stem not in listed]
+    assert not missing
+    known = {*modules, *modules.values(), "lower/rules", "math/", "cuda/"}
+    known |= {f.name for f in (ROOT / "engine" / "compiler" / "kernels").iterdir() if f.is_dir()}
+    assert not [name for name in listed if name not in known]
+
+
+def named(line: str) -> list[str]:
+    """What the first cell of a row of a table names."""
+    return re.findall(r"`([^`]+)`", line.split("|")[1])
