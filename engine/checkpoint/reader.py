@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..closing import Closing
+from ..closing import Closing, open_regular
 from ..errors import (
     AbortedError,
     DataLossError,
@@ -43,8 +43,8 @@ _LENGTHS = Kind("the lengths of strings in a checkpoint", "take another checkpoi
 def _opened_newest(path: str) -> BufferedReader:
     """A file under the name with the ending, else under its own: it may be renamed meanwhile."""
     with suppress(FileNotFoundError):
-        return open(path + NEXT, "rb")
-    return open(path, "rb")
+        return open_regular(path + NEXT)
+    return open_regular(path)
 
 
 class CheckpointReader(Closing):
@@ -347,7 +347,7 @@ class CheckpointReader(Closing):
             file = None
             missing: OSError | None = None
             try:
-                file = open(target, "rb")  # noqa: SIM115 (`close` closes it)
+                file = open_regular(target)
             except FileNotFoundError as cause:
                 missing = cause
             except OSError as cause:

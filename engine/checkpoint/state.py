@@ -17,6 +17,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..closing import open_regular
 from ..errors import DataLossError, MissingFileError, PermissionDeniedError
 from ..io.atomic import atomic_write
 from ..source import warn
@@ -100,7 +101,7 @@ def get_checkpoint_state(
     home = os.fsdecode(folder)
     path = os.path.join(home, latest_filename or STATE_FILE)
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             data = file.read(_MOST + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..closing import Closing
+from ..closing import Closing, open_regular
 from ..errors import DataLossError
 from . import wire
 from .places import make_folder
@@ -183,7 +183,7 @@ def _is_cut_off(path: str | os.PathLike[str], offset: int, size: int) -> bool:
     head, tail = 12, 4
     if size < offset + head:
         return True
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         file.seek(offset)
         length = int.from_bytes(file.read(8), "little")
     return size < offset + head + length + tail

@@ -13,18 +13,20 @@ import os
 import struct
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO
 
-from ..closing import Closing
+from ..closing import Closing, open_regular
 from ..errors import (
     DataLossError,
     FailedPreconditionError,
     InvalidArgumentError,
+    LaminarError,
     MissingFileError,
     PermissionDeniedError,
 )
 from .crc32c import Bytes, masked_crc32c
+from .places import no_place
 
 _LENGTH = struct.Struct("<Q")
 _CRC = struct.Struct("<I")
@@ -103,7 +105,7 @@ def open_input(path: str | os.PathLike[str], compression: str | None = "") -> IO
     """
     kind = check_compression("open_input", compression)
     try:
-        file = open(path, "rb", buffering=_BUFFER)  # noqa: SIM115  # the caller closes it
+        file = open_regular(path, _BUFFER)
     except (FileNotFoundError, NotADirectoryError):
         raise MissingFileError(f"there is no file {os.fspath(path)!r}") from None
     except (PermissionError, IsADirectoryError) as cause:
@@ -152,10 +154,8 @@ class RecordWriter(Closing):
             raise MissingFileError(
                 f"the folder of {self.path!r} does not exist", remedy="make it first"
             ) from None
-        except (PermissionError, IsADirectoryError) as cause:
-            raise PermissionDeniedError(
-                f"{self.path!r} cannot be written: {cause.strerror}"
-            ) from cause
+        except OSError as cause:
+            raise self._refused(cause) from cause
         self._lock = threading.Lock()  # a record is written whole
         self._closed = False
         self._file: IO[bytes] | _ZlibWriter | _Gzip = file
@@ -170,6 +170,7 @@ class RecordWriter(Closing):
         Raises:
             FailedPreconditionError: the writer is closed.
             InvalidArgumentError: `record` is not bytes.
+            ResourceExhaustedError: the disk is full; `flush` and `close` raise it, too.
         """
         if not isinstance(record, bytes | bytearray | memoryview):
             raise InvalidArgumentError(
@@ -182,25 +183,39 @@ class RecordWriter(Closing):
         with self._lock:
             if self._closed:
                 raise FailedPreconditionError(f"the writer of {self.path!r} is closed")
-            if len(data) < 4096:
-                self._file.write(head + data + tail)
-            else:
-                self._file.write(head)
-                self._file.write(data)
-                self._file.write(tail)
+            try:
+                if len(data) < 4096:
+                    self._file.write(head + data + tail)
+                else:
+                    self._file.write(head)
+                    self._file.write(data)
+                    self._file.write(tail)
+            except OSError as cause:
+                raise self._refused(cause) from cause
 
     def flush(self) -> None:
         """Hand what is buffered to the system."""
-        with self._lock:
-            if not self._closed:
-                self._file.flush()
+        self._finish(lambda: self._file.flush())
 
     def close(self) -> None:
         """Write what is left; a second call does nothing."""
+        self._finish(self._close)
+
+    def _close(self) -> None:
+        self._closed = True
+        self._file.close()
+
+    def _finish(self, do: Callable[[], None]) -> None:
         with self._lock:
-            if not self._closed:
-                self._closed = True
-                self._file.close()
+            if self._closed:
+                return
+            try:
+                do()
+            except OSError as cause:
+                raise self._refused(cause) from cause
+
+    def _refused(self, cause: OSError) -> LaminarError:
+        return no_place(f"{self.path!r} cannot be written", cause)
 
 
 class RecordScanner(Iterator[bytes], Closing):

@@ -18,6 +18,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..closing import open_regular
 from ..errors import (
     DataLossError,
     MissingFileError,
@@ -303,7 +304,7 @@ def read_meta_graph(filename: str | os.PathLike[str]) -> MetaGraph:
     """
     path = os.fsdecode(filename)
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             data = file.read(_MOST + 1)
     except FileNotFoundError as cause:
         raise MissingFileError(f"there is no file {path}") from cause

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from laminar.engine.closing import Closing
+from laminar.engine.closing import Closing, open_regular
 from laminar.engine.errors import (
     AlreadyExistsError,
     DataLossError,
@@ -319,19 +318,11 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
     """
     name = os.fspath(path)
     try:
-        # A pipe is opened without waiting for somebody to write into it, and then refused.
-        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")
+        return open_regular(path)
     except FileNotFoundError as error:
         raise MissingFileError(f"there is no file at {name!r}", remedy="check the path") from error
     except OSError as error:
         raise DataLossError(f"{name}: it cannot be read: {error.strerror}") from error
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise DataLossError(
-            f"{name}: expected a regular file, it is a pipe or a device",
-            remedy="copy what it gives into a file, and load that",
-        )
-    return file
 
 
 def _vars(path: str) -> str:

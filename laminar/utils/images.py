@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from laminar import config
+from laminar.engine.closing import open_regular
 from laminar.engine.errors import (
     DataLossError,
     InvalidArgumentError,
@@ -79,7 +79,8 @@ def _opened(path: Any) -> Any:
     elif isinstance(path, str | bytes | os.PathLike):
         name = repr(os.fspath(path))
         try:
-            file = io.BytesIO(Path(os.fsdecode(path)).read_bytes())
+            with open_regular(os.fsdecode(path)) as source:
+                file = io.BytesIO(source.read())
         except (FileNotFoundError, NotADirectoryError):
             raise MissingFileError(f"load_img: there is no file {name}") from None
     else:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import laminar
 from laminar import engine
-from laminar.engine.errors import PermissionDeniedError
+from laminar.engine.closing import open_regular
+from laminar.engine.errors import DataLossError, PermissionDeniedError, ResourceExhaustedError
 from laminar.engine.training import MonitoredTrainingSession
+from laminar.utils import load_img
 
 
 def monitored(folder: Path) -> None:
@@ -39,3 +43,34 @@ def test_a_file_is_where_the_folder_should_be(
         write(tmp_path / "taken" / "logs")
     assert "choose a place" in str(caught.value)
     assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    """Wherever a file is read whose name a user, or another file, gives."""
+    for name in ("pipe", "c.index", "checkpoint", "events.out.tfevents.1"):
+        os.mkfifo(tmp_path / name)
+    readers: list[Callable[[], Any]] = [
+        lambda: engine.import_meta_graph(tmp_path / "pipe"),
+        lambda: list(engine.read_records(tmp_path / "pipe")),
+        lambda: list(engine.summary.read_events(tmp_path / "events.out.tfevents.1")),
+        lambda: engine.load_checkpoint(tmp_path / "c"),
+        lambda: engine.latest_checkpoint(tmp_path),
+        lambda: load_img(tmp_path / "pipe"),
+    ]
+    for read in readers:
+        with pytest.raises(DataLossError, match="pipe"):
+            read()
+    with pytest.raises(DataLossError, match="pipe"):
+        open_regular(tmp_path / "pipe")
+    with pytest.raises(IsADirectoryError):
+        open_regular(tmp_path)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is full")
+def test_records_for_a_full_disk() -> None:
+    writer = engine.RecordWriter("/dev/full")
+    with pytest.raises(ResourceExhaustedError, match="No space left"):
+        writer.write(bytes(1 << 22))
+    with pytest.raises(ResourceExhaustedError, match="No space left"):
+        writer.close()
+    writer.close()
