@@ -111,6 +111,13 @@ class RemoteResult:
         self._ended = threading.Event()
         self._value: Any = None
         self._error: BaseException | None = None
+        self._tell: Callable[[], None] | None = None
+
+    def when_ended(self, tell: Callable[[], None]) -> None:
+        """Call `tell` once it has been run, or given up; at once if that has been so."""
+        self._tell = tell
+        if self._ended.is_set():
+            tell()
 
     def fetch(self) -> Any:
         """Wait for it; raises what the step has failed with."""
@@ -122,6 +129,8 @@ class RemoteResult:
     def _end(self, value: Any, error: BaseException | None = None) -> None:
         self._value, self._error = value, error
         self._ended.set()
+        if self._tell is not None:
+            self._tell()
 
 
 class _Closure:
@@ -129,6 +138,18 @@ class _Closure:
         self.step, self.arguments = step, arguments
         self.result = RemoteResult()
         self.attempts = 0
+
+
+class _Losses:
+    """What a worker's thread knows of losses.
+
+    Attributes:
+        servers: how often a server had been lost when its session was made.
+        silent_since: when the worker did not answer first; None if it has since.
+    """
+
+    servers = 0
+    silent_since: float | None = None
 
 
 class Coordinator:
@@ -260,14 +281,18 @@ class Coordinator:
         self.join()
         return str(self.schedule(CoordinatedWorker.save, path).fetch())
 
-    def close(self) -> None:
-        """End when what runs has been run; the rest is given up."""
+    def close(self, timeout_seconds: float | None = None) -> None:
+        """End when what runs has been run; the rest is given up.
+
+        Args:
+            timeout_seconds: how long it waits for each worker; one that does not answer is left.
+        """
         with self._changed:
             self._is_closing = True
             self._give_up(CancelledError("the coordinator was closed"))
             self._changed.notify_all()
         for thread in self._threads:
-            thread.join()
+            thread.join(timeout_seconds)
 
     def __enter__(self) -> Coordinator:
         return self
@@ -289,36 +314,44 @@ class Coordinator:
     # A worker's thread
 
     def _work(self, worker: CoordinatedWorker) -> None:
-        silent_since: float | None = None
-        losses = 0
-        while (closure := self._take()) is not None:
-            closure.attempts += 1
-            if losses != self._losses:
-                losses = self._losses
-                worker.drop_session()
-            try:
-                value = closure.step(worker, *closure.arguments)
-            except _LOST as error:
-                worker.drop_session()
-                if not self._is_of(worker, error) or closure.attempts >= _MOST_ATTEMPTS:
-                    with self._changed:
-                        self._losses += 1
-                    self._ended(closure, None, _of_all(error))
-                    continue
-                now = time.monotonic()
-                silent_since = silent_since or now
-                self._put_back(closure)
-                if now - silent_since > self._patience:
-                    self._leave_out(worker, error)
-                    return
-                time.sleep(_AGAIN_SECONDS)
-            except BaseException as error:  # it is raised where results are read
-                silent_since = None
-                self._ended(closure, None, error)
-            else:
-                silent_since = None
-                self._ended(closure, value, None)
+        losses = _Losses()
+        # What was run is forgotten before the next is waited for: it may hold what ends this.
+        while self._work_once(worker, losses):
+            pass
         worker.drop_session()
+
+    def _work_once(self, worker: CoordinatedWorker, losses: _Losses) -> bool:
+        """Run a step, once there is one; False when there will be no more for the worker."""
+        closure = self._take()
+        if closure is None:
+            return False
+        closure.attempts += 1
+        if losses.servers != self._losses:
+            losses.servers = self._losses
+            worker.drop_session()
+        try:
+            value = closure.step(worker, *closure.arguments)
+        except _LOST as error:
+            worker.drop_session()
+            if not self._is_of(worker, error) or closure.attempts >= _MOST_ATTEMPTS:
+                with self._changed:
+                    self._losses += 1
+                self._ended(closure, None, _of_all(error))
+                return True
+            now = time.monotonic()
+            losses.silent_since = losses.silent_since or now
+            self._put_back(closure)
+            if now - losses.silent_since > self._patience:
+                self._leave_out(worker, error)
+                return False
+            time.sleep(_AGAIN_SECONDS)
+            return True
+        except BaseException as error:  # it is raised where results are read
+            self._ended(closure, None, error)
+        else:
+            self._ended(closure, value, None)
+        losses.silent_since = None
+        return True
 
     def _take(self) -> _Closure | None:
         with self._changed:

@@ -45,16 +45,30 @@ def taken_means(
     accumulators: Sequence[Any], variables: Sequence[Variable], required: int
 ) -> list[Any]:
     """The means of so many gradients; none of them is there before all have been taken."""
-    taken = [a.take_grad(required) for a in accumulators]
-    means: list[Any] = []
-    with control_dependencies([leaf for found in taken for leaf in _as_tuple(found)]):
-        for found, variable in zip(taken, variables, strict=True):
+    taken = [_as_tuple(a.take_grad(required)) for a in accumulators]
+    waits = [leaf for found in taken for leaf in found]
+    in_order = [found[::-1] for found in taken]  # (values, rows), as IndexedSlices has them
+    return held_back(in_order, variables, waits)
+
+
+def held_back(
+    gradients: Sequence[tuple[Any, ...]], variables: Sequence[Variable], waits: Sequence[Any]
+) -> list[Any]:
+    """Gradients beside their variables, which are there once all of `waits` are.
+
+    Args:
+        gradients: each as (gradient,), or as (values, rows).
+        variables: whose they are.
+        waits: tensors and operations.
+    """
+    found: list[Any] = []
+    with control_dependencies(list(waits)):
+        for parts, variable in zip(gradients, variables, strict=True):
             with beside(variable):
-                parts = [identity(leaf) for leaf in _as_tuple(found)]
-            means.append(
-                parts[0] if len(parts) == 1 else IndexedSlices(parts[1], parts[0], variable.shape)
-            )
-    return means
+                leaves = [identity(leaf) for leaf in parts]
+            first, *rows = leaves
+            found.append(IndexedSlices(first, rows[0], variable.shape) if rows else first)
+    return found
 
 
 def operation(made: Any) -> Operation:

@@ -10,6 +10,7 @@ from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.gradients import CombinedSlices, IndexedSlices
 from laminar.engine.graph import Tensor
 from laminar.engine.state import RowScope, Variable, current_scope
+from laminar.engine.state.update_placement import beside
 from laminar.typing import TensorLike
 
 from .weight_decay import WeightDecay
@@ -58,7 +59,8 @@ class RowUpdates(WeightDecay):
         """A gradient as the step takes it: a tensor, or one row for each index."""
         if isinstance(gradient, IndexedSlices) and self._laminar_updates_rows(variable):
             return gradient.combined()
-        return ops.convert_to_tensor(gradient)
+        with beside(variable):  # of a graph on several devices: so rows alone travel there
+            return ops.convert_to_tensor(gradient)
 
     def _laminar_update_rows(
         self, gradient: CombinedSlices, variable: Variable, learning_rate: Tensor

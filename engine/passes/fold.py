@@ -36,7 +36,7 @@ def fold_constants(step: StepGraph) -> None:
     values: dict[int, Any] = {}  # by the id of a tensor
 
     def folded(op: Operation) -> Sequence[GraphTensor] | None:
-        if op.control_inputs:
+        if op.control_inputs or not op.outputs:
             return None
         if op.definition is const_op:
             free.add(id(op))

@@ -47,6 +47,8 @@ class ModelCheckpoint(MonitorCallback):
         NotFoundError: `filepath` names a value that is not logged.
     """
 
+    reads_logs_later = True
+
     is_for_first = True
 
     def __init__(
@@ -104,14 +106,17 @@ class ModelCheckpoint(MonitorCallback):
         self._epoch = epoch
         self._last_batch = -1
 
-    def on_train_batch_end(self, batch: int, logs: Logs | None = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         if isinstance(self.save_freq, str):
             return
         self._batches_since_saving += batch - self._last_batch  # some are told of together
         self._last_batch = batch
         if self._batches_since_saving >= self.save_freq:
             self._batches_since_saving = 0
-            self._save(self._epoch, batch, logs or {})
+            settle = getattr(self.model, "_laminar_settle", None)  # those of laminar's own class
+            if settle is not None:
+                settle()
+            self._save(self._epoch, batch, logs() if callable(logs) else logs or {})
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
         if self.save_freq == "epoch":

@@ -23,7 +23,7 @@ from laminar.engine.ops.core.basic import identity
 from laminar.engine.ops.core.convert import convert_to_tensor
 from laminar.engine.ops.core.dispatch import as_input
 from laminar.engine.ops.random.random_state import initial_state, next_state, random_advance
-from laminar.engine.state import Variable
+from laminar.engine.state import Variable, current_scope
 from laminar.engine.state.random_source import begin_sequence
 
 # Any number does; this one is 2**32 over the golden ratio.
@@ -71,7 +71,9 @@ class SeedGenerator:
             ordered: accepted for its name: states always follow one another.
         """
         graph = building() or self.state.graph
-        if graph is not None and not graph.captures_values:
+        scope = current_scope()
+        is_held = scope is not None and scope.value_of(self.state) is not None
+        if graph is not None and not graph.captures_values and not is_held:
             return self._next_in_graph(graph)
         state = self.state.value
         self.state.assign(next_state(state))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from laminar import optimizers
-from laminar.distribute import DataParallel, MultiWorker
+from laminar.distribute import DataParallel, MultiWorker, ParameterServer
 from laminar.distribute.multi_worker import default_strategy
 from laminar.distribution import distribution
 from laminar.engine.devices import prepare_compilers
@@ -91,7 +91,7 @@ class Compiling(Layer):
         jit_compile: bool | Literal["auto"] = "auto",
         auto_scale_loss: bool = True,
         *,
-        strategy: DataParallel | MultiWorker | None = None,
+        strategy: DataParallel | MultiWorker | ParameterServer | None = None,
     ) -> None:
         """Say how the model is trained.
 
@@ -107,7 +107,8 @@ class Compiling(Layer):
             jit_compile: whether steps are compiled to native code where that is possible.
             auto_scale_loss: whether a loss-scaling optimizer is used under mixed_float16.
             strategy: which devices share the work, a `laminar.distribute.DataParallel`, or which
-                processes, a `laminar.distribute.MultiWorker`.
+                processes, a `laminar.distribute.MultiWorker` or a
+                `laminar.distribute.ParameterServer`.
 
         Raises:
             InvalidArgumentError: an unknown name, or an argument of the wrong kind.
@@ -148,12 +149,15 @@ class Compiling(Layer):
         if jit_compile is not False and not run_eagerly:
             prepare_compilers()
 
-    def _laminar_share_work(self, strategy: DataParallel | MultiWorker | None) -> None:
+    def _laminar_share_work(
+        self, strategy: DataParallel | MultiWorker | ParameterServer | None
+    ) -> None:
         """Let a strategy say which devices, or which processes, share the work."""
-        if strategy is not None and not isinstance(strategy, DataParallel | MultiWorker):
+        known = DataParallel | MultiWorker | ParameterServer
+        if strategy is not None and not isinstance(strategy, known):
             raise InvalidArgumentError(
-                f"compile: strategy must be a laminar.distribute.DataParallel or MultiWorker, "
-                f"got {strategy!r}"
+                f"compile: strategy must be a laminar.distribute.DataParallel, MultiWorker or "
+                f"ParameterServer, got {strategy!r}"
             )
         compiled = self._laminar_require_compiled("strategy")
         compiled.strategy = strategy
@@ -171,6 +175,19 @@ class Compiling(Layer):
         """The processes that share the work, None for no others."""
         strategy = None if self._laminar_compiled is None else self._laminar_compiled.strategy
         return strategy if isinstance(strategy, MultiWorker) and strategy.shares_batches else None
+
+    @property
+    def _laminar_servers(self) -> ParameterServer | None:
+        """The strategy with servers that keep the weights, None for none."""
+        strategy = None if self._laminar_compiled is None else self._laminar_compiled.strategy
+        return strategy if isinstance(strategy, ParameterServer) and not strategy.is_alone else None
+
+    def _laminar_settle(self) -> None:
+        """Have the weights here, up to date, in the middle of an epoch."""
+        steps = {} if self._laminar_compiled is None else self._laminar_compiled.steps
+        settle = getattr(steps.get("train"), "settle", None)
+        if settle is not None:
+            settle()
 
     def _laminar_forget_steps(self) -> None:
         """Trace the steps anew when they are needed: the layers are not what they were."""

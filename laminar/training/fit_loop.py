@@ -204,6 +204,7 @@ class FitLoop:
 
     def _save(self) -> None:
         assert self._backup is not None, "asked by it"
+        self._model._laminar_settle()
         self._backup.write(
             self._model,
             self._passes,

@@ -16,6 +16,7 @@ from laminar.engine.errors import (
 )
 from laminar.engine.functions import FuncGraph, converted_in_graph
 from laminar.engine.gradients import GradientTape
+from laminar.engine.late import later
 from laminar.engine.ops.core.recording import paused
 from laminar.layers.holding import holding
 from laminar.layers.weights import trainable_changes
@@ -32,6 +33,9 @@ from .outputs import batch_size
 from .step import Step, batch_spec
 from .training_state import undone_on_failure
 from .worker_step import WorkerStep
+
+# It loads sessions and what they need.
+_served_step = later("laminar.training.served_step", "served_step")
 
 
 class TrainingSteps(Compiling):
@@ -242,7 +246,9 @@ class TrainingSteps(Compiling):
     def _laminar_step(self, kind: str, step: Any, force: bool) -> Any:
         compiled = self._laminar_require_compiled("fit")
         if force or kind not in compiled.steps:
-            if kind == "train" and compiled.strategy is not None and compiled.strategy.is_async:
+            if (servers := self._laminar_servers) is not None:
+                compiled.steps[kind] = self._laminar_served_step(servers, kind, step)
+            elif kind == "train" and compiled.strategy is not None and compiled.strategy.is_async:
                 own = type(self).train_step is not TrainingSteps.train_step
                 serial = self._laminar_new_step(step, kind)
                 compiled.steps[kind] = AsyncTrainStep(self, compiled, serial, has_own_step=own)
@@ -257,6 +263,21 @@ class TrainingSteps(Compiling):
             getattr(own, name) is not getattr(TrainingSteps, name)
             for name in (f"{kind}_step", "compute_loss")
         )
+
+    def _laminar_served_step(self, strategy: Any, kind: str, step: Any) -> Any:
+        """A step on the workers of a strategy with servers; tests of one's own are made here."""
+        written = getattr(type(self), step.__name__, None)
+        if written is not getattr(TrainingSteps, step.__name__):
+            if kind == "test":
+                return self._laminar_new_step(step, kind)
+            raise InvalidArgumentError(
+                f"{who(self)}: training by parameter servers does not go with a train_step of its "
+                "own, which does not say where the gradients end and the update begins",
+                remedy="leave it to fit() to compute gradients, or use "
+                "laminar.distribute.Coordinator for a loop of your own, or MultiWorker",
+            )
+        compiled = self._laminar_require_compiled("fit")
+        return _served_step(self, compiled, strategy, kind, self._laminar_new_step(step, kind))
 
     def _laminar_new_step(self, step: Any, kind: str) -> Any:
         _check_form(step)

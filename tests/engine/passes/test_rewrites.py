@@ -458,3 +458,12 @@ def test_only_what_has_the_same_bits_is_folded_where_it_is_compiled() -> None:
     spec = TensorSpec([2, 3], "float32")
     assert types_of(traced(f, spec)) == ["Mul", "Add"]
     assert types_of(traced(f, spec, compiled=True)) == ["Mul", "Tanh", "Add"]
+
+
+def test_an_operation_without_outputs_stays_where_all_is_compiled() -> None:
+    """There is nothing that could stand for it."""
+    with (
+        eng.Graph().as_default(),
+        eng.Session(config=eng.SessionConfig(jit_compile=True)) as session,
+    ):
+        assert session.run([eng.no_op(), eng.constant(1.0) + 1.0])[1] == 2.0

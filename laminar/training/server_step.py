@@ -1,0 +1,164 @@
+"""Steps that workers of a parameter-server training run for the program that leads."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from laminar.distribute.asynchronous import AsyncStep
+from laminar.distribute.staleness import Staleness
+
+from .compiled import Compiled
+from .served_values import ServedValues
+from .server_graph import WorkerGraph
+from .server_report import Reporter
+from .server_workers import Workers, feeds_of
+from .step import Step
+
+_Found = tuple[Any, dict[int, Any], Any]  # a batch, the state it began with, what came of it
+
+
+class ServerStep(AsyncStep):
+    """A step on whichever worker is free: of asynchronous training, or of a test.
+
+    Args:
+        model: whose step it is.
+        compiled: what it was compiled with.
+        values: what the servers keep.
+        kind: "train" or "test".
+        serial: the same step without workers, for what looks at every value.
+        native: whether to run native code where there is some.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        compiled: Compiled,
+        values: ServedValues,
+        kind: str,
+        serial: Step,
+        *,
+        native: bool,
+    ) -> None:
+        self._model, self._compiled, self._serial = model, compiled, serial
+        self.values, self._native, self._trains = values, native, kind == "train"
+        self._workers = Workers(values, kind, 0, native=native)
+        self._reporter: Reporter | None = None
+        self._numbers = itertools.count(number_of_step(model))
+        self._is_open = self._has_failed = False
+        strategy = values.strategy
+        super().__init__(
+            [partial(self._compute, slot) for slot in range(strategy.num_replicas)],
+            self._report,
+            strategy.staleness if self._trains else Staleness(),
+            self._begin,
+        )
+
+    @property
+    def compiles(self) -> list[Any]:
+        """Workers tell nothing of what they compile."""
+        return []
+
+    def traced(self) -> Step:
+        """The step in this process."""
+        return self._serial.traced()
+
+    def trace(self, batch: Any) -> None:
+        """Build the graphs of the workers for batches of this form."""
+        workers = self._workers
+        if workers.made is not None and workers.takes(batch):
+            return
+        self.close()
+        workers.prepare(batch)
+        assert workers.made is not None, "it is prepared"
+        self._reporter = Reporter(self._model, self._compiled, workers.made, native=self._native)
+
+    def close(self) -> None:
+        """Return when all that was begun has been done; the weights are here then."""
+        super().close()
+        is_open, self._is_open = self._is_open, False
+        if self._has_failed:
+            self._has_failed = False
+            self._workers.recover()
+        elif is_open and self._trains:
+            self._workers.run(self.values.pull)
+
+    settle = close
+
+    def _begin(self, batch: Any) -> None:
+        """Before each batch: the servers have what has been changed here."""
+        self.trace(batch)
+        values, made = self.values, self._workers.made
+        assert made is not None, "it is prepared"
+        if not self._is_open and self._trains:
+            self._workers.run(_forget_marks)
+        changed = values.changed(made, scalars=self._is_open and self._trains)
+        self._is_open = True
+        if changed:
+            self._workers.run(values.push, changed)
+
+    def _compute(self, slot: int, batch: Any) -> _Found:
+        """What a worker makes of a batch; in a thread for each that can be under way."""
+        made = self._workers.made
+        assert made is not None, "it has begun"
+        number = next(self._numbers)
+        state = {id(f.variable): f.variable.numpy() for f in made.fed}
+        seeds = [v.numpy() for v in self.values.parts.seeds]
+        attempt = _Attempt(slot, number, partial(feeds_of, batch=batch, state=state, seeds=seeds))
+        try:
+            return batch, state, self._workers.run(attempt)
+        except BaseException:
+            self._has_failed = True
+            raise
+
+    def _report(self, found: _Found) -> Mapping[str, Any]:
+        """Take over what a call has updated, and the metrics; one batch after the other."""
+        batch, state, got = found
+        if got is None:  # what came of it went with its worker
+            results: Mapping[str, Any] = self._model.get_metrics_result()
+            return results
+        values, after = got
+        made, reporter = self._workers.made, self._reporter
+        assert made is not None, "it has begun"
+        assert reporter is not None, "it has begun"
+        updated = [f.variable for f in made.fed if f.after is not None]
+        for v, value in zip(updated, after, strict=True):
+            is_sum = v.stored_dtype.is_floating or v.stored_dtype.is_integer
+            v.assign(v.numpy() + (value - state[id(v)]) if is_sum else value)
+        return reporter(batch, values)
+
+
+class _Attempt:
+    """A batch on a worker; its update is made once, if the worker is lost and another one tries."""
+
+    def __init__(self, slot: int, number: int, feeds: Any) -> None:
+        self._slot, self._number, self._feeds = slot, number, feeds
+        self._has_begun = False
+
+    def __call__(self, worker: Any) -> Any:
+        """What comes of it; None if the update had been made by a worker that was lost."""
+        made: WorkerGraph = worker.made
+        feeds = self._feeds(made, number=self._number)
+        if made.once is None:
+            return worker.run(made.fetches, feeds)
+        if self._has_begun and int(worker.run(made.once.marks)[self._slot]) == self._number:
+            return None
+        self._has_begun = True
+        feeds |= {
+            made.once.slot: np.array([self._slot], np.int64),
+            made.once.number: np.array([self._number], np.int64),
+        }
+        return worker.run((made.fetches, made.once.update), feeds)[0]
+
+
+def number_of_step(model: Any) -> int:
+    """How many steps the optimizer has made: where the numbers of batches begin."""
+    return 0 if model.optimizer is None else int(np.asarray(model.optimizer.iterations))
+
+
+def _forget_marks(worker: Any) -> None:
+    worker.run(worker.made.once.forget)

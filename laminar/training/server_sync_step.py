@@ -1,0 +1,277 @@
+"""A step of training that the workers of a parameter-server training make together."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from laminar.distribute.multi_worker import shares_of
+from laminar.tree import map_structure
+
+from .batches import size_of
+from .compiled import Compiled
+from .served_values import ServedValues
+from .server_graph import WorkerGraph
+from .server_report import Reporter
+from .server_step import number_of_step
+from .server_workers import Workers, feeds_of
+from .step import Step
+
+# A share that is not there after so often the time of the first one is given to a backup, too.
+_SLOW: Final = 2.0
+_LEAST_SECONDS: Final = 0.02
+
+
+class SyncServerStep:
+    """A step on all workers: each computes the gradients of a share of the batch.
+
+    What a share gives is accepted once in each step, and sums go by the numbers of the shares. So
+    a share that is computed twice, as that of a worker that was lost or is slow, changes no bit.
+
+    Args:
+        model: whose step it is.
+        compiled: what it was compiled with.
+        values: what the servers keep.
+        serial: the same step without workers, for what looks at every value.
+        native: whether to run native code where there is some.
+    """
+
+    def __init__(
+        self, model: Any, compiled: Compiled, values: ServedValues, serial: Step, *, native: bool
+    ) -> None:
+        self._model, self._compiled, self._serial = model, compiled, serial
+        self.values, self._native = values, native
+        self._count = values.strategy.num_shares
+        self._workers = Workers(values, "train", self._count, native=native)
+        self._reporter: Reporter | None = None
+        self._number = 0
+        self._is_open = self._has_failed = False
+
+    @property
+    def compiles(self) -> list[Any]:
+        """Workers tell nothing of what they compile."""
+        return []
+
+    def traced(self) -> Step:
+        """The step in this process."""
+        return self._serial.traced()
+
+    def trace(self, batch: Any) -> None:
+        """Build the graphs of the workers for batches of this form."""
+        workers = self._workers
+        if workers.made is not None and workers.takes(batch):
+            return
+        self.close()
+        workers.prepare(batch)
+        assert workers.made is not None, "it is prepared"
+        self._reporter = Reporter(self._model, self._compiled, workers.made, native=self._native)
+
+    def close(self) -> None:
+        """The weights are here then; after an error, nothing of it is left."""
+        is_open, self._is_open = self._is_open, False
+        if self._has_failed:
+            self._has_failed = False
+            self._workers.recover()
+        elif is_open:
+            self._workers.run(self.values.pull)
+
+    settle = close
+
+    def __call__(self, batch: Any) -> Mapping[str, Any]:
+        """Train on a batch; gives what is to be reported."""
+        self._begin(batch)
+        try:
+            return self._train(batch)
+        except BaseException:
+            self._has_failed = True
+            raise
+
+    def _begin(self, batch: Any) -> None:
+        self.trace(batch)
+        values, made = self.values, self._workers.made
+        assert made is not None, "it is prepared"
+        changed = values.changed(made, scalars=self._is_open)
+        if changed:
+            self._workers.run(values.push, changed)
+        if not self._is_open:
+            self._number = number_of_step(self._model)
+            self._workers.run(_reset, self._number)
+            self._is_open = True
+
+    def _train(self, batch: Any) -> Mapping[str, Any]:
+        made, reporter, number = self._workers.made, self._reporter, self._number
+        assert made is not None, "it has begun"
+        assert reporter is not None, "it has begun"
+        counts = shares_of(size_of(batch), self._count)
+        parts = counts / counts.sum()
+        state = {id(f.variable): f.variable.numpy() for f in made.fed}
+        seeds = [v.numpy() for v in self.values.parts.seeds]
+        feeds = [
+            partial(
+                feeds_of,
+                batch=_rows(batch, int(counts[:r].sum()), int(counts[r])),
+                state=state,
+                seeds=seeds,
+                number=number * self._count + r,
+            )
+            for r in range(self._count)
+        ]
+        while True:
+            spare = self.values.strategy.num_replicas - self._count
+            found = _Gathering(self._workers, feeds, parts, number, spare).run()
+            if self._workers.run(_Apply(number, self._count)):
+                break
+            # A worker was lost while it applied them: nothing has changed, and the sums are gone.
+            self._workers.run(_reset, number)
+        self._number += 1
+        self._store(made, state, [after for _, after in found], parts)
+        return reporter(batch, _merged([values for values, _ in found], counts))
+
+    def _store(
+        self,
+        made: WorkerGraph,
+        state: Mapping[int, Any],
+        found: Sequence[Sequence[Any]],
+        parts: Any,
+    ) -> None:
+        """Give what calls have updated the value for the whole batch."""
+        sums = {id(v) for v in self.values.parts.state}
+        updated = [f.variable for f in made.fed if f.after is not None]
+        for v, *values in zip(updated, *found, strict=True):
+            before = state[id(v)]
+            if id(v) in sums:
+                v.assign(before + sum(value - before for value in values))
+            elif v.stored_dtype.is_floating:
+                changes = zip(values, parts, strict=True)
+                mean = sum((value - before) * np.asarray(p, before.dtype) for value, p in changes)
+                v.assign(before + mean)
+            else:
+                v.assign(values[0])
+
+
+class _Gathering:
+    """The shares of a step, each computed by a worker, or by several where one is slow.
+
+    Args:
+        workers: who compute them.
+        feeds: for each share, what its graph is fed with.
+        parts: the part of the batch's examples that each has.
+        number: of the step.
+        spare: how many workers there are beyond one for each share.
+    """
+
+    def __init__(
+        self,
+        workers: Workers,
+        feeds: Sequence[Callable[[WorkerGraph], dict[Any, Any]]],
+        parts: Any,
+        number: int,
+        spare: int,
+    ) -> None:
+        self._workers, self._feeds, self._parts = workers, feeds, parts
+        self._number, self._spare = number, spare
+        self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._found: dict[int, Any] = {}
+
+    def run(self) -> list[Any]:
+        """What came of the shares, in their order.
+
+        Raises:
+            LaminarError: one of them failed.
+        """
+        begin, first = time.monotonic(), 0.0
+        count = len(self._feeds)
+        for share in range(count):
+            self._start(share)
+        while len(self._found) < count:
+            left = None
+            if first and self._spare:
+                left = max(0.0, begin + _SLOW * first + _LEAST_SECONDS - time.monotonic())
+            try:
+                result = self._ended.get(timeout=left)
+            except queue.Empty:
+                self._help()
+                continue
+            result.fetch()
+            first = first or time.monotonic() - begin
+        return [self._found[share] for share in range(count)]
+
+    def _start(self, share: int) -> None:
+        result = self._workers.coordinator.schedule(self._give, share)
+        result.when_ended(partial(self._ended.put, result))
+
+    def _help(self) -> None:
+        """Have workers that are free compute what is missing, too."""
+        missing = [share for share in range(len(self._feeds)) if share not in self._found]
+        for share in missing[: self._spare]:
+            self._spare -= 1
+            self._start(share)
+
+    def _give(self, worker: Any, share: int) -> None:
+        """A worker computes a share, unless another one has."""
+        if share in self._found:
+            return
+        made: WorkerGraph = worker.made
+        assert made.sums is not None, "it trains"
+        feeds = self._feeds[share](made)
+        feeds |= {made.share: self._parts[share], made.sums.step: self._number}
+        found = worker.run((made.fetches, made.sums.gives[share]), feeds)[0]
+        self._found.setdefault(share, found)
+
+
+class _Apply:
+    """Applies the gradients of a step; says whether that is done."""
+
+    def __init__(self, number: int, count: int) -> None:
+        self._number, self._count = number, count
+        self._has_begun = False
+
+    def __call__(self, worker: Any) -> bool:
+        """Apply them once: a worker that was lost may have done it, or have lost them."""
+        sums = worker.made.sums
+        if self._has_begun:
+            done, counts = worker.run((sums.done, sums.counts))
+            if int(done) > self._number:
+                return True
+            if any(int(n) < self._count for n in counts):
+                return False
+        self._has_begun = True
+        worker.run(sums.apply)
+        return True
+
+
+def _reset(worker: Any, number: int) -> None:
+    sums = worker.made.sums
+    worker.run(sums.reset, {sums.step: number})
+
+
+def _rows(batch: Any, begin: int, count: int) -> Any:
+    """Rows of a batch; for a share of none, one that has no weight."""
+    if not count:
+        begin, count = 0, 1
+    return map_structure(
+        lambda x: None if x is None else np.asarray(x)[begin : begin + count], batch
+    )
+
+
+def _merged(found: Sequence[Mapping[str, Any]], counts: Any) -> dict[str, Any]:
+    """What workers found in the shares, as that of the whole batch."""
+    parts = counts / counts.sum()
+
+    def mean(*values: Any) -> Any:
+        return sum(v * np.asarray(p, v.dtype) for v, p in zip(values, parts, strict=True))
+
+    def joined(*values: Any) -> Any:
+        return np.concatenate([v[:n] for v, n in zip(values, counts, strict=True)])
+
+    return {
+        "loss": mean(*(f["loss"] for f in found)),
+        "reports": [mean(*values) for values in zip(*(f["reports"] for f in found), strict=True)],
+        "outputs": map_structure(joined, *(f["outputs"] for f in found)),
+        "masks": [joined(*values) for values in zip(*(f["masks"] for f in found), strict=True)],
+    }
