@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from .face import UNARY, Line, face
 
 _SAMPLED = (
@@ -65,8 +68,21 @@ NAMES: dict[str, Line] = {
     "nce_loss": (f"{_SAMPLED}=False{_REST}", f"losses:nce_loss{_GIVEN}"),
     "log_uniform_candidate_sampler": (_SAMPLER, f"random:log_uniform_candidate_sampler{_DRAWN}"),
     "uniform_candidate_sampler": (_SAMPLER, f"random:uniform_candidate_sampler{_DRAWN}"),
+    "bidirectional_dynamic_rnn": ".rnn:bidirectional_dynamic_rnn",
+    "dynamic_rnn": ".rnn:dynamic_rnn",
+    "raw_rnn": ".rnn:raw_rnn",
+    "static_bidirectional_rnn": ".rnn:static_bidirectional_rnn",
+    "static_rnn": ".rnn:static_rnn",
     "max_pool3d": ".neural:max_pool",
     "avg_pool3d": ".neural:avg_pool",
 }
 
-__getattr__, __dir__ = face(__name__, NAMES)
+_get, _names = face(__name__, NAMES)
+
+
+def __getattr__(name: str) -> Any:
+    return importlib.import_module(".rnn_cell", __package__) if name == "rnn_cell" else _get(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*_names(), "rnn_cell"})
