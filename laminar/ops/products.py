@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from laminar.engine.errors import InvalidArgumentError, ShapeError
-from laminar.engine.graph import BOOLEAN, Tensor, bool_, int8, int32
+from laminar.engine.graph import BOOLEAN, INEXACT, EagerTensor, Tensor, bool_, int8, int32
 from laminar.engine.ops.array import axes, rearrange
 from laminar.engine.ops.linalg import einsum as engine_einsum
 from laminar.engine.ops.linalg import products as engine
@@ -47,6 +47,10 @@ def matmul(x1: TensorLike, x2: TensorLike) -> Tensor:
 
     A vector on the left counts as a row, on the right as a column. Two int8 give int32.
     """
+    if type(x1) is EagerTensor and type(x2) is EagerTensor:
+        dtype = x1.dtype  # a short way, which the commonest products take
+        if dtype is x2.dtype and dtype in INEXACT:
+            return matmul_nd(x1, x2)
     one, other = (tensor(x).dtype for x in (x1, x2))
     given = tensors([x1, x2])
     if one == other == int8 and given[0].shape.rank and given[1].shape.rank == 2:

@@ -67,7 +67,8 @@ _SUM_DTYPE: dict[DType, DType] = {
 
 def summable(x: Tensor) -> Tensor:
     """`x` in the type that its sums and products have."""
-    return cast(x, _SUM_DTYPE.get(x.dtype, x.dtype))
+    wide = _SUM_DTYPE.get(x.dtype)
+    return x if wide is None else cast(x, wide)
 
 
 @public

@@ -223,6 +223,17 @@ def computing_dtype(xp: Any, x: Array) -> Any:
     return xp.float32 if x.dtype in HALVES else x.dtype
 
 
+def widened(xp: Any, x: Array) -> Array:
+    """Half types as float32, so that a kernel rounds once, at its end; anything else as it is."""
+    return x.astype(xp.float32) if x.dtype in HALVES else x
+
+
+def rounded(y: Array, dtype: Any) -> Array:
+    """A result in a type, itself where it has it: a call of `astype` is dear where there is little
+    to compute."""
+    return y if y.dtype == dtype else y.astype(dtype)
+
+
 def in_order(xp: Any, x: Array) -> Array:
     """`x` in a type that is put in order with NaN as the greatest: bfloat16 is not."""
     return x.astype(xp.float32) if x.dtype == bfloat16.numpy else x

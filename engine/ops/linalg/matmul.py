@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from typing import Any
 
 from ... import ops
 from ...errors import ShapeError
 from ...graph import NUMERIC, Array, OpView, Tensor, TensorShape, TensorSpec, broadcast_shapes
 from ...late import later
-from ..core.arrays import computing_dtype
+from ..core.arrays import rounded, widened
 from ..core.registry import HOST, Grads, define
 from ..math.arithmetic import conjugate
 
@@ -51,13 +50,15 @@ def _matmul_kernel(xp: Any, a: Array, b: Array, *, transpose_a: bool, transpose_
         a = xp.swapaxes(a, -1, -2)
     if transpose_b:
         b = xp.swapaxes(b, -1, -2)
-    wide = computing_dtype(xp, a)
-    rows, matrix = a.astype(wide, copy=False), b.astype(wide, copy=False)
+    rows, matrix = widened(xp, a), widened(xp, b)
     if b.ndim == 2 < a.ndim and a.size:
         rows = rows.reshape(-1, a.shape[-1])  # one product, not one for each matrix of a
-    large = xp is HOST and rows.size * matrix.shape[-1] > _LARGE
-    with _many_threads() if large else nullcontext():
-        c = xp.matmul(rows, matrix).astype(a.dtype, copy=False)
+    if xp is HOST and rows.size * matrix.shape[-1] > _LARGE:
+        with _many_threads():
+            c = xp.matmul(rows, matrix)
+    else:
+        c = xp.matmul(rows, matrix)
+    c = rounded(c, a.dtype)
     return c.reshape(*a.shape[:-1], b.shape[-1]) if rows.ndim < a.ndim else c
 
 
@@ -105,12 +106,15 @@ def matmul_nd(a: Tensor, b: Tensor) -> Tensor:
         ShapeError: one is a scalar, the inner dimensions differ, or the leading axes do not
             broadcast.
     """
-    if 0 in (a.shape.rank, b.shape.rank):
+    ranks = a.shape.rank, b.shape.rank
+    if ranks == (2, 2):
+        return matmul(a, b)
+    if 0 in ranks:
         raise ShapeError(
             f"matmul: expected vectors or matrices, got {a.spec} and {b.spec}",
             remedy="multiply by a scalar with *",
         )
-    row, column = a.shape.rank == 1, b.shape.rank == 1
+    row, column = (rank == 1 for rank in ranks)
     c = matmul(
         ops.axes.expand_dims(a, 0) if row else a, ops.axes.expand_dims(b, 1) if column else b
     )

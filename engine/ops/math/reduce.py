@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from ...errors import InvalidArgumentError, ShapeError
 from ...graph import (
     BOOLEAN,
@@ -37,16 +39,17 @@ from ..array.broadcast import broadcast_like
 from ..array.by_vectors import reduction_order, transpose_by
 from ..array.open_axis import from_front, is_open_axis, to_front
 from ..array.shape import dim_of, reshape_to_shape, shape_of, size_of
-from ..core.arrays import computing_dtype
+from ..core.arrays import rounded, widened
 from ..core.basic import constant, zeros_like
 from ..core.entries import known_value
-from ..core.registry import Gradient, Grads, OpDef, define, no_gradient, register
+from ..core.registry import HOST, Gradient, Grads, OpDef, define, no_gradient, register
 from .arithmetic import add, conjugate, divide, multiply, subtract
 from .cast import cast
 from .compare import equal, is_finite, where
 from .cumulative import cumprod
 from .elementary import divide_no_nan, exp, flat_at_zero, sqrt
 
+_add: Any = np.add  # its stubs know no `keepdims` that is a variable
 Axis: TypeAlias = int | Sequence[int] | None
 Axes: TypeAlias = tuple[int, ...] | None
 
@@ -101,8 +104,7 @@ def _reduction(
 
     @op.reference
     def reference(xp: Any, x: Array, *, axis: Axes, keepdims: bool) -> Array:
-        wide = x.astype(computing_dtype(xp, x), copy=False)
-        return kernel(xp, wide, axis, keepdims).astype(x.dtype, copy=False)
+        return rounded(kernel(xp, widened(xp, x), axis, keepdims), x.dtype)
 
     op.grad(grad)
     return register(op)
@@ -168,11 +170,13 @@ def _over_count(dy: Tensor, op: OpView) -> Tensor:
 
 
 def _sum_kernel(xp: Any, x: Array, axis: Axes, keepdims: bool) -> Array:
+    if xp is HOST:  # what np.sum does, without its own way there
+        return _add.reduce(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
     return xp.sum(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
 
 
 def _mean_kernel(xp: Any, x: Array, axis: Axes, keepdims: bool) -> Array:
-    return xp.sum(x, axis=axis, keepdims=keepdims) / _count(x, axis)
+    return _sum_kernel(xp, x, axis, keepdims) / _count(x, axis)
 
 
 def _variance_kernel(xp: Any, x: Array, axis: Axes, keepdims: bool) -> Array:
@@ -213,12 +217,17 @@ def _prod_grad(op: OpView, dy: Tensor) -> Grads:
 
 
 def _extreme(name: str, who: str) -> Callable[..., Array]:
+    of_host: np.ufunc = getattr(HOST, f"{name}imum")
+
     def kernel(xp: Any, x: Array, axis: Axes, keepdims: bool) -> Array:
         if x.size == 0 and _count(x, axis) == 0:
             raise InvalidArgumentError(
                 f"{who}: there is no element to choose from in {x.dtype}{list(x.shape)}",
                 remedy="make sure that the reduced axes are not empty",
             )
+        if xp is HOST:  # what np.max does, without its own way there
+            found: Array = of_host.reduce(x, axis=axis, keepdims=keepdims)
+            return found
         return getattr(xp, name)(x, axis=axis, keepdims=keepdims)
 
     return kernel
