@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from laminar.engine.errors import InvalidArgumentError
-from laminar.engine.graph import NUMERIC, Tensor, as_dtype
+from laminar.engine.graph import NUMERIC, GraphTensor, Tensor, as_dtype
+from laminar.engine.ops.core.basic import no_op
 from laminar.engine.ops.core.checks import check
 from laminar.engine.ops.core.registry import lookup
 from laminar.engine.ops.sparse.sparse_values import SparseValues
@@ -19,6 +20,9 @@ from .values import operands, static, symbol, tensor
 
 
 def _checked(condition: Any, message: str, data: Any, shown: Any, summarize: Any) -> Any:
+    holds = _known(condition)
+    if holds is not None and not np.all(holds):
+        raise InvalidArgumentError(f"{message}; got {', '.join(map(repr, shown))}")
     found = check(
         reduce_all(condition),
         message,
@@ -26,6 +30,49 @@ def _checked(condition: Any, message: str, data: Any, shown: Any, summarize: Any
         summarize=summarize or 3,
     )
     return getattr(found, "op", None)
+
+
+_ON_NUMBERS: dict[str, Callable[..., Any]] = {
+    "Equal": np.equal,
+    "NotEqual": np.not_equal,
+    "Less": np.less,
+    "LessEqual": np.less_equal,
+    "Greater": np.greater,
+    "GreaterEqual": np.greater_equal,
+}
+
+
+def _known(condition: Any) -> Any:
+    """What a comparison of constants of a graph gives, None of other tensors."""
+    if not isinstance(condition, GraphTensor):
+        return None
+    compare = _ON_NUMBERS.get(condition.op.type)
+    sides = [static(x) for x in condition.op.inputs]
+    if compare is None or any(isinstance(x, Tensor) for x in sides):
+        return None
+    return compare(*sides)
+
+
+def _of_ranks(x: Tensor, ranks: list[int], op: str, message: str) -> Any:
+    """The operation that fails unless the number of axes is one of `ranks`, or at least it."""
+    found = x.shape.rank
+    if found is not None:
+        if not any(_ON_NUMBERS[op](found, rank) for rank in ranks):
+            raise InvalidArgumentError(f"{message}, got {x!r}")
+        return no_op() if isinstance(x, GraphTensor) else None
+    own = lookup("Rank")(x)
+    held = [lookup(op)(own, tensor(rank, own.dtype)) for rank in ranks]
+    condition = held[0]
+    for other in held[1:]:
+        condition = lookup("LogicalOr")(condition, other)
+    return _checked(condition, message, None, [own], None)
+
+
+def _rank_of(rank: Any) -> int:
+    found = static(rank)
+    if type(found) is not int:
+        raise TypeError(f"a rank must be a whole number that is known, got {rank!r}")
+    return found
 
 
 def _of_two(op: str, holds: str) -> Callable[..., Any]:
@@ -76,19 +123,17 @@ assert_non_positive = _of_one("LessEqual", "<=")
 
 
 @v1()
-def assert_rank(x: Any, rank: int, message: str | None = None, **more: Any) -> None:
-    """Refuse a tensor whose number of axes is known and another."""
-    found = tensor(x).shape.rank
-    if found is not None and found != rank:
-        raise InvalidArgumentError(message or f"expected a tensor of rank {rank}, got {x!r}")
+def assert_rank(x: Any, rank: Any, message: str | None = None, **more: Any) -> Any:
+    """An operation that fails unless a tensor has so many axes; refused where they are known."""
+    text = message or f"expected a tensor of rank {rank}"
+    return _of_ranks(symbol(x), [_rank_of(rank)], "Equal", text)
 
 
 @v1()
-def assert_rank_at_least(x: Any, rank: int, message: str | None = None, **more: Any) -> None:
-    """Refuse a tensor whose number of axes is known and smaller."""
-    found = tensor(x).shape.rank
-    if found is not None and found < rank:
-        raise InvalidArgumentError(message or f"expected at least rank {rank}, got {x!r}")
+def assert_rank_at_least(x: Any, rank: Any, message: str | None = None, **more: Any) -> Any:
+    """An operation that fails where a tensor has fewer axes; refused where they are known."""
+    text = message or f"expected a tensor of at least rank {rank}"
+    return _of_ranks(symbol(x), [_rank_of(rank)], "GreaterEqual", text)
 
 
 @v1()
@@ -99,12 +144,11 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None) -> None:
 
 
 @v1()
-def assert_rank_in(x: Any, ranks: Any, message: str | None = None, **more: Any) -> None:
-    """Refuse a tensor whose number of axes is known and none of these."""
-    found = tensor(x).shape.rank
-    allowed = [int(static(rank)) for rank in ranks]
-    if found is not None and found not in allowed:
-        raise InvalidArgumentError(message or f"expected one of the ranks {allowed}, got {x!r}")
+def assert_rank_in(x: Any, ranks: Any, message: str | None = None, **more: Any) -> Any:
+    """An operation that fails unless the rank is one of these; refused where it is known."""
+    allowed = [_rank_of(rank) for rank in ranks]
+    text = message or f"expected a tensor of one of the ranks {allowed}"
+    return _of_ranks(symbol(x), allowed, "Equal", text)
 
 
 @v1()
