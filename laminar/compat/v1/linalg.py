@@ -23,8 +23,13 @@ NAMES: dict[str, Line] = {
     "global_norm": ".clipping:global_norm",
     "inv": ".linear:matrix_inverse",
     "l2_normalize": ".neural:l2_normalize",
+    "expm": ".matrices:matrix_exponential",
     "logdet": ("matrix, name=None", "ops:logdet"),
-    "lstsq": ("matrix, rhs, l2_regularizer=0.0, fast=True, name=None", "ops:lstsq(matrix, rhs)"),
+    "lstsq": ".matrices:matrix_solve_ls",
+    "lu": ".matrices:lu",
+    "lu_matrix_inverse": ".matrices:lu_matrix_inverse",
+    "lu_reconstruct": ".matrices:lu_reconstruct",
+    "lu_solve": ".matrices:lu_solve",
     "matrix_rank": ("a, tol=None, validate_args=False, name=None", "ops:matrix_rank(a, tol)"),
     "matrix_transpose": ".linear:matrix_transpose",
     "matvec": ".linear:matvec",
@@ -41,6 +46,8 @@ NAMES: dict[str, Line] = {
     "tensordot": ".maths:tensordot",
     "trace": ("x, name=None", "ops:trace"),
     "transpose": ".linear:matrix_transpose",
+    "tridiagonal_matmul": ".tridiagonal:tridiagonal_matmul",
+    "tridiagonal_solve": ".tridiagonal:tridiagonal_solve",
     "triangular_solve": ".linear:matrix_triangular_solve",
 }
 

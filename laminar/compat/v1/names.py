@@ -210,6 +210,7 @@ NAMES: dict[str, Line] = {
     "matrix_inverse": ".linear:matrix_inverse",
     "matrix_set_diag": ".linear:matrix_set_diag",
     "matrix_solve": ".linear:matrix_solve",
+    "matrix_solve_ls": ".matrices:matrix_solve_ls",
     "matrix_transpose": ".linear:matrix_transpose",
     "matrix_triangular_solve": ".linear:matrix_triangular_solve",
     "min_max_variable_partitioner": "engine:min_max_variable_partitioner",
