@@ -101,7 +101,7 @@ class DeviceSpec:
             return self
         if self.colocated_with is not None or other.colocated_with is not None:
             return other
-        return DeviceSpec(
+        return type(self)(
             *(
                 mine if theirs is None else theirs
                 for mine, theirs in zip(self._parts(), other._parts(), strict=True)

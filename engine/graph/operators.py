@@ -166,12 +166,17 @@ class Operators:
     def __rxor__(self, other: Any) -> Any:
         return self.table.bitwise_xor(other, self)
 
-    # Comparison is elementwise, so identity is what hashes; `is` finds a tensor in a dict.
+    # Comparison is elementwise, so identity is what hashes; `is` finds a tensor in a dict. Two
+    # variables of a graph, though, are the same one or not, as lists of variables ask.
     def __eq__(self, other: object) -> Any:
-        return NotImplemented if other is None else self.table.equal(self, other)
+        if other is None or (_is_graph_variable(self) and _is_graph_variable(other)):
+            return NotImplemented
+        return self.table.equal(self, other)
 
     def __ne__(self, other: object) -> Any:
-        return NotImplemented if other is None else self.table.not_equal(self, other)
+        if other is None or (_is_graph_variable(self) and _is_graph_variable(other)):
+            return NotImplemented
+        return self.table.not_equal(self, other)
 
     def __hash__(self) -> int:
         return id(self)
@@ -190,3 +195,7 @@ class Operators:
 
     def __getitem__(self, index: Any) -> Any:
         return self.table.get_item(self, index)
+
+
+def _is_graph_variable(x: Any) -> bool:
+    return hasattr(type(x), "initializer") and x.graph is not None

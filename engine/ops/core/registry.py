@@ -308,6 +308,11 @@ class OpDef:
 
     # Using
 
+    @property
+    def name(self) -> str:
+        """Its `type`."""
+        return self.type
+
     def infer(
         self, specs: Sequence[TensorSpec], attrs: Mapping[str, Any]
     ) -> tuple[tuple[TensorSpec, ...], dict[str, Any]]:

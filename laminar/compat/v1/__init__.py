@@ -18,11 +18,15 @@ from .face import Line, face
 
 _MODULES = frozenset(
     {
+        "app",
         "bitwise",
+        "compat",
         "data",
         "debugging",
         "errors",
+        "flags",
         "gfile",
+        "graph_util",
         "image",
         "initializers",
         "io",

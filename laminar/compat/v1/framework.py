@@ -93,6 +93,15 @@ def op_scope(values: Any, name: str | None, default_name: str | None = None) -> 
         yield scope
 
 
+class DeviceSpec(engine.DeviceSpec):
+    """See `laminar.engine.DeviceSpec`; its text has the type of the device in capitals."""
+
+    def to_string(self) -> str:
+        """The name, as "/job:ps/task:0/device:CPU:0"."""
+        rest, device, kind = super().to_string().partition("/device:")
+        return rest + device + kind.upper()
+
+
 def device(device_name_or_function: Any) -> Any:
     """Where operations of a block go; None for anywhere."""
     where = device_name_or_function

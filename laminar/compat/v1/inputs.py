@@ -13,12 +13,12 @@ from laminar import engine
 from laminar.engine.errors import InvalidArgumentError
 from laminar.engine.graph import Tensor
 from laminar.engine.io.events import Event
-from laminar.engine.io.summaries import Summary
 from laminar.engine.ops.array.join import stack
 from laminar.engine.ops.text import farmhash, string_match
 from laminar.engine.ops.text import string as strings
 
 from .adapting import v1
+from .summary_messages import Summary
 from .values import as_kind, operands, static, symbol, tensor
 
 

@@ -30,6 +30,7 @@ NAMES: dict[str, Line] = {
     "read_file": (OWN, "engine:read_file"),
     "serialize_many_sparse": ".sparse_tensors:serialize_many_sparse",
     "serialize_sparse": ".sparse_tensors:serialize_sparse",
+    "write_graph": ".graphs:write_graph",
     "tf_record_iterator": ".inputs:tf_record_iterator",
 }
 

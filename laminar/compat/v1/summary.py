@@ -7,7 +7,7 @@ from .face import Line, face
 NAMES: dict[str, Line] = {
     "FileWriter": "engine.summary:FileWriter",
     "FileWriterCache": "engine.summary:FileWriterCache",
-    "Summary": "engine.summary:Summary",
+    "Summary": ".summary_messages:Summary",
     "audio": (
         "name, tensor, sample_rate, max_outputs=3, collections=None, family=None",
         "engine.summary:audio(name, tensor, sample_rate, max_outputs=max_outputs, "
