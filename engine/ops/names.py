@@ -157,7 +157,10 @@ _DECLARED: Mapping[str, str] = {
         "Reader ReaderRead ReaderReadUpTo ReaderReset ReaderNumRecordsProduced "
         "ReaderNumWorkUnitsCompleted"
     ),
-    "ops.state.tensor_list": "TensorList TensorListPush TensorListPop",
+    "ops.state.tensor_list": (
+        "TensorList TensorListPush TensorListPop TensorListReserve TensorListFrom TensorListLength "
+        "TensorListGet TensorListSet TensorListStack"
+    ),
     "ops.state.stack": "TensorStack TensorStackPush TensorStackPop TensorStackClose",
     "ops.state.staging": (
         "StagingArea StagePut StageGet StagePeek MapStagingArea MapStagePut MapStageGet "

@@ -8,7 +8,18 @@ from typing import Any
 import numpy as np
 
 from ...errors import UnimplementedError
-from ...ops.array import axes, creation, gather, index, join, padding, rearrange, scatter, slicing
+from ...ops.array import (
+    axes,
+    creation,
+    diagonal,
+    gather,
+    index,
+    join,
+    padding,
+    rearrange,
+    scatter,
+    slicing,
+)
 from ...ops.array import shape as shapes
 from ...ops.array.broadcast import broadcast_to_op, broadcast_to_shape
 from ...ops.array.partition import dynamic_partition, dynamic_stitch
@@ -199,6 +210,26 @@ def _pad(call: Call) -> Any:
     mode = call.node.text("mode", "constant").lower()
     value = call.known(2) if len(call) > 2 else 0
     return padding.pad(call[0], call.known(1), mode, value)
+
+
+@rule("TensorStridedSliceUpdate")
+def _slice_update(call: Call) -> Any:
+    """Of whole blocks alone."""
+    x, begin, _, _, value = call.values
+    masks = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+    if set(call.known_list(3)) != {1} or any(call.node.attr(mask, 0) for mask in masks):
+        raise UnimplementedError("it is only known for blocks with all their elements")
+    return slicing.slice_update(x, begin, value)
+
+
+@rule("MatrixBandPart")
+def _band_part(call: Call) -> Any:
+    return diagonal.band_part(call[0], call[1], call[2])
+
+
+@rule("MatrixDiagPart")
+def _diag_part(call: Call) -> Any:
+    return diagonal.diagonal(call[0])
 
 
 @rule("ReverseV2")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...graph import GraphTensor, TensorShape
 from ...ops.control import dataflow
+from ...ops.core.entries import known_value
 from ...ops.state import stack, tensor_array, tensor_list
 from .rules import Call, Reference, direct, rule
 
@@ -216,16 +218,57 @@ def _push_back(call: Call) -> Any:
     return direct(call, tensor_list.tensor_list_push, call[0], call[1])
 
 
+def _element(call: Call, shape: int, output: int = 0) -> dict[str, Any]:
+    """The type of a list's tensors, and their shape as far as it is said.
+
+    Args:
+        call: a node that gives one, or all of them along a new axis.
+        shape: which of its inputs says their shape.
+        output: which of its outputs the tensor is.
+    """
+    seen = known_shape(call, output)
+    if seen is None or seen.rank is None:
+        given = known_value(call[shape])
+        is_known = isinstance(given, Sequence) and given is not None
+        seen = TensorShape([None if n == -1 else n for n in given] if is_known else None)
+    elif call.node.op == "TensorListStack":
+        seen = TensorShape(seen[1:])
+    return {"dtype": call.node.attr("element_dtype"), "shape": seen}
+
+
 @rule("TensorListPopBack")
 def _pop_back(call: Call) -> Any:
-    seen = known_shape(call, 1)
-    return direct(
-        call,
-        tensor_list.tensor_list_pop,
-        call[0],
-        dtype=call.node.attr("element_dtype"),
-        shape=TensorShape(None) if seen is None else seen,
-    )
+    return direct(call, tensor_list.tensor_list_pop, call[0], **_element(call, 1, output=1))
+
+
+@rule("TensorListReserve")
+def _reserve(call: Call) -> Any:
+    return direct(call, tensor_list.tensor_list_reserve, call[1])
+
+
+@rule("TensorListFromTensor")
+def _from_tensor(call: Call) -> Any:
+    return direct(call, tensor_list.tensor_list_from, call[0])
+
+
+@rule("TensorListLength")
+def _list_length(call: Call) -> Any:
+    return direct(call, tensor_list.tensor_list_length, call[0])
+
+
+@rule("TensorListGetItem")
+def _get_item(call: Call) -> Any:
+    return direct(call, tensor_list.tensor_list_get, call[0], call[1], **_element(call, 2))
+
+
+@rule("TensorListSetItem")
+def _set_item(call: Call) -> Any:
+    return direct(call, tensor_list.tensor_list_set, call[0], call[1], call[2])
+
+
+@rule("TensorListStack")
+def _list_stack(call: Call) -> Any:
+    return direct(call, tensor_list.tensor_list_stack, call[0], **_element(call, 1))
 
 
 # Optionals, in which conditions that are functions keep it: lists, of one tensor each mostly

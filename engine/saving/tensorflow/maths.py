@@ -9,17 +9,20 @@ from ...errors import UnimplementedError
 from ...ops.array.axes import transpose
 from ...ops.array.broadcast import sum_to_op, sum_to_shape
 from ...ops.array.shape import split_shape
+from ...ops.core.basic import zeros_like
 from ...ops.core.registry import lookup
+from ...ops.linalg.einsum import einsum
 from ...ops.linalg.matmul import matmul
 from ...ops.math import reduce
 from ...ops.math.arithmetic import conjugate
 from ...ops.math.cast import cast
+from ...ops.math.compare import equal, where
 from ...ops.math.elementary import rsqrt
 from ...ops.nn import losses, pooling, softmax
 from ...ops.nn.convolution import conv_op
 from ...ops.nn.depthwise import depthwise_conv_op
 from .arrays import is_vector
-from .rules import Call, SummedTo, rule
+from .rules import Call, SummedTo, direct, rule
 
 
 @rule("Cast")
@@ -41,6 +44,29 @@ def _batch_matmul(call: Call) -> Any:
     adjoint = [call.node.attr(name, False) for name in ("adj_x", "adj_y")]
     a, b = (conjugate(x) if flag else x for x, flag in zip(call.values, adjoint, strict=True))
     return matmul(a, b, transpose_a=adjoint[0], transpose_b=adjoint[1])
+
+
+@rule("Einsum")
+def _einsum(call: Call) -> Any:
+    return einsum(call.node.text("equation"), *call.values)
+
+
+@rule("Qr")
+def _qr(call: Call) -> Any:
+    return direct(
+        call,
+        lookup("Qr"),
+        call[0],
+        mode="complete" if call.node.attr("full_matrices", False) else "reduced",
+    )
+
+
+@rule("MulNoNan")
+def _mul_no_nan(call: Call) -> Any:
+    """x * y, and 0 where y is 0, whatever x is."""
+    x, y = call.values
+    nothing = zeros_like(y)
+    return where(equal(y, nothing), nothing, x * y)
 
 
 @rule("BiasAdd")
@@ -94,6 +120,7 @@ _reductions(reduce.reduce_mean, "Mean")
 _reductions(reduce.reduce_prod, "Prod")
 _reductions(reduce.reduce_max, "Max")
 _reductions(reduce.reduce_min, "Min")
+_reductions(reduce.euclidean_norm, "EuclideanNorm")
 _reductions(reduce.reduce_all, "All")
 _reductions(reduce.reduce_any, "Any")
 
@@ -115,7 +142,7 @@ def _cumulative(call: Call) -> Any:
 @rule("TopKV2", "TopK")
 def _top_k(call: Call) -> Any:
     k = call.known(1) if len(call) > 1 else call.node.attr("k")
-    return lookup("TopK").many(call[0], k=k)
+    return lookup("TopK").many(call[0], k=k, sorted=call.node.attr("sorted", True))
 
 
 @rule("InTopKV2")

@@ -107,7 +107,7 @@ class Call:
         """
         x = self[index]
         found = x.op.attrs["value"].tolist() if x.op.type == "Const" else known_value(x)
-        if not isinstance(found, int | list):
+        if not isinstance(found, int | float | list):
             raise UnimplementedError(
                 f"the input {index} is an axis, or a number of things, which a run computes here",
                 remedy="make it a constant of the graph",

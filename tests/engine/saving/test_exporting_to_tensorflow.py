@@ -15,6 +15,8 @@ from laminar.engine import errors
 from laminar.engine.saving import MetaGraph
 from laminar.engine.saving.tensorflow import TensorFlowGraph
 
+from .models_for_tensorflow import MODELS
+
 X = np.random.default_rng(0).normal(size=(16, 4)).astype("float32")
 Y = np.random.default_rng(1).integers(0, 3, 16).astype("int32")
 FEEDS = {"x:0": X, "y:0": Y}
@@ -127,11 +129,75 @@ def test_each_kind_of_operation(tmp_path: Path) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)
 
 
-def test_what_has_no_form_is_named_and_nothing_is_written(tmp_path: Path) -> None:
+def write_model(name: str, folder: Path) -> list[float]:
+    """As `write`, of one of the models."""
+    build, feeds = MODELS[name]
+    with engine.Graph().as_default(), engine.Session() as session:
+        loss = build()
+        train = tf.train.AdamOptimizer(0.01).minimize(loss)
+        tf.add_to_collection("ends", loss)
+        tf.add_to_collection("ends", train)
+        saver = engine.Saver()
+        session.run(engine.global_variables_initializer())
+        saver.save(session, folder / "m", write_meta_graph=False)
+        saver.export_meta_graph(folder / "m.meta", tensorflow=True)
+        return [float(session.run([loss, train], feeds)[0]) for _ in range(3)]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_are_read_again_and_trained(name: str, tmp_path: Path) -> None:
+    expected = write_model(name, tmp_path)
+    with engine.Graph().as_default(), engine.Session() as session:
+        saver = engine.import_meta_graph(tmp_path / "m.meta")
+        assert saver is not None
+        saver.restore(session, tmp_path / "m")
+        ends = engine.get_collection("ends")
+        found = [float(session.run(ends, MODELS[name][1])[0]) for _ in range(3)]
+        np.testing.assert_allclose(found, expected, rtol=2e-5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_tensorflow_trains_models(name: str, tmp_path: Path) -> None:
+    tensorflow: Any = pytest.importorskip("tensorflow")
+    expected = write_model(name, tmp_path)
+    v1 = tensorflow.compat.v1
+    with tensorflow.Graph().as_default(), v1.Session() as session:
+        v1.train.import_meta_graph(str(tmp_path / "m.meta")).restore(session, str(tmp_path / "m"))
+        ends = v1.get_collection("ends")
+        found = [float(session.run(ends, MODELS[name][1])[0]) for _ in range(3)]
+        np.testing.assert_allclose(found, expected, rtol=2e-5)
+
+
+def test_dropout_makes_the_same_choices_in_its_gradient(tmp_path: Path) -> None:
     with engine.Graph().as_default():
-        x = tf.placeholder("float32", [None, 4])
-        tf.while_loop(lambda i, _: i < 3, lambda i, h: (i + 1, h * 2.0), [0, x])
-        with pytest.raises(errors.UnimplementedError, match="no form for TensorFlow: While"):
+        x = tf.placeholder("float32", [8, 40], "x")
+        y = tf.nn.dropout(x, rate=0.25)
+        tf.add_to_collection("ends", y)
+        tf.add_to_collection("ends", tf.gradients(y, x)[0])
+        engine.export_meta_graph(tmp_path / "m.meta", tensorflow=True)
+    tensorflow: Any = pytest.importorskip("tensorflow")
+    v1 = tensorflow.compat.v1
+    with tensorflow.Graph().as_default(), v1.Session() as session:
+        v1.train.import_meta_graph(str(tmp_path / "m.meta"))
+        y, dx = session.run(v1.get_collection("ends"), {"x:0": np.ones((8, 40), "float32")})
+    np.testing.assert_array_equal(y, dx)
+    assert 0.6 < np.mean(y > 0) < 0.9
+    np.testing.assert_allclose(y[y > 0], 1 / 0.75, rtol=1e-6)
+
+
+REFUSED: list[Any] = [
+    pytest.param(lambda x: tf.pad(x, [[1, 1], [0, 0]], "edge"), "Pad", id="padding"),
+    pytest.param(lambda x: engine.ops.sort.sort(x, 0), "no form for TensorFlow: Sort", id="op"),
+]
+
+
+@pytest.mark.parametrize(("build", "text"), REFUSED)
+def test_what_has_no_form_is_named_and_nothing_is_written(
+    build: Callable[[Any], Any], text: str, tmp_path: Path
+) -> None:
+    with engine.Graph().as_default():
+        build(tf.placeholder("float32", [3, 4]))
+        with pytest.raises(errors.UnimplementedError, match=text):
             engine.export_meta_graph(tmp_path / "m.meta", tensorflow=True)
     assert not list(tmp_path.iterdir())
 
