@@ -109,6 +109,10 @@ class InvalidArgumentError(LaminarError, ValueError):
     error_code = 3
 
 
+class UnknownSizeError(InvalidArgumentError, TypeError):
+    """Python asks for the length of what has none before run time."""
+
+
 class ShapeError(InvalidArgumentError):
     """A shape does not fit."""
 
@@ -143,6 +147,10 @@ class FailedPreconditionError(LaminarError, RuntimeError, ValueError):
     """The system is not in the state that the operation needs."""
 
     error_code = 9
+
+
+class UnknownTruthError(FailedPreconditionError, TypeError):
+    """Python asks for the truth of what has no value before run time."""
 
 
 class AbortedError(LaminarError):

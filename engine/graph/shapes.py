@@ -136,6 +136,15 @@ class TensorShape(tuple[Dim, ...]):
         """The shape as a Shape message: -1 for a dimension that is unknown."""
         return _message_of(self.dims)
 
+    # A list of the same dimensions is the same shape.
+    def __eq__(self, other: object) -> bool:
+        return tuple.__eq__(self, tuple(other) if isinstance(other, list) else other)
+
+    def __ne__(self, other: object) -> bool:
+        return tuple.__ne__(self, tuple(other) if isinstance(other, list) else other)
+
+    __hash__ = tuple.__hash__
+
     def __str__(self) -> str:
         return "[" + ", ".join("?" if d is None else str(d) for d in self) + "]"
 

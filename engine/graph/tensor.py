@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..errors import DTypeError, FailedPreconditionError, InvalidArgumentError
+from ..errors import (
+    DTypeError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    UnknownSizeError,
+    UnknownTruthError,
+)
 from ..source import why_not_converted
 from .device import DeviceSpec, EagerPlace
 from .dtypes import Array, DType, as_dtype, resource
@@ -356,7 +362,7 @@ class GraphTensor(Tensor):
         return repr(self)
 
     def __bool__(self) -> bool:
-        raise FailedPreconditionError(
+        raise UnknownTruthError(
             f"data-dependent control flow: the truth of tensor {self.name} is asked while a graph "
             f"is built, and Python cannot branch on a value that does not exist yet"
             + why_not_converted(),
@@ -366,12 +372,12 @@ class GraphTensor(Tensor):
 
     def __len__(self) -> int:
         if self.shape.rank is None or not self.shape or self.shape[0] is None:
-            raise InvalidArgumentError(f"len() of {self.name} ({self.spec}) is not known yet")
+            raise UnknownSizeError(f"len() of {self.name} ({self.spec}) is not known yet")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
         if self.shape.rank is None or not self.shape or self.shape[0] is None:
-            raise InvalidArgumentError(
+            raise UnknownSizeError(
                 f"iterating over {self.name} ({self.spec}) needs a first axis of known size",
                 remedy="use laminar.ops.scan or map, or give the first axis a size",
             )

@@ -164,3 +164,15 @@ def test_spec() -> None:
 
 def test_tensor_like() -> None:
     assert tensor_like(np.ones((2, 3), np.float32)) == TensorSpec((2, 3), "float32")
+
+
+def test_a_list_of_the_same_dimensions_is_the_same_shape() -> None:
+    shape = TensorShape([2, None])
+    assert shape == [2, None]
+    assert [2, None] == shape  # noqa: SIM300  # either way round
+    assert shape == (2, None)
+    assert shape != [2, 3]
+    assert not shape != [2, None]  # noqa: SIM202  # its own method
+    assert shape != "2?"
+    assert hash(shape) == hash((2, None))
+    assert TensorShape(None) != []

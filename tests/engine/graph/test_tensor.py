@@ -252,3 +252,15 @@ def test_the_two_kinds_are_one_type() -> None:
     assert isinstance(symbol([]), Tensor)
     with pytest.raises(NotImplementedError):
         Tensor().numpy()
+
+
+def test_what_python_asks_of_a_symbol_is_a_type_error() -> None:
+    """As other types raise, which have no truth or length."""
+    with eng.Graph().as_default():
+        x = eng.placeholder("float32", [None])
+        with pytest.raises(TypeError, match="data-dependent"):
+            bool(x)
+        with pytest.raises(TypeError, match="first axis of known size"):
+            iter(x)
+        with pytest.raises(TypeError, match="not known yet"):
+            len(x)
