@@ -153,6 +153,7 @@ NAMES: dict[str, Line] = {
     "enable_v2_tensorshape": ".variables:nothing",
     "encode_base64": ("input, pad=False, name=None", "op:EncodeBase64(input, pad=pad)"),
     "executing_eagerly": ".variables:executing_eagerly",
+    "extract_image_patches": ".boxes:extract_image_patches",
     "fft": ".transforms:fft",
     "fft2d": ".transforms:fft2d",
     "fft3d": ".transforms:fft3d",

@@ -7,52 +7,15 @@ from typing import Any
 
 from laminar import ops
 from laminar.engine.graph import Tensor
-from laminar.engine.ops.array.padding import pad
-from laminar.engine.ops.array.slicing import slice_at
 from laminar.engine.ops.core.registry import lookup
 from laminar.engine.ops.math.cast import cast
-from laminar.engine.ops.nn.image import resize
 from laminar.engine.ops.random import draws
 from laminar.engine.state.random_source import draw_state
 
 from .adapting import v1
 from .maths import reduce_mean
-from .values import as_kind, static, tensor
-
-_METHODS = {0: "bilinear", 1: "nearest", 2: "bicubic"}
-
-
-class ResizeMethod:
-    """How pixels between pixels are made."""
-
-    BILINEAR, NEAREST_NEIGHBOR, BICUBIC = 0, 1, 2
-
-
-def _resized(images: Any, size: Any, interpolation: str) -> Any:
-    x = tensor(images)
-    if interpolation != "nearest":
-        x = cast(x, "float32")
-    batch = x if len(x.shape) == 4 else ops.expand_dims(x, 0)
-    found: Tensor = resize(batch, static(size), interpolation=interpolation)
-    return found if len(x.shape) == 4 else ops.squeeze(found, 0)
-
-
-@v1()
-def resize_images(images: Any, size: Any, method: Any = 0, align_corners: bool = False) -> Any:
-    """Images of another height and width, sampled at the centers of pixels."""
-    return _resized(images, size, _METHODS.get(method, method))
-
-
-@v1()
-def resize_bilinear(images: Any, size: Any, align_corners: bool = False) -> Any:
-    """Images of another height and width."""
-    return _resized(images, size, "bilinear")
-
-
-@v1()
-def resize_nearest_neighbor(images: Any, size: Any, align_corners: bool = False) -> Any:
-    """Images of another height and width, of the same pixels."""
-    return _resized(images, size, "nearest")
+from .orders import saturate_cast
+from .values import as_kind, tensor
 
 
 @v1()
@@ -99,14 +62,15 @@ def transpose_image(image: Any) -> Any:
 @v1()
 def per_image_standardization(image: Any) -> Any:
     """(x - mean) / max(deviation, 1 / sqrt(number of elements)), of each image."""
-    x = cast(tensor(image), "float32")
+    given = tensor(image)
+    x = cast(given, "float32")
     over = [-3, -2, -1]
     mean = reduce_mean(x, over, keepdims=True)
     square = reduce_mean(x * x, over, keepdims=True) - mean * mean
     sizes = lookup("Cast")(lookup("Shape")(x, dtype="int32")[-3:], dtype="float32")
     least = 1 / ops.sqrt(ops.prod(sizes))
-    found: Tensor = (x - mean) / ops.maximum(ops.sqrt(ops.maximum(square, 0.0)), least)
-    return found
+    found = (x - mean) / ops.maximum(ops.sqrt(ops.maximum(square, 0.0)), least)
+    return convert_image_dtype(found, given.dtype, saturate=True)
 
 
 @v1()
@@ -120,7 +84,13 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False) -> Any:
     if x.dtype.is_floating and kind.is_integer:
         scaled = x * (_largest(kind) + 0.5)
         return cast(ops.clip(scaled, 0, _largest(kind)) if saturate else scaled, kind)
-    return cast(x, kind)
+    change = saturate_cast if saturate else cast
+    if not kind.is_integer:
+        return change(x, kind)
+    more = (_largest(kind) + 1) / (_largest(x.dtype) + 1)
+    if more < 1:
+        return change(lookup("FloorDiv")(x, tensor(int(1 / more), x.dtype)), kind)
+    return change(x, kind) * tensor(int(more), kind)
 
 
 def _largest(dtype: Any) -> float:
@@ -166,61 +136,3 @@ def random_contrast(image: Any, lower: float, upper: float, seed: Any = None) ->
     drawn = draws.random_uniform(draw_state(seed), [], lower, upper)
     found: Tensor = adjust_contrast(image, drawn)
     return found
-
-
-@v1()
-def crop_to_bounding_box(
-    image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
-) -> Any:
-    """The block of that size at that place."""
-    x = tensor(image)
-    lead = [0] * (len(x.shape) - 3)
-    return slice_at(
-        x,
-        [*lead, offset_height, offset_width, 0],
-        [*(-1 for _ in lead), target_height, target_width, -1],
-    )
-
-
-@v1()
-def pad_to_bounding_box(
-    image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
-) -> Any:
-    """Zeros around an image, which begins at that place."""
-    x = tensor(image)
-    height, width = x.shape[-3], x.shape[-2]
-    around = [
-        [offset_height, target_height - offset_height - int(height or 0)],
-        [offset_width, target_width - offset_width - int(width or 0)],
-    ]
-    return pad(x, [[0, 0]] * (len(x.shape) - 3) + around + [[0, 0]])
-
-
-@v1()
-def central_crop(image: Any, central_fraction: float) -> Any:
-    """The middle of an image, that part of each side."""
-    x = tensor(image)
-    height, width = int(x.shape[-3] or 0), int(x.shape[-2] or 0)
-    top = int((height - height * central_fraction) / 2)
-    left = int((width - width * central_fraction) / 2)
-    found: Tensor = crop_to_bounding_box(x, top, left, height - 2 * top, width - 2 * left)
-    return found
-
-
-@v1()
-def resize_image_with_crop_or_pad(image: Any, target_height: int, target_width: int) -> Any:
-    """The middle of an image, with zeros around where it is too small."""
-    x = tensor(image)
-    for axis, target in ((-3, target_height), (-2, target_width)):
-        size = int(x.shape[axis] or 0)
-        place = len(x.shape) + axis
-        if size > target:
-            begin = [0] * len(x.shape)
-            begin[place] = (size - target) // 2
-            x = slice_at(x, begin, [target if a == place else -1 for a in range(len(x.shape))])
-        elif size < target:
-            before = (target - size) // 2
-            around = [[0, 0]] * len(x.shape)
-            around[place] = [before, target - size - before]
-            x = pad(x, around)
-    return x
