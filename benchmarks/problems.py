@@ -179,6 +179,17 @@ def recurrent(features: int, units: int, length: int, batch: int, batches: int) 
     return Problem(*rows(draw, (length, features), batch * batches), weights, batch)
 
 
+def bag(words: int, width: int, length: int, batch: int, batches: int) -> Problem:
+    """The mean of the embeddings of some words, and a dense layer on it."""
+    draw = np.random.default_rng(SEED)
+    weights = {
+        "words": [draw.standard_normal((words, width), "float32")],
+        "dense": dense(draw, width, CLASSES, is_last=True),
+    }
+    x = draw.integers(words, size=(batch * batches, length), dtype="int32")
+    return Problem(x, draw.integers(CLASSES, size=len(x), dtype="int32"), weights, batch)
+
+
 def matrix(rows: int) -> Problem:
     """Normal numbers in rows of 1024, and no network."""
     x = np.random.default_rng(SEED).standard_normal((rows, 1024), "float32")

@@ -25,7 +25,7 @@ PEERS = tuple(name for name in FRAMEWORKS if name != "laminar")
 # The loss of each of this many steps on one batch is compared.
 CHECKED_STEPS = 3
 
-GPT_WORDS = 1024
+GPT_WORDS, LARGE_GPT_WORDS = 1024, 8192
 _ROUNDING = 2.0**-8  # of bfloat16
 
 Judge = Callable[[Sequence[float]], str | None]
@@ -284,6 +284,35 @@ WORKLOADS = {
             lambda: problems.recurrent(128, 128, length=50, batch=32, batches=10),
             lambda: problems.recurrent(3, 4, length=5, batch=2, batches=2),
             trains,
+        ),
+        Workload(
+            "train-lstm-256",
+            "training step, LSTM of 256 over 100 steps, Adam, batch 64",
+            lambda: problems.recurrent(64, 256, length=100, batch=64, batches=3),
+            lambda: problems.recurrent(3, 4, length=5, batch=2, batches=2),
+            trains,
+        ),
+        Workload(
+            "train-embeddings",
+            "training step, embeddings of 1M x 32, 5,120 of them a step, Adam",
+            lambda: problems.bag(1_000_000, 32, length=20, batch=256, batches=4),
+            lambda: problems.bag(20, 4, length=3, batch=4, batches=2),
+            trains,
+        ),
+        Workload(
+            "train-embeddings-lazy",
+            "the same with Adam of the rows that are looked up",
+            lambda: problems.bag(1_000_000, 32, length=20, batch=256, batches=4),
+            lambda: problems.bag(20, 4, length=3, batch=4, batches=2),
+            trains,
+        ),
+        Workload(
+            "train-gpt-98m",
+            "training step, GPT, 12 layers of 768 (98M weights), 64 words, Adam, batch 4",
+            lambda: problems.gpt(12, 768, 12, length=64, words=LARGE_GPT_WORDS, batch=4, batches=1),
+            lambda: problems.gpt(1, 8, 2, length=5, words=LARGE_GPT_WORDS, batch=2, batches=1),
+            partial(trains, classes=LARGE_GPT_WORDS),
+            tolerance=1e-3,  # Adam takes gradients of next to nothing, which differ, for full steps
         ),
         Workload(
             "infer-mlp-1",

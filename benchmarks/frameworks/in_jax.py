@@ -226,6 +226,7 @@ CASES: dict[str, Callable[[Problem], Case]] = {
     "train-convnet-bf16": lambda p: Training(convnet, Adam(1e-5), p, "bfloat16"),
     "train-gpt-bf16": lambda p: Training(gpt(p.decoders), Adam(1e-5), p, "bfloat16"),
     "train-lstm": lambda p: Training(recurrent, Adam(1e-5), p),
+    "train-lstm-256": lambda p: Training(recurrent, Adam(1e-5), p),
     "infer-mlp-1": lambda p: Inference(perceptron, p),
     "infer-mlp-256": lambda p: Inference(perceptron, p),
     "infer-resnet20-1": lambda p: Inference(resnet(p), p),

@@ -22,6 +22,7 @@ from . import (
     laminar_transfers,
 )
 from .keras_cases import Cases, cases
+from .keras_networks import Training, bag
 
 
 class SessionRun(Case):
@@ -64,6 +65,9 @@ CASES: Cases = {
     "executor-fan-out": lambda _: FanOut(),
     "while-loop": lambda _: WhileLoop(),
     "input-images": image_batches,
+    "train-embeddings-lazy": lambda p: Training(
+        laminar, bag, laminar.optimizers.Adam(1e-3, lazy=True), p
+    ),
     "digits": lambda p: DigitsExample(p.epochs),
     **laminar_checkpoints.CASES,
     **laminar_rows.CASES,

@@ -99,6 +99,14 @@ def resnet(problem: Problem) -> Any:
     return net
 
 
+def bag(problem: Problem, *, sparse: bool = False) -> Any:
+    """The mean of embeddings, whose gradient may be sparse, and a dense layer."""
+    net = nn.Sequential()
+    net.add_module("words", nn.EmbeddingBag(*problem.weights["words"][0].shape, sparse=sparse))
+    net.add_module("dense", nn.Linear(problem.weights["words"][0].shape[1], problem.units("dense")))
+    return net
+
+
 def build(network: Network, problem: Problem) -> Any:
     """The network with the weights of the problem, "channels last"."""
     net = network(problem)
@@ -170,6 +178,22 @@ class Training(Case):
         return loss.detach()
 
 
+class SparseTraining(Training):
+    """Steps of a loop that updates the rows of a table that a batch has taken, and no others."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        (table, *others) = [p for group in self.optimizer.param_groups for p in group["params"]]
+        self.optimizer = quick_adam(others)
+        self.of_rows = torch.optim.SparseAdam([table], lr=1e-3, eps=1e-7)
+
+    def step(self, x: Any, y: Any) -> Any:
+        self.of_rows.zero_grad(set_to_none=True)
+        loss = super().step(x, y)
+        self.of_rows.step()
+        return loss
+
+
 class Inference(Case):
     """One batch, from a NumPy array to a NumPy array."""
 
@@ -207,6 +231,7 @@ class Add(Case):
             a + b
 
 
+lazy_bag = partial(bag, sparse=True)
 mixed = partial(Training, is_mixed=True)
 sgd = partial(torch.optim.SGD, lr=1e-3, fused=True)
 momentum = partial(torch.optim.SGD, lr=1e-3, momentum=0.9, fused=True)
@@ -228,6 +253,10 @@ def network_cases(is_compiled: bool) -> dict[str, Callable[[Problem], Case]]:
         "train-resnet20-bf16": lambda p: mixed(resnet, momentum, p, is_compiled),
         "train-gpt-bf16": lambda p: mixed(Gpt, adam, p, is_compiled),
         "train-lstm": lambda p: Training(recurrent, adam, p, is_compiled),
+        "train-lstm-256": lambda p: Training(recurrent, adam, p, is_compiled),
+        "train-embeddings": lambda p: Training(bag, quick_adam, p, is_compiled),
+        "train-embeddings-lazy": lambda p: SparseTraining(lazy_bag, quick_adam, p, is_compiled),
+        "train-gpt-98m": lambda p: Training(Gpt, adam, p, is_compiled),
         "infer-mlp-1": lambda p: Inference(perceptron, p, is_compiled),
         "infer-mlp-256": lambda p: Inference(perceptron, p, is_compiled),
         "infer-resnet20-1": lambda p: Inference(resnet, p, is_compiled),

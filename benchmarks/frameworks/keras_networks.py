@@ -98,6 +98,19 @@ def recurrent(k: Any, problem: Problem) -> Any:
     )
 
 
+def bag(k: Any, problem: Problem) -> Any:
+    """The mean of embeddings, and a dense layer."""
+    layers = k.layers
+    return k.Sequential(
+        [
+            layers.Input(problem.x.shape[1:], dtype="int32"),
+            layers.Embedding(*problem.weights["words"][0].shape, name="words"),
+            layers.GlobalAveragePooling1D(),
+            layers.Dense(problem.units("dense"), name="dense"),
+        ]
+    )
+
+
 def positions(k: Any, shape: tuple[int, ...]) -> Any:
     """The layer that adds a row of weights at each place."""
 
